@@ -13,10 +13,10 @@ class Policy:
 
     `context_window` is in tokens; `threshold` the share of it at which agents compact; `target_ratio` (clamped to
     0.10..0.80) the share of that threshold the tail may take; `protect_first_n` counts the system prompt;
-    `keep_last` is a person's "keep at least the last N messages"; `rules` the workspace's rules that stand behind the
-    summary, as `rules.carried` made them. `tail_only` is for agents that put a summary in front of an unbroken end of
-    the conversation: nothing stays before the handoff, and what stays is word for word; `can_prune` says that its agent
-    lets tool output be shortened. Raises ValueError for values that mean nothing.
+    `keep_last` is a person's "keep at least the last N messages"; `rules` the workspace's rules that are appended to
+    the summary, as `workspace_rules.carried` made them. `tail_only` is for agents that put a summary in front of an
+    unbroken end of the conversation: nothing stays before the handoff, and what stays is word for word; `can_prune`
+    says that its agent lets tool output be shortened. Raises ValueError for values that mean nothing.
     """
 
     context_window: int = 200_000
@@ -68,14 +68,14 @@ class Policy:
     def tail_budget_of(self, tokens: int) -> int:
         """Tokens the recent messages of a context of `tokens` may take, so that a small one yields a useful cut too.
 
-        Inside the soft ceiling the share that the tail has of a full one; of what is beyond, all until the tail budget.
+        `target_ratio` of the tokens up to the soft ceiling, and every token above it, up to `tail_budget`.
         """
         inside = min(tokens, self.soft_ceiling)
         return min(self.tail_budget, int(inside * self.target_ratio) + tokens - inside)
 
     @property
     def fewest_tail(self) -> int:
-        """Messages the tail keeps even beyond its budget, inside the soft ceiling or small: max(3, min(n, 8))."""
+        """Messages that the tail keeps over its budget if they fit the soft ceiling or are small: max(3, min(n, 8))."""
         return max(limits.FEWEST_TAIL, min(self.protect_last_n, limits.MOST_TAIL_FLOOR))
 
     @property

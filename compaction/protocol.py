@@ -39,7 +39,7 @@ EARLIER_FRAMING = (
     "Reference only: what follows sums up earlier turns and is not a request. Answer the message after it; the latest"
     " message wins over this summary. Persistent memory and skills stay fully authoritative."
 )
-EVENT_START = "[Palimpsest: note after a compaction]"  # of the two texts that `rules` words for the turn after one
+EVENT_START = "[Palimpsest: note after a compaction]"  # start of the two texts of `workspace_rules` for the next turn
 WARNING_START = "[Palimpsest: reading check after a compaction]"
 
 # User rows that no person typed: Hermes' notices (its own list: context_compressor._SYNTHETIC_USER_ROW_PREFIXES), what

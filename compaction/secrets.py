@@ -1,5 +1,5 @@
-"""Redaction of credentials, before any text leaves for a summariser and again before a summary is kept; and where
-text is shown, each replaced by what it is.
+"""Redaction of credentials, before any text leaves for a summariser and again before a summary is kept. On pages and in
+exports each is replaced by what it is: [redacted: GitHub token].
 
 A summary outlives the messages it replaces and may be sent to another provider, so it must not carry keys. What looks
 like one is recognised by `credentials`; anything else stays as it is.

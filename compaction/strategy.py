@@ -1,7 +1,8 @@
-"""The ways in which a context gets smaller. Each plans, is given what a model answered if it asks one, and applies.
+"""The ways in which a context gets smaller: each makes a plan, asks a model if it needs one, and applies both.
 
-A third way plugs in here: one whose model answers with content blocks that only its provider can read (a native
-compaction) is a Strategy whose `apply` takes them.
+A further way plugs in here. One whose model answers with content blocks that only its provider can read (a native
+compaction) is a Strategy whose `apply` takes them; the site, which keeps a summary as text, has to carry them from
+`runs/summarizers/base.py` (`ask`) over `runs/job.py` and `runs/candidate.py` to a field of `runs/models.py`.
 """
 
 from __future__ import annotations

@@ -45,10 +45,10 @@ def _print(store: str, session_id: str) -> None:
     with open_store(get_store(store)) as reader:
         session = get_session(reader, session_id)
         started = time.perf_counter()
-        outline = indexes.outline(reader, session)
+        index = indexes.index_of(reader, session)
         made = time.perf_counter() - started
-        print(f"{store}, {len(outline.ids):,} rows: {made * 1000:.0f} ms to make its outline")
-        for what, address, headers in _pages(f"/stores/{store}/sessions/{session_id}", outline):
+        print(f"{store}, {len(index.ids):,} rows: {made * 1000:.0f} ms to make its index")
+        for what, address, headers in _pages(f"/stores/{store}/sessions/{session_id}", index):
             _time(client, what, address, headers)
         started = time.perf_counter()
         indexes.count_some(reader, session, 600)
@@ -56,14 +56,14 @@ def _print(store: str, session_id: str) -> None:
         _time(client, "timeline, once counted", f"/stores/{store}/sessions/{session_id}/timeline", FRAGMENT)
 
 
-def _pages(session: str, outline: Any) -> Iterator[tuple[str, str, dict[str, str]]]:
-    middle = outline.entry(outline.messages // 2).id
+def _pages(session: str, index: Any) -> Iterator[tuple[str, str, dict[str, str]]]:
+    middle = index.entry(index.messages // 2).id
     yield "newest window", session, {}
     yield "deep link into the middle", f"{session}?around={middle}", {}
     yield "what the model sees", f"{session}/context", {}
-    yield "what the model sees, its middle", f"{session}/context?start={len(outline.live) // 2}", {}
-    if outline.cuts:
-        yield "newest boundary", f"{session}?around={outline.cuts[-1].handoff_id}", {}
+    yield "what the model sees, its middle", f"{session}/context?start={len(index.live) // 2}", {}
+    if index.boundaries:
+        yield "newest boundary", f"{session}?around={index.boundaries[-1].handoff_id}", {}
     yield "a further window, earlier", f"{session}?before={middle}", FRAGMENT
     yield "a further window, later", f"{session}?after={middle}", FRAGMENT
     yield "timeline", f"{session}/timeline", FRAGMENT

@@ -1,6 +1,6 @@
 """This site's own database where it is locked, full or away: reading goes on, and what must write says so.
 
-What is written on the way of reading (when a token was last used, lines of lists, outlines of Histories, audits) is a
+What is written on the way of reading (when a token was last used, lines of lists, indexes of Histories, audits) is a
 *note*: it is made again later where it cannot be written now, so that no answer waits for it or fails by it.
 """
 

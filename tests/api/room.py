@@ -68,7 +68,7 @@ class Room:
 
         with open_store(self.desk.store) as reader:
             session = reader.session(self.session_id)
-            auditing.look(reader, session, indexes.outline(reader, session), arm=True)
+            auditing.look(reader, session, indexes.index_of(reader, session), arm=True)
 
     def events(self, **wanted: str) -> list[dict[str, Any]]:
         self.judged()

@@ -143,12 +143,12 @@ def test_a_store_that_cannot_be_compacted_here_has_events_all_the_same(
     settings.WORKSPACES = [tmp_path]
     StoreRules.objects.create(store="hermes", workspace=str(tmp_path / "ws"))
     with open_store(desk.store) as reader:
-        cuts = indexes.outline(reader, get_session(reader, desk.session_id)).compactions
-    newest = max(max(cut.block_ids) for cut in cuts)
+        boundaries = indexes.index_of(reader, get_session(reader, desk.session_id)).compactions
+    newest = max(max(boundary.block_ids) for boundary in boundaries)
     desk.rows("DELETE FROM messages WHERE session_id = ? AND id > ?", desk.session_id, newest)  # it was just now
     with open_store(desk.store) as reader:
         session = get_session(reader, desk.session_id)
-        auditing.look(reader, session, indexes.outline(reader, session), arm=True)
+        auditing.look(reader, session, indexes.index_of(reader, session), arm=True)
     octets = hashlib.sha256(desk.path.read_bytes()).digest()
     path = f"{session_path(desk)}/context"
     assert [event["kind"] for event in tool.get(path)["events"]] == ["note"]

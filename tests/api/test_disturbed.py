@@ -8,6 +8,7 @@ import pytest
 
 from tests.api.tool import Tool, session_path
 from tests.runs.desk import Desk
+from tests.support.thorough import one_in
 
 TRIGGERS = {
     "what is written goes": "AFTER INSERT ON messages BEGIN DELETE FROM messages WHERE id = new.id; END",
@@ -40,7 +41,7 @@ def refused(answer: tuple[int, Any]) -> tuple[int, str]:
     return answer[0], answer[1]["error"]["code"]
 
 
-@pytest.mark.parametrize("trigger", TRIGGERS)
+@pytest.mark.parametrize("trigger", one_in(2, TRIGGERS))
 def test_a_foreign_trigger_on_what_is_written_leaves_nothing_written(
     desk: Desk, tool: Tool, trigger: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -61,7 +61,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def kept(store: Store, session_id: str) -> TranscriptIndex:
     with open_store(store) as reader:
-        return indexes.outline(reader, get_session(reader, session_id))
+        return indexes.index_of(reader, get_session(reader, session_id))
 
 
 def true(store: Store, session_id: str) -> TranscriptIndex:
@@ -71,8 +71,8 @@ def true(store: Store, session_id: str) -> TranscriptIndex:
         return packing.pack(history.build(rows, receipts.blocks_of(recorded(reader, session_id))), rows)
 
 
-def without_counts(outline: TranscriptIndex) -> TranscriptIndex:
-    return outline.uncounted_again()
+def without_counts(index: TranscriptIndex) -> TranscriptIndex:
+    return index.uncounted_again()
 
 
 def assert_true(store: Store, session_id: str) -> None:
@@ -100,10 +100,10 @@ def test_nothing_is_read_while_the_file_is_not_written(desk: Desk) -> None:
     with open_store(desk.store) as reader:
         session = get_session(reader, desk.session_id)
         assert store_version(desk.store) == store_version(desk.store), "copied so lately that no signature holds"
-        indexes.outline(reader, session)
+        indexes.index_of(reader, session)
         assert isinstance(reader.con, sqlite3.Connection)
         reader.con.set_trace_callback(statements.append)
-        assert indexes.outline(reader, session) is first
+        assert indexes.index_of(reader, session) is first
     assert statements == []
     assert indexes.unwritten(desk.store, desk.session_id) is first
 
@@ -175,13 +175,13 @@ def test_a_message_taken_back_and_another_said_between_two_looks(book: Book) -> 
 
 def test_undoing_is_shown_at_once(desk: Desk) -> None:
     run = service.start(desk.store, desk.session_id, Options(), apply=True)
-    assert kept(desk.store, desk.session_id).cuts[-1].run == run.pk
+    assert kept(desk.store, desk.session_id).boundaries[-1].run == run.pk
     agent(desk).say("since")
     assert_true(desk.store, desk.session_id)
     assert run.handoff_id
     service.undo(desk.store, desk.session_id, run.handoff_id)
     assert_true(desk.store, desk.session_id)
-    assert all(cut.run is None for cut in kept(desk.store, desk.session_id).cuts)
+    assert all(boundary.run is None for boundary in kept(desk.store, desk.session_id).boundaries)
 
 
 def test_an_undo_makes_history_once_before_and_once_for_the_page_after(
@@ -205,9 +205,9 @@ def test_what_our_runs_know_counts_although_the_file_is_not_written(desk: Desk) 
         time.sleep(0.01)
     written = Compaction.objects.get(run=run.pk)
     Compaction.objects.all().delete()
-    assert all(cut.run is None for cut in kept(desk.store, desk.session_id).cuts)
+    assert all(boundary.run is None for boundary in kept(desk.store, desk.session_id).boundaries)
     written.save()
-    assert kept(desk.store, desk.session_id).cuts[-1].run == run.pk
+    assert kept(desk.store, desk.session_id).boundaries[-1].run == run.pk
     Compaction.objects.all().delete()
     assert indexes.unwritten(desk.store, desk.session_id) is None
 
@@ -295,14 +295,14 @@ def test_counting_goes_on_where_it_stopped_and_begins_with_what_is_in_context(de
     with open_store(desk.store) as reader:
         session = get_session(reader, desk.session_id)
         rounds = 0
-        while NONE in (outline := indexes.count_some(reader, session, 0.0)).tokens:
+        while NONE in (index := indexes.count_some(reader, session, 0.0)).tokens:
             rounds += 1
-            assert outline.tokens_live is not None or not rounds > 1
+            assert index.tokens_live is not None or not rounds > 1
             indexes.forget()  # another process
         assert rounds > 3
-        outline = indexes.outline(reader, session)
-        assert not outline.uncounted()
-        assert indexes.count_few(reader, session, outline.ids) is outline
+        index = indexes.index_of(reader, session)
+        assert not index.uncounted()
+        assert indexes.count_few(reader, session, index.ids) is index
 
 
 def test_a_page_counts_a_few_rows_and_no_long_ones(book: Book) -> None:
@@ -314,7 +314,7 @@ def test_a_page_counts_a_few_rows_and_no_long_ones(book: Book) -> None:
     book.say("heavy", "user", "word " * 100_000)
     with open_store(get_store("own")) as reader:
         found = {
-            name: indexes.count_few(reader, session, indexes.outline(reader, session).live_ids)
+            name: indexes.count_few(reader, session, indexes.index_of(reader, session).live_ids)
             for name in ("short", "long", "heavy")
             for session in [get_session(reader, name)]
         }

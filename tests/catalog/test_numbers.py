@@ -29,14 +29,14 @@ def check(store: str) -> int:
     with open_store(get_store(store)) as reader:
         for line in found:
             session = get_session(reader, line.session_id)
-            outline = indexes.count_some(reader, session, 60)
-            assert NONE not in outline.tokens
+            index = indexes.count_some(reader, session, 60)
+            assert NONE not in index.tokens
             assert (line.messages, line.in_context, line.live, line.compactions, line.tokens) == (
-                outline.messages,
-                outline.in_context,
-                len(outline.live),
-                len(outline.compactions),
-                outline.tokens_live,
+                index.messages,
+                index.in_context,
+                len(index.live),
+                len(index.compactions),
+                index.tokens_live,
             ), line.session_id
             assert line.last_active == session.last_active
             assert (line.parts, line.branched_from, line.started_at) == (

@@ -11,7 +11,7 @@ SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'><svg onload=a
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
 RTL = "abc \u202e gnp.exe \u2066\u200b\u200d\ufeff שלום \u061c"
 ESCAPES = "\x1b]0;title\x07\x1b[2J\x1b[31;1;4mred\x1b[0m\x9b31m\x1b[999999999A\x1bP1$r\x1b\\ \x1b["
-CALLS_IN_ONE_ROW = 100_000
+CALLS_IN_ONE_ROW = 30_000
 
 
 def deep(depth: int, opening: str = "[", closing: str = "]") -> str:

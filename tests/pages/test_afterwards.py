@@ -86,10 +86,10 @@ def test_what_is_looked_for_in_the_rows_is_what_the_run_noted(open_desk: Callabl
     desk = open_desk(31)
     run = service.start(desk.store, desk.session_id, Options(), apply=True)
     with open_store(desk.store) as reader:
-        outline = indexes.outline(reader, get_session(reader, desk.session_id))
-        cut = outline.cut_at(run.handoff_id or 0)
-        assert cut is not None
-        found = losses(reader, desk.session_id, outline, replace(cut, run=None))
+        index = indexes.index_of(reader, get_session(reader, desk.session_id))
+        boundary = index.boundary_at(run.handoff_id or 0)
+        assert boundary is not None
+        found = losses(reader, desk.session_id, index, replace(boundary, run=None))
     assert found["anchors"] == run.report["anchors"]
     noted = {(each["kind"], each["text"]) for each in run.report["lost"]}
     assert noted <= {(each["kind"], each["text"]) for each in found["lost"]}

@@ -74,28 +74,28 @@ def test_each_message_stands_once_and_in_order_at_every_boundary(
     """Older boundaries too, and such as share a row with a message."""
     desk = open_desk(version, title) if title else open_desk(version)
     with open_store(desk.store) as reader:
-        outline = indexes.outline(reader, reader.session(desk.session_id))
-    assert outline.cuts
-    for cut in outline.cuts:
-        href = f"/stores/hermes/sessions/{desk.session_id}/boundaries/{cut.handoff_id}/before-after"
+        index = indexes.index_of(reader, reader.session(desk.session_id))
+    assert index.boundaries
+    for boundary in index.boundaries:
+        href = f"/stores/hermes/sessions/{desk.session_id}/boundaries/{boundary.handoff_id}/before-after"
         pages = list(walked(signed_in, href))
         left = [cell for page in pages for cell in cells(page, "Before")]
         right = [cell for page in pages for cell in cells(page, "After")]
-        assert list(dict.fromkeys(row for row, _ in left)) == list(cut.before_ids)
-        assert list(dict.fromkeys(row for row, _ in right)) == list(cut.block_ids)
-        source = dict(cut.copies)
-        fates = {outline.message_of(row) or row: fate for row, fate in left}
-        assert {message for message, fate in fates.items() if fate == "shortened"} == set(cut.shortened_ids)
-        assert {message for message, fate in fates.items() if fate != "summarised"} >= set(cut.kept_ids)
-        assert {fates[each] for each in cut.summarised_ids} == {"summarised"}
-        assert (cut.handoff_id, "new") in right
+        assert list(dict.fromkeys(row for row, _ in left)) == list(boundary.before_ids)
+        assert list(dict.fromkeys(row for row, _ in right)) == list(boundary.block_ids)
+        source = dict(boundary.copies)
+        fates = {index.message_of(row) or row: fate for row, fate in left}
+        assert {message for message, fate in fates.items() if fate == "shortened"} == set(boundary.shortened_ids)
+        assert {message for message, fate in fates.items() if fate != "summarised"} >= set(boundary.kept_ids)
+        assert {fates[each] for each in boundary.summarised_ids} == {"summarised"}
+        assert (boundary.handoff_id, "new") in right
         for page in pages:
             for pair in page.all("div", "pair"):
                 one, other = cells(pair, "Before"), cells(pair, "After")
                 if one and one[0][1] != "summarised":
                     assert len(one) == 1 and len(other) == 1
                     assert source[other[0][0]] == one[0][0] and other[0][1] == one[0][1]
-                elif (cut.handoff_id, "new") in other:
+                elif (boundary.handoff_id, "new") in other:
                     assert one[0] == next(cell for cell in left if cell[1] == "summarised"), "beside the first"
 
 
@@ -246,16 +246,17 @@ def test_the_file_needs_nothing_else_and_holds_no_secret(signed_in: Client, book
 def test_the_file_says_what_the_page_says(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(21)
     with open_store(desk.store) as reader:
-        cut = indexes.outline(reader, reader.session(desk.session_id)).cuts[0]
-    made = files.as_page(files.comparison("hermes", desk.session_id, cut.handoff_id))
+        boundary = indexes.index_of(reader, reader.session(desk.session_id)).boundaries[0]
+    made = files.as_page(files.comparison("hermes", desk.session_id, boundary.handoff_id))
     text = b"".join(made.chunks).decode()
     assert made.outcome.complete and made.filename.endswith(".html")
     page = read(type("Answer", (), {"status_code": 200, "content": text.encode()})())
     words = [each.one("h2").all("b")[0].text for each in page.all("article")]
-    assert words.count("summarised") == cut.summarised
-    assert words.count("kept") == 2 * (cut.kept - cut.shortened) and words.count("shortened") == 2 * cut.shortened
-    assert len(page.all("pre", "diff")) >= cut.shortened
-    assert f"{cut.messages_before:,} messages before, {cut.messages_after:,} after" in page.text
+    assert words.count("summarised") == boundary.summarised
+    assert words.count("kept") == 2 * (boundary.kept - boundary.shortened)
+    assert words.count("shortened") == 2 * boundary.shortened
+    assert len(page.all("pre", "diff")) >= boundary.shortened
+    assert f"{boundary.messages_before:,} messages before, {boundary.messages_after:,} after" in page.text
 
 
 # -- what would break it -----------------------------------------------------------------------------------------------

@@ -50,15 +50,15 @@ def test_each_boundary_is_listed_once_and_the_nearest_beyond_a_part_is_linked(
     signed_in: Client, open_desk: Callable[..., Desk]
 ) -> None:
     href = f"/stores/hermes/sessions/{open_desk(21).session_id}"
-    place, cuts, prompts = f"{href}/contents", 0, 0
+    place, boundaries, prompts = f"{href}/contents", 0, 0
     first = read(signed_in.get(place)).one("ol", "listing")
     assert first.one("li", "more").all("a")[0].text.startswith("compacted, 1,002")
     while place:
         page = read(signed_in.get(place)).one("ol", "listing")
-        cuts += sum("more" not in item.classes for item in page.all("li", "cut"))
+        boundaries += sum("more" not in item.classes for item in page.all("li", "cut"))
         prompts += len(lines(page))
         place = next(iter(further(page, "\u2193")), "")
-    assert cuts == 2 and prompts > 200
+    assert boundaries == 2 and prompts > 200
 
 
 @pytest.mark.parametrize("query", ["before=x", "after=99999999", "before=99999999", "before=0", "after=-1"])

@@ -23,6 +23,7 @@ from tests.pages.conftest import Book
 from tests.pages.hostile import markdown_bombs
 from tests.pages.html import Element, message_ids, read
 from tests.runs.desk import Desk
+from tests.support.thorough import one_in
 from viewer import exports
 from viewer.exports import CONTENT_TYPES, Format, View
 from viewer.exports.page import POLICY
@@ -502,7 +503,7 @@ def test_exports_at_once_write_one_large_message_at_a_time(book: Book) -> None:
     assert peak_of(together) < 1.5 * alone
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", one_in(2, FORMATS))
 def test_a_slow_download_keeps_no_large_message_in_memory(book: Book, format: Format) -> None:
     book.session("large")
     book.say("large", "user", "words " * 1_000_000)

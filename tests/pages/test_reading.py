@@ -69,7 +69,7 @@ def armed(book: Book) -> Audit:
     settle()
     with open_store(get_store("own")) as reader:
         session = get_session(reader, "s")
-        return auditing.look(reader, session, indexes.outline(reader, session), arm=True)[0]
+        return auditing.look(reader, session, indexes.index_of(reader, session), arm=True)[0]
 
 
 def turn(book: Book, *paths: str) -> list[int]:

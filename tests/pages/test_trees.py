@@ -42,7 +42,7 @@ def test_the_pages_of_a_tree(agent: OpenClawByHand | PiByHand, signed_in: Client
     rows = read(signed_in.get(f"{at}/rows")).text
     assert "left behind" in rows and "firstKeptEntryId" in rows
     with opened(agent) as reader:
-        (boundary,) = history(reader, agent.id_of("s")).cuts
+        (boundary,) = history(reader, agent.id_of("s")).boundaries
     for tab in ("summarised", "kept", "details", "before-after"):
         assert signed_in.get(f"{at}/boundaries/{boundary.handoff_id}/{tab}").status_code == 200, tab
     for place in ("", "/context", "/rows", "/abandoned"):

@@ -90,7 +90,7 @@ def look(desk: Desk, **options: bool) -> Audit:
     settle()
     with open_store(desk.store) as reader:
         session = get_session(reader, desk.session_id)
-        return auditing.look(reader, session, indexes.outline(reader, session), **options)[0]
+        return auditing.look(reader, session, indexes.index_of(reader, session), **options)[0]
 
 
 def left_out(audit: Audit) -> list[str]:
@@ -333,9 +333,9 @@ def test_looking_again_costs_one_query_and_reads_no_row(
     monkeypatch.setattr(reading, "read_rows", noted)
     with open_store(desk.store) as reader:
         session = get_session(reader, desk.session_id)
-        outline = indexes.outline(reader, session)
+        index = indexes.index_of(reader, session)
         with CaptureQueriesContext(connection) as queries:
-            auditing.look(reader, session, outline)
+            auditing.look(reader, session, index)
     assert len(queries) == 1
     assert len(read) <= 1, "the last row alone tells that the turn goes on"
 
@@ -389,8 +389,8 @@ def test_of_long_texts_beginning_and_end_are_kept(desk: Desk) -> None:
     with open_store(desk.store) as reader:
         row = next(iter(reading.read_rows(reader, [turn(desk)[0]]).values()))
     content = json.dumps({"output": "x" * 50_000, "exit_code": 1, "error": None}) + "\n\n[a remark]"
-    cut = str(auditing._cut(replace(row, content=content)).content)
-    assert len(cut) < 5_000 and json.loads(cut)["exit_code"] == 1
+    boundary = str(auditing._cut(replace(row, content=content)).content)
+    assert len(boundary) < 5_000 and json.loads(boundary)["exit_code"] == 1
     assert str(auditing._cut(replace(row, content="x" * 50_000 + "code 1")).content).endswith("code 1")
     kept = auditing._cut(replace(row, content=[call, result])).content
     assert len(str(kept)) < 15_000

@@ -144,8 +144,8 @@ def test_what_was_undone_here_is_known_where_the_rows_tell_something_else(open_d
         indexes.forget()
         with open_store(desk.store) as reader:
             found = history_of(reader, desk.session_id)
-            kept = indexes.outline(reader, get_session(reader, desk.session_id))
-        assert [each.handoff_id for each in kept.cuts] == [each.handoff_id for each in found.boundaries]
+            kept = indexes.index_of(reader, get_session(reader, desk.session_id))
+        assert [each.handoff_id for each in kept.boundaries] == [each.handoff_id for each in found.boundaries]
         return [each.handoff_id for each in found.boundaries]
 
     assert handoff_id in boundaries()

@@ -358,4 +358,4 @@ def assert_each_message_once(reader: Reader, session_id: str) -> None:
     assert len(shown) == len(window.items)
     rows = reader.raw(session_id, before=None, limit=10**6)
     lines = {row.extra.get("message.id") or row.id for row in rows if row.role in ("user", "assistant")}
-    assert index.messages + len(index.cuts) == len(lines)
+    assert index.messages + len(index.boundaries) == len(lines)

@@ -36,7 +36,7 @@ def compact(agent: ClaudeByHand, summary: dict[str, Any] | None = None, **facts:
 
 def reported(reader: Reader, session_id: str) -> list[ReportedCompaction | None]:
     index = reader.index(session_id, Recorded(), reader.change_token(session_id))
-    return [item.reported for item in reader.shown(session_id, index.cuts) if isinstance(item, Handoff)]
+    return [item.reported for item in reader.shown(session_id, index.boundaries) if isinstance(item, Handoff)]
 
 
 def said(reader: Reader, session_id: str) -> list[Any]:

@@ -107,7 +107,7 @@ def test_a_local_compaction(agent: CodexByHand, reader: Reader, session_id: str)
     add(agent, ask("third"))
     assert said(reader, session_id) == [("user", "first"), ("user", "second"), ("user", SUMMARY), ("user", "third")]
     assert shown(reader, session_id) == ["first", "one", "second", "two", "|", "third"]
-    (boundary,) = history(reader, session_id).cuts
+    (boundary,) = history(reader, session_id).boundaries
     assert (boundary.messages_before, boundary.summarised, boundary.kept) == (4, 2, 2)
     assert reader.messages(session_id, [boundary.handoff_id])[boundary.handoff_id].flagged
 
@@ -123,7 +123,7 @@ def test_a_remote_compaction_says_what_is_known(agent: CodexByHand, reader: Read
     estimate = {"input_tokens": 0, "total_tokens": 70}
     agent.append("s", "event_msg", {"type": "token_count", "info": {"last_token_usage": estimate}})
     index = history(reader, session_id)
-    handoff: Any = reader.shown(session_id, index.cuts)[0]
+    handoff: Any = reader.shown(session_id, index.boundaries)[0]
     assert "encrypted" in handoff.summary and "500" in handoff.summary
     assert (handoff.reported.tokens_before, handoff.reported.tokens_after) == (1_000, 70)
     assert reader.usage(session_id).tokens is None
@@ -155,7 +155,7 @@ def test_what_the_client_leaves_out_is_left_out(agent: CodexByHand, reader: Read
     compact(agent, [sound], replacement_history_metadata=[{}, {}])
     compact(agent, [sound, {"no": "type"}])
     assert said(reader, session_id) == heard(talk(1))
-    assert not history(reader, session_id).cuts
+    assert not history(reader, session_id).boundaries
 
 
 # -- going back, forks, archives ---------------------------------------------------------------------------------------

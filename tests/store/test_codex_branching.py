@@ -99,7 +99,7 @@ def test_a_compaction_is_undone_in_each_by_itself(agent: CodexByHand, writer: Wr
     undo(agent, writer, session_id, commit)
     assert said(fresh(agent), session_id) == heard(talk(8)) and said(fresh(agent), made) == short
     assert "|" in shown(fresh(agent), made)
-    plan = fresh(agent).undo_plan(made, history(fresh(agent), made).cuts[-1])
+    plan = fresh(agent).undo_plan(made, history(fresh(agent), made).boundaries[-1])
     with locked(writer, made):
         writer.undo(plan, holder="pid=1:agent=palimpsest:nonce=1")
     assert said(fresh(agent), made) == heard(talk(8))
@@ -155,7 +155,7 @@ def test_two_summaries_of_the_same_words(agent: CodexByHand, writer: Writer, ses
         for message in talk(1, name):
             agent.say("s", message)
     now = fresh(agent)
-    first, second = history(now, session_id).cuts
+    first, second = history(now, session_id).boundaries
     assert first.handoff_id != second.handoff_id
     made = branched(writer, session_id, now.context_before(session_id, second))
     assert said(fresh(agent), made) == [("user", "The same words."), *heard(talk(1, "one"))]

@@ -30,12 +30,12 @@ def test_the_bytes_are_those_of_before(agent: CodexByHand, writer: Writer, sessi
     agent.write("s", talk(8))
     commit = compacted(agent, writer, session_id, strategy)
     stored, shown = agent.path("s").read_bytes(), said(fresh(agent), session_id)
-    cuts = history(fresh(agent), session_id).cuts
+    cuts = history(fresh(agent), session_id).boundaries
     undo(agent, writer, session_id, commit)
     assert not refusal(agent, session_id, commit)
     redo(writer, session_id, commit)
     assert agent.path("s").read_bytes() == stored and said(fresh(agent), session_id) == shown
-    assert history(fresh(agent), session_id).cuts == cuts
+    assert history(fresh(agent), session_id).boundaries == cuts
     assert fresh(agent).wrote(session_id, commit.receipt) and not fresh(agent).find_undo(session_id, commit.receipt)
     undo(agent, writer, session_id, commit)
     assert said(fresh(agent), session_id) == heard(talk(8))

@@ -63,7 +63,7 @@ def test_what_cannot_be_undone(agent: CodexByHand, writer: Writer, session_id: s
     with pytest.raises(NotUndoable, match="later compaction"):
         undo(agent, writer, session_id, first)
     agent.append("s", "compacted", {"message": "", "replacement_history": [told("user", "Hi", "compaction.summary")]})
-    native = history(fresh(agent), session_id).cuts[-1]
+    native = history(fresh(agent), session_id).boundaries[-1]
     assert "Codex made" in fresh(agent).undo_plan(session_id, native).refusal
     path = agent.path("s")
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
@@ -89,7 +89,7 @@ def _undone_in_order(agent: CodexByHand, writer: Writer, session_id: str, commit
 def test_a_boundary_of_ours_that_no_run_knows_is_undone(agent: CodexByHand, writer: Writer, session_id: str) -> None:
     agent.write("s", talk(8))
     compacted(agent, writer, session_id)
-    plan = fresh(agent).undo_plan(session_id, history(fresh(agent), session_id).cuts[-1])
+    plan = fresh(agent).undo_plan(session_id, history(fresh(agent), session_id).boundaries[-1])
     with locked(writer, session_id):
         writer.undo(plan, holder=HOLDER)
     assert said(fresh(agent), session_id) == heard(talk(8))
@@ -125,6 +125,6 @@ def test_in_a_fork_a_compaction_of_its_parent_stays(agent: CodexByHand, writer: 
     agent.write("fork", [])
     with_meta(agent, "fork", {"forked_from_id": session_id, "history_base": base})
     now, fork = fresh(agent), agent.id_of("fork")
-    assert "forked from" in now.undo_plan(fork, history(now, fork).cuts[-1]).refusal
+    assert "forked from" in now.undo_plan(fork, history(now, fork).boundaries[-1]).refusal
     undo(agent, writer, session_id, commit)
     assert said(fresh(agent), fork) == heard(talk(8))  # it points to the same bytes

@@ -54,7 +54,7 @@ def test_a_compaction_without_what_it_keeps_from_is_none(agent: OpenClawByHand) 
     agent.append("s", "compaction", summary="One.", tokensBefore=90)
     with opened(agent) as reader:
         assert sent(reader, agent.id_of("s")) == heard(talk(1))
-        assert not history(reader, agent.id_of("s")).cuts
+        assert not history(reader, agent.id_of("s")).boundaries
         assert len(reader.raw(agent.id_of("s"), before=None, limit=50)) == len(talk(1)) + 3, "it is still a row"
 
 
@@ -66,7 +66,7 @@ def test_a_reset_is_a_boundary_without_a_summary(agent: OpenClawByHand) -> None:
         session = agent.id_of("s")
         assert [row.role for row in reader.live(session)] == ["session_meta", "user"]
         index = history(reader, session)
-        (boundary,) = index.cuts
+        (boundary,) = index.boundaries
         assert (boundary.messages_before, boundary.messages_after, len(index.live)) == (5, 0, 1)
         (handoff,) = reader.shown(session, [boundary])
         assert "reset here (daily)" in handoff.summary  # type: ignore[union-attr]

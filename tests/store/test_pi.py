@@ -41,7 +41,7 @@ def test_a_compaction(agent: PiByHand, session_id: str) -> None:
         ]  # fmt: skip
         assert shown(reader, session_id) == ["one", "1", "|", "two", "2", "three"]
         index = history(reader, session_id)
-        (boundary,) = index.cuts
+        (boundary,) = index.boundaries
         assert (boundary.messages_before, boundary.summarised, boundary.kept) == (4, 2, 2)
         (handoff,) = reader.shown(session_id, [boundary])
         assert handoff.summary == "One was said."  # type: ignore[union-attr]
@@ -57,7 +57,7 @@ def test_a_compaction_of_ours_is_read_without_its_framing(agent: PiByHand, sessi
     ask(agent, "one")
     agent.append("s", "compaction", summary=protocol.handoff_text("One."), firstKeptEntryId="none", tokensBefore=9)
     with opened(agent) as reader:
-        (handoff,) = reader.shown(session_id, list(history(reader, session_id).cuts))
+        (handoff,) = reader.shown(session_id, list(history(reader, session_id).boundaries))
         assert handoff.summary == "One."  # type: ignore[union-attr]
 
 
@@ -164,7 +164,7 @@ def test_a_way_back_behind_a_compaction_takes_it_back(agent: PiByHand, session_i
     ask(agent, "instead", parentId=first)
     with opened(agent) as reader:
         assert [content for _, content in sent(reader, session_id)] == ["one", "instead"]
-        assert not history(reader, session_id).cuts
+        assert not history(reader, session_id).boundaries
         (branch,) = reader.abandoned(session_id)
         assert len(branch.ids) == 1, "a summary is no message that somebody left"
 

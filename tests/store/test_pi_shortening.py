@@ -108,7 +108,7 @@ def test_what_is_sent_and_what_history_shows(agent: PiByHand) -> None:
     assert same[-4:] == before[-4:], "recent output stays"
     with opened(agent) as reader:
         index = history(reader, agent.id_of("s"))
-        (cut,) = index.cuts
+        (cut,) = index.boundaries
         assert cut.shortened == len(changed) and cut.handoff_id == commit.handoff_id
         assert index.messages == len(before)
         items = index.stretch(0, index.messages).items
@@ -129,7 +129,7 @@ def test_undo_and_redo_move_no_byte(agent: PiByHand) -> None:
     assert now_sent(agent) == [*before, ("user", "And now?")]
     assert {each["type"] for each in agent.entries("s")} & {"context_edit", "custom_message"} == set()
     with opened(agent) as reader:
-        assert reader.find_undo(agent.id_of("s"), commit.receipt) and not history(reader, agent.id_of("s")).cuts
+        assert reader.find_undo(agent.id_of("s"), commit.receipt) and not history(reader, agent.id_of("s")).boundaries
         assert reader.redo_refusal(agent.id_of("s"), commit.receipt) == ""
     age(agent)
     redo(agent, commit)
@@ -170,7 +170,7 @@ def test_a_second_time_takes_the_first_note_away(agent: PiByHand) -> None:
     notes = [text for role, text in now_sent(agent) if protocol.PRUNE_SENTENCE in str(text)]
     assert len(notes) == 1 and len(now_sent(agent)) == len(long)
     with opened(agent) as reader:
-        assert [cut.handoff_id for cut in history(reader, agent.id_of("s")).cuts] == [
+        assert [cut.handoff_id for cut in history(reader, agent.id_of("s")).boundaries] == [
             first.handoff_id,
             second.handoff_id,
         ]
@@ -221,8 +221,8 @@ def test_a_branch_has_the_edits_and_one_of_before_has_none(agent: PiByHand) -> N
     made = branching.branch(store_of(agent), agent.id_of("s"), None)
     old = branching.branch(store_of(agent), agent.id_of("s"), commit.handoff_id)
     with opened(agent) as reader:
-        assert sent(reader, made) == now_sent(agent) and len(history(reader, made).cuts) == 1
-        assert sent(reader, old) == before and not history(reader, old).cuts
+        assert sent(reader, made) == now_sent(agent) and len(history(reader, made).boundaries) == 1
+        assert sent(reader, old) == before and not history(reader, old).boundaries
 
 
 def test_edits_are_nothing_that_was_said_since(agent: PiByHand) -> None:
@@ -243,7 +243,7 @@ def test_a_summary_on_top(agent: PiByHand) -> None:
     found = now_sent(agent)
     assert "All was well." in found[0][1]
     with opened(agent) as reader:
-        first, second = history(reader, agent.id_of("s")).cuts
+        first, second = history(reader, agent.id_of("s")).boundaries
         assert first.shortened and not second.shortened
 
 
@@ -275,7 +275,8 @@ def test_a_note_that_says_something_else(agent: PiByHand, content: Any) -> None:
     agent.path("s").write_text("\n".join(lines) + "\n")
     with opened(agent) as reader:
         index = history(reader, agent.id_of("s"))
-        assert len(index.cuts) == 1 and len(reader.shown(agent.id_of("s"), index.stretch(0, index.messages).items)) > 1
+        assert len(index.boundaries) == 1
+        assert len(reader.shown(agent.id_of("s"), index.stretch(0, index.messages).items)) > 1
         reader.live(agent.id_of("s"))
 
 
@@ -324,4 +325,4 @@ def test_a_line_that_somebody_wrote_anew(agent: PiByHand) -> None:
     with pytest.raises(NotUndoable, match="somebody changed the file"):
         undo(agent, commit)
     with opened(agent) as reader:
-        assert history(reader, agent.id_of("s")).cuts
+        assert history(reader, agent.id_of("s")).boundaries

@@ -33,7 +33,7 @@ def history_of(path: Path, session_id: str) -> History:
         return reading.read_history(reader, session_id)
 
 
-def outline_of(path: Path, session_id: str) -> TranscriptIndex:
+def index_of(path: Path, session_id: str) -> TranscriptIndex:
     with reader_of(path) as reader:
         return packing.pack(reading.read_history(reader, session_id), light_rows(reader, session_id))
 
@@ -152,25 +152,25 @@ def test_what_the_databases_can_do_is_read_from_their_columns(hermes_copy: Copie
 
 def test_windows_in_either_direction_give_every_message_once(hermes_copy: Copies) -> None:
     path = hermes_copy(21)
-    outline, whole = outline_of(path, WEEK_29), said(history_of(path, WEEK_29).items)
-    window = outline.window(limit=100)
+    index, whole = index_of(path, WEEK_29), said(history_of(path, WEEK_29).items)
+    window = index.window(limit=100)
     backwards = list(window.items)
     while window.earlier:
-        window = outline.window(before=window.first, limit=100)
+        window = index.window(before=window.first, limit=100)
         backwards = [*window.items, *backwards]
     assert said(backwards) == whole
-    window = outline.window(around=outline.entry(0).id, limit=100)
+    window = index.window(around=index.entry(0).id, limit=100)
     forwards = list(window.items)
     while window.later:
-        window = outline.window(after=window.last, limit=100)
+        window = index.window(after=window.last, limit=100)
         forwards += window.items
     assert said(forwards) == whole
 
 
 def test_a_window_around_any_row_of_a_message_holds_it_in_the_middle(hermes_copy: Copies) -> None:
-    outline = outline_of(hermes_copy(21), WEEK_29)
-    copied = next(entry for entry in outline.entries if len(entry.rows) == 2)
-    window = outline.window(around=copied.rows[1], limit=40)
+    index = index_of(hermes_copy(21), WEEK_29)
+    copied = next(entry for entry in index.entries if len(entry.rows) == 2)
+    window = index.window(around=copied.rows[1], limit=40)
     ids = [item.id for item in window.items if isinstance(item, HistoryEntry)]
     assert ids[20] == copied.id
     assert window.earlier + len(ids) + window.later == 1246
@@ -178,7 +178,7 @@ def test_a_window_around_any_row_of_a_message_holds_it_in_the_middle(hermes_copy
 
 def test_a_window_around_an_unknown_row_is_refused(hermes_copy: Copies) -> None:
     with pytest.raises(NotFound):
-        outline_of(hermes_copy(21), CARRIER_92).window(around=999_999)
+        index_of(hermes_copy(21), CARRIER_92).window(around=999_999)
 
 
 def test_the_window_of_an_empty_history_is_empty() -> None:

@@ -140,8 +140,8 @@ def test_two_messages_merged_into_one_row_are_two_messages() -> None:
     ]
     assert history.message_of[8] == 4 and history.boundaries[0].kept_ids == (4, 5, 6)
     assert script.undo().originals == {1: None, 2: None, 3: None, 4: 8, 5: 8, 6: 9}
-    outline = pack(history, script.rows)
-    assert outline.entries == history.entries and outline.message_of(8) == 4
+    index = pack(history, script.rows)
+    assert index.entries == history.entries and index.message_of(8) == 4
     script.rows[7] = replace(script.rows[7], state="out")
     assert script.shown() == ["hello", "hi", "first", "|", "both"], "taken back, both of them"
 
@@ -368,14 +368,14 @@ def test_messages_kept_from_inside_what_was_summarised(named: bool, head: int, p
     assert boundary.messages_before == 12
 
 
-def test_an_outline_is_not_extended_by_rows_that_carry_older_messages() -> None:
+def test_an_index_is_not_extended_by_rows_that_carry_older_messages() -> None:
     script = Script()
     script.talk("a", "b", "c")
-    outline = pack(script.history(), script.rows)
+    index = pack(script.history(), script.rows)
     plain = LightRow(id=9, role="user", state="live", time=9e9, text="d", uid=name("d"), named=True)
-    assert extended(outline, [plain]) is not None
-    assert extended(outline, [replace(plain, absorbed=(name("c"),))]) is None
-    assert extended(outline, [replace(plain, restated=True)]) is None
+    assert extended(index, [plain]) is not None
+    assert extended(index, [replace(plain, absorbed=(name("c"),))]) is None
+    assert extended(index, [replace(plain, restated=True)]) is None
 
 
 @pytest.mark.parametrize(

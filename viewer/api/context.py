@@ -60,7 +60,7 @@ def deliver_context(request: HttpRequest, store: str, session_id: str) -> Contex
 def _context(store: Store, session_id: str, *, deliver: bool) -> ContextOut:
     with open_store(store) as reader:
         session = reader.session(session_id)
-        audits = (auditing.look if deliver else auditing.shown)(reader, session, indexes.outline(reader, session))
+        audits = (auditing.look if deliver else auditing.shown)(reader, session, indexes.index_of(reader, session))
         rows = for_model(reader.live(session_id))
         prompt = reader.system_prompt(session_id)
     count = counting.counter_for(session.model)

@@ -128,7 +128,7 @@ def audits(request: HttpRequest, store: str, session_id: str) -> AuditsOut:
 def _look(store: Store, session_id: str) -> list[Audit]:
     with open_store(store) as reader:
         session = reader.session(session_id)
-        return auditing.shown(reader, session, indexes.outline(reader, session))
+        return auditing.shown(reader, session, indexes.index_of(reader, session))
 
 
 def event_out(event: Event) -> EventOut:

@@ -24,11 +24,11 @@ OPENAI_KEYS = ("role", "content", "tool_calls", "tool_call_id")
 def page(reader: Reader, session: Session, view: View, around: int | None, limit: int, cursor: str) -> MessagesOut:
     """One page of a view. Raises BadCursor, and NotFound for an `around` that the view does not show."""
     after: int | None = cursors.read(cursor, f"messages of {view}", int)[0] if cursor else None
-    outline = indexes.outline(reader, session)
+    index = indexes.index_of(reader, session)
     if view == "history":
-        items, last = _history_page(reader, session.id, outline, around, after, limit)
+        items, last = _history_page(reader, session.id, index, around, after, limit)
     else:
-        items, last = _row_page(reader, session.id, outline, view, around, after, limit)
+        items, last = _row_page(reader, session.id, index, view, around, after, limit)
     return MessagesOut(items=items, next=None if last is None else cursors.written(f"messages of {view}", last))
 
 
@@ -42,18 +42,18 @@ def openai(row: StoredMessage) -> dict[str, Any]:
 
 
 def _history_page(
-    reader: Reader, session_id: str, outline: TranscriptIndex, around: int | None, after: int | None, limit: int
+    reader: Reader, session_id: str, index: TranscriptIndex, around: int | None, after: int | None, limit: int
 ) -> tuple[list[MessageOut], int | None]:
-    window = outline.window(limit=limit, **_edge(outline, around, after))
+    window = index.window(limit=limit, **_edge(index, around, after))
     shown = reader.shown(session_id, window.items)
     return [_of_history(item) for item in shown], window.last if window.later else None
 
 
-def _edge(outline: TranscriptIndex, around: int | None, after: int | None) -> dict[str, int]:
+def _edge(index: TranscriptIndex, around: int | None, after: int | None) -> dict[str, int]:
     """Where a window begins: behind the cursor, around a message, else at the first one."""
     if after is not None:
         return {"after": after}
-    first = outline.entry(0).id if outline.messages else None
+    first = index.entry(0).id if index.messages else None
     edge = first if around is None else around
     return {} if edge is None else {"around": edge}
 
@@ -72,13 +72,13 @@ def _of_history(item: HistoryMessage | Handoff) -> MessageOut:
 def _row_page(
     reader: Reader,
     session_id: str,
-    outline: TranscriptIndex,
+    index: TranscriptIndex,
     view: View,
     around: int | None,
     after: int | None,
     limit: int,
 ) -> tuple[list[MessageOut], int | None]:
-    ids = outline.live_ids if view == "live" else outline.ids
+    ids = index.live_ids if view == "live" else index.ids
     start = _start(ids, around, after, limit)
     wanted = ids[start : start + limit]
     rows = reader.messages(session_id, wanted)

@@ -117,7 +117,7 @@ def compactions(request: HttpRequest, store: str, session_id: str) -> Compaction
     with open_store(get_store(store)) as reader:
         views = compaction_list.compactions(reader, session_id)
         session = reader.session(session_id)
-        audits = auditing.shown(reader, session, indexes.outline(reader, session)) if views else []
+        audits = auditing.shown(reader, session, indexes.index_of(reader, session)) if views else []
     judged = {audit.handoff_id: audit.status for audit in audits}
     items, broken = lines_of(
         views,
@@ -136,11 +136,11 @@ def compactions(request: HttpRequest, store: str, session_id: str) -> Compaction
 def compaction_details(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> LossesOut:
     """Of the agent's compactions, too: there it is looked for in the rows, which takes longer the more there are."""
     with open_store(get_store(store)) as reader:
-        outline = indexes.outline(reader, reader.session(session_id))
-        cut = outline.cut_at(handoff_id)
-        if cut is None:
+        index = indexes.index_of(reader, reader.session(session_id))
+        boundary = index.boundary_at(handoff_id)
+        if boundary is None:
             raise records.not_there(store, session_id, handoff_id)
-        return LossesOut(**losses(reader, session_id, outline, cut))
+        return LossesOut(**losses(reader, session_id, index, boundary))
 
 
 @router.post(f"{SESSION}/plan", auth=READ[:1], response=answers(PlanOut), summary="A dry run")

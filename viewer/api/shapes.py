@@ -43,7 +43,7 @@ COUNTING_SECONDS = 2.0  # that a call waits for tokens nobody has counted yet
 
 def session(reader: Reader, found: Session) -> SessionOut:
     """A session with the numbers of its context; the tokens of a long one are known once the worker counted them."""
-    outline = indexes.count_some(reader, found, COUNTING_SECONDS, context_alone=True)
+    index = indexes.count_some(reader, found, COUNTING_SECONDS, context_alone=True)
     reported = reader.usage(found.id)
     refusal = reader.compact_refusal(found.id)
     return SessionOut(
@@ -57,11 +57,11 @@ def session(reader: Reader, found: Session) -> SessionOut:
         last_active=moment(found.last_active),
         active=found.active,
         archived=found.archived,
-        messages_live=len(outline.live),
-        messages_total=outline.messages,
-        tokens_live=outline.tokens_live if reported.tokens is None else reported.tokens,
+        messages_live=len(index.live),
+        messages_total=index.messages,
+        tokens_live=index.tokens_live if reported.tokens is None else reported.tokens,
         context_window=counting.context_window(found.model, found.window),
-        compactions=len(outline.compactions),
+        compactions=len(index.compactions),
         parent=found.parent or None,
         cwd=found.cwd,
         git_branch=found.git_branch,

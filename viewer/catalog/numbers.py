@@ -66,14 +66,14 @@ def count_line(reader: Reader, line: SessionIndex, seconds: float) -> bool:
     try:
         session = reader.session(line.session_id)
         reported = reader.usage(session.id)
-        outline, done = _index(reader, session, reported, seconds)
-        if outline.compactions:
-            auditing.look(reader, session, outline, arm=True)
+        index, done = _index(reader, session, reported, seconds)
+        if index.compactions:
+            auditing.look(reader, session, index, arm=True)
     except NotFound:
         return True  # the next comparison takes the line away
-    line.messages, line.in_context = outline.messages, outline.in_context
-    line.live, line.compactions = len(outline.live), len(outline.compactions)
-    line.tokens = outline.tokens_live if reported.tokens is None else reported.tokens
+    line.messages, line.in_context = index.messages, index.in_context
+    line.live, line.compactions = len(index.live), len(index.compactions)
+    line.tokens = index.tokens_live if reported.tokens is None else reported.tokens
     line.cost = reported.cost
     return done
 
@@ -83,7 +83,7 @@ def _index(reader: Reader, session: Session, reported: ReportedUsage, seconds: f
     context, those of single messages are wanted for what compactions saved; else pages count them when they are seen.
     """
     if reported.tokens is not None:
-        found = indexes.outline(reader, session)
+        found = indexes.index_of(reader, session)
         if not found.compactions:
             return found, True
     found = indexes.count_some(reader, session, seconds)

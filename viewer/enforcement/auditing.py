@@ -88,17 +88,17 @@ def _forget_another_files(run: Run) -> None:
     audits.filter(gone, handoff_id=run.handoff_id or 0).delete()
 
 
-def _arm_seen(reader: Reader, session: Session, cut: IndexedBoundary) -> Audit:
+def _arm_seen(reader: Reader, session: Session, boundary: IndexedBoundary) -> Audit:
     """Arm the audit of a boundary that nobody armed: the agent's own, or ours whose worker died too early."""
-    run = Run.objects.filter(pk=cut.run or 0).first()
+    run = Run.objects.filter(pk=boundary.run or 0).first()
     return _arm(
         store=session.store,
         session_id=session.id,
-        handoff_id=cut.handoff_id,
-        run=cut.run,
+        handoff_id=boundary.handoff_id,
+        run=boundary.run,
         model=session.model,
-        compacted_at=_past(cut.time or 0.0),
-        after=max(cut.block_ids),
+        compacted_at=_past(boundary.time or 0.0),
+        after=max(boundary.block_ids),
         rules=run.rules if run and run.rules else asdict(rules_of(reader.store, session)),
     )
 
@@ -134,23 +134,23 @@ def _no_file(named: Sequence[str]) -> str:
 # -- looking -----------------------------------------------------------------------------------------------------------
 
 
-def shown(reader: Reader, session: Session, outline: TranscriptIndex) -> list[Audit]:
+def shown(reader: Reader, session: Session, index: TranscriptIndex) -> list[Audit]:
     """The audits of a conversation, newest first, as its messages stand now; nothing is written. Raises
     StoreUnavailable.
     """
-    return _judged(reader, session, outline, _audits(reader, session), Verdicts())
+    return _judged(reader, session, index, _audits(reader, session), Verdicts())
 
 
-def look(reader: Reader, session: Session, outline: TranscriptIndex, *, arm: bool = False) -> list[Audit]:
+def look(reader: Reader, session: Session, index: TranscriptIndex, *, arm: bool = False) -> list[Audit]:
     """The same, for workers and POSTs: what is new is also written down.
 
     With `arm` the newest compaction gets an audit if it has none. Raises StoreUnavailable.
     """
     audits = _audits(reader, session)
-    newest = max(outline.compactions, key=lambda cut: cut.handoff_id, default=None)
+    newest = max(index.compactions, key=lambda boundary: boundary.handoff_id, default=None)
     if arm and newest is not None and all(each.handoff_id != newest.handoff_id for each in audits):
         audits.insert(0, _arm_seen(reader, session, newest))
-    return _judged(reader, session, outline, audits, StoredVerdicts())
+    return _judged(reader, session, index, audits, StoredVerdicts())
 
 
 def _audits(reader: Reader, session: Session) -> list[Audit]:
@@ -159,10 +159,10 @@ def _audits(reader: Reader, session: Session) -> list[Audit]:
 
 
 def _judged(
-    reader: Reader, session: Session, outline: TranscriptIndex, audits: list[Audit], verdicts: Verdicts
+    reader: Reader, session: Session, index: TranscriptIndex, audits: list[Audit], verdicts: Verdicts
 ) -> list[Audit]:
-    newest = max(outline.compactions, key=lambda cut: cut.handoff_id, default=None)
-    standing = {cut.handoff_id for cut in outline.compactions}
+    newest = max(index.compactions, key=lambda boundary: boundary.handoff_id, default=None)
+    standing = {boundary.handoff_id for boundary in index.compactions}
     for each in audits:
         try:
             if each.settled:
@@ -172,7 +172,7 @@ def _judged(
             elif newest is not None and each.handoff_id != newest.handoff_id:
                 verdicts.settle(each, "superseded" if each.status == "not_yet" else each.status)
             else:
-                _judge(reader, session, each, outline, verdicts)
+                _judge(reader, session, each, index, verdicts)
         except (DatabaseProblem, OwnDatabaseUnavailable) as problem:  # what was known is shown; the worker looks again
             logger.warning("The result of %s cannot be noted: %s", each, problem)
     return audits
@@ -187,7 +187,7 @@ def on_appended(store: Store, session_id: str) -> None:
     try:
         with open_store(store) as reader:
             session = reader.session(session_id)
-            look(reader, session, indexes.outline(reader, session))
+            look(reader, session, indexes.index_of(reader, session))
     except (DatabaseProblem, StoreError) as problem:
         logger.warning("The turn that was appended to %s is not judged yet: %s", session_id, problem)
 
@@ -244,12 +244,12 @@ class StoredVerdicts(Verdicts):
 # -- judging -----------------------------------------------------------------------------------------------------------
 
 
-def _judge(reader: Reader, session: Session, each: Audit, outline: TranscriptIndex, verdicts: Verdicts) -> None:
+def _judge(reader: Reader, session: Session, each: Audit, index: TranscriptIndex, verdicts: Verdicts) -> None:
     """Judge the turns behind the compaction that are complete now and were not judged yet."""
-    ids = outline.live_ids[bisect_right(outline.live_ids, each.after) :].tolist()
-    if not ids or ids[-1] <= each.seen_to or not _may_be_complete(reader, each, outline, ids):
+    ids = index.live_ids[bisect_right(index.live_ids, each.after) :].tolist()
+    if not ids or ids[-1] <= each.seen_to or not _may_be_complete(reader, each, index, ids):
         return
-    rows = list(_rows(reader, session.id, outline, ids[:MOST_ROWS]))
+    rows = list(_rows(reader, session.id, index, ids[:MOST_ROWS]))
     said = list(map(message_of, rows))
     if len(ids) > MOST_ROWS:  # a turn that is longer is judged by its beginning, or it would be read again for ever
         said.append({"role": "user", "content": "What came after is not read."})
@@ -276,22 +276,22 @@ def _conclude(each: Audit, findings: list[dict[str, Any]], verdicts: Verdicts, *
     verdicts.record(each, findings=findings, status=status, settled=settled, turns=count, seen_to=seen_to, late=late)
 
 
-def _may_be_complete(reader: Reader, each: Audit, outline: TranscriptIndex, ids: Sequence[int]) -> bool:
+def _may_be_complete(reader: Reader, each: Audit, index: TranscriptIndex, ids: Sequence[int]) -> bool:
     """Whether another turn can be complete, which takes a further request, or a last row that answers it."""
-    asked = sum(1 for _ in takewhile(lambda place: outline.entry(place).id > each.after, reversed(outline.prompts)))
+    asked = sum(1 for _ in takewhile(lambda place: index.entry(place).id > each.after, reversed(index.prompts)))
     if asked != each.turns + 1:
         return asked > each.turns
     last = reader.messages(each.session_id, ids[-1:]).get(ids[-1])
     return last is not None and m.is_readable_reply(message_of(last)) and not last.tool_calls
 
 
-def _rows(reader: Reader, session_id: str, outline: TranscriptIndex, ids: Sequence[int]) -> Iterator[StoredMessage]:
+def _rows(reader: Reader, session_id: str, index: TranscriptIndex, ids: Sequence[int]) -> Iterator[StoredMessage]:
     """The rows in order, a bounded part of their text at a time."""
     part: list[int] = []
     size = 0
     for row_id in [*ids, 0]:
-        number = outline.number(row_id)
-        size += outline.sizes[number] if number is not None else 0
+        number = index.number(row_id)
+        size += index.sizes[number] if number is not None else 0
         if part and (not row_id or len(part) >= AT_ONCE or size > AT_ONCE_BYTES):
             found = reader.messages(session_id, part)
             yield from (_cut(found[each]) for each in part if each in found)

@@ -78,8 +78,8 @@ class Comparison:
 
     store: Store
     session: Session
-    outline: TranscriptIndex
-    cut: IndexedBoundary
+    index: TranscriptIndex
+    boundary: IndexedBoundary
     rows: Sequence[ComparedRow]
     tokens: tuple[Weight, Weight]
     file: tuple[int, int]
@@ -101,15 +101,15 @@ def comparison(store: str, session_id: str, handoff_id: int) -> Comparison:
     """What there is to write. Raises NotFound, AlreadyUndone or StoreUnavailable."""
     with open_store(get_store(store)) as reader:
         session = reader.session(session_id)
-        outline = indexes.outline(reader, session)
-        cut = outline.cut_at(handoff_id)
-        if cut is None:
+        index = indexes.index_of(reader, session)
+        boundary = index.boundary_at(handoff_id)
+        if boundary is None:
             raise records.not_there(reader.store.name, session_id, handoff_id)
-        if outline.context.about:  # as the session's page counts
-            outline = indexes.count_few(reader, session, outline.live_ids)
-        tokens = compaction_list.weights(outline, [cut])[handoff_id]
-        rows = compare(reader, session.id, outline, cut)
-        return Comparison(reader.store, session, outline, cut, rows, tokens, identity(reader.store))
+        if index.context.about:  # as the session's page counts
+            index = indexes.count_few(reader, session, index.live_ids)
+        tokens = compaction_list.weights(index, [boundary])[handoff_id]
+        rows = compare(reader, session.id, index, boundary)
+        return Comparison(reader.store, session, index, boundary, rows, tokens, identity(reader.store))
 
 
 def as_page(found: Comparison, *, redact: bool = True) -> Export:
@@ -119,7 +119,7 @@ def as_page(found: Comparison, *, redact: bool = True) -> Export:
     session = found.session
     if put is not None:
         session = replace(redacted_session(session, put), model=secrets.redact_shown(session.model, put))
-    name = file_name(f"{session.name} compaction {found.cut.handoff_id}", session.id)
+    name = file_name(f"{session.name} compaction {found.boundary.handoff_id}", session.id)
     chunks = _chunks(found, _Columns(replace(found, session=session), redacted=redact), SIDES, outcome, put)
     return Export(f"{name}.html", CONTENT_TYPES["html"], chunks, outcome)
 
@@ -145,7 +145,7 @@ def _chunks(
     outcome: ExportOutcome,
     put: Replacement | None,
 ) -> Iterator[bytes]:
-    sizes = [sum(_size(found.outline, getattr(row, side)) for side in sides) for row in found.rows]
+    sizes = [sum(_size(found.index, getattr(row, side)) for side in sides) for row in found.rows]
 
     def read(window: ExportWindow) -> list[Band]:
         rows = _read(found, found.rows[window.start : window.stop], sides, outcome, put)
@@ -154,9 +154,9 @@ def _chunks(
     return written(windows_of(sizes), read, writer, outcome)
 
 
-def _size(outline: TranscriptIndex, part: SentPart | None) -> int:
-    number = None if part is None else outline.number(part.row_id)
-    return 0 if number is None else outline.sizes[number]
+def _size(index: TranscriptIndex, part: SentPart | None) -> int:
+    number = None if part is None else index.number(part.row_id)
+    return 0 if number is None else index.sizes[number]
 
 
 def _read(
@@ -205,9 +205,9 @@ def messages_of(row: StoredMessage, part: SentPart) -> Iterator[ExportedMessage]
     )
 
 
-def unknown(cut: IndexedBoundary) -> list[str]:
+def unknown(boundary: IndexedBoundary) -> list[str]:
     """What is not known of what was sent before, as sentences."""
-    return [INHERITED] if cut.inherited else [UNSURE] if cut.unsure else []
+    return [INHERITED] if boundary.inherited else [UNSURE] if boundary.unsure else []
 
 
 def said(message: ExportedMessage) -> str:
@@ -268,7 +268,7 @@ class _Columns:
         rows = "".join(
             f"<dt>{_escape(term)}</dt><dd>{_escape(line(value, 500))}</dd>" for term, value in facts if value
         )
-        notes = "".join(f'<p class="note">{_escape(note)}</p>\n' for note in (ABOUT, *unknown(self.found.cut)))
+        notes = "".join(f'<p class="note">{_escape(note)}</p>\n' for note in (ABOUT, *unknown(self.found.boundary)))
         heads = "".join(f"<h2>{head}</h2>" for head in HEADS.values())
         return (
             f'{page.head(name, COLUMNS)}<header>\n<h1 dir="auto">{name}</h1>\n<dl>{rows}</dl>\n{notes}'
@@ -301,12 +301,12 @@ def _side(word: str, inside: str) -> str:
 
 
 def _facts(found: Comparison) -> list[tuple[str, str]]:
-    session, cut = found.session, found.cut
+    session, boundary = found.session, found.boundary
     return [
         ("Store", found.store.name),
         ("Session", session.id),
         ("Model", session.model),
-        ("Compacted", f"{clock(cut.time or 0.0)} {compaction_list.by(found.store, cut.run)}".strip()),
-        ("Messages", words.of_cut(cut)),
+        ("Compacted", f"{clock(boundary.time or 0.0)} {compaction_list.by(found.store, boundary.run)}".strip()),
+        ("Messages", words.numbers_of(boundary)),
         ("Tokens", " → ".join(f"{'about ' if each.about else ''}{each.tokens:,}" for each in found.tokens)),
     ]

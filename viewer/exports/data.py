@@ -29,8 +29,8 @@ class JsonExport:
 
     def start(self) -> str:
         head = _json(_head(self.facts))[:-1]
-        cuts = ",\n".join(_json(_boundary(cut)) for cut in self.planned.outline.cuts)
-        return f'{head},\n"boundaries": [{cuts}],\n"messages": ['
+        boundaries = ",\n".join(_json(_boundary(boundary)) for boundary in self.planned.index.boundaries)
+        return f'{head},\n"boundaries": [{boundaries}],\n"messages": ['
 
     def message(self, message: ExportedMessage) -> str:
         before, self.first = ("\n" if self.first else ",\n"), False
@@ -50,7 +50,7 @@ class JsonLinesExport:
         return _json({"type": "session", **_head(self.facts)}) + "\n"
 
     def message(self, message: ExportedMessage) -> str:
-        boundary = {"boundary": _boundary(message.cut)} if message.cut else {}
+        boundary = {"boundary": _boundary(message.boundary)} if message.boundary else {}
         return _json({"type": message.kind, **_message(message), **boundary}) + "\n"
 
     def end(self, outcome: ExportOutcome) -> str:
@@ -86,12 +86,14 @@ def _message(message: ExportedMessage) -> dict[str, Any]:
     return value | ({"extra": row.extra} if row.extra else {})
 
 
-def _boundary(cut: IndexedBoundary) -> dict[str, Any]:
+def _boundary(boundary: IndexedBoundary) -> dict[str, Any]:
     return {
-        "handoff_id": cut.handoff_id, "at": _time(cut.time) if cut.time else None,
-        "by": "palimpsest" if cut.run else "agent", "run": cut.run, "inherited": cut.inherited,
-        "before_message_id": cut.cut_id, "messages_before": cut.messages_before, "messages_after": cut.messages_after,
-        "summarised_ids": cut.summarised_ids, "kept_ids": cut.kept_ids, "shortened_ids": cut.shortened_ids,
+        "handoff_id": boundary.handoff_id, "at": _time(boundary.time) if boundary.time else None,
+        "by": "palimpsest" if boundary.run else "agent", "run": boundary.run, "inherited": boundary.inherited,
+        "before_message_id": boundary.cut_id,
+        "messages_before": boundary.messages_before, "messages_after": boundary.messages_after,
+        "summarised_ids": boundary.summarised_ids, "kept_ids": boundary.kept_ids,
+        "shortened_ids": boundary.shortened_ids,
     }  # fmt: skip
 
 

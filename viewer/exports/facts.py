@@ -93,7 +93,7 @@ def facts_of(planned: ExportPlan, put: Replacement | None) -> ExportFacts:
         return secrets.redact_shown(text, put) if put else text
 
     session = redacted_session(planned.session, put) if put else planned.session
-    outline = planned.outline
+    index = planned.index
     return ExportFacts(
         view=planned.view,
         redacted=put is not None,
@@ -111,9 +111,9 @@ def facts_of(planned: ExportPlan, put: Replacement | None) -> ExportFacts:
         end_reason=session.end_reason,
         parent=session.parent,
         parts=session.parts,
-        messages=outline.messages,
-        in_context=outline.in_context,
-        compactions=len(outline.compactions),
+        messages=index.messages,
+        in_context=index.in_context,
+        compactions=len(index.compactions),
         exported=planned.messages,
         system_prompt=said(planned.system_prompt),
     )

@@ -33,7 +33,7 @@ class ExportedMessage:
     instructions to the model around them.
 
     `row` is the stored message; its content is the message's own part of it, its `extra` empty but in the view of raw
-    rows. `id` is that of the message, `rows` those of all rows that carry it. In History `cut` is the boundary of a
+    rows. `id` is that of the message, `rows` those of all rows that carry it. In History `boundary` is that of a
     handoff and `by` who made it.
     """
 
@@ -45,7 +45,7 @@ class ExportedMessage:
     summary: str = ""
     rules: str = ""
     directive: str = ""
-    cut: IndexedBoundary | None = None
+    boundary: IndexedBoundary | None = None
     by: str = ""
 
 
@@ -56,7 +56,7 @@ class ExportPlan:
     store: Store
     session: Session
     view: View
-    outline: TranscriptIndex
+    index: TranscriptIndex
     system_prompt: str
     file: tuple[int, int]
 
@@ -64,9 +64,9 @@ class ExportPlan:
     def messages(self) -> int:
         """How many messages, or for the other views rows, it will hold."""
         return {
-            "history": self.outline.messages,
-            "live": len(self.outline.live),
-            "raw": len(self.outline.ids),
+            "history": self.index.messages,
+            "live": len(self.index.live),
+            "raw": len(self.index.ids),
         }[self.view]
 
 
@@ -114,7 +114,7 @@ def plan(store: str, session_id: str, view: View) -> ExportPlan:
             store=reader.store,
             session=session,
             view=view,
-            outline=indexes.outline(reader, session),
+            index=indexes.index_of(reader, session),
             system_prompt=reader.system_prompt(session_id) if view == "live" else "",
             file=identity(reader.store),
         )
@@ -138,7 +138,7 @@ def read(
 
 def windows(planned: ExportPlan) -> Iterator[ExportWindow]:
     """All messages, as many at once as a window takes; one empty window where there is none."""
-    return windows_of(_sizes(planned.outline, planned.view))
+    return windows_of(_sizes(planned.index, planned.view))
 
 
 def windows_of(sizes: Sequence[int]) -> Iterator[ExportWindow]:
@@ -152,13 +152,13 @@ def windows_of(sizes: Sequence[int]) -> Iterator[ExportWindow]:
     yield ExportWindow(start, len(sizes), total)
 
 
-def _sizes(outline: TranscriptIndex, view: View) -> list[int]:
+def _sizes(index: TranscriptIndex, view: View) -> list[int]:
     if view == "raw":
-        return list(outline.sizes)
+        return list(index.sizes)
     if view == "live":
-        return [outline.sizes[number] for number in outline.live]
-    full = (outline.number(outline.entry(place).full_id) for place in range(outline.messages))
-    return [outline.sizes[number or 0] for number in full]
+        return [index.sizes[number] for number in index.live]
+    full = (index.number(index.entry(place).full_id) for place in range(index.messages))
+    return [index.sizes[number or 0] for number in full]
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def _sizes(outline: TranscriptIndex, view: View) -> list[int]:
 def _of_history(
     planned: ExportPlan, reader: Reader, start: int, stop: int, outcome: ExportOutcome
 ) -> Iterator[ExportedMessage]:
-    items = planned.outline.stretch(start, stop).items
+    items = planned.index.stretch(start, stop).items
     shown = reader.shown(planned.session.id, items)
     outcome.missing += len(items) - len(shown)
     for item in shown:
@@ -176,16 +176,16 @@ def _of_history(
             row = replace(item.row, content=item.content, state=entry.state, extra={})
             yield ExportedMessage(entry.id, row, entry.rows, shortened=entry.shortened)
         else:
-            cut = cast(IndexedBoundary, item.boundary)
-            by = compaction_list.by(planned.store, cut.run)
-            yield replace(handoff_message(item.row, item.summary, item.directive), cut=cut, by=by)
+            boundary = cast(IndexedBoundary, item.boundary)
+            by = compaction_list.by(planned.store, boundary.run)
+            yield replace(handoff_message(item.row, item.summary, item.directive), boundary=boundary, by=by)
 
 
 def _of_rows(
     planned: ExportPlan, reader: Reader, start: int, stop: int, outcome: ExportOutcome
 ) -> Iterator[ExportedMessage]:
     live = planned.view == "live"
-    ids = (planned.outline.live_ids if live else planned.outline.ids)[start:stop]
+    ids = (planned.index.live_ids if live else planned.index.ids)[start:stop]
     rows = reader.messages(planned.session.id, ids)
     outcome.missing += len(ids) - len(rows)
     for row_id in ids:

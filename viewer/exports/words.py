@@ -34,25 +34,25 @@ def notes(message: ExportedMessage) -> Iterator[str]:
 
 def of_handoff(message: ExportedMessage) -> list[str]:
     """The heading of a boundary, or of a handoff outside History."""
-    cut = message.cut
-    if cut is None:
+    boundary = message.boundary
+    if boundary is None:
         return ["Compaction summary", f"in the role of {line(message.row.role, 40)}", *heading(message)[-1:]]
-    name = ["Handed on from another session"] if cut.inherited else ["Compacted", message.by]
-    return [word for word in (*name, clock(cut.time or 0.0), f"message {message.id}") if word]
+    name = ["Handed on from another session"] if boundary.inherited else ["Compacted", message.by]
+    return [word for word in (*name, clock(boundary.time or 0.0), f"message {message.id}") if word]
 
 
 def of_boundary(message: ExportedMessage) -> Iterator[str]:
-    """Its numbers."""
-    cut = message.cut
-    if cut is not None and not cut.inherited:
-        yield of_cut(cut)
+    """The numbers of a boundary that is shown with its handoff; none of one that another session handed on."""
+    if message.boundary is not None and not message.boundary.inherited:
+        yield numbers_of(message.boundary)
 
 
-def of_cut(cut: IndexedBoundary) -> str:
-    """Its numbers, of any boundary."""
+def numbers_of(boundary: IndexedBoundary) -> str:
+    """Messages before and after, summarised away and kept."""
+    shortened = f", {boundary.shortened:,} of them shortened" if boundary.shortened else ""
     return (
-        f"{_counted(cut.messages_before, 'message')} before, {cut.messages_after:,} after: {cut.summarised:,} "
-        f"summarised away, {cut.kept:,} kept{f', {cut.shortened:,} of them shortened' if cut.shortened else ''}."
+        f"{_counted(boundary.messages_before, 'message')} before, {boundary.messages_after:,} after: "
+        f"{boundary.summarised:,} summarised away, {boundary.kept:,} kept{shortened}."
     )
 
 

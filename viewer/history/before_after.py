@@ -46,22 +46,22 @@ class ComparedRow:
         return self.left == self.right != ""
 
 
-def compare(reader: Reader, session_id: str, outline: TranscriptIndex, cut: IndexedBoundary) -> list[ComparedRow]:
+def compare(reader: Reader, session_id: str, index: TranscriptIndex, boundary: IndexedBoundary) -> list[ComparedRow]:
     """All rows of a boundary. Reads the rows of its own handoff and of earlier ones that were in context, no other."""
-    before, after = cut.before_ids, cut.block_ids
-    handoffs = {each.handoff_id for each in outline.cuts} & {*before, *after}
+    before, after = boundary.before_ids, boundary.block_ids
+    handoffs = {each.handoff_id for each in index.boundaries} & {*before, *after}
     rows = reader.messages(session_id, sorted(handoffs)).values()
-    split = {row.id: _parts_of(row.id, parted(row), message_first=_is_head(row.id, outline, cut)) for row in rows}
+    split = {row.id: _parts_of(row.id, parted(row), message_first=_is_head(row.id, index, boundary)) for row in rows}
     left, right = list(_parts(before, split)), list(_parts(after, split))
     carries = {part.row_id: part for part in left if part.part != "summary"}
-    source_of = dict(_sources(right, cut, carries, set(before)))
-    return list(_compared(align(left, right, source_of), outline, cut))
+    source_of = dict(_sources(right, boundary, carries, set(before)))
+    return list(_compared(align(left, right, source_of), index, boundary))
 
 
-def _is_head(row_id: int, outline: TranscriptIndex, cut: IndexedBoundary) -> bool:
+def _is_head(row_id: int, index: TranscriptIndex, boundary: IndexedBoundary) -> bool:
     """Whether a row's message was said before those that were summarised."""
-    place = outline.place_of(row_id)
-    first = outline.place_of(cut.summarised_ids[0]) if cut.summarised else None
+    place = index.place_of(row_id)
+    first = index.place_of(boundary.summarised_ids[0]) if boundary.summarised else None
     return place is not None and first is not None and place < first
 
 
@@ -79,11 +79,11 @@ def _parts(ids: Sequence[int], split: Mapping[int, list[SentPart]]) -> Iterator[
 
 
 def _sources(
-    right: Sequence[SentPart], cut: IndexedBoundary, carries: Mapping[int, SentPart], before: set[int]
+    right: Sequence[SentPart], boundary: IndexedBoundary, carries: Mapping[int, SentPart], before: set[int]
 ) -> Iterator[tuple[SentPart, SentPart]]:
     """What each part on the right carries on: the row it was copied from, or the row itself where it stayed."""
     copied: dict[int, int] = {}
-    for copy, source in cut.copies:
+    for copy, source in boundary.copies:
         copied.setdefault(copy, source)
     for part in right:
         stayed = part.row_id if part.row_id in before else 0
@@ -93,14 +93,14 @@ def _sources(
 
 
 def _compared(
-    rows: Sequence[AlignedRow[SentPart]], outline: TranscriptIndex, cut: IndexedBoundary
+    rows: Sequence[AlignedRow[SentPart]], index: TranscriptIndex, boundary: IndexedBoundary
 ) -> Iterator[ComparedRow]:
-    kept, shortened = set(cut.kept_ids), set(cut.shortened_ids)
+    kept, shortened = set(boundary.kept_ids), set(boundary.shortened_ids)
 
     def fate(part: SentPart | None, otherwise: Fate) -> Fate | Literal[""]:
         if part is None:
             return ""
-        message = outline.message_of(part.row_id) if part.part != "summary" else None
+        message = index.message_of(part.row_id) if part.part != "summary" else None
         if message not in kept:
             return otherwise
         return "shortened" if message in shortened else "kept"

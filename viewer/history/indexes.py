@@ -1,8 +1,8 @@
 """The indexes of sessions' Histories, kept in our own database and, the newest ones, in this process.
 
-An outline is shown only while its *mark* holds: the rows of all parts of the conversation and their states, the file,
+An index is shown only while its *mark* holds: the rows of all parts of the conversation and their states, the file,
 and what our own runs know of them. While nothing is written (`registry.session_version`) the rows' part of the mark is
-not even read. Rows that were appended extend the outline; anything else makes it anew. What is kept may be lost or
+not even read. Rows that were appended extend the index; anything else makes it anew. What is kept may be lost or
 damaged at any time: then it is made again.
 
 The mark does not see a text that was changed where it stands, nor a row summarised away after it was taken back: no
@@ -36,8 +36,8 @@ from .records import recorded
 
 log = logging.getLogger(__name__)
 
-UNKEPT = 64  # appended rows up to which an extended outline is not written down: the next one extends it again
-HELD_ROWS = 1_000_000  # of all outlines in this process, about 40 MB
+UNKEPT = 64  # appended rows up to which an extended index is not written down: the next one extends it again
+HELD_ROWS = 1_000_000  # of all indexes in this process, about 40 MB
 FEW, FEW_BYTES = 300, 300_000  # uncounted rows, and bytes of their text, that a page counts by itself
 AT_ONCE, AT_ONCE_BYTES = 200, 2_000_000  # rows counted between two looks at the clock
 
@@ -47,7 +47,7 @@ AllRuns = Mapping[str, Sequence[tuple[int, str, int | None]]]
 
 @dataclass(frozen=True, slots=True)
 class IndexBasis:
-    """Of what an outline was made: the file, each part of the conversation with the digest of its rows, and our runs as
+    """Of what an index was made: the file, each part of the conversation with the digest of its rows, and our runs as
     (number, status, handoff).
     """
 
@@ -66,32 +66,32 @@ class CachedIndex:
     counted in. The index's first `kept` rows are in our own database.
     """
 
-    outline: TranscriptIndex
+    index: TranscriptIndex
     mark: IndexBasis
     signature: str
     encoding: str
     kept: int
 
 
-_held: LRUCache[Key, CachedIndex] = LRUCache(HELD_ROWS, getsizeof=lambda held: min(len(held.outline.ids), HELD_ROWS))
+_held: LRUCache[Key, CachedIndex] = LRUCache(HELD_ROWS, getsizeof=lambda held: min(len(held.index.ids), HELD_ROWS))
 _lock = threading.Lock()
 
 
-def outline(reader: Reader, session: Session, runs: AllRuns | None = None) -> TranscriptIndex:
+def index_of(reader: Reader, session: Session, runs: AllRuns | None = None) -> TranscriptIndex:
     """The session's History as it is now. `runs` are those of the store, for who asks for many sessions.
 
     Raises StoreUnavailable.
     """
-    return _current(reader, session, runs).outline
+    return _current(reader, session, runs).index
 
 
 def of(reader: Reader, session_id: str) -> TranscriptIndex:
-    """`outline` by the session's id. Raises NotFound, StoreUnavailable."""
-    return outline(reader, reader.session(session_id))
+    """`index_of` by the session's id. Raises NotFound, StoreUnavailable."""
+    return index_of(reader, reader.session(session_id))
 
 
 def unwritten(store: Store, session_id: str) -> TranscriptIndex | None:
-    """The outline that this process has of a session, if nothing was written since it was looked at; the store is not
+    """The index that this process has of a session, if nothing was written since it was looked at; the store is not
     even opened for it. Raises StoreUnavailable.
     """
     cached = _remembered(_key(store, session_id))
@@ -101,7 +101,7 @@ def unwritten(store: Store, session_id: str) -> TranscriptIndex | None:
         or cached.mark.runs != _runs(store, cached.mark.sessions)
     ):
         return None
-    return cached.outline
+    return cached.index
 
 
 def forget() -> None:
@@ -111,9 +111,9 @@ def forget() -> None:
 
 
 def marked(reader: Reader, session: Session) -> tuple[IndexBasis, TranscriptIndex]:
-    """`outline` with what it was made of. Raises StoreUnavailable."""
+    """`index_of` with what it was made of. Raises StoreUnavailable."""
     cached = _current(reader, session)
-    return cached.mark, cached.outline
+    return cached.mark, cached.index
 
 
 # -- counting ----------------------------------------------------------------------------------------------------------
@@ -124,25 +124,25 @@ def count_some(reader: Reader, session: Session, seconds: float, *, context_alon
     not (but for `context_alone`).
     """
     cached = _current(reader, session)
-    missing = cached.outline.uncounted(context_alone=context_alone)
+    missing = cached.index.uncounted(context_alone=context_alone)
     return _count(reader, session, cached, missing, time.monotonic() + seconds)
 
 
 def count_few(reader: Reader, session: Session, ids: Sequence[int]) -> TranscriptIndex:
-    """The outline with these rows counted; left as it is where they are more than a page counts by itself."""
+    """The index with these rows counted; left as it is where they are more than a page counts by itself."""
     cached = _current(reader, session)
-    few = list(islice((row_id for row_id in ids if cached.outline.tokens_of(row_id) is None), FEW + 1))
-    if not few or len(few) > FEW or _size(cached.outline, few) > FEW_BYTES:
-        return cached.outline
-    cached = replace(cached, outline=cached.outline.counted(_counts(reader, session, few)))
+    few = list(islice((row_id for row_id in ids if cached.index.tokens_of(row_id) is None), FEW + 1))
+    if not few or len(few) > FEW or _size(cached.index, few) > FEW_BYTES:
+        return cached.index
+    cached = replace(cached, index=cached.index.counted(_counts(reader, session, few)))
     _keep(reader.store, session.id, cached)
-    return cached.outline
+    return cached.index
 
 
 def count_all(reader: Reader, session: Session, ids: Sequence[int]) -> TranscriptIndex:
-    """The outline with these rows counted, however long that takes."""
+    """The index with these rows counted, however long that takes."""
     cached = _current(reader, session)
-    return _count(reader, session, cached, [each for each in ids if cached.outline.tokens_of(each) is None], inf)
+    return _count(reader, session, cached, [each for each in ids if cached.index.tokens_of(each) is None], inf)
 
 
 def _count(
@@ -153,11 +153,11 @@ def _count(
     """
     found: dict[int, int] = {}
     while len(found) < len(missing) and (not found or time.monotonic() < until):
-        part = _portion(cached.outline, missing[len(found) : len(found) + AT_ONCE], AT_ONCE_BYTES)
+        part = _portion(cached.index, missing[len(found) : len(found) + AT_ONCE], AT_ONCE_BYTES)
         found |= dict.fromkeys(part, 0) | _counts(reader, session, part)
-    if found or cached.kept < len(cached.outline.ids):
-        cached = _keep(reader.store, session.id, replace(cached, outline=cached.outline.counted(found)))
-    return cached.outline
+    if found or cached.kept < len(cached.index.ids):
+        cached = _keep(reader.store, session.id, replace(cached, index=cached.index.counted(found)))
+    return cached.index
 
 
 def _portion(found: TranscriptIndex, ids: Sequence[int], limit: int) -> Sequence[int]:
@@ -180,7 +180,7 @@ def _counts(reader: Reader, session: Session, ids: Sequence[int]) -> dict[int, i
     return {row_id: counting.row_tokens(row, count) for row_id, row in rows.items()}
 
 
-# -- the outline of now ------------------------------------------------------------------------------------------------
+# -- the index of now ------------------------------------------------------------------------------------------------
 
 
 def _current(reader: Reader, session: Session, runs: AllRuns | None = None) -> CachedIndex:
@@ -190,7 +190,7 @@ def _current(reader: Reader, session: Session, runs: AllRuns | None = None) -> C
     cached = _remembered(key) or _loaded(reader.store, session.id)
     encoding = f"{tokens.encoding_for(session.model)[0]}/{tokens.COUNTING}"
     if cached is not None and cached.encoding != encoding:
-        cached = replace(cached, outline=cached.outline.uncounted_again(), encoding=encoding)
+        cached = replace(cached, index=cached.index.uncounted_again(), encoding=encoding)
     if (
         cached is None
         or cached.signature != seen
@@ -209,11 +209,11 @@ def _renewed(reader: Reader, session: Session, held: CachedIndex | None, encodin
         return held
     longer = _extended(reader, session, held, mark, token) if held is not None else None
     if held is not None and longer is not None:
-        held = replace(held, outline=longer, mark=mark, signature=seen)
+        held = replace(held, index=longer, mark=mark, signature=seen)
         return _keep(reader.store, session.id, held) if len(longer.ids) - held.kept > UNKEPT else held
     made = reader.index(session.id, recorded(reader, session.id), token)
     if held is not None and held.mark.file == mark.file and held.encoding == encoding:
-        made = packing.with_counts_of(made, held.outline)
+        made = packing.with_counts_of(made, held.index)
     return _keep(reader.store, session.id, CachedIndex(made, mark, seen, encoding, 0))
 
 
@@ -223,7 +223,7 @@ def _extended(
     """By the messages that were appended, None if anything else has changed or might have."""
     if replace(held.mark, parts=mark.parts) != mark:
         return None
-    return reader.extended(session.id, held.outline, ChangeToken(held.mark.parts, 0), token)
+    return reader.extended(session.id, held.index, ChangeToken(held.mark.parts, 0), token)
 
 
 def _mark(reader: Reader, session_id: str) -> tuple[IndexBasis, ChangeToken]:
@@ -282,14 +282,14 @@ def _remember(key: Key, held: CachedIndex) -> None:
 
 def _keep(store: Store, session_id: str, held: CachedIndex) -> CachedIndex:
     """Write it down. Where that cannot be done, the next one to need it makes it again."""
-    held = replace(held, kept=len(held.outline.ids))
+    held = replace(held, kept=len(held.index.ids))
     row = PackedHistory(
         store=store.name,
         session_id=session_id,
         mark=json.dumps([held.mark.file, held.mark.parts, held.mark.runs]),
         signature=held.signature,
         encoding=held.encoding,
-        packed=packing.to_bytes(held.outline),
+        packed=packing.to_bytes(held.index),
     )
     try:
         with own_database.noting():

@@ -33,7 +33,7 @@ def compaction_of(reader: Reader, session_id: str, handoff_id: int, index: Trans
     receipt: Json | None = ours.order_by("-run").values_list("receipt", flat=True).first()
     if receipt and reader.wrote(session_id, receipt):
         return receipt
-    boundary = index.cut_at(handoff_id)
+    boundary = index.boundary_at(handoff_id)
     if boundary is None:
         raise records.not_there(reader.store.name, session_id, handoff_id)
     return boundary

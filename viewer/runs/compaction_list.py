@@ -28,7 +28,7 @@ def by(store: Store, run: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """One boundary, as far as the outline tells.
+    """One boundary, as far as the index tells.
 
     `at` in epoch seconds; ids are messages of History, `boundary_message_id` the first one it kept; `run` is ours;
     `unsure` says that what was summarised may have been taken back before.
@@ -58,20 +58,20 @@ class CompactionView(Numbers):
     reported: ReportedCompaction | None
 
 
-def weights(history: TranscriptIndex, cuts: Iterable[IndexedBoundary]) -> dict[int, tuple[Weight, Weight]]:
+def weights(history: TranscriptIndex, boundaries: Iterable[IndexedBoundary]) -> dict[int, tuple[Weight, Weight]]:
     """Tokens in context before and after each compaction, by its handoff: of our own what the run counted, which is
     exact also while the session's new rows are not counted yet.
     """
-    cuts = list(cuts)
-    runs = Run.objects.filter(pk__in={cut.run for cut in cuts if cut.run is not None})
+    boundaries = list(boundaries)
+    runs = Run.objects.filter(pk__in={boundary.run for boundary in boundaries if boundary.run is not None})
     noted = {run: (before, after) for run, before, after in runs.values_list("pk", "tokens_before", "tokens_after")}
     found = {}
-    for cut in cuts:
-        before, after = noted.get(cut.run or 0, (None, None))
+    for boundary in boundaries:
+        before, after = noted.get(boundary.run or 0, (None, None))
         if before is None or after is None:
-            found[cut.handoff_id] = history.weight(cut.before), history.weight(cut.block)
+            found[boundary.handoff_id] = history.weight(boundary.before), history.weight(boundary.block)
         else:
-            found[cut.handoff_id] = Weight(before, about=False), Weight(after, about=False)
+            found[boundary.handoff_id] = Weight(before, about=False), Weight(after, about=False)
     return found
 
 
@@ -86,11 +86,11 @@ def numbers(reader: Reader, session: Session, runs: AllRuns | None = None) -> li
     Remembered while the session's index is the same. `runs` are those of the store, for who asks for many sessions.
     Raises StoreUnavailable.
     """
-    transcript_index, key = indexes.outline(reader, session, runs), (reader.store.name, reader.store.url, session.id)
+    transcript_index, key = indexes.index_of(reader, session, runs), (reader.store.name, reader.store.url, session.id)
     with _lock:
         made_of, made = _numbers.get(key, (None, []))
     if made_of is None or made_of() is not transcript_index:
-        ids = {row_id for cut in transcript_index.compactions for row_id in (*cut.before_ids, *cut.block_ids)}
+        ids = {row_id for each in transcript_index.compactions for row_id in (*each.before_ids, *each.block_ids)}
         transcript_index = indexes.count_few(reader, session, sorted(ids))
         made = numbers_of(reader.store, transcript_index)
         with _lock:
@@ -124,8 +124,9 @@ def numbers_of(store: Store, history: TranscriptIndex) -> list[Numbers]:
 def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
     """Every compaction that stands, with its text, its tokens counted however long that takes. Raises NotFound."""
     session = reader.session(session_id)
-    cuts = [cut for cut in indexes.outline(reader, session).compactions if cut.run is None]  # of ours the run counted
-    ids = {row_id for cut in cuts for row_id in (*cut.before_ids, *cut.block_ids)}
+    compactions = indexes.index_of(reader, session).compactions
+    boundaries = [each for each in compactions if each.run is None]  # of ours the run counted
+    ids = {row_id for boundary in boundaries for row_id in (*boundary.before_ids, *boundary.block_ids)}
     history = indexes.count_all(reader, session, sorted(ids))
     if not history.compactions:
         return []

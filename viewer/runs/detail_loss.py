@@ -57,24 +57,24 @@ def noted(found: Survival, name: Callable[[int], int | None], most: int | None =
     }
 
 
-def losses(reader: Reader, session_id: str, outline: TranscriptIndex, cut: IndexedBoundary) -> dict[str, Any]:
+def losses(reader: Reader, session_id: str, index: TranscriptIndex, boundary: IndexedBoundary) -> dict[str, Any]:
     """Which details of what a compaction took out of the context are still there, as `noted`.
 
     Of our own compactions it was noted when the summary was made; of the agent's it is looked for in the rows, which
     takes the longer the more was summarised. So is what our own older versions noted: they recognised less.
     """
-    if cut.run is not None:
-        known: dict[str, Any] | None = Run.objects.filter(pk=cut.run).values_list("report", flat=True).first()
+    if boundary.run is not None:
+        known: dict[str, Any] | None = Run.objects.filter(pk=boundary.run).values_list("report", flat=True).first()
         if known and "statements" in known and _names_all(known):
             return known
-    rows = reader.messages(session_id, [*cut.before_ids, *cut.block_ids])
-    before = [rows[row_id] for row_id in cut.before_ids if row_id in rows]
-    gone = set(_gone(outline, cut))
+    rows = reader.messages(session_id, [*boundary.before_ids, *boundary.block_ids])
+    before = [rows[row_id] for row_id in boundary.before_ids if row_id in rows]
+    gone = set(_gone(index, boundary))
     which = {at for at, row in enumerate(before) if row.id in gone}
-    left = [message_of(rows[row_id]) for row_id in cut.block_ids if row_id in rows]
+    left = [message_of(rows[row_id]) for row_id in boundary.block_ids if row_id in rows]
     earlier = [(at, text) for at in sorted(which) for text in _summaries(before[at])]
     survival = survival_of([message_of(row) for row in before], which, left, earlier)
-    return noted(survival, lambda at: outline.message_of(before[at].id), LISTED)
+    return noted(survival, lambda at: index.message_of(before[at].id), LISTED)
 
 
 def counted(run: int | None) -> Counted | None:
@@ -110,11 +110,11 @@ def lost_of(counts: Mapping[str, Sequence[int]]) -> tuple[int, int]:
     return sum(total - still for still, total in counts.values()), sum(total for _, total in counts.values())
 
 
-def _gone(outline: TranscriptIndex, cut: IndexedBoundary) -> list[int]:
+def _gone(index: TranscriptIndex, boundary: IndexedBoundary) -> list[int]:
     """The rows in context before that it does not carry on word for word."""
-    shortened = set(cut.shortened_ids)
-    carried = {source for _, source in cut.copies if outline.message_of(source) not in shortened}
-    return [row_id for row_id in cut.before_ids if row_id not in carried]
+    shortened = set(boundary.shortened_ids)
+    carried = {source for _, source in boundary.copies if index.message_of(source) not in shortened}
+    return [row_id for row_id in boundary.before_ids if row_id not in carried]
 
 
 def _summaries(row: StoredMessage) -> Iterator[str]:

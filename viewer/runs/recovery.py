@@ -1,8 +1,8 @@
 """Runs whose worker died: taken up again, recognised as written, or ended with a reason; never stuck.
 
 A run is lost when it is open and its heartbeat is old, or its worker certainly dead. First its locks in the store are
-released by their holder's name, so that a worker that is not dead after all cannot commit any more (`writing.commit`
-checks the lock inside its transaction); only then is the store searched for a commit that was made and not noted, and
+released by their holder's name, so that a worker that is not dead after all cannot commit any more (a kind
+checks the lock inside its commit); only then is the store searched for a commit that was made and not noted, and
 only then may another worker go on. So nothing is written twice. An undo and a redo are noted on the run by the same
 name.
 """

@@ -91,7 +91,7 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
         writer_of(store).take_lease(session_id, holder)
         ours.update(holder=holder, heartbeat_at=Now())  # by which recovery finds an undo that died before it was noted
         receipt = writer_of(store).undo(plan, holder=holder)
-        boundary = index.cut_at(handoff_id)
+        boundary = index.boundary_at(handoff_id)
         with transaction.atomic():
             ours.update(**outcomes.undone())
             records.note_undone(store.name, session_id, handoff_id, receipt, boundary.cut_id if boundary else None)

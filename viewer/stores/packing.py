@@ -1,4 +1,4 @@
-"""Making outlines: from a History, from an outline and the rows appended since, from the bytes one was kept as."""
+"""Making indexes: from a History, from an index and the rows appended since, from the bytes one was kept as."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class IndexRow(Protocol):
 
 
 def pack(history: History, rows: Sequence[IndexRow]) -> TranscriptIndex:
-    """What `history.build` says of these rows, as an outline with nothing counted."""
+    """What `history.build` says of these rows, as an index with nothing counted."""
     number = {row.id: at for at, row in enumerate(rows)}
     entries = history.entries
     place_of = {entry.id: place for place, entry in enumerate(entries)}
@@ -75,44 +75,44 @@ def pack(history: History, rows: Sequence[IndexRow]) -> TranscriptIndex:
         first=array("i", [number[entry.id] for entry in entries]),
         kinds=bytes(_kind(entry, rows[number[entry.full_id]]) for entry in entries),
         several=_several(entries, number),
-        cuts=_cuts(history, ids, number, {row.id for row in rows if row.role in BOOKKEEPING_ROLES}),
+        boundaries=_boundaries(history, ids, number, {row.id for row in rows if row.role in BOOKKEEPING_ROLES}),
         settled=history.settled,
         newest_time=max((row.time for row in rows), default=0.0),
     )
 
 
-def extended(outline: TranscriptIndex, rows: Sequence[IndexRow]) -> TranscriptIndex | None:
-    """The outline with rows that were appended; None where they might be more than new messages."""
-    if not outline.settled or not all(row.is_plain for row in rows):
+def extended(index: TranscriptIndex, rows: Sequence[IndexRow]) -> TranscriptIndex | None:
+    """The index with rows that were appended; None where they might be more than new messages."""
+    if not index.settled or not all(row.is_plain for row in rows):
         return None
-    if not rows or min(row.time for row in rows) <= outline.newest_time or rows[0].id <= outline.ids[-1]:
+    if not rows or min(row.time for row in rows) <= index.newest_time or rows[0].id <= index.ids[-1]:
         return None
-    numbers = range(len(outline.ids), len(outline.ids) + len(rows))
-    places = range(outline.messages, outline.messages + len(rows))
-    ids = outline.ids + array("q", [row.id for row in rows])
+    numbers = range(len(index.ids), len(index.ids) + len(rows))
+    places = range(index.messages, index.messages + len(rows))
+    ids = index.ids + array("q", [row.id for row in rows])
     kinds = bytes(_kind(None, row) for row in rows)
     return replace(
-        outline,
+        index,
         ids=ids,
-        flags=outline.flags + bytes(map(_row_flags, rows)),
-        sizes=outline.sizes + array("i", [min(row.size, 2**31 - 1) for row in rows]),
-        places=outline.places + array("i", places),
-        tokens=outline.tokens + array("i", [NONE]) * len(rows),
-        first=outline.first + array("i", numbers),
-        kinds=outline.kinds + kinds,
-        cuts=tuple(replace(cut, ids=ids) for cut in outline.cuts),
+        flags=index.flags + bytes(map(_row_flags, rows)),
+        sizes=index.sizes + array("i", [min(row.size, 2**31 - 1) for row in rows]),
+        places=index.places + array("i", places),
+        tokens=index.tokens + array("i", [NONE]) * len(rows),
+        first=index.first + array("i", numbers),
+        kinds=index.kinds + kinds,
+        boundaries=tuple(replace(boundary, ids=ids) for boundary in index.boundaries),
         newest_time=max(row.time for row in rows),
-        sent_order=outline.sent_order + array("i", numbers) if outline.sent_order else outline.sent_order,
+        sent_order=index.sent_order + array("i", numbers) if index.sent_order else index.sent_order,
     )
 
 
-def with_counts_of(outline: TranscriptIndex, before: TranscriptIndex) -> TranscriptIndex:
-    """The outline with what was counted of an earlier one, for rows whose text has the size it had."""
+def with_counts_of(index: TranscriptIndex, before: TranscriptIndex) -> TranscriptIndex:
+    """The index with what was counted of an earlier one, for rows whose text has the size it had."""
     known = dict(zip(before.ids, zip(before.sizes, before.tokens, strict=True), strict=True))
     unknown = (NONE, NONE)
-    found = (known.get(row_id, unknown) for row_id in outline.ids)
-    tokens = [count if size == now else NONE for (size, count), now in zip(found, outline.sizes, strict=True)]
-    return replace(outline, tokens=array("i", tokens))
+    found = (known.get(row_id, unknown) for row_id in index.ids)
+    tokens = [count if size == now else NONE for (size, count), now in zip(found, index.sizes, strict=True)]
+    return replace(index, tokens=array("i", tokens))
 
 
 def _row_flags(row: IndexRow) -> int:
@@ -143,7 +143,7 @@ def _several(entries: Sequence[HistoryEntry], number: Mapping[int, int]) -> Seve
     )
 
 
-def _cuts(
+def _boundaries(
     history: History, ids: array[int], number: Mapping[int, int], records: set[int]
 ) -> tuple[IndexedBoundary, ...]:
     place, places = 0, dict[int, int]()
@@ -183,27 +183,27 @@ def _cuts(
 _LISTS = ("block", "before", "pairs", "gone", "stayed", "cropped")
 
 
-def to_bytes(outline: TranscriptIndex) -> bytes:
+def to_bytes(index: TranscriptIndex) -> bytes:
     """What `from_bytes` reads again, on a machine of this kind."""
-    more = outline.several
+    more = index.several
     parts: list[array[int] | bytes] = [
-        outline.ids, outline.flags, outline.sizes, outline.places, outline.tokens, outline.first, outline.kinds,
-        more.places, more.full, more.newest, more.shortened, more.starts, more.rows, outline.sent_order,
+        index.ids, index.flags, index.sizes, index.places, index.tokens, index.first, index.kinds,
+        more.places, more.full, more.newest, more.shortened, more.starts, more.rows, index.sent_order,
     ]  # fmt: skip
-    parts += [getattr(cut, name) for cut in outline.cuts for name in _LISTS]
+    parts += [getattr(boundary, name) for boundary in index.boundaries for name in _LISTS]
     encoded = [part if isinstance(part, bytes) else part.tobytes() for part in parts]
     said = {
         "order": sys.byteorder,
         "lengths": [len(part) for part in encoded],
         "cuts": [
             [
-                *(cut.handoff_id, cut.time, cut.cut_id, cut.run, cut.place),
-                *(cut.records_before, cut.records_after, cut.unsure),
+                *(boundary.handoff_id, boundary.time, boundary.cut_id, boundary.run, boundary.place),
+                *(boundary.records_before, boundary.records_after, boundary.unsure),
             ]
-            for cut in outline.cuts
+            for boundary in index.boundaries
         ],
-        "settled": outline.settled,
-        "newest_time": outline.newest_time,
+        "settled": index.settled,
+        "newest_time": index.newest_time,
     }
     header = json.dumps(said).encode()
     body = b"".join([len(header).to_bytes(4, "big"), header, *encoded])
@@ -211,7 +211,7 @@ def to_bytes(outline: TranscriptIndex) -> bytes:
 
 
 def from_bytes(packed: bytes | memoryview) -> TranscriptIndex | None:
-    """The outline that was kept so; None for what was kept by another version or kind of machine, or is damaged."""
+    """The index that was kept so; None for what was kept by another version or kind of machine, or is damaged."""
     start = len(_HEAD) + 5
     body = memoryview(packed)[start:]
     sound = bytes(packed[: len(_HEAD) + 1]) == _HEAD + bytes([VERSION])
@@ -225,17 +225,17 @@ def from_bytes(packed: bytes | memoryview) -> TranscriptIndex | None:
     for length in said["lengths"]:
         parts.append(body[stop : stop + length])
         stop += length
-    return _outline(said, parts)
+    return _index(said, parts)
 
 
-def _outline(said: dict[str, Any], parts: Sequence[memoryview]) -> TranscriptIndex:
+def _index(said: dict[str, Any], parts: Sequence[memoryview]) -> TranscriptIndex:
     def numbers(at: int, kind: str = "i") -> array[int]:
         found: array[int] = array(kind)
         found.frombytes(parts[at])
         return found
 
     ids = numbers(0, "q")
-    cuts = [
+    boundaries = [
         IndexedBoundary(*facts, ids, *(numbers(at) for at in range(start, start + len(_LISTS))))  # type: ignore[call-arg]
         for facts, start in zip(said["cuts"], range(14, len(parts), len(_LISTS)), strict=True)
     ]
@@ -248,7 +248,7 @@ def _outline(said: dict[str, Any], parts: Sequence[memoryview]) -> TranscriptInd
         first=numbers(5),
         kinds=bytes(parts[6]),
         several=SeveralSources(numbers(7), numbers(8), numbers(9), bytes(parts[10]), numbers(11), numbers(12)),
-        cuts=tuple(cuts),
+        boundaries=tuple(boundaries),
         settled=said["settled"],
         newest_time=said["newest_time"],
         sent_order=numbers(13),

@@ -40,7 +40,7 @@ _IN_CONTEXT, _IS_PROMPT = _mask(AWAY, 0), _mask(PROMPT, PROMPT)
 
 @dataclass(frozen=True, slots=True)
 class IndexedBoundary:
-    """A boundary of an outline, with the names of `history_types.Boundary`; lists of ids are made when they are read.
+    """A boundary of an index, with the names of `history_types.Boundary`; lists of ids are made when they are read.
 
     `place` is that of the entry directly before which it stands. `records_before` and `records_after` are rows that the
     agent keeps for itself, which count as no messages; the summary counts as one. The arrays hold numbers of rows;
@@ -168,7 +168,7 @@ class TranscriptIndex:
 
     Of every row: its `ids`, `flags`, bytes of text in `sizes`, the place of its message in `places`, `tokens`. Of
     every entry: the number of its first row in `first`, its `kinds`. `settled` says that rows which are appended with
-    times after `newest_time` can only be messages of their own, so that the outline may be extended by them.
+    times after `newest_time` can only be messages of their own, so that the index may be extended by them.
     `sent_order` has the numbers of rows that a model is sent, where those are not in the order of their ids.
     """
 
@@ -180,7 +180,7 @@ class TranscriptIndex:
     first: array[int]
     kinds: bytes
     several: SeveralSources
-    cuts: tuple[IndexedBoundary, ...]
+    boundaries: tuple[IndexedBoundary, ...]
     settled: bool
     newest_time: float
     sent_order: array[int] = field(default_factory=lambda: array("i"))
@@ -199,7 +199,7 @@ class TranscriptIndex:
     @property
     def compactions(self) -> tuple[IndexedBoundary, ...]:
         """The boundaries of what was compacted here."""
-        return tuple(cut for cut in self.cuts if not cut.inherited)
+        return tuple(boundary for boundary in self.boundaries if not boundary.inherited)
 
     @cached_property
     def live(self) -> array[int]:
@@ -269,7 +269,7 @@ class TranscriptIndex:
         return array("q", [*reversed(list(live)), *reversed(list(rest))])
 
     def counted(self, found: Mapping[int, int]) -> TranscriptIndex:
-        """The outline with the tokens of these rows, by id."""
+        """The index with the tokens of these rows, by id."""
         tokens = self.tokens[:]
         for row_id, count in found.items():
             number = self.number(row_id)
@@ -278,7 +278,7 @@ class TranscriptIndex:
         return replace(self, tokens=tokens)
 
     def uncounted_again(self) -> TranscriptIndex:
-        """The outline with nothing counted: for a model that counts otherwise."""
+        """The index with nothing counted: for a model that counts otherwise."""
         return replace(self, tokens=array("i", [NONE]) * len(self.ids))
 
     # -- rows and messages -------------------------------------------------------------------------------------------
@@ -334,9 +334,9 @@ class TranscriptIndex:
         """The places of what people asked."""
         return array("i", compress(range(self.messages), self.kinds.translate(_IS_PROMPT)))
 
-    def cut_at(self, handoff_id: int) -> IndexedBoundary | None:
+    def boundary_at(self, handoff_id: int) -> IndexedBoundary | None:
         """The boundary of this handoff."""
-        return next((cut for cut in self.cuts if cut.handoff_id == handoff_id), None)
+        return next((boundary for boundary in self.boundaries if boundary.handoff_id == handoff_id), None)
 
     # -- windows -----------------------------------------------------------------------------------------------------
 
@@ -371,11 +371,11 @@ class TranscriptIndex:
         """
         items: list[HistoryEntry | IndexedBoundary] = []
         last = stop if stop < self.messages else self.messages + 1
-        cuts = sorted((cut for cut in self.cuts if start <= cut.place < last), key=_order)
+        boundaries = sorted((boundary for boundary in self.boundaries if start <= boundary.place < last), key=_order)
         for place in range(start, stop):
-            items += [cut for cut in cuts if cut.place == place]
+            items += [boundary for boundary in boundaries if boundary.place == place]
             items.append(self.entry(place))
-        items += [cut for cut in cuts if cut.place >= stop]
+        items += [boundary for boundary in boundaries if boundary.place >= stop]
         return HistoryWindow(tuple(items), earlier=start, later=self.messages - stop)
 
     def _shown_place(self, row_id: int) -> int:
@@ -390,11 +390,11 @@ class TranscriptIndex:
         rows = self.first[entries - 1] + 1 if entries else 0
         for part in (self.ids[:rows], self.first[:entries], self.several.rows, self.several.newest):
             said.update(part.tobytes() + b".")
-        said.update(self.kinds[:entries])
-        said.update(repr([(cut.handoff_id, cut.place, cut.run, len(cut.block)) for cut in self.cuts]).encode())
+        facts = ((each.handoff_id, each.place, each.run, len(each.block)) for each in self.boundaries)
+        said.update(self.kinds[:entries] + repr([*facts]).encode())
         return said.hexdigest()
 
 
-def _order(cut: IndexedBoundary) -> tuple[int, int]:
+def _order(boundary: IndexedBoundary) -> tuple[int, int]:
     """As `history.build` orders boundaries that stand at one place."""
-    return (cut.handoff_id if cut.cut_id is None else cut.cut_id, cut.handoff_id)
+    return (boundary.handoff_id if boundary.cut_id is None else boundary.cut_id, boundary.handoff_id)

@@ -49,29 +49,29 @@ class Card:
 
 def audited(found: Opened) -> Opened:
     """The session with the audits of its compactions, as of its rows now; nothing is asked where there are none."""
-    if not found.outline.compactions:
+    if not found.index.compactions:
         return found
-    return replace(found, audits=tuple(auditing.shown(found.reader, found.session, found.outline)))
+    return replace(found, audits=tuple(auditing.shown(found.reader, found.session, found.index)))
 
 
 def audit_of(found: Opened, handoff_id: int) -> Audit | None:
     return next((each for each in found.audits if each.handoff_id == handoff_id), None)
 
 
-def newest_cut(outline: TranscriptIndex) -> IndexedBoundary | None:
+def newest_boundary(index: TranscriptIndex) -> IndexedBoundary | None:
     """The last compaction that stands."""
-    return max(outline.compactions, key=lambda cut: cut.handoff_id, default=None)
+    return max(index.compactions, key=lambda boundary: boundary.handoff_id, default=None)
 
 
-def standing_of(found: Opened, cut: IndexedBoundary) -> AuditStatus | None:
+def standing_of(found: Opened, boundary: IndexedBoundary) -> AuditStatus | None:
     """What the boundary's tab is called; None for one with nothing to follow: an inherited one, an old one that came
     before anybody looked, and one whose session's rules ask for no file.
     """
-    audit = None if cut.inherited else audit_of(found, cut.handoff_id)
+    audit = None if boundary.inherited else audit_of(found, boundary.handoff_id)
     if audit is not None:
         return None if audit.status == "nothing_required" and not audit.required else standing(audit)
-    newest = newest_cut(found.outline)
-    return AuditStatus("not looked at yet", open=True) if newest and newest.handoff_id == cut.handoff_id else None
+    newest = newest_boundary(found.index)
+    return AuditStatus("not looked at yet", open=True) if newest and newest.handoff_id == boundary.handoff_id else None
 
 
 def standing(audit: Audit) -> AuditStatus:
@@ -99,7 +99,7 @@ def shown_name(name: str, *, redacting: bool) -> str:
 
 def card(found: Opened) -> Card | None:
     """The card, None where there is nothing to say."""
-    newest = newest_cut(found.outline)
+    newest = newest_boundary(found.index)
     audit = audit_of(found, newest.handoff_id) if newest else None
     if audit is None or audit.status not in ("not_yet", "missing", "passed"):
         return None

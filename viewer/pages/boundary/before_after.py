@@ -124,9 +124,9 @@ def before_after(request: HttpRequest, store: str, session_id: str, handoff_id: 
         return _file(request, files.comparison(store, session_id, handoff_id), wanted)
     with open_store(get_store(store)) as reader:
         found = opened(reader, session_id, redacting=redacts(request))
-        cut = find(found, handoff_id)
-        rows = compare(reader, found.session.id, found.outline, cut)
-        data = _page(request, found, cut, rows)
+        boundary = find(found, handoff_id)
+        rows = compare(reader, found.session.id, found.index, boundary)
+        data = _page(request, found, boundary, rows)
     return page(request, "boundary/before_after.html", data)
 
 
@@ -140,25 +140,27 @@ def _file(request: HttpRequest, found: files.Comparison, wanted: str) -> HttpRes
     return cast(HttpResponse, StreamingHttpResponse(text, content_type="text/plain; charset=utf-8", headers=headers))
 
 
-def _page(request: HttpRequest, found: Opened, cut: IndexedBoundary, rows: Sequence[ComparedRow]) -> BeforeAfterPage:
+def _page(
+    request: HttpRequest, found: Opened, boundary: IndexedBoundary, rows: Sequence[ComparedRow]
+) -> BeforeAfterPage:
     window = _window(request, rows)
-    before, after = compaction_list.weights(found.outline, [cut])[cut.handoff_id]
+    before, after = compaction_list.weights(found.index, [boundary])[boundary.handoff_id]
     return BeforeAfterPage(
         name=line(found.session.name, 120),
-        back=found.place.boundary(cut.handoff_id),
-        inherited=cut.inherited,
-        messages_before=formats.exact(cut.messages_before),
-        messages_after=formats.exact(cut.messages_after),
-        summarised=formats.exact(cut.summarised),
-        kept=formats.exact(cut.kept),
-        shortened=cut.shortened,
-        by=compaction_list.by(found.reader.store, cut.run),
-        time=formats.moment(cut.time),
+        back=found.place.boundary(boundary.handoff_id),
+        inherited=boundary.inherited,
+        messages_before=formats.exact(boundary.messages_before),
+        messages_after=formats.exact(boundary.messages_after),
+        summarised=formats.exact(boundary.summarised),
+        kept=formats.exact(boundary.kept),
+        shortened=boundary.shortened,
+        by=compaction_list.by(found.reader.store, boundary.run),
+        time=formats.moment(boundary.time),
         tokens_before=weighed(before),
         tokens_after=weighed(after),
-        notes=[*files.unknown(cut), files.ABOUT],
-        address=found.place.listed(cut.handoff_id, "before-after"),
-        bands=tuple(_bands(found, cut, window.rows, window.previous_at)),
+        notes=[*files.unknown(boundary), files.ABOUT],
+        address=found.place.listed(boundary.handoff_id, "before-after"),
+        bands=tuple(_bands(found, boundary, window.rows, window.previous_at)),
         window=window,
     )
 
@@ -188,7 +190,7 @@ def _window(request: HttpRequest, rows: Sequence[ComparedRow]) -> RowWindow:
     )
 
 
-def _bands(found: Opened, cut: IndexedBoundary, rows: Sequence[ComparedRow], previous: int) -> Iterator[ShownBand]:
+def _bands(found: Opened, boundary: IndexedBoundary, rows: Sequence[ComparedRow], previous: int) -> Iterator[ShownBand]:
     """The rows of a window; `previous` is the place of the row before them."""
     ids = sorted({part.row_id for row in rows for part in (row.before, row.after) if part is not None})
     stored = found.reader.messages(found.session.id, ids)
@@ -200,8 +202,8 @@ def _bands(found: Opened, cut: IndexedBoundary, rows: Sequence[ComparedRow], pre
         previous = band[-1].row.at
         change = files.changed(band[0])
         yield ShownBand(
-            left=tuple(_cell(found, cut, each, row.row.left, stored) for row in band for each in row.before),
-            right=tuple(_cell(found, cut, each, row.row.right, stored) for row in band for each in row.after),
+            left=tuple(_cell(found, boundary, each, row.row.left, stored) for row in band for each in row.before),
+            right=tuple(_cell(found, boundary, each, row.row.right, stored) for row in band for each in row.after),
             skipped=formats.counted(skipped, "kept message") if skipped else "",
             shortened=band[0].row.left == "shortened",
             change=None if change is None else shown_change(change),
@@ -217,11 +219,11 @@ def _read(row: ComparedRow, stored: Mapping[int, StoredMessage]) -> ComparedMess
 
 
 def _cell(
-    found: Opened, cut: IndexedBoundary, said: ExportedMessage, fate: str, stored: Mapping[int, StoredMessage]
+    found: Opened, boundary: IndexedBoundary, said: ExportedMessage, fate: str, stored: Mapping[int, StoredMessage]
 ) -> ShownCell:
     row, place = said.row, found.place
     is_result = said.kind == "message" and row.role in engine.RESULT_ROLES
-    tokens = found.outline.tokens_of(row.id)
+    tokens = found.index.tokens_of(row.id)
     left = calls.left_out(row)
     return ShownCell(
         id=row.id,
@@ -235,15 +237,15 @@ def _cell(
         calls=() if is_result or said.kind == "handoff" else tuple(_calls(found, row)),
         calls_left=formats.counted(left, "more call") if left else "",
         calls_href=place.whole(row.id, "calls") if left else "",
-        summary=_summary(found, cut, stored[row.id]) if said.kind == "handoff" else None,
+        summary=_summary(found, boundary, stored[row.id]) if said.kind == "handoff" else None,
         merged=_merged(stored[row.id]) if said.kind == "handoff" else "",
     )
 
 
 def _href(found: Opened, said: ExportedMessage) -> str:
     if said.kind == "handoff":
-        return found.place.boundary(said.id) if found.outline.cut_at(said.id) is not None else ""
-    return found.place.message(said.id) if found.outline.place_of(said.id) is not None else ""
+        return found.place.boundary(said.id) if found.index.boundary_at(said.id) is not None else ""
+    return found.place.message(said.id) if found.index.place_of(said.id) is not None else ""
 
 
 def _html(found: Opened, said: ExportedMessage, *, is_result: bool) -> SafeString:
@@ -265,7 +267,7 @@ def _merged(row: StoredMessage) -> str:
     return f"Sent in one row with a message, {'behind' if text.comes_first else 'before'} its words."
 
 
-def _summary(found: Opened, cut: IndexedBoundary, row: StoredMessage) -> ShownSummary:
+def _summary(found: Opened, boundary: IndexedBoundary, row: StoredMessage) -> ShownSummary:
     text = parted(row)
-    run = cut.run if row.id == cut.handoff_id else None
+    run = boundary.run if row.id == boundary.handoff_id else None
     return summary_text(text.summary, text.directive, run, redacting=found.redacting)

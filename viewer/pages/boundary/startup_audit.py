@@ -101,16 +101,16 @@ class ReadingPage:
 def reading(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
     with open_store(get_store(store)) as reader:
         found = audited(opened(reader, session_id, redacting=redacts(request)))
-        cut = find(found, handoff_id)
+        boundary = find(found, handoff_id)
         audit = audit_of(found, handoff_id)
-        standing = standing_of(found, cut) or AuditStatus("nothing to check" if audit else "not followed")
+        standing = standing_of(found, boundary) or AuditStatus("nothing to check" if audit else "not followed")
         data = _page(found, handoff_id, standing, audit)
     return page(request, data.fragment if is_fragment(request) else "boundary/tab.html", data)
 
 
 def _page(found: Opened, handoff_id: int, standing: AuditStatus, audit: Audit | None) -> ReadingPage:
     told = tuple(_told(found, audit)) if audit else ()
-    at = found.outline.message_of(audit.seen_to) if audit and audit.findings else None
+    at = found.index.message_of(audit.seen_to) if audit and audit.findings else None
     return ReadingPage(
         name=line(found.session.name, 120),
         back=found.place.boundary(handoff_id),
@@ -187,7 +187,7 @@ def _file(path: str, names: dict[str, str], found: Opened, message: int | None =
     name, dated = (shown_name(each, redacting=found.redacting) for each in (path, "" if called == path else called))
     if message is None:
         return File(name, dated, AuditStatus("not read", "warn"))
-    at = found.outline.message_of(message)
+    at = found.index.message_of(message)
     href = found.place.message(at) if at else ""
     return File(name, dated, AuditStatus("read", "ok"), href, f"message {at or message}", line(tool, 80))
 

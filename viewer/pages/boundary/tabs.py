@@ -23,7 +23,7 @@ from viewer.runs.detail_loss import losses
 from viewer.stores.message import parted
 from viewer.stores.registry import Reader, get_store, open_store
 
-from .views import earlier_cut, find, start_of
+from .views import earlier_boundary, find, start_of
 
 RECOGNISED = (
     "Recognised are paths, addresses, ids and codes, names, dates, numbers, versions, phone and account numbers, "
@@ -81,7 +81,7 @@ def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) 
     """All lists, or with `list` and `from` more of one."""
     with open_store(get_store(store)) as reader:
         found = opened(reader, session_id, redacting=redacts(request))
-        noted = losses(reader, found.session.id, found.outline, find(found, handoff_id))
+        noted = losses(reader, found.session.id, found.index, find(found, handoff_id))
     which, start = request.GET.get("list", ""), start_of(request)
     more = found.place.listed(handoff_id, "details")
     lists = tuple(each for each in lost_lists(noted, found.place, more, start) if not which or each.name == which)
@@ -130,7 +130,7 @@ def update(request: HttpRequest, store: str, session_id: str, handoff_id: int) -
     """What the summary of a later compaction made of the one before it."""
     with open_store(get_store(store)) as reader:
         found = opened(reader, session_id, redacting=redacts(request))
-        earlier = earlier_cut(found.outline, find(found, handoff_id))
+        earlier = earlier_boundary(found.index, find(found, handoff_id))
         if earlier is None:
             raise NotFound("This is the first summary of the session: there is none before it that it could change.")
         old, new = (

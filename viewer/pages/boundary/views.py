@@ -100,43 +100,43 @@ class ShownBoundary:
 
 def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> ShownBoundary:
     """A boundary as the page shows it."""
-    cut = find(found, handoff.boundary.handoff_id)
-    place, no_undo = found.place, _no_undo(found, cut)
-    few_lost, lost, level = _loss(cut)
-    before, after = compaction_list.weights(found.outline, [cut])[cut.handoff_id]
+    boundary = find(found, handoff.boundary.handoff_id)
+    place, no_undo = found.place, _no_undo(found, boundary)
+    few_lost, lost, level = _loss(boundary)
+    before, after = compaction_list.weights(found.index, [boundary])[boundary.handoff_id]
     return ShownBoundary(
-        id=cut.handoff_id,
-        href=place.boundary(cut.handoff_id),
-        inherited=cut.inherited,
-        by=compaction_list.by(found.reader.store, cut.run),
-        run=reverse("pages:run", args=[cut.run]) if cut.run else "",
-        time=formats.moment(cut.time),
-        messages_before=formats.exact(cut.messages_before),
-        messages_after=formats.exact(cut.messages_after),
+        id=boundary.handoff_id,
+        href=place.boundary(boundary.handoff_id),
+        inherited=boundary.inherited,
+        by=compaction_list.by(found.reader.store, boundary.run),
+        run=reverse("pages:run", args=[boundary.run]) if boundary.run else "",
+        time=formats.moment(boundary.time),
+        messages_before=formats.exact(boundary.messages_before),
+        messages_after=formats.exact(boundary.messages_after),
         tokens_before=weighed(before),
         tokens_after=weighed(after),
-        summary=summary_text(handoff.summary, handoff.directive, cut.run, redacting=found.redacting),
-        summarised=formats.exact(cut.summarised),
-        kept=formats.exact(cut.kept),
-        shortened=cut.shortened,
-        summarised_href=place.listed(cut.handoff_id, "summarised"),
-        kept_href=place.listed(cut.handoff_id, "kept"),
+        summary=summary_text(handoff.summary, handoff.directive, boundary.run, redacting=found.redacting),
+        summarised=formats.exact(boundary.summarised),
+        kept=formats.exact(boundary.kept),
+        shortened=boundary.shortened,
+        summarised_href=place.listed(boundary.handoff_id, "summarised"),
+        kept_href=place.listed(boundary.handoff_id, "kept"),
         few_lost=few_lost,
         lost=lost,
         loss=level,
-        details_href=place.listed(cut.handoff_id, "details"),
-        update_href=place.listed(cut.handoff_id, "update") if earlier_cut(found.outline, cut) else "",
-        reading=standing_of(found, cut),
-        reading_href=place.listed(cut.handoff_id, "reading"),
-        undo="" if no_undo else place.listed(cut.handoff_id, "undo"),
+        details_href=place.listed(boundary.handoff_id, "details"),
+        update_href=place.listed(boundary.handoff_id, "update") if earlier_boundary(found.index, boundary) else "",
+        reading=standing_of(found, boundary),
+        reading_href=place.listed(boundary.handoff_id, "reading"),
+        undo="" if no_undo else place.listed(boundary.handoff_id, "undo"),
         no_undo=no_undo,
-        later=place.boundary(_newest(found.outline)) if no_undo in (LATER_FIRST, COVERED) else "",
-        branch=place.listed(cut.handoff_id, "branch"),
-        before_after=place.listed(cut.handoff_id, "before-after"),
-        marked=cut.handoff_id == marked,
-        unsure=cut.unsure,
-        reported=_reported(handoff.reported) if handoff.reported and not cut.run else "",
-        shortens=cut.shortens,
+        later=place.boundary(_newest(found.index)) if no_undo in (LATER_FIRST, COVERED) else "",
+        branch=place.listed(boundary.handoff_id, "branch"),
+        before_after=place.listed(boundary.handoff_id, "before-after"),
+        marked=boundary.handoff_id == marked,
+        unsure=boundary.unsure,
+        reported=_reported(handoff.reported) if handoff.reported and not boundary.run else "",
+        shortens=boundary.shortens,
     )
 
 
@@ -152,11 +152,11 @@ def _reported(noted: ReportedCompaction) -> str:
     return "; ".join(filter(None, [trigger, _SCOPES.get(noted.scope, ""), ", ".join(tokens)]))
 
 
-def _loss(cut: IndexedBoundary) -> tuple[str, str, str]:
+def _loss(boundary: IndexedBoundary) -> tuple[str, str, str]:
     """What one of our own compactions lost: in few words, as a label, its colour. What the agent's lost is looked for
     in the tab.
     """
-    counts = counted(cut.run)
+    counts = counted(boundary.run)
     if not counts:
         return "", "", ""
     found = (("detail", counts.details), ("statement", counts.statements))
@@ -164,21 +164,21 @@ def _loss(cut: IndexedBoundary) -> tuple[str, str, str]:
     return f"{few} lost" if few else "", *label(loss_of(*loss, what) for what, loss in found)
 
 
-def earlier_cut(outline: TranscriptIndex, cut: IndexedBoundary) -> IndexedBoundary | None:
+def earlier_boundary(index: TranscriptIndex, boundary: IndexedBoundary) -> IndexedBoundary | None:
     """The boundary before this one, None for the first."""
-    earlier = (each for each in outline.cuts if each.handoff_id < cut.handoff_id)
+    earlier = (each for each in index.boundaries if each.handoff_id < boundary.handoff_id)
     return max(earlier, key=lambda each: each.handoff_id, default=None)
 
 
-def _no_undo(found: Opened, cut: IndexedBoundary) -> str:
+def _no_undo(found: Opened, boundary: IndexedBoundary) -> str:
     """Why this compaction cannot be undone, "" when it can: a later one stands in the way of an older one."""
-    newest = _newest(found.outline)
+    newest = _newest(found.index)
     refusal = undo.refusal(found.reader, found.session, newest)
-    return refusal if cut.handoff_id == newest else COVERED if refusal else LATER_FIRST
+    return refusal if boundary.handoff_id == newest else COVERED if refusal else LATER_FIRST
 
 
-def _newest(outline: TranscriptIndex) -> int:
-    return max(each.handoff_id for each in outline.cuts)
+def _newest(index: TranscriptIndex) -> int:
+    return max(each.handoff_id for each in index.boundaries)
 
 
 def weighed(weight: Weight) -> SafeString:
@@ -255,10 +255,10 @@ def _list(request: HttpRequest, place: Place, handoff_id: int, which: str) -> Ht
     start = start_of(request)
     with open_store(get_store(place.store)) as reader:
         found = opened(reader, place.session, redacting=redacts(request))
-        cut = find(found, handoff_id)
-        ids = cut.kept_ids if which == "kept" else cut.summarised_ids
+        boundary = find(found, handoff_id)
+        ids = boundary.kept_ids if which == "kept" else boundary.summarised_ids
         stop = start + LISTED
-        items = tuple(listed_messages(found, ids[start:stop], cut.shortened_ids))
+        items = tuple(listed_messages(found, ids[start:stop], boundary.shortened_ids))
     data = ListPage(
         name=line(found.session.name, 120),
         back=place.boundary(handoff_id),
@@ -280,10 +280,10 @@ def start_of(request: HttpRequest, name: str = "from") -> int:
 
 def find(found: Opened, handoff_id: int) -> IndexedBoundary:
     """The boundary of this handoff. Raises AlreadyUndone, NotFound."""
-    cut = found.outline.cut_at(handoff_id)
-    if cut is None:
+    boundary = found.index.boundary_at(handoff_id)
+    if boundary is None:
         raise records.not_there(found.place.store, found.place.session, handoff_id)
-    return cut
+    return boundary
 
 
 def listed_messages(found: Opened, ids: Sequence[int], shortened_ids: Iterable[int] = ()) -> Iterable[ListedMessage]:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from compaction.workspace_rules import without_rules
 from viewer.errors import StoreError
-from viewer.pages.boundary.audits import newest_cut
+from viewer.pages.boundary.audits import newest_boundary
 from viewer.pages.boundary.tabs import shown_change, summary_of
 from viewer.pages.boundary.views import LISTED, ListedMessage, ListPage, listed_messages, start_of
 from viewer.pages.http import is_fragment, page, shows_refusals
@@ -110,8 +110,8 @@ def puttable(run: Run, found: Sequence[Lost], which: str, text: str, start: int 
 
 
 def _summary_before(found: Opened) -> str:
-    cut = newest_cut(found.outline)
-    return summary_of(found.reader, found.session.id, cut.handoff_id) if cut else ""
+    boundary = newest_boundary(found.index)
+    return summary_of(found.reader, found.session.id, boundary.handoff_id) if boundary else ""
 
 
 def _ids(run: Run, which: str) -> list[int]:

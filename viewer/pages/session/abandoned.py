@@ -65,7 +65,7 @@ def _branches(found: Opened, left: Sequence[AbandonedBranch]) -> Iterator[ShownB
     for number, branch in enumerate(left):
         ids = branch.ids[:room]
         room -= len(ids)
-        behind = None if branch.after is None else found.outline.message_of(branch.after)
+        behind = None if branch.after is None else found.index.message_of(branch.after)
         yield ShownBranch(
             mark=f"left{number}",
             size=formats.counted(len(branch.ids), "message"),

@@ -80,40 +80,42 @@ def part(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
 
 def contents(found: Opened, window: HistoryWindow) -> Contents:
     """The prompts nearest to the window, with the boundaries between them."""
-    outline = found.outline
-    prompts, stop = outline.prompts, outline.messages - window.later
+    index = found.index
+    prompts, stop = index.prompts, index.messages - window.later
     first, last = bisect_left(prompts, window.earlier), bisect_left(prompts, stop) - 1
     middle = first + last if last >= first else 2 * first
     start = max(0, min((middle - PROMPTS) // 2, len(prompts) - PROMPTS))
-    here = frozenset(cut.handoff_id for cut in window.items if isinstance(cut, IndexedBoundary))
+    here = frozenset(boundary.handoff_id for boundary in window.items if isinstance(boundary, IndexedBoundary))
     return _part(found, start, start + PROMPTS, (window.earlier, stop), here)
 
 
 def _part(found: Opened, start: int, stop: int, window: tuple[int, int], here: frozenset[int]) -> Contents:
     """The prompts of these numbers. A boundary is listed with the prompts before it, one before all with the first."""
-    prompts = found.outline.prompts
+    prompts = found.index.prompts
     start, stop = min(start, len(prompts)), min(stop, len(prompts))
     low = prompts[start] if 0 < start < len(prompts) else 0
-    high = prompts[stop] if stop < len(prompts) else found.outline.messages + 1
+    high = prompts[stop] if stop < len(prompts) else found.index.messages + 1
     listed = prompts[start:stop]
     shown = _prompts(found, listed, window, found.redacting)
     lines = [(at, 1, each) for at, each in zip(listed, shown, strict=True)]
-    cuts = [(cut.place, _boundary(cut, found.place, cut.handoff_id in here)) for cut in found.outline.cuts]
-    lines += [(at, 0, item) for at, item in cuts if low <= at < high]
+    boundaries = [
+        (each.place, _boundary(each, found.place, each.handoff_id in here)) for each in found.index.boundaries
+    ]
+    lines += [(at, 0, item) for at, item in boundaries if low <= at < high]
     view, left = found.place.view, len(prompts) - stop
     return Contents(
         items=tuple(item for _, _, item in sorted(lines, key=lambda each: each[:2])),
         before=FurtherItems(
             view("contents", before=start),
             formats.counted(start, "earlier prompt"),
-            next((item for at, item in reversed(cuts) if at < low), None),
+            next((item for at, item in reversed(boundaries) if at < low), None),
         )
         if start
         else None,
         after=FurtherItems(
             view("contents", after=stop),
             formats.counted(left, "later prompt"),
-            next((item for at, item in cuts if at >= high), None),
+            next((item for at, item in boundaries if at >= high), None),
         )
         if left
         else None,
@@ -122,13 +124,13 @@ def _part(found: Opened, start: int, stop: int, window: tuple[int, int], here: f
 
 def new_items(found: Opened, seen: int, *, redacting: bool) -> tuple[Item, ...]:
     """The lines of prompts behind the first so many messages."""
-    outline = found.outline
-    listed = outline.prompts[bisect_left(outline.prompts, seen) :][:PROMPTS]
-    return tuple(_prompts(found, listed, (seen, outline.messages), redacting))
+    index = found.index
+    listed = index.prompts[bisect_left(index.prompts, seen) :][:PROMPTS]
+    return tuple(_prompts(found, listed, (seen, index.messages), redacting))
 
 
 def _prompts(found: Opened, places: Sequence[int], window: tuple[int, int], redacting: bool) -> list[Item]:
-    entries = [found.outline.entry(place) for place in places]
+    entries = [found.index.entry(place) for place in places]
     rows = found.reader.previews(found.session.id, [entry.full_id for entry in entries])
     items = []
     for place, entry in zip(places, entries, strict=True):
@@ -140,8 +142,8 @@ def _prompts(found: Opened, places: Sequence[int], window: tuple[int, int], reda
     return items
 
 
-def _boundary(cut: IndexedBoundary, place: Place, here: bool) -> Item:
-    numbers = f"{cut.messages_before:,} → {cut.messages_after:,}"
-    shortened = f"shortened {formats.counted(cut.shortened, 'message')}" if cut.shortens else ""
-    label = "begins with a summary" if cut.inherited else shortened or f"compacted, {numbers}"
-    return Item(label, f"#b{cut.handoff_id}" if here else place.boundary(cut.handoff_id), True, here)
+def _boundary(boundary: IndexedBoundary, place: Place, here: bool) -> Item:
+    numbers = f"{boundary.messages_before:,} → {boundary.messages_after:,}"
+    shortened = f"shortened {formats.counted(boundary.shortened, 'message')}" if boundary.shortens else ""
+    label = "begins with a summary" if boundary.inherited else shortened or f"compacted, {numbers}"
+    return Item(label, f"#b{boundary.handoff_id}" if here else place.boundary(boundary.handoff_id), True, here)

@@ -90,9 +90,9 @@ class ContextPage:
 def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
         found = opened(reader, session_id, redacting=redacts(request))
-        ids, place = found.outline.live_ids, found.place
-        start = _start(request, found.outline)
-        stop = _stop(found.outline, start)
+        ids, place = found.index.live_ids, found.place
+        start = _start(request, found.index)
+        stop = _stop(found.index, start)
         read = reader.sent(session_id, ids[start:stop])
         added = [
             replace(each, text=text_for(request, each.text))
@@ -111,24 +111,24 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         left=len(ids) - stop,
         previous=place.view("context", start=max(0, start - WINDOW) or "") if start else "",
         newest=place.view("context", start=max(0, len(ids) - WINDOW)) if stop < len(ids) else "",
-        kept_for_itself=found.outline.records,
+        kept_for_itself=found.index.records,
     )
     return page(request, "session/_context.html" if is_fragment(request) and start else "session/context.html", data)
 
 
-def _start(request: HttpRequest, outline: TranscriptIndex) -> int:
+def _start(request: HttpRequest, index: TranscriptIndex) -> int:
     """Where the query asks to begin; a result does not begin a stretch, its call does."""
     text = request.GET.get("start", "")
-    start = min(int(text), len(outline.live)) if text.isascii() and text.isdigit() and len(text) < 10 else 0
-    while 0 < start < len(outline.live) and outline.answers(outline.live[start]):
+    start = min(int(text), len(index.live)) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    while 0 < start < len(index.live) and index.answers(index.live[start]):
         start -= 1
     return start
 
 
-def _stop(outline: TranscriptIndex, start: int) -> int:
+def _stop(index: TranscriptIndex, start: int) -> int:
     """The end of a stretch, grown so that results stay with their call."""
-    stop = min(start + WINDOW, len(outline.live))
-    while stop < len(outline.live) and outline.answers(outline.live[stop]):
+    stop = min(start + WINDOW, len(index.live))
+    while stop < len(index.live) and index.answers(index.live[stop]):
         stop += 1
     return stop
 

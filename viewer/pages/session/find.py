@@ -80,7 +80,7 @@ def found_here(opened: Opened, q: str, around: int | None) -> Find:
     """What is found beside a session, of which the message `around` is shown."""
     found = None
     if q:
-        message = None if around is None else opened.outline.message_of(around)
+        message = None if around is None else opened.index.message_of(around)
         found = _results(opened.reader, opened.place, q, None, opened.redacting, {around, message} - {None})
     return Find(opened.place.view("find"), q, opened.session.name, opened.place.href, found)
 

@@ -71,7 +71,7 @@ def header(found: Opened, view: str = "") -> Header:
         id=session.id,
         facts=tuple(fact for fact in _facts(found) if fact),
         active_now=session.active,
-        compactions=len(found.outline.compactions),
+        compactions=len(found.index.compactions),
         place=found.place,
         view=view,
         ours=found.reader.store.is_managed,
@@ -111,13 +111,13 @@ def times(count: int) -> str:
 
 
 def _facts(found: Opened) -> list[str | SafeString]:
-    session, outline, reported = found.session, found.outline, found.reader.usage(found.session.id)
-    compactions = len(outline.compactions)
+    session, index, reported = found.session, found.index, found.reader.usage(found.session.id)
+    compactions = len(index.compactions)
     return [
         line(session.source, 40),
         line(name(session.model, found.redacting), 60),
         line(session.git_branch, 60),
-        in_context(outline),
+        in_context(index),
         _tokens(found, reported.tokens),
         _spent(reported),
         f"compacted {times(compactions)}" if compactions else "never compacted",
@@ -139,17 +139,17 @@ def _tokens(found: Opened, reported: int | None) -> SafeString:
     """Of the window, how much is in context: as the agent noted it, or else as its messages are counted here."""
     if reported is not None:
         return format_html("{} reported", formats.of_window(reported, found.window))
-    return formats.of_window(found.outline.context.tokens, found.window, about=found.outline.context.about)
+    return formats.of_window(found.index.context.tokens, found.window, about=found.index.context.about)
 
 
-def in_context(outline: TranscriptIndex) -> str:
+def in_context(index: TranscriptIndex) -> str:
     """ "239 of 1,246 messages and the summary in context": the summary, or the note of what only shortened, is none of
     them, though it counts as a message of the context wherever that is counted. Records that the agent keeps for itself
     count nowhere.
     """
-    beside = sum(outline.places[number] == NONE for number in outline.live)
-    said, messages = len(outline.live) - beside, outline.messages - outline.records
-    newest = max(outline.compactions, key=lambda cut: cut.handoff_id, default=None)
+    beside = sum(index.places[number] == NONE for number in index.live)
+    said, messages = len(index.live) - beside, index.messages - index.records
+    newest = max(index.compactions, key=lambda boundary: boundary.handoff_id, default=None)
     one = "note" if newest and newest.shortens else "summary"
     summary = f" and the {one}" if beside == 1 else f" and {beside} summaries" if beside else ""
     if said == messages and not beside:

@@ -32,9 +32,9 @@ class Look:
     start: int
     state: str
 
-    def holds(self, outline: TranscriptIndex) -> bool:
+    def holds(self, index: TranscriptIndex) -> bool:
         """Whether everything the page shows still stands."""
-        return outline.messages >= self.seen >= self.start and outline.digest(self.seen) == self.state
+        return index.messages >= self.seen >= self.start and index.digest(self.seen) == self.state
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,12 @@ def live(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         if newest != session_id:
             return HttpResponseClientRedirect(Place(store, newest).href)
         found = opened(reader, session_id, redacting=redacts(request))
-        if not look.holds(found.outline) or (not look.seen and found.outline.messages):
+        if not look.holds(found.index) or (not look.seen and found.index.messages):
             return page(request, "session/_changed.html", found.place)
-        if found.outline.messages == look.seen:
+        if found.index.messages == look.seen:
             return HttpResponse(status=204)
         found = audited(found)
-        window = whole_groups(found.outline, look.start, min(found.outline.messages, look.seen + WINDOW))
+        window = whole_groups(found.index, look.start, min(found.index.messages, look.seen + WINDOW))
         stretch = read_stretch(found, window, None, redacting=found.redacting)
         listed = new_items(found, look.seen, redacting=found.redacting)
         data = News(header(found), stretch, listed, card(found))

@@ -24,7 +24,7 @@ class Opened:
 
     reader: Reader
     session: Session
-    outline: TranscriptIndex
+    index: TranscriptIndex
     place: Place
     redacting: bool = False
     audits: tuple[Audit, ...] = ()
@@ -38,18 +38,18 @@ class Opened:
 def opened(reader: Reader, session_id: str, *, redacting: bool = False) -> Opened:
     """The session; a short one with its tokens counted. Raises NotFound, StoreUnavailable."""
     session = reader.session(session_id)
-    outline = indexes.outline(reader, session)
-    if outline.context.about:
-        outline = indexes.count_few(reader, session, outline.live_ids)
+    index = indexes.index_of(reader, session)
+    if index.context.about:
+        index = indexes.count_few(reader, session, index.live_ids)
     shown = redacted_session(session) if redacting else session
-    return Opened(reader, shown, outline, Place(reader.store.name, session.id), redacting)
+    return Opened(reader, shown, index, Place(reader.store.name, session.id), redacting)
 
 
-def without_boundary(outline: TranscriptIndex, place: Place, cut_id: int | None) -> str:
+def without_boundary(index: TranscriptIndex, place: Place, cut_id: int | None) -> str:
     """Where a reader goes on whose boundary was undone: the message before which it stood, or the session where that
     message is not shown any more.
     """
-    found = None if cut_id is None else outline.message_of(cut_id)
+    found = None if cut_id is None else index.message_of(cut_id)
     return place.view() if found is None else place.message(found)
 
 
@@ -57,6 +57,6 @@ def now_without_boundary(place: Place, cut_id: int | None) -> str:
     """The same of a session that is not read just now; the session where it cannot be."""
     try:
         with open_store(get_store(place.store)) as reader:
-            return without_boundary(indexes.outline(reader, reader.session(place.session)), place, cut_id)
+            return without_boundary(indexes.index_of(reader, reader.session(place.session)), place, cut_id)
     except StoreError:
         return place.view()

@@ -94,11 +94,11 @@ class TimelinePage:
 def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
         found = opened(reader, session_id, redacting=redacts(request))
-        if NONE in found.outline.tokens:
+        if NONE in found.index.tokens:
             indexes.count_some(reader, found.session, COUNTING_SECONDS)
             found = opened(reader, session_id, redacting=redacts(request))
         limit = agent_of(reader.store).threshold(found.session.model, found.window)
-        data = drawn(rises(found.outline), limit, about=NONE in found.outline.tokens, window=found.window)
+        data = drawn(rises(found.index), limit, about=NONE in found.index.tokens, window=found.window)
         data = replace(data, cursor=_cursor(request, found))
         if is_fragment(request):
             return page(request, "session/_timeline.html", data)
@@ -106,30 +106,30 @@ def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     return page(request, "session/timeline.html", TimelinePage(top, data))
 
 
-def rises(outline: TranscriptIndex) -> list[list[int]]:
+def rises(index: TranscriptIndex) -> list[list[int]]:
     """For each stretch between compactions, the tokens in context after each message; first the block as a whole."""
     series: list[list[int]] = []
     block: Sequence[int] = ()
-    for cut in outline.cuts:
-        series.append(_rise(outline, block, cut.before))
-        block = cut.block
-    series.append(_rise(outline, block, outline.live))
+    for boundary in index.boundaries:
+        series.append(_rise(index, block, boundary.before))
+        block = boundary.block
+    series.append(_rise(index, block, index.live))
     return [stretch for stretch in series if stretch]
 
 
-def _rise(outline: TranscriptIndex, block: Sequence[int], numbers: Sequence[int]) -> list[int]:
+def _rise(index: TranscriptIndex, block: Sequence[int], numbers: Sequence[int]) -> list[int]:
     said = list(filterfalse(set(block).__contains__, numbers))
-    stretch = list(accumulate(outline.estimates(said), initial=sum(outline.estimates(block))))
+    stretch = list(accumulate(index.estimates(said), initial=sum(index.estimates(block))))
     return stretch if block else stretch[1:]
 
 
 def _cursor(request: HttpRequest, found: Opened) -> Cursor | None:
     """At the message that the page shows, or the newest; None where there is nothing to go along."""
-    total = found.outline.messages
+    total = found.index.messages
     if total < 2:
         return None
     shown = parse_qs(urlsplit(request.headers.get("HX-Current-URL", "")).query).get("around", [""])[0]
-    place = found.outline.place_of(int(shown)) if shown.isascii() and shown.isdigit() and len(shown) < 19 else None
+    place = found.index.place_of(int(shown)) if shown.isascii() and shown.isdigit() and len(shown) < 19 else None
     places = sorted({*range(0, total, max(1, total // SAMPLES)), total - 1})
     said = times(found, places)
     days, last = [], None

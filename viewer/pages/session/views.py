@@ -66,16 +66,16 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         going = sought(request, found)
         if moved := going.href or _moved(found, wanted):
             return redirect(moved)
-        window = _window(found.outline, wanted)
+        window = _window(found.index, wanted)
         stretch = read_stretch(found, window, wanted.around, redacting=redacting, words=wanted.words)
         if is_fragment(request) and (wanted.before or wanted.after):
             side = "session/_earlier.html" if wanted.before else "session/_later.html"
             return page(request, side, stretch)
         top = header(found)
         listed = contents(found, window)
-        panel = compact.panel(reader, found.session, in_context=len(found.outline.live), redacting=redacting)
+        panel = compact.panel(reader, found.session, in_context=len(found.index.live), redacting=redacting)
         searched = found_here(found, wanted.words, wanted.around)
-    first, newest = _ends(found.outline, window, found.place)
+    first, newest = _ends(found.index, window, found.place)
     at_newest = wanted == Wanted(words=wanted.words) and not going.problem
     data = SessionPage(top, listed, stretch, panel, card(found), first, newest, at_newest, searched, going)
     return page(request, "session/session.html", data)
@@ -94,11 +94,11 @@ def _elsewhere(place: Place, wanted: Wanted) -> str:
     return place.view() if wanted.around is None else place.message(wanted.around, wanted.words)
 
 
-def _ends(outline: TranscriptIndex, window: HistoryWindow, place: Place) -> tuple[str, str]:
+def _ends(index: TranscriptIndex, window: HistoryWindow, place: Place) -> tuple[str, str]:
     """The addresses of the first and the newest message; within the page where they stand there."""
-    if not outline.messages:
+    if not index.messages:
         return "", ""
-    first, newest = outline.entry(0).id, outline.entry(outline.messages - 1).id
+    first, newest = index.entry(0).id, index.entry(index.messages - 1).id
     return (
         place.message(first) if window.earlier else f"#m{first}",
         place.message(newest) if window.later else f"#m{newest}",
@@ -112,21 +112,21 @@ def _moved(opened: Opened, wanted: Wanted) -> str:
     """The address of the message a row belongs to, as any of its rows leads to it; "" where the row is what the message
     is called by, or a handoff that stands. Raises NotFound.
     """
-    outline, place, around = opened.outline, opened.place, wanted.around
-    if around is None or outline.cut_at(around) is not None:
+    index, place, around = opened.index, opened.place, wanted.around
+    if around is None or index.boundary_at(around) is not None:
         return ""
-    found = outline.message_of(around)
+    found = index.message_of(around)
     if found is not None:
         return "" if found == around else place.message(found, wanted.words)
     undone = records.not_there(place.store, place.session, around)
     if isinstance(undone, AlreadyUndone):
-        return without_boundary(outline, place, undone.cut_id)
+        return without_boundary(index, place, undone.cut_id)
     raise NotFound(f"Message {around} is not shown in this session's History: it was taken back, or never part of it.")
 
 
-def _window(outline: TranscriptIndex, wanted: Wanted) -> HistoryWindow:
+def _window(index: TranscriptIndex, wanted: Wanted) -> HistoryWindow:
     around, before = wanted.around, wanted.before
-    cut = None if around is None else outline.cut_at(around)
-    if cut is not None:
-        around = outline.entry(cut.place).id if cut.place < outline.messages else None
-    return whole_groups(outline, *outline.range(around=around, before=before, after=wanted.after, limit=WINDOW))
+    boundary = None if around is None else index.boundary_at(around)
+    if boundary is not None:
+        around = index.entry(boundary.place).id if boundary.place < index.messages else None
+    return whole_groups(index, *index.range(around=around, before=before, after=wanted.after, limit=WINDOW))

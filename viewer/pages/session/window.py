@@ -51,25 +51,25 @@ class Stretch:
     live: Live | None
 
 
-def whole_groups(outline: TranscriptIndex, start: int, stop: int) -> HistoryWindow:
+def whole_groups(index: TranscriptIndex, start: int, stop: int) -> HistoryWindow:
     """The window of these places, grown so that no tool result stands at either edge without its call."""
-    lowest, highest = max(0, start - GROUP_LIMIT), min(outline.messages, stop + GROUP_LIMIT)
-    while start < stop and start > lowest and outline.is_result(start):
+    lowest, highest = max(0, start - GROUP_LIMIT), min(index.messages, stop + GROUP_LIMIT)
+    while start < stop and start > lowest and index.is_result(start):
         start -= 1
-    while start < stop < highest and outline.is_result(stop):
+    while start < stop < highest and index.is_result(stop):
         stop += 1
-    return outline.stretch(start, stop)
+    return index.stretch(start, stop)
 
 
 def read_stretch(
     found: Opened, window: HistoryWindow, marked: int | None, *, redacting: bool, words: str = ""
 ) -> Stretch:
     """The rows of a window as messages and boundaries, with the words that somebody looked for marked."""
-    place, outline = found.place, found.outline
+    place, index = found.place, found.index
     items = found.reader.shown(found.session.id, window.items)
     if redacting:
         items = [redacted_item(item) for item in items]
-    newest = outline.entry(outline.messages - 1).id if outline.messages else None
+    newest = index.entry(index.messages - 1).id if index.messages else None
     counter, marks = counting.counter_for(found.session.model), WordMarks(words) if words else None
     told = MessageContext(place, counter, marked, newest, words=marks)
     settled = len(items) if window.later else _settled(items)
@@ -96,8 +96,8 @@ def _calls(row: StoredMessage) -> int:
 
 
 def _live(found: Opened, waiting: Sequence[HistoryMessage | Handoff], told: MessageContext) -> Live:
-    seen = found.outline.messages
-    state = found.outline.digest(seen)
+    seen = found.index.messages
+    state = found.index.digest(seen)
     href = found.place.view("live", seen=seen, start=seen - len(waiting), state=state)
     return Live(href, tuple(_shown(waiting, told, found)))
 

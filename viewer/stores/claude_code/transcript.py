@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import chain
 
 from viewer.stores.history_types import Boundary, History, HistoryEntry
-from viewer.stores.jsonl.outline import MessageRow, copies_of, in_order, in_sent_order
+from viewer.stores.jsonl.rows import MessageRow, copies_of, in_order, in_sent_order
 from viewer.stores.message import State
 from viewer.stores.packing import extended, pack
 from viewer.stores.recorded import Recorded

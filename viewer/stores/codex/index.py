@@ -9,7 +9,7 @@ from threading import Lock
 from cachetools import LRUCache
 
 from viewer.stores.history_types import Boundary, History, HistoryEntry
-from viewer.stores.jsonl.outline import MessageRow, copies_of, in_order, in_sent_order
+from viewer.stores.jsonl.rows import MessageRow, copies_of, in_order, in_sent_order
 from viewer.stores.packing import extended, pack
 from viewer.stores.recorded import Recorded
 from viewer.stores.transcript import TranscriptIndex
@@ -122,7 +122,7 @@ def _boundary(root: Mapping[int, int], handoffs: set[int], compacted: CompactedM
 
 def extended_index(found: RolloutMessages, index: TranscriptIndex) -> TranscriptIndex | None:
     """The index with the messages that were appended since; None where any other may have changed."""
-    if not index.ids or index.ids[-1] not in found.units or len(found.compactions) != len(index.cuts):
+    if not index.ids or index.ids[-1] not in found.units or len(found.compactions) != len(index.boundaries):
         return None
     ids = found.ids[bisect_right(found.ids, index.ids[-1]) :]
     if len(found.units) != len(index.ids) + len(ids):

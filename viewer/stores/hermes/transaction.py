@@ -30,7 +30,8 @@ EAGER = 2.0  # seconds of short naps before longer ones
 def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[StoreConnection]:
     """A connection inside BEGIN IMMEDIATE, committed at the end and rolled back on any exception.
 
-    On a server, inside a transaction that alone writes. What is no store for readers is none for writers.
+    On a server, inside a transaction that alone writes. Refuses what cannot be opened for reading, with the same
+    error.
 
     `seen` is the identity of the file that the work was planned on. Raises StoreUnavailable (locked beyond patience,
     damaged, replaced, disk full) or StoreReadOnly; nothing was written then.

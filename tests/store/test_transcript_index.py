@@ -1,4 +1,4 @@
-"""An outline says what History says, also from the bytes it was kept as, and however it came to be."""
+"""An index says what History says, also from the bytes it was kept as, and however it came to be."""
 
 from __future__ import annotations
 
@@ -60,20 +60,20 @@ def told(taken: list[Step]) -> list[LightRow]:
     return agent.rows
 
 
-def assert_alike(outline: TranscriptIndex, history: History) -> None:
-    items = outline.stretch(0, outline.messages).items
+def assert_alike(index: TranscriptIndex, history: History) -> None:
+    items = index.stretch(0, index.messages).items
     assert len(items) == len(history.items)
     for packed, plain in zip(items, history.items, strict=True):
         if isinstance(plain, HistoryEntry):
             assert packed == plain
         else:
             assert_same_boundary(packed, plain)
-    assert outline.entries == history.entries
-    assert {row_id: outline.message_of(row_id) for row_id in outline.ids if outline.message_of(row_id)} == (
+    assert index.entries == history.entries
+    assert {row_id: index.message_of(row_id) for row_id in index.ids if index.message_of(row_id)} == (
         history.message_of
     )
-    assert len(outline.compactions) == len(history.compactions)
-    assert [cut.handoff_id for cut in outline.cuts] == [boundary.handoff_id for boundary in history.boundaries]
+    assert len(index.compactions) == len(history.compactions)
+    assert [cut.handoff_id for cut in index.boundaries] == [boundary.handoff_id for boundary in history.boundaries]
 
 
 def assert_same_boundary(packed: HistoryEntry | IndexedBoundary, plain: Boundary) -> None:
@@ -86,12 +86,12 @@ def assert_same_boundary(packed: HistoryEntry | IndexedBoundary, plain: Boundary
 def test_it_says_what_history_says(taken: list[Step]) -> None:
     rows = told(taken)
     history = build(rows)
-    outline = pack(history, rows)
-    assert_alike(outline, history)
-    again = from_bytes(to_bytes(outline))
-    assert again == outline
-    assert outline.in_context == sum(entry.state == "live" for entry in history.entries)
-    assert list(outline.live_ids) == [row.id for row in rows if row.state == "live"]
+    index = pack(history, rows)
+    assert_alike(index, history)
+    again = from_bytes(to_bytes(index))
+    assert again == index
+    assert index.in_context == sum(entry.state == "live" for entry in history.entries)
+    assert list(index.live_ids) == [row.id for row in rows if row.state == "live"]
 
 
 @st.composite
@@ -132,14 +132,14 @@ def test_extending_is_making_it_anew(
 ) -> None:
     """Twice, because what is open after the first rows may be settled, or not, after the second."""
     rows = told(taken)
-    outline: TranscriptIndex | None = pack(build(rows), rows)
+    index: TranscriptIndex | None = pack(build(rows), rows)
     for new in (first, second):
         more = written(rows, new)
-        outline = extended(outline, more) if outline is not None else None
+        index = extended(index, more) if index is not None else None
         rows = [*rows, *more]
         made = pack(build(rows), rows)
-        assert outline is None or outline == made
-        outline = made
+        assert index is None or index == made
+        index = made
 
 
 @pytest.mark.parametrize("compactions", [0, 1, 2])
@@ -150,10 +150,10 @@ def test_what_is_said_extends_it(compactions: int) -> None:
     for _ in range(compactions):
         agent.compact(2, 4)
         agent.turns(6, f"after {len(agent.rows)}")
-    outline = pack(build(agent.rows), agent.rows)
+    index = pack(build(agent.rows), agent.rows)
     known = len(agent.rows)
     agent.turns(3, "new")
-    assert extended(outline, agent.rows[known:]) == pack(build(agent.rows), agent.rows)
+    assert extended(index, agent.rows[known:]) == pack(build(agent.rows), agent.rows)
 
 
 def test_our_own_compaction_leaves_nothing_open() -> None:
@@ -165,9 +165,9 @@ def test_our_own_compaction_leaves_nothing_open() -> None:
     kept = [*before[:2], *before[-4:]]
     copies = dict(zip([row_id for row_id in block if row_id != handoff.id], kept, strict=True))
     ours = [KnownBlock(7, handoff.id, handoff.handoff_key, copies, undone=False)]
-    outline, known = pack(build(agent.rows, ours), agent.rows), len(agent.rows)
+    index, known = pack(build(agent.rows, ours), agent.rows), len(agent.rows)
     agent.turns(3, "new")
-    assert extended(outline, agent.rows[known:]) == pack(build(agent.rows, ours), agent.rows)
+    assert extended(index, agent.rows[known:]) == pack(build(agent.rows, ours), agent.rows)
 
 
 @pytest.mark.parametrize(
@@ -185,11 +185,11 @@ def test_our_own_compaction_leaves_nothing_open() -> None:
 def test_what_may_be_more_than_a_message_does_not_extend_it(change: dict[str, object]) -> None:
     agent = Agent()
     agent.turns(6)
-    outline = pack(build(agent.rows), agent.rows)
+    index = pack(build(agent.rows), agent.rows)
     row = agent.say("user", "new")
-    assert extended(outline, [row]) is not None
-    assert extended(outline, [replace(row, **change)]) is None  # type: ignore[arg-type]
-    assert extended(outline, []) is None
+    assert extended(index, [row]) is not None
+    assert extended(index, [replace(row, **change)]) is None  # type: ignore[arg-type]
+    assert extended(index, []) is None
 
 
 def test_counts_go_with_rows_whose_text_has_the_size_it_had() -> None:
@@ -209,9 +209,9 @@ def test_what_is_not_counted_is_estimated_and_said_to_be() -> None:
     agent = Agent()
     for _ in range(40):
         agent.say("user", "x" * 100)
-    outline = pack(build(agent.rows), agent.rows)
-    assert outline.tokens_live is None
-    half = outline.counted(dict.fromkeys(range(1, 31), 50))
+    index = pack(build(agent.rows), agent.rows)
+    assert index.tokens_live is None
+    half = index.counted(dict.fromkeys(range(1, 31), 50))
     assert half.context.about
     assert 1_900 < half.context.tokens < 2_200
     assert list(half.uncounted()) == list(range(40, 30, -1))
