@@ -22,8 +22,8 @@ help:
 run: $(VENV)/.installed
 	@exec $(PY) manage.py up --with-parent
 
-# A test file stays in one process: its fixtures are shared. More than there are cores, as many wait for agents.
-PROCESSES ?= $(shell expr `getconf _NPROCESSORS_ONLN` + 4)
+# A test file stays in one process: its fixtures are shared. Two more than there are cores, as many wait for agents.
+PROCESSES ?= $(shell expr `getconf _NPROCESSORS_ONLN` + 2)
 test: $(VENV)/.tests-installed chromium nginx
 	@$(PY) -m pytest -n $(PROCESSES) --dist loadfile $(ARGS)
 

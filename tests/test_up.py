@@ -231,6 +231,7 @@ def test_sigkill_of_the_parent_ends_everything_after_the_running_task(start: Cal
     assert site.done.exists()
 
 
+@pytest.mark.thorough
 def test_with_parent_ends_when_the_caller_is_killed(start: Callable[..., Site]) -> None:
     command = f"{sys.executable} manage.py up --with-parent; true"
     site = start(["sh", "-c", command]).ready()
@@ -310,6 +311,7 @@ def test_one_of_several_servers_that_fails_ends_all_for_a_new_start(start: Calla
 
 
 @FORKED
+@pytest.mark.thorough
 def test_servers_end_with_the_process_that_forked_them(start: Callable[..., Site]) -> None:
     """Also where nobody is left to kill them."""
     site = start(PALIMPSEST_WEB_PROCESSES="2").ready()
@@ -399,6 +401,7 @@ while True:
 """
 
 
+@pytest.mark.thorough
 def test_an_own_database_that_is_replaced_is_the_one_that_is_asked(start: Callable[..., Site]) -> None:
     """Threads keep their connections, which would go on with the file that is gone."""
     site = start().ready()

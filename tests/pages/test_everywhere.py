@@ -152,7 +152,7 @@ def test_a_hostile_session_runs_nothing(visit: Visit, book: Book) -> None:
     more = [f"{address}/context", f"{address}/rows", "/search?q=alert"]  # `test_hostile.py` looks at these in each run
     for path in [address, *(more if EVERYTHING else [])]:
         screen.goto(path)
-        for _ in range(2):
+        for _ in range(2 if EVERYTHING else 1):  # what came with the first ones has folds of its own
             screen.evaluate("document.querySelectorAll('details:not(.menu)').forEach(fold => fold.open = true)")
             screen.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
             expect(screen.locator(".htmx-request")).to_have_count(0, timeout=90_000)

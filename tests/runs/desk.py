@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pytest_django import Settings
 
+from tests.support.stored_rows import add_session
 from viewer.stores.base import Store
+from viewer.stores.hermes import schema
 from viewer.stores.registry import get_store
 
 if TYPE_CHECKING:
@@ -105,6 +107,24 @@ def open_desk(hermes_copy: Callable[[int], Path], settings: Settings) -> Callabl
 def desk(open_desk: Callable[[int], Desk]) -> Desk:
     """The database of schema 31, which has turn leases."""
     return open_desk(31)
+
+
+@pytest.fixture
+def small_desk(tmp_path: Path, settings: Settings) -> Desk:
+    """A store of our own with one session of 80 messages, some 12,000 tokens: all that asking a model needs."""
+    path = tmp_path / "small.db"
+    schema.create(path)
+    add_session(path, "small", title="Small", message_count=80)
+    with closing(sqlite3.connect(path)) as con, con:
+        con.executemany(
+            "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('small', ?, ?, ?)",
+            [(("user", "assistant")[n % 2], f"Seat {n}A on flight LH{400 + n}. " + _WORDS, 1e9 + n) for n in range(80)],
+        )
+    settings.STORES = {"hermes": f"sqlite:///{path}"}
+    return Desk(get_store("hermes"), path, "small")
+
+
+_WORDS = "The passenger asks for the fare rules, the agent reads them out and books what is left. " * 8
 
 
 @pytest.fixture

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from tests.runs.desk import Desk
+from tests.runs.desk import Desk, small_desk
 from tests.runs.misbehaving import KEY, NOTES, Request, Service, refuses
 from tests.support.model_services import KINDS, require_no_key, started
 from tests.support.thorough import thorough
 from viewer.runs.summarizers import model_quirks
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+desk = small_desk  # what a service answers goes by no session
 Use = Callable[..., None]
 
 STRANGE_TIMES = [

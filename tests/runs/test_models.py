@@ -270,23 +270,29 @@ OTHER_CASES = [(name, KINDS[(at + 1) % 2]) for at, name in enumerate(FAILURES)]
 
 @pytest.mark.parametrize(("name", "kind"), [*CASES, *thorough(*OTHER_CASES)])
 def test_a_failure_is_named_and_touches_nothing(
-    name: str, kind: str, desk: Desk, service: Service, use: Use, settings: Settings, caplog: pytest.LogCaptureFixture
+    name: str,
+    kind: str,
+    small_desk: Desk,
+    service: Service,
+    use: Use,
+    settings: Settings,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
     settings.MODEL_SILENCE, settings.MODEL_TIMEOUT = TIMES.get(name, (20, 20))
     use(kind)
     service.behaviours, code, requests, words = FAILURES[name]
-    before = everything(desk)
+    before = everything(small_desk)
 
-    run = started(desk, kind)
+    run = started(small_desk, kind)
 
     assert (run.status, run.error_code, len(service.requests)) == ("failed", code, requests), run.error_message
     assert words in run.error_message and "\n" not in run.error_message and len(run.error_message) < 500
     assert run.progress == {"sentence": run.error_message}
-    assert everything(desk) == before
-    assert desk.holders("compression_locks") + desk.holders("session_turn_leases") == []
+    assert everything(small_desk) == before
+    assert small_desk.holders("compression_locks") + small_desk.holders("session_turn_leases") == []
     assert (run.holder, run.summary, run.handoff_id) == ("", "", None)
-    require_no_key(run, desk, caplog)
+    require_no_key(run, small_desk, caplog)
 
 
 TOO_LONG = {
@@ -308,13 +314,13 @@ TOO_LONG = {
 
 @pytest.mark.parametrize("dialect", list(TOO_LONG))
 def test_a_request_that_is_too_long_says_to_set_the_window(
-    dialect: str, desk: Desk, service: Service, use: Use
+    dialect: str, small_desk: Desk, service: Service, use: Use
 ) -> None:
     kind = "anthropic" if dialect.startswith("Anthropic") else "openai"
     use(kind)
     status, message, error = TOO_LONG[dialect]
     service.behaviours = [refuses(status, message, error)]
-    run = started(desk, kind)
+    run = started(small_desk, kind)
     assert (run.error_code, len(service.requests)) == ("model_window", 1), run.error_message
     assert f"(PALIMPSEST_{kind.upper()}_WINDOW)" in run.error_message
 
