@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 from pytest_django import Settings
 
@@ -108,6 +109,7 @@ def test_the_pages_people_live_on_at_every_width_in_both_schemes(visit: Visit, d
     require_good(screen, "every block, folds open")
 
 
+@pytest.mark.thorough
 def test_nothing_there(visit: Visit, settings: Settings, tmp_path: Path, book: Book) -> None:
     screen = visit()
     settings.DEMO_STORE = tmp_path / "demo" / "none.db"
