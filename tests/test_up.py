@@ -86,10 +86,6 @@ def test_busy_port() -> None:
 
 def test_host_of_another_machine() -> None:
     assert refusal(HOST="192.0.2.1", PORT=str(free_port())).startswith("HOST 192.0.2.1 is not an address of this")
-
-
-@pytest.mark.thorough
-def test_host_that_is_not_known() -> None:
     assert refusal(HOST="no.such.invalid", PORT=str(free_port())).startswith("HOST no.such.invalid is not known")
 
 
@@ -128,7 +124,6 @@ def test_a_second_start_changes_nothing_and_the_link_signs_in(start: Callable[..
     assert site.is_gone()
 
 
-@pytest.mark.thorough
 def test_a_start_may_print_no_link_and_be_behind_a_proxy(start: Callable[..., Site]) -> None:
     proxied = {"PALIMPSEST_BASE_PATH": "/below", "PALIMPSEST_TRUSTED_PROXIES": "127.0.0.1"}
     site = start(PALIMPSEST_START_LINK="0", **proxied).ready()
@@ -231,7 +226,6 @@ def test_sigkill_of_the_parent_ends_everything_after_the_running_task(start: Cal
     assert site.done.exists()
 
 
-@pytest.mark.thorough
 def test_with_parent_ends_when_the_caller_is_killed(start: Callable[..., Site]) -> None:
     command = f"{sys.executable} manage.py up --with-parent; true"
     site = start(["sh", "-c", command]).ready()
@@ -311,7 +305,6 @@ def test_one_of_several_servers_that_fails_ends_all_for_a_new_start(start: Calla
 
 
 @FORKED
-@pytest.mark.thorough
 def test_servers_end_with_the_process_that_forked_them(start: Callable[..., Site]) -> None:
     """Also where nobody is left to kill them."""
     site = start(PALIMPSEST_WEB_PROCESSES="2").ready()
@@ -401,7 +394,6 @@ while True:
 """
 
 
-@pytest.mark.thorough
 def test_an_own_database_that_is_replaced_is_the_one_that_is_asked(start: Callable[..., Site]) -> None:
     """Threads keep their connections, which would go on with the file that is gone."""
     site = start().ready()

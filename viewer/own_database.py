@@ -17,7 +17,6 @@ from django.core.signals import request_finished, request_started
 from django.db import Error, connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
-from django.db.migrations.executor import MigrationExecutor
 
 from viewer.errors import StoreError
 
@@ -70,6 +69,8 @@ def _sentence(reason: str) -> str:
 
 def is_behind() -> bool:
     """Whether migrations wait to be applied: nobody started the site with this version yet."""
+    from django.db.migrations.executor import MigrationExecutor  # a command that works needs none of it
+
     executor = MigrationExecutor(connection)
     return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 

@@ -590,7 +590,6 @@ def test_indexing_asks_little_for_each_message(shelf: Shelf) -> None:
 # -- where the site's own database is PostgreSQL -----------------------------------------------------------------------
 
 
-@pytest.mark.thorough
 def test_postgresql_finds_the_same(twins: Shelf, postgres: str, tmp_path: Path) -> None:
     with psycopg.connect(postgres, autocommit=True) as con:
         con.execute("CREATE DATABASE texts")

@@ -35,7 +35,6 @@ def test_a_worker_leaves_runs_of_stores_it_has_not(ground: Ground, tmp_path: Pat
     ground.workers(0)
 
 
-@pytest.mark.thorough
 @POSTGRES
 def test_a_lost_run_waits_for_a_worker_that_has_its_store(ground: Ground) -> None:
     """A worker elsewhere sees that it is lost, and does not fail it."""

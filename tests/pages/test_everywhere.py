@@ -7,11 +7,9 @@ from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Page, expect
 from pytest_django import Settings
 
-from tests.conftest import EVERYTHING
 from tests.pages import hostile
 from tests.pages.conftest import Book
 from tests.pages.screens import Visit, at_rest, require, require_accessible, require_narrow
@@ -27,21 +25,17 @@ def open_folds(page: Page) -> None:
 
 
 def require_good(page: Page, what: str) -> None:
-    """The page as it is now, all its folds open, on a desk, on a tablet (its width alone) and on a phone (there what
-    goes by width and scheme, and the rest in `make test-all`).
-    """
+    """The page as it is now, all its folds open, on a desk, on a tablet (its width alone) and on a phone."""
     at_rest(page)
     open_folds(page)
     for width, scheme in SCREENS:
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # light or dark
         page.set_viewport_size({"width": width, "height": 900})
         where = f"{what} at {width} px, {scheme}"
-        if width == 1500 or EVERYTHING:
+        if width == 768:
+            require_narrow(page, where)
+        else:
             require_accessible(page, where)
-            continue
-        require_narrow(page, where)
-        if width == 360:
-            require(page, where, ["color-contrast", "target-size"])
 
 
 def test_every_page_of_a_session(visit: Visit, open_desk: Callable[..., Desk]) -> None:
@@ -109,7 +103,6 @@ def test_the_pages_people_live_on_at_every_width_in_both_schemes(visit: Visit, d
     require_good(screen, "every block, folds open")
 
 
-@pytest.mark.thorough
 def test_nothing_there(visit: Visit, settings: Settings, tmp_path: Path, book: Book) -> None:
     screen = visit()
     settings.DEMO_STORE = tmp_path / "demo" / "none.db"
@@ -151,10 +144,9 @@ def test_a_hostile_session_runs_nothing(visit: Visit, book: Book) -> None:
     hostile.build(book)
     screen = visit()
     address = "/stores/own/sessions/hostile"
-    more = [f"{address}/context", f"{address}/rows", "/search?q=alert"]  # `test_hostile.py` looks at these in each run
-    for path in [address, *(more if EVERYTHING else [])]:
+    for path in (address, f"{address}/context", f"{address}/rows", "/search?q=alert"):
         screen.goto(path)
-        for _ in range(2 if EVERYTHING else 1):  # what came with the first ones has folds of its own
+        for _ in range(2):
             screen.evaluate("document.querySelectorAll('details:not(.menu)').forEach(fold => fold.open = true)")
             screen.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
             expect(screen.locator(".htmx-request")).to_have_count(0, timeout=90_000)

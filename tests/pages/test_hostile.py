@@ -13,7 +13,6 @@ from pytest_django import Settings
 
 from tests.pages import hostile
 from tests.pages.conftest import Book
-from tests.support.thorough import thorough
 
 FRAGMENT = {"HX-Request": "true"}
 WINDOW = 4_000_000  # bytes of one window in which every message is as large as it may be
@@ -106,9 +105,7 @@ def test_raw_rows_are_calm(signed_in: Client, session: str) -> None:
         text = calm(signed_in.get(found[1].replace("&amp;", "&"), headers=FRAGMENT))
 
 
-@pytest.mark.parametrize(
-    "view", ["", "/plan", "/rows", "/find?q=%3Cscript%3E", *thorough("/timeline", "/find?q=alert")]
-)
+@pytest.mark.parametrize("view", ["", "/timeline", "/plan", "/rows", "/find?q=alert", "/find?q=%3Cscript%3E"])
 def test_other_views_are_calm(signed_in: Client, session: str, view: str) -> None:
     calm(signed_in.get(session + view))
 

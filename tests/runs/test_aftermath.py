@@ -389,8 +389,8 @@ def test_of_long_texts_beginning_and_end_are_kept(desk: Desk) -> None:
     with open_store(desk.store) as reader:
         row = next(iter(reading.read_rows(reader, [turn(desk)[0]]).values()))
     content = json.dumps({"output": "x" * 50_000, "exit_code": 1, "error": None}) + "\n\n[a remark]"
-    boundary = str(auditing._cut(replace(row, content=content)).content)
-    assert len(boundary) < 5_000 and json.loads(boundary)["exit_code"] == 1
+    cut = str(auditing._cut(replace(row, content=content)).content)
+    assert len(cut) < 5_000 and json.loads(cut)["exit_code"] == 1
     assert str(auditing._cut(replace(row, content="x" * 50_000 + "code 1")).content).endswith("code 1")
     kept = auditing._cut(replace(row, content=[call, result])).content
     assert len(str(kept)) < 15_000

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.runs.desk import Desk, small_desk
+from tests.runs.desk import Desk
 from tests.runs.misbehaving import KEY, NOTES, Request, Service, refuses
 from tests.support.model_services import KINDS, require_no_key, started
 from tests.support.thorough import thorough
 from viewer.runs.summarizers import model_quirks
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
-desk = small_desk  # what a service answers goes by no session
 Use = Callable[..., None]
 
 STRANGE_TIMES = [
@@ -32,19 +31,24 @@ STRANGE_TIMES = [
 @pytest.mark.parametrize("kind", [KINDS[0], *thorough(*KINDS[1:])])
 @pytest.mark.parametrize("said", STRANGE_TIMES)
 def test_a_time_to_wait_that_is_none_is_ignored(
-    said: str, kind: str, desk: Desk, service: Service, use: Use, caplog: pytest.LogCaptureFixture
+    said: str, kind: str, small_desk: Desk, service: Service, use: Use, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     use(kind)
     service.behaviours = [refuses(429, f"slow down {KEY}", retry_after=said)]
-    run = started(desk, kind)
+    run = started(small_desk, kind)
     assert (run.status, run.error_code, len(service.requests)) == ("failed", "model_rate_limited", 3)
-    require_no_key(run, desk, caplog)
+    require_no_key(run, small_desk, caplog)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_refusal_that_cannot_be_read_is_not_logged(
-    kind: str, desk: Desk, service: Service, use: Use, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    kind: str,
+    small_desk: Desk,
+    service: Service,
+    use: Use,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An SDK's exception quotes the answer, and the answer may quote the key."""
 
@@ -55,25 +59,25 @@ def test_a_refusal_that_cannot_be_read_is_not_logged(
     monkeypatch.setattr("viewer.runs.summarizers.failures.refused", stumbles)
     use(kind)
     service.behaviours = [refuses(400, f"no {KEY}")]
-    run = started(desk, kind)
+    run = started(small_desk, kind)
     assert (run.status, run.error_code) == ("failed", "model_bad_answer"), run.error_message
-    require_no_key(run, desk, caplog)
+    require_no_key(run, small_desk, caplog)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_headers_that_the_environment_adds_go_nowhere(
-    kind: str, desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+    kind: str, small_desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SDKs send them to any URL; they are for one service, and may be how its key is given."""
     for sdk in ("OPENAI", "ANTHROPIC"):
         monkeypatch.setenv(f"{sdk}_CUSTOM_HEADERS", f"Authorization: Bearer {KEY}\nX-Gateway-Key: {KEY}")
     use(kind, api_key="")
-    assert started(desk, kind).status == "applied"
+    assert started(small_desk, kind).status == "applied"
     assert KEY not in str(service.headers)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_answer_that_is_packed_is_not_unpacked(kind: str, desk: Desk, service: Service, use: Use) -> None:
+def test_an_answer_that_is_packed_is_not_unpacked(kind: str, small_desk: Desk, service: Service, use: Use) -> None:
     packed = gzip.compress(b"data: {}\n\n" * 2_000_000)
     assert len(packed) < 100_000
     use(kind)
@@ -81,28 +85,28 @@ def test_an_answer_that_is_packed_is_not_unpacked(kind: str, desk: Desk, service
         lambda request: request.send(200, "text/event-stream", packed, content_encoding="gzip"),
         lambda request: request.send(401, "application/json", packed, content_encoding="gzip"),
     ]
-    assert started(desk, kind).error_code == "model_bad_answer"
-    assert started(desk, kind).error_code == "model_unauthorized"
+    assert started(small_desk, kind).error_code == "model_bad_answer"
+    assert started(small_desk, kind).error_code == "model_unauthorized"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_on_this_machine_is_not_asked_through_a_proxy(
-    kind: str, desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+    kind: str, small_desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Service() as proxy:
         for name in ("HTTP_PROXY", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
         use(kind)
-        assert started(desk, kind).status == "applied"
+        assert started(small_desk, kind).status == "applied"
         assert (len(proxy.requests), len(service.requests)) == (0, 1)
         use(kind, base_url="http://model.invalid/v1")
-        started(desk, kind)
+        started(small_desk, kind)
         assert len(proxy.requests) == 1
         proxy.shutdown()
 
 
 @pytest.mark.parametrize("count", [10**400, float("nan"), -5, "12", *thorough(10**12, 1e308, True, [1])])
-def test_counts_that_are_none_are_left_out(count: Any, desk: Desk, service: Service, use: Use) -> None:
+def test_counts_that_are_none_are_left_out(count: Any, small_desk: Desk, service: Service, use: Use) -> None:
     def behave(request: Request) -> None:
         request.start()
         request.text(NOTES)
@@ -113,19 +117,19 @@ def test_counts_that_are_none_are_left_out(count: Any, desk: Desk, service: Serv
 
     use("openai")
     service.behaviours = [behave]
-    run = started(desk, "openai")
+    run = started(small_desk, "openai")
     assert run.status == "applied", run.error_message
     assert run.usage == {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_service_that_always_wants_a_lower_limit_is_not_followed_for_ever(
-    kind: str, desk: Desk, service: Service, use: Use
+    kind: str, small_desk: Desk, service: Service, use: Use
 ) -> None:
     def behave(request: Request) -> None:
         refuses(400, f"max_tokens must be at most {request.body['max_tokens'] - 1}")(request)
 
     use(kind)
     service.behaviours = [behave]
-    assert started(desk, kind).status == "failed"
+    assert started(small_desk, kind).status == "failed"
     assert len(service.requests) == 1 + model_quirks.MOST_LESSONS

@@ -2,7 +2,7 @@
 
 comrak escapes raw HTML, so tags in a transcript show as text. Nothing is loaded from elsewhere: only images in data:
 URLs stay images, every other image becomes a link. Headings become paragraphs with a class: a transcript's headings are
-not this page's index. Text that would grow beyond measure on its way (a table of thousands of columns, quotes nested
+not this page's outline. Text that would grow beyond measure on its way (a table of thousands of columns, quotes nested
 by the thousand) is shown as the plain text it is.
 """
 

@@ -240,6 +240,6 @@ def test_two_writers_at_once(work: Work) -> None:
     with WriterProcess(*work_of) as first, WriterProcess(*work_of) as second:
         for each in (first, second):
             each.commit()
-        refused = [each.ended()[1] for each in (first, second)]
-    assert sorted(refused) == ["", "compaction_conflict"]
+        ends = [each.ended() for each in (first, second)]
+    assert sorted(ends) == [(0, ""), (0, "compaction_conflict")]
     assert [is_summary(block) for block in work.sent()].count(True) == 1

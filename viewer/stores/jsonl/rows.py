@@ -13,7 +13,7 @@ from viewer.stores.transcript import TranscriptIndex
 
 
 class HasOriginal(Protocol):
-    """What any message says."""
+    """A message that may be a shortened copy of another one."""
 
     @property
     def copy_of(self) -> int | None:

@@ -8,12 +8,12 @@ from typing import Any
 
 
 def interned(value: Any) -> str:
-    """A short text that many lines have, as one object; "" for what is none."""
+    """A short text that many lines have, as one object in memory; "" for any other value."""
     return sys.intern(value) if isinstance(value, str) else ""
 
 
 def seconds(stamp: Any) -> float:
-    """Epoch seconds of an ISO time, 0.0 for what is none."""
+    """Epoch seconds of an ISO time, 0.0 for any other value."""
     try:
         return datetime.fromisoformat(stamp).timestamp() if isinstance(stamp, str) else 0.0
     except (ValueError, OverflowError):
