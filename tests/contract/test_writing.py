@@ -52,6 +52,10 @@ def test_a_compaction(agent: Agent, site: Site, said: list[Any]) -> None:
     assert (boundary["messages_before"], boundary["messages_after"]) == (len(said), len(boundary["kept_ids"]) + 1)
     sent = heard(site.context("s"))
     assert len(sent) == boundary["messages_after"] and sent[-6:] == said[-6:]
+    live = site.messages("s", view="live")
+    summary = [item["kind"] for item in live].index("handoff")
+    in_order = [*heard(live[:summary]), sent[summary], *heard(live[summary + 1 :])]
+    assert in_order == sent, "as it is sent"
     assert loaded_as_sent(agent, site)
 
 

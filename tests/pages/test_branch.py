@@ -168,6 +168,8 @@ def test_a_summary_that_a_branch_begins_with_is_no_compaction_of_its_own(
     assert not told.all("button") and "Undo" not in told.text and "kept" not in told.text
     assert "never compacted" in page.one("header", "about").text
     assert "begins with a summary" in page.one(id="contents").text
+    exported = b"".join(signed_in.get(f"{page_of(branch)}/export?format=md")).decode()
+    assert "Handed on from another session" in exported and " messages before, " not in exported
     refused = read(signed_in.post(f"{page_of(branch)}/boundaries/{inherited.handoff_id}/undo"), 409)
     assert "began with the summary" in refused.one("main").text
     assert branch.live() == before

@@ -220,6 +220,7 @@ FAILURES: dict[str, tuple[list[Behaviour], str, int, str]] = {
     "429 for an hour": ([refuses(429, retry_after="3600")], "model_rate_limited", 1, "start again after "),
     "500": ([refuses(500, f"key was {KEY}")], "model_unavailable", 3, "(500, “key was [REDACTED]”)"),
     "502 page": ([sends(b"<html>Bad gateway</html>", "text/html", 502)], "model_unavailable", 3, "(502)"),
+    "409": ([refuses(409)], "model_unavailable", 3, "start again"),
     "503": ([refuses(503)], "model_unavailable", 3, "start again"),
     "529": ([refuses(529)], "model_unavailable", 3, "start again"),
     "400": ([refuses(400, "I do not like it")], "model_refused_request", 1, "“I do not like it”"),
