@@ -68,6 +68,11 @@ class Plan:
         return False
 
     @property
+    def before(self) -> tuple[int, ...]:
+        """All messages before the handoff, in order."""
+        return self.head
+
+    @property
     def written(self) -> tuple[int, ...]:
         """All messages that stay, shortened or not."""
         return (*self.head, *self.tail, *(self.middle if self.keeps_middle else ()))

@@ -25,10 +25,11 @@ from . import messages as m
 from .anchors import LONGEST_LINE, Anchor, Counts, Survival, commands_of
 from .courtesy import is_courtesy, rank
 from .left import THOROUGH, RemainingLines, thorough
-from .messages import Message
+from .messages import Message, patched
 from .names import Kind, names_of, words_of
 from .passages import Passage, passages
 from .plan import Plan
+from .repair import repairs
 from .secrets import redact
 from .sentences import TROUBLE_WORDS, error_line, holding, is_binding, pasted_error, sentences
 from .statements import SOURCES, Detail, Statement, statements, stems_of
@@ -240,10 +241,21 @@ def _shown(lost: Sequence[Anchor], texts: Sequence[Passage]) -> Iterator[Anchor]
 
 def at_stake(plan: Plan) -> Survival:
     """What would become of what is said and called if the summary kept nothing: the lost ones are at stake."""
-    stay = [plan.messages[i] for i in (*plan.head, *plan.tail)]
-    left = [{**row, m.body_key(row): m.live_content(row)} for row in stay]
+    repaired = _repaired(plan)
+    stay = (repaired.get(i, plan.messages[i]) for i in (*plan.head, *plan.tail))
+    left = [{**row, m.body_key(row): m.live_content(row)} for row in stay if row is not None]
     earlier = [(next(iter(plan.lifted), -1), plan.previous_summary)]
-    return survival_of(plan.messages, {*plan.middle}, left, earlier, printed=False)
+    return survival_of(plan.messages, {*plan.middle, *repaired}, left, earlier, printed=False)
+
+
+def _repaired(plan: Plan) -> dict[int, Message | None]:
+    """Messages that stay, by index, as they are without calls or results that lack the other; None where nothing is."""
+    if plan.policy.tail_only:
+        return {}
+    kept = (*plan.before, *plan.tail)
+    rows = [plan.messages[i] for i in kept]
+    found = repairs(rows[: len(plan.before)], rows[len(plan.before) :])
+    return {kept[at]: None if changes is None else patched(rows[at], changes) for at, changes in found.items()}
 
 
 def _local(value: str, places: dict[Key, _DetailPlace], left: RemainingLines) -> Iterator[tuple[_DetailPlace, bool]]:

@@ -138,19 +138,29 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def hermes_databases(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
-    """A function from a schema version to a database not to be written: a real one, or ours in its shape."""
+def own_databases(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
+    """A function from a schema version to a database of ours in its shape, not to be written."""
     from tests.data import own
 
-    shared, made = ROOT.parent / "shared" / "data", tmp_path_factory.mktemp("databases")
+    made = tmp_path_factory.mktemp("databases")
+
+    def database(version: int) -> Path:
+        path = made / f"hermes-v{version}.db"
+        if not path.exists():
+            own.write(version, path)
+        return path
+
+    return database
+
+
+@pytest.fixture(scope="session")
+def hermes_databases(own_databases: Callable[[int], Path]) -> Callable[[int], Path]:
+    """A function from a schema version to a database not to be written: a real one, or ours where there is none."""
+    shared = ROOT.parent / "shared" / "data"
 
     def database(version: int) -> Path:
         path = shared / f"hermes-v{version}.db"
-        if not path.exists():
-            path = made / path.name
-            if not path.exists():
-                own.write(version, path)
-        return path
+        return path if path.exists() else own_databases(version)
 
     return database
 

@@ -23,16 +23,24 @@ MADE = 1_795_293_751.0  # when the agent "ran": times of sessions and of its han
 WEEK_29, WEEK_30 = "20260714_043320_a80629", "20260714_065627_8ed879"
 PARTS = ["20260715_061655_653e8e", "20260715_062730_23c8ec", "20260715_063924_8490d0"]
 CARRIER_92, CARRIER_98 = "20260806_083000_00005c", "20260806_070640_000062"
+PROMPT = "You work at the desk of an airline. Book, change and cancel what is asked for.\n\n" + (
+    "Ask for the reservation before anything else, and say what a change costs before it is made. " * 12
+)
 DIRECTIVE = (
     f"{protocol.CURRENT_HEADER} {protocol.LONG_DIRECTIVE_START} into the summary below; it is background. Answer the "
     f"latest message. What was done is done, {protocol.LONG_DIRECTIVE_END}"
 )
 
+_USAGE = """
+CREATE TABLE session_model_usage (session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+  model TEXT NOT NULL, input_tokens INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (session_id, model));
+"""
 _OLD_TABLES = """
 CREATE TABLE schema_version (version INTEGER NOT NULL);
 CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT NOT NULL, model TEXT, model_config TEXT, system_prompt TEXT,
   parent_session_id TEXT, started_at REAL NOT NULL, ended_at REAL, end_reason TEXT, message_count INTEGER DEFAULT 0,
-  tool_call_count INTEGER DEFAULT 0, cwd TEXT, title TEXT, archived INTEGER NOT NULL DEFAULT 0);
+  tool_call_count INTEGER DEFAULT 0, cwd TEXT, title TEXT,
+  rewind_count INTEGER NOT NULL DEFAULT 0, archived INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL REFERENCES sessions(id),
   role TEXT NOT NULL, content TEXT, tool_call_id TEXT, tool_calls TEXT, tool_name TEXT, timestamp REAL NOT NULL,
   token_count INTEGER, finish_reason TEXT, reasoning TEXT, platform_message_id TEXT, observed INTEGER DEFAULT 0,
@@ -85,16 +93,13 @@ class Talk:
     def _turn(self, size: int) -> None:
         number = self.said
         self.say(
-            Row("user", f"Please look at reservation R{number:05d} and move it to the {number % 28 + 1}th of May.")
+            Row("user", f"Please look at the flight of R{number:05d} and move it to the {number % 28 + 1}th of May.")
         )
         calls = tuple(f"call_{number}_{at}" for at in range({5: 2, 4: 1, 2: 0}[size]))
         if calls:
             self.say(Row("assistant", "", calls=calls))
             for call in calls:
-                body = json.dumps(
-                    {"reservation_id": f"R{number:05d}", "status": "confirmed", "seats": [f"{number}A"] * 8}
-                )
-                self.say(Row("tool", body, call=call))
+                self.say(Row("tool", _result(number), call=call))
         self.say(Row("assistant", f"Done: R{number:05d} is moved, seat {number}A stays yours. Anything else I can do?"))
 
     def live(self) -> list[int]:
@@ -125,6 +130,16 @@ class Talk:
             self.rows.append(copy)
 
 
+def _result(number: int) -> str:
+    """What a tool returns: some 400 characters, each ninth time 2,900."""
+    flights = [
+        {"flight": f"HAT{(number + at) % 300:03d}", "origin": "JFK", "destination": "SEA", "seat": f"{number % 30}A",
+         "fare": 120 + (7 * number + at) % 400, "refund": "none after check-in"}
+        for at in range(24 if number % 9 == 0 else 3)
+    ]  # fmt: skip
+    return json.dumps({"reservation_id": f"R{number:05d}", "status": "confirmed", "flights": flights})
+
+
 def write(version: int, path: Path) -> None:
     """Make the database of this schema (16, 21 or 31) at `path`."""
     if version == 31:
@@ -134,6 +149,8 @@ def write(version: int, path: Path) -> None:
             compacted = ", compacted INTEGER NOT NULL DEFAULT 0" if version == 21 else ""
             con.executescript(_OLD_TABLES.format(compacted=compacted))
             con.execute("INSERT INTO schema_version VALUES (?)", [version])
+        if version > 16:
+            con.execute(_USAGE)
         con.execute("BEGIN")
         for number, (session_id, columns, talk) in enumerate(_sessions(version)):
             _insert(con, version, session_id, {"started_at": MADE + number, **columns}, talk)
@@ -141,7 +158,8 @@ def write(version: int, path: Path) -> None:
 
 
 def _sessions(version: int) -> Iterator[tuple[str, dict[str, Any], Talk]]:
-    yield WEEK_29, {"title": "Airline desk, week 29", "source": "telegram"}, _week_29(version)
+    desk = {"title": "Airline desk, week 29", "source": "telegram", "system_prompt": PROMPT}
+    yield WEEK_29, desk, _week_29(version)
     if version == 16:
         yield from _week_30_in_parts()
     else:
@@ -155,13 +173,16 @@ def _sessions(version: int) -> Iterator[tuple[str, dict[str, Any], Talk]]:
     for number in range(20, 64, 2):
         short = Talk()
         short.turns(9 + number % 30)
-        yield f"20260714_{number:02d}0000_a{number:05d}", {"title": f"Airline request {number}/2"}, short
+        made_by = {"source": "cron" if number % 8 == 0 else "webui" if number % 20 == 2 else "cli"}
+        made_by["model"] = "gpt-4" if number < 40 and made_by["source"] == "cli" else "gpt-4o"
+        yield f"20260714_{number:02d}0000_a{number:05d}", {"title": f"Airline request {number}/2", **made_by}, short
 
 
 def _week_29(version: int) -> Talk:
     talk = Talk()
     first_tail, second_tail = (191, 190) if version == 21 else (157, 151)
-    talk.turns(1002 - first_tail)
+    talk.turns(2)
+    talk.turns(1000 - first_tail)
     talk.turns(first_tail)
     if version == 16:
         return talk

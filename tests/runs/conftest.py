@@ -1,4 +1,15 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
 from tests.runs.desk import at_once, desk, open_desk, small_desk
 from tests.runs.misbehaving import service, use
 
 __all__ = ["at_once", "desk", "open_desk", "service", "small_desk", "use"]
+
+
+@pytest.fixture(scope="session")
+def hermes_databases(own_databases: Callable[[int], Path]) -> Callable[[int], Path]:
+    """Ours, so that they do for the tests wherever these are run; the contract and the pages take the real ones."""
+    return own_databases

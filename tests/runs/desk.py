@@ -1,4 +1,4 @@
-"""Real databases as stores, and ways to look at them and to be the agent that writes to them."""
+"""Databases shaped as the real ones, as stores, and ways to look at them and to be the agent that writes to them."""
 
 import sqlite3
 import time

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -197,14 +196,12 @@ def test_cancelled_between_parts_nothing_more_is_asked(
     assert desk.live() == before and desk.holders("compression_locks") == []
 
 
-def test_parts_of_a_summary_that_is_too_large_are_not_kept(
-    open_desk: Callable[..., Desk], service: Service, use: Use
-) -> None:
-    desk = open_desk(31, "Airline request 30/2")
+def test_parts_of_a_summary_that_is_too_large_are_not_kept(small_desk: Desk, service: Service, use: Use) -> None:
+    small_desk.rows("DELETE FROM messages WHERE id > 26")
     use("openai", window=WINDOW)
     service.behaviours = [answers(NOTES + "\n- word word word word" * 440)]
-    run = start(desk)
+    run = start(small_desk)
     assert (run.status, run.error_code, run.chunks) == ("failed", "summary_not_smaller", [])
     service.behaviours = [answers()]
-    assert start(desk).status == "applied"
+    assert start(small_desk).status == "applied"
     assert len(service.requests) == 2

@@ -25,7 +25,18 @@ from pytest_django import Settings
 
 from tests.runs import misbehaving
 from tests.runs.desk import Desk
-from tests.runs.misbehaving import KEY, NOTES, READ, WRITTEN, Behaviour, Service, answers, refuses, sends, streams
+from tests.runs.misbehaving import (
+    KEY,
+    NOTES,
+    READ,
+    WRITTEN,
+    Behaviour,
+    Service,
+    answers,
+    refuses,
+    sends,
+    streams,
+)
 from tests.support.model_services import KINDS, Use, require_no_key, started
 from tests.support.thorough import thorough
 from viewer.runs import job
@@ -149,13 +160,23 @@ def test_it_waits_for_as_long_as_it_says(desk: Desk, service: Service, use: Use)
     assert time.monotonic() - began >= 1 and len(service.requests) == 2
 
 
+def names_the_limit(said: str) -> Behaviour:
+    """A refusal that repeats how many tokens of an answer were asked for."""
+
+    def behave(request: misbehaving.Request) -> None:
+        asked = request.body.get("max_completion_tokens") or request.body["max_tokens"]
+        refuses(400, said.format(asked))(request)
+
+    return behave
+
+
 def test_a_server_without_usage_and_with_the_newer_limit_is_learned(desk: Desk, service: Service, use: Use) -> None:
     use("openai")
     service.behaviours = [
         refuses(400, "Unrecognized request argument supplied: stream_options"),
         refuses(400, "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
                      "'max_completion_tokens' instead."),
-        refuses(400, "max_completion_tokens is too large: 10665. This model supports at most 4,096 completion tokens."),
+        names_the_limit("max_completion_tokens is too large: {}. This model supports at most 4,096 completion tokens."),
         answers(),
     ]  # fmt: skip
     run = started(desk, "openai")
@@ -170,10 +191,8 @@ def test_a_server_without_usage_and_with_the_newer_limit_is_learned(desk: Desk, 
 
 def test_anthropic_is_asked_for_no_more_than_the_model_writes(desk: Desk, service: Service, use: Use) -> None:
     use("anthropic")
-    said = (
-        "max_tokens: 10665 > 4096, which is the maximum allowed number of output tokens for claude-3-5-sonnet-20240620"
-    )
-    service.behaviours = [refuses(400, said), answers()]
+    said = "max_tokens: {} > 4096, which is the maximum allowed number of output tokens for claude-3-5-sonnet-20240620"
+    service.behaviours = [names_the_limit(said), answers()]
     run = started(desk, "anthropic")
     assert run.status == "applied", run.error_message
     assert [body["max_tokens"] for body in service.requests][1:] == [4096]
