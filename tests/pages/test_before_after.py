@@ -154,6 +154,19 @@ def test_of_a_compaction_made_here_its_receipt_leads_there(signed_in: Client, op
     assert "by you, here" in page.text and "summarised" in page.text
 
 
+@pytest.mark.usefixtures("at_once")
+def test_of_old_tool_output_made_shorter_no_message_left(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(31)
+    run = service.start(desk.store, desk.session_id, Options(strategy="prune"), apply=True)
+    path = f"/stores/hermes/sessions/{desk.session_id}/boundaries/{run.handoff_id}/before-after"
+    text = read(signed_in.get(path)).text
+    said = re.search(r"no message left the context: (\d+) kept, (\d+) of them shortened", text)
+    assert said and "messages with the summary" not in text
+    assert int(said[1]) >= run.messages_before - 1 and int(said[2]) == len(run.report["shortened"])
+    file = b"".join(signed_in.get(f"{path}?as=html")).decode()  # type: ignore[arg-type]  # a streamed response
+    assert f"N{said[0][1:]}." in file
+
+
 def test_a_message_that_is_no_boundary_is_a_404(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(21)
     for query in ("", "?as=html", "?as=before"):

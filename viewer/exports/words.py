@@ -48,8 +48,10 @@ def of_boundary(message: ExportedMessage) -> Iterator[str]:
 
 
 def numbers_of(boundary: IndexedBoundary) -> str:
-    """Messages before and after, summarised away and kept."""
+    """Messages before and after, summarised away and kept; where nothing left the context, how many got shorter."""
     shortened = f", {boundary.shortened:,} of them shortened" if boundary.shortened else ""
+    if boundary.shortens:
+        return f"No message left the context: {boundary.kept:,} kept{shortened}."
     return (
         f"{_counted(boundary.messages_before, 'message')} before, {boundary.messages_after:,} after: "
         f"{boundary.summarised:,} summarised away, {boundary.kept:,} kept{shortened}."

@@ -100,6 +100,7 @@ class BeforeAfterPage:
     name: str
     back: str
     inherited: bool
+    shortens: bool
     messages_before: str
     messages_after: str
     summarised: str
@@ -149,6 +150,7 @@ def _page(
         name=line(found.session.name, 120),
         back=found.place.boundary(boundary.handoff_id),
         inherited=boundary.inherited,
+        shortens=boundary.shortens,
         messages_before=formats.exact(boundary.messages_before),
         messages_after=formats.exact(boundary.messages_after),
         summarised=formats.exact(boundary.summarised),
