@@ -120,10 +120,8 @@ class EntryMessages:
         return found
 
     def state_of(self, entry: TreeEntry) -> State:
-        """Of an entry that is not in context: whether it is on the active path or beside it."""
-        if entry.offset in self.states:
-            return self.states[entry.offset]
-        return "out"
+        """Of an entry that is not in context: that of its message; one that holds none was never sent."""
+        return self.states.get(entry.offset, "out")
 
     @cached_property
     def ids(self) -> list[int]:

@@ -1,0 +1,39 @@
+"""Values of agents' settings files. These belong to a person and may hold secrets: nothing else of them is kept."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+LARGEST = 1_000_000  # bytes of a file that is read
+
+
+def value_in(path: Path, parse: Callable[[str], Any], *names: str) -> Any:
+    """What stands under these names, each in the one before; None for nothing, and where the file cannot be read.
+
+    It is read anew when it has changed. `parse` raises ValueError for a text that it cannot read.
+    """
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
+        return None
+    return _read(path, parse, names, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=100)
+def _read(path: Path, parse: Callable[[str], Any], names: tuple[str, ...], changed: int, size: int) -> Any:
+    """Of a file as it was at this time."""
+    try:
+        with path.open("rb") as file:
+            found = parse(file.read(LARGEST).decode("utf-8", "replace"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    for name in names:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
