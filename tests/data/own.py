@@ -92,9 +92,8 @@ class Talk:
 
     def _turn(self, size: int) -> None:
         number = self.said
-        self.say(
-            Row("user", f"Please look at the flight of R{number:05d} and move it to the {number % 28 + 1}th of May.")
-        )
+        asked = f"Look at the flight of reservation R{number:05d} and move it to the {number % 28 + 1}th of May."
+        self.say(Row("user", asked))
         calls = tuple(f"call_{number}_{at}" for at in range({5: 2, 4: 1, 2: 0}[size]))
         if calls:
             self.say(Row("assistant", "", calls=calls))
