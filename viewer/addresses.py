@@ -8,6 +8,7 @@ not ordinary is written as its UTF-8 bytes, each "~" and two hexadecimal digits:
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from urllib.parse import quote
 
 from django.urls import register_converter
@@ -21,6 +22,7 @@ EXPLAINED = (
 _ESCAPED = re.compile(rb"~([0-9A-Fa-f]{2})")
 
 
+@lru_cache(4_096)
 def segment(name: str) -> str:
     """The name as a segment; `name_in` is the inverse."""
     if name in (".", ".."):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import urlencode
 
-from django.urls import reverse
+from django.urls import get_script_prefix, reverse
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Place:
     href: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "href", reverse("pages:session", args=[self.store, self.session]))
+        object.__setattr__(self, "href", _session_page(get_script_prefix(), self.store, self.session))
 
     def message(self, row_id: int, words: str = "") -> str:
         """The permalink of a message: opens its own window and marks it, and there the words that were looked for."""
@@ -50,3 +51,9 @@ class Place:
         """A view of the session: "", "context", "rows", "timeline", "plan", "compact", "practise", "branch"."""
         pairs = {key: value for key, value in query.items() if value not in (None, "")}
         return f"{self.href}{'/' + name if name else ''}{'?' + urlencode(pairs) if pairs else ''}"
+
+
+@lru_cache(4_096)
+def _session_page(prefix: str, store: str, session: str) -> str:
+    """The address of a session's page where the site lies below `prefix`, as it does now."""
+    return reverse("pages:session", args=[store, session])

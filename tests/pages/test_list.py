@@ -98,6 +98,7 @@ def test_the_total_and_a_number_at_every_choice(signed_in: Client) -> None:
 
 
 def test_what_the_agent_notes_of_a_session_is_read(signed_in: Client, three: Book) -> None:
+    assert not read(signed_in.get("/?order=title")).all("span", "pin")
     three.session("d", title="Kept", git_branch="main", cwd="/home/x/shop", pinned=1, actual_cost_usd=0.5)
     three.say("d", "user", "hello")
     sync_worker.sync_all()
@@ -107,6 +108,10 @@ def test_what_the_agent_notes_of_a_session_is_read(signed_in: Client, three: Boo
     assert "shop on main" in first.one(cls="meta").text
     cost = first.one(cls="cost")
     assert (cost.text, cost.attributes["title"]) == ("$0.50", "about $0.50")
+    with closing(sqlite3.connect(three.path)) as con, con:
+        con.execute("UPDATE sessions SET pinned = 0")
+    sync_worker.sync_all()
+    assert not read(signed_in.get("/?order=title")).all("span", "pin")
 
 
 # -- pins, tags, notes -------------------------------------------------------------------------------------------------

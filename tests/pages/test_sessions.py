@@ -283,4 +283,4 @@ def test_more_sessions_mean_no_more_queries_and_an_unchanged_store_is_not_opened
                 read(signed_in.get(address))
             assert not statements
             counts.append(len(queries))
-    assert all(more <= less for less, more in zip(counts[:4], counts[4:], strict=True)) and max(counts) <= 12
+    assert all(more <= less for less, more in zip(counts[:4], counts[4:], strict=True)) and max(counts) <= 9

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from cachetools import LRUCache, cached
 from django.db import connection
-from django.db.models import Count, Q
+from django.db.models import Count
 
 from viewer.stores.base import Store
 from viewer.stores.registry import agent_of
@@ -128,7 +128,18 @@ def sort_key(line: SessionIndex, order: Order) -> Key:
 
 def kinds_of(shelves: Iterable[StoreListing]) -> list[FacetGroup]:
     """The kinds of sessions that there are in these stores."""
-    return list(FacetGroup.objects.filter(state__in=[shelf.state.pk for shelf in shelves if shelf.state]))
+    return [kind for shelf in shelves if shelf.state for kind in _kinds_of_one(shelf.state)]
+
+
+def _edition(state: StoreState) -> tuple[int, int, str]:
+    """Differs when lines of the store were written."""
+    return state.pk, state.edition, state.signature
+
+
+@cached(LRUCache(64), key=_edition, lock=Lock())
+def _kinds_of_one(state: StoreState) -> list[FacetGroup]:
+    """Those of one store; read once for each edition of its lines."""
+    return list(FacetGroup.objects.filter(state=state))
 
 
 def _is_wanted(kind: FacetGroup, wanted: SessionFilter) -> bool:
@@ -174,11 +185,9 @@ class Counts:
         return sum(self.numbers.get(kind.pk, 0) for kind in kinds if _is_wanted(kind, wanted))
 
 
-def counts(shelves: Sequence[StoreListing], wanted: SessionFilter) -> Counts:
-    """The numbers of lines of each kind in these stores; of those alone that hold the words of the filter, and that it
-    names.
-    """
-    kinds, words = tuple(kinds_of(shelves)), _words(wanted)
+def counts(shelves: Sequence[StoreListing], kinds: tuple[FacetGroup, ...], wanted: SessionFilter) -> Counts:
+    """The lines of each of these kinds; of those alone that hold the words of the filter, and that it names."""
+    words = _words(wanted)
     if wanted.only is None and not words:
         return Counts(kinds, {pk: n for shelf in shelves if shelf.state for pk, n in _numbers_of(shelf.state).items()})
     some = _with_words(words) if wanted.only is None else _numbers_of_sessions(shelves, wanted.only)
@@ -188,7 +197,7 @@ def counts(shelves: Sequence[StoreListing], wanted: SessionFilter) -> Counts:
     return Counts(kinds, dict(Counter(kind for kind, text in rows if all(word in text for word in words))))
 
 
-@cached(LRUCache(64), key=lambda state: (state.pk, state.edition, state.signature), lock=Lock())
+@cached(LRUCache(64), key=_edition, lock=Lock())
 def _numbers_of(state: StoreState) -> dict[int, int]:
     """Lines of each kind of a store; counted once for each edition of its lines."""
     kinds = FacetGroup.objects.filter(state=state).values("pk")
@@ -199,10 +208,20 @@ def pinned(listed: SessionList, wanted: SessionFilter, ours: Sequence[tuple[str,
     """The sessions of a list that are pinned, by their agent or in `ours` (name of the store, id); the most recent
     first, at most PINNED.
     """
+    marked = {number for shelf in listed.shelves if shelf.state for number in _pinned_of(shelf.state)}
+    marked.update(_numbers_of_sessions(listed.shelves, ours))
+    if not marked:
+        return []
     chosen = [kind.pk for kind in listed.kinds if _is_wanted(kind, wanted)]
-    marked = Q(pinned=True) | Q(pk__in=_numbers_of_sessions(listed.shelves, ours))
-    lines = SessionIndex.objects.filter(marked, kind__in=chosen).defer(*UNSHOWN)
+    lines = SessionIndex.objects.filter(pk__in=marked, kind__in=chosen).defer(*UNSHOWN)
     return list(lines.order_by("-last_active", "-pk")[:PINNED])
+
+
+@cached(LRUCache(64), key=_edition, lock=Lock())
+def _pinned_of(state: StoreState) -> list[int]:
+    """The newest lines of a store that its agent pinned, at most RARE; read once for each edition of its lines."""
+    lines = SessionIndex.objects.filter(state=state, pinned=True)
+    return list(lines.order_by("-last_active").values_list("pk", flat=True)[:RARE])
 
 
 # -- finding them ------------------------------------------------------------------------------------------------------

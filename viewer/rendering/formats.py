@@ -87,7 +87,7 @@ def moment(epoch: float | None) -> SafeString:
         return NO_TIME
     now = timezone.localtime()
     text = f"{at.day} {at:%b %H:%M}" if at.year == now.year else f"{at.day} {at:%b %Y %H:%M}"
-    return _time(at, text, f"{at:%Y-%m-%d %H:%M:%S %Z}, {ago_text(at, now)}", shape="moment")
+    return _time(at, text, f", {ago_text(at, now)}", shape="moment")
 
 
 def day(epoch: float | None) -> date | None:
@@ -101,7 +101,7 @@ def ago(epoch: float) -> SafeString:
     at = _local(epoch)
     if at is None:
         return NO_TIME
-    return _time(at, ago_text(at, timezone.localtime()), f"{at:%Y-%m-%d %H:%M:%S %Z}")
+    return _time(at, ago_text(at, timezone.localtime()))
 
 
 def clock(at: datetime, *, hour: bool = False) -> SafeString:
@@ -109,7 +109,7 @@ def clock(at: datetime, *, hour: bool = False) -> SafeString:
     here = _local(at.timestamp())
     if not hour or here is None:
         return moment(at.timestamp())
-    return _time(here, f"{here:%H:%M}", f"{here:%Y-%m-%d %H:%M:%S %Z}", shape="hour")
+    return _time(here, f"{here:%H:%M}", shape="hour")
 
 
 def ago_text(at: datetime, now: datetime) -> str:
@@ -122,21 +122,20 @@ def ago_text(at: datetime, now: datetime) -> str:
     return "in the future"
 
 
-def _time(at: datetime, text: str, title: str, *, shape: str = "") -> SafeString:
-    """With a `shape`, the page's script says it in the browser's zone, in the same words (static/palimpsest.js)."""
-    said = format_html(' data-at="{}"', shape) if shape else ""
-    return format_html(
-        '<time datetime="{}"{} title="{}">{}</time>', at.isoformat(timespec="seconds"), said, title, text
-    )
+def _time(at: datetime, text: str, more: str = "", *, shape: str = "") -> SafeString:
+    """The text with the exact time, and `more`, on hover. With a `shape`, the page's script says it in the browser's
+    zone, in the same words (static/palimpsest.js).
+    """
+    said, exact = format_html(' data-at="{}"', shape) if shape else "", at.isoformat(timespec="seconds")
+    title = f"{exact[:10]} {exact[11:19]} {at.tzname()}{more}"
+    return format_html('<time datetime="{}"{} title="{}">{}</time>', exact, said, title, text)
 
 
 def _local(epoch: float | None) -> datetime | None:
     """None for what is not known, for the 0 that stands for it, and for what no calendar holds."""
     try:
         return (
-            timezone.localtime(datetime.fromtimestamp(epoch, tz=timezone.get_current_timezone()))
-            if epoch is not None and epoch > 0
-            else None
+            datetime.fromtimestamp(epoch, timezone.get_current_timezone()) if epoch is not None and epoch > 0 else None
         )
     except (ValueError, OverflowError, OSError):
         return None

@@ -90,7 +90,8 @@ def sessions(request: HttpRequest) -> HttpResponse:
     if asked.store and asked.store not in {store.name for store in stores}:
         raise NotFound(f"There is no store named {asked.store!r}.")
     shown = [store for store in stores if asked.store in ("", store.name)]
-    if is_fragment(request) and request.GET.get("known") == _edition(sync.shelves(shown)):
+    known = request.GET.get("known") if is_fragment(request) else None
+    if known is not None and known == _edition(sync.shelves(shown)):
         return HttpResponse(status=204)
     listed = page_of_lines(asked.filter, shown, PAGE, asked.after)
     further = is_fragment(request) and asked.after is not None

@@ -1,7 +1,7 @@
 """What the clients' own settings say: which sections of its rules OpenClaw repeats to a model after a compaction of its
 own, and which version of pi somebody used last.
 
-Read from the `openclaw.json` of a state directory, which is JSON5, and pi's `settings.json`. Where one cannot be read, it
+Read from the `openclaw.json` of a state directory, which is JSON5, and pi's `settings.json`. One that cannot be read
 says nothing.
 """
 
