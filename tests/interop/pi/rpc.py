@@ -64,6 +64,14 @@ class Rpc:
             if line["type"] == kind and line.get("id", "") == number:
                 return line
 
+    def wait_for_name(self) -> None:
+        """Until it has named itself, before it opens its session. Raises TimeoutError."""
+        deadline = time.monotonic() + WAIT
+        while Path(f"/proc/{self._process.pid}/cmdline").read_bytes().split(b"\0")[0].strip() != b"pi":
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"it has no name within {WAIT} s\n{''.join(self._complaints)}")
+            time.sleep(0.01)
+
     def send(self, kind: str, **given: Any) -> str:
         """Tell it to do something, without waiting; the number of the response."""
         number = str(next(self._numbers))

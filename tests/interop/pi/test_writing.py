@@ -145,7 +145,8 @@ def test_tool_output_is_shortened(work: Work) -> None:
 
 def test_while_it_is_open_nothing_is_written(work: Work) -> None:
     path = f"{work.site.at(work.session)}/runs"
-    with work.client.rpc(work.file):  # which has hardly begun
+    with work.client.rpc(work.file) as process:
+        process.wait_for_name()  # it has hardly begun
         work.age()
         stored = work.file.read_bytes()
         assert work.site.refusal("POST", path, {"apply": True}) == "session_busy"

@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from viewer.errors import CompactionConflict
+from viewer.stores.base import Store
 from viewer.stores.changes import Json, UndoPlan
 from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState
 from viewer.stores.transcript import IndexedBoundary
+from viewer.stores.writer import UNDO_NOT_AS_MEANT, is_read_as_meant
 
-from . import codec, conversations, lines
+from . import codec, conversations, lines, places
 from .places import SessionFile
 from .records import BoundaryFacts, Record
 from .thread import SKIPPED_ABOVE, Tree
@@ -24,8 +26,8 @@ from .transcript import SessionMessages, conversation_of, summary_of
 @dataclass(frozen=True, slots=True)
 class AppendedUndo:
     """What an undo writes: `records` are those of the compaction, its boundary first; `leaf` is where the thread ends.
-    `size` is where the file ended before the compaction, None where something came since; `seen` the file that this was
-    planned on.
+    `size` is where the file ended before the compaction, None where something came since; `live` are the messages that
+    are in context then, and `seen` the file that this was planned on.
     """
 
     session_id: str
@@ -33,6 +35,7 @@ class AppendedUndo:
     records: tuple[str, ...]
     leaf: str
     size: int | None
+    live: tuple[int, ...]
     seen: FileState
 
 
@@ -65,7 +68,7 @@ def plan(
     before, now = set(found.live), set(after.live)
     is_last = isinstance(compaction, dict) and compaction["end"] == file.state.size
     size = compaction["start"] if isinstance(compaction, dict) and is_last else None
-    undoing = AppendedUndo(file.id, taken.record.uuid, own, leaf, size, file.state)
+    undoing = AppendedUndo(file.id, taken.record.uuid, own, leaf, size, tuple(after.live), file.state)
     end = found.tree.offset(taken.record.uuid)
     return UndoPlan(
         restored=tuple(each for each in after.live if each not in before),
@@ -88,15 +91,20 @@ def _noted(records: Sequence[Record], boundary: BoundaryFacts, own: Sequence[str
     return [*records, *notes, Record(place + len(own), end, 0, "last-prompt", leaf=leaf)]
 
 
-def undo(file: SessionFile, opened: Appending, undoing: AppendedUndo) -> Json:
-    """Write it; the receipt. Raises CompactionConflict where the file is another than was planned on."""
+def undo(store: Store, file: SessionFile, opened: Appending, undoing: AppendedUndo) -> Json:
+    """Write it; the receipt. What is appended is read back. Raises CompactionConflict: nothing was written then, or it
+    was taken off again.
+    """
     seen = opened.state
     if seen != undoing.seen:
         raise CompactionConflict("The session was written to meanwhile. Look at it, then undo again.")
     if undoing.size is not None:
         opened.truncate(undoing.size, seen)
     else:
-        opened.append(lines.encoded(_lines(file, undoing)), seen)
+        _, end = opened.append(lines.encoded(_lines(file, undoing)), seen)
+        if not is_read_as_meant(conversations.of(places.find(store, file.id)).live, undoing.live):
+            opened.take_off(seen, end)
+            raise CompactionConflict(UNDO_NOT_AS_MEANT)
     return {"boundary": undoing.boundary}
 
 

@@ -67,4 +67,4 @@ class ClaudeWriter(Writer):
         file = self._writable(plan.what.session_id)
         self._require_closed(file.id)
         with appending(file.path) as opened, conflict_as(NotUndoable):
-            return undoing.undo(file, opened, plan.what)
+            return undoing.undo(self.store, file, opened, plan.what)

@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from viewer.errors import CompactionConflict
+from viewer.stores.base import Store
 from viewer.stores.changes import Json, UndoPlan
 from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState, line_at
 from viewer.stores.transcript import IndexedBoundary
+from viewer.stores.writer import UNDO_NOT_AS_MEANT, is_read_as_meant
 
 from . import commits, switching
 from .codec import ItemReader
@@ -34,7 +36,8 @@ COMPARED = 80  # characters of a line behind its numbers: what it is, and of whi
 @dataclass(frozen=True, slots=True)
 class OverwrittenUndo:
     """What an undo writes: the letters that are switched off, that of the compaction's line first. `path` is the
-    file and `seen` how it was when this was planned; `current` the file that the session goes on in.
+    file and `seen` how it was when this was planned; `current` the file that the session goes on in, and `live` the
+    messages that are in context then.
     """
 
     session_id: str
@@ -42,6 +45,7 @@ class OverwrittenUndo:
     path: str
     current: str
     letters: tuple[TypeLetter, ...]
+    live: tuple[int, ...]
     seen: FileState
 
 
@@ -88,7 +92,9 @@ def plan(session_id: str, found: RolloutMessages, compaction: Json | IndexedBoun
         hidden=tuple(each for each in found.live if each not in now),
         later=tuple(each for each in after.live if each > standing.replayed.id and each in before),
         refusal="",
-        what=OverwrittenUndo(session_id, turn.window, part.rollout.path, current, letters, part.state),
+        what=OverwrittenUndo(
+            session_id, turn.window, part.rollout.path, current, letters, tuple(after.live), part.state
+        ),
     )
 
 
@@ -123,12 +129,15 @@ def letters_of(turn: WrittenTurn) -> tuple[TypeLetter, ...] | None:
         return switching.letters((offset, line_at(file, offset, commits.BEGINNING)) for offset, _ in turn.lines)
 
 
-def undo(found: RolloutMessages, opened: Appending, undoing: OverwrittenUndo) -> Json:
-    """Write it; the receipt. Raises CompactionConflict where the file is another than was planned on."""
-    seen = opened.state
+def undo(store: Store, opened: Appending, undoing: OverwrittenUndo) -> Json:
+    """Write it, read it back; the receipt. Raises CompactionConflict: nothing was written then, or it was put back."""
+    found, seen = commits.messages_now(store, undoing.session_id), opened.state
     if seen != undoing.seen or found.lineage.current.rollout.path != undoing.current:
         raise CompactionConflict("The session was written to meanwhile. Look at it, then undo again.")
     opened.overwrite(switching.off(undoing.letters), seen)
+    if not is_read_as_meant(commits.messages_now(store, undoing.session_id).live, undoing.live):
+        opened.overwrite(switching.on(undoing.letters), opened.state)
+        raise CompactionConflict(UNDO_NOT_AS_MEANT)
     return {"window": undoing.window}
 
 

@@ -77,7 +77,7 @@ class CodexWriter(Writer):
             raise NotUndoable(plan.refusal)
         file, what = self._writable(plan.what.session_id, holder), plan.what
         with appending(Path(what.path)) as opened, conflict_as(NotUndoable):
-            done = undoing.undo(commits.messages_now(self.store, what.session_id), opened, what)
+            done = undoing.undo(self.store, opened, what)
         self._show_change(what.path, file)
         return done
 

@@ -13,6 +13,7 @@ from viewer.errors import CompactionConflict, NotBranchable, NotRedoable, Sessio
 from viewer.stores.changes import Commit, Edit, Json
 from viewer.stores.jsonl.append import WRITTEN_TO, Appending, create
 from viewer.stores.jsonl.files import FileState, line_at, plainly
+from viewer.stores.writer import UNDO_NOT_AS_MEANT, is_read_as_meant
 
 from . import branching, commits, new_entries, redoing, refusals, shortening, sources, undoing
 from .branching import Branch
@@ -102,10 +103,17 @@ def _new_ids(found: EntryMessages) -> Iterator[str]:
 
 
 def undo(session: TreeFile, opened: Appending, what: InertEntry) -> Json:
-    """Make a compaction inert; the receipt. Raises CompactionConflict."""
+    """Make a compaction inert and read that back; the receipt. Raises CompactionConflict: nothing was written then, or
+    it was put back.
+    """
     place, found = session.now()
     session.require_idle()
-    return undoing.overwrite(found, place, opened, what)
+    receipt = undoing.overwrite(found, place, opened, what)
+    _, read = session.now()
+    if undoing.taken(read, receipt) is not None or not is_read_as_meant(read.live, what.live):
+        opened.overwrite(what.active, opened.state)
+        raise CompactionConflict(UNDO_NOT_AS_MEANT)
+    return receipt
 
 
 def redo(session: TreeFile, opened: Appending, receipt: Json) -> None:

@@ -40,14 +40,21 @@ ACTIVE = {len(each): each for each in (b'"compaction"', b'"context_edit"', b'"cu
 
 @dataclass(frozen=True, slots=True)
 class InertEntry:
-    """What an undo writes: the entry of the session that it makes inert. `seen` is how the file was when this was
-    planned, and `types` what is written into it, by offset; of a database `seen` is None.
+    """What an undo writes: the entry of the session that it makes inert. `live` are the messages that are in context
+    then, `seen` is how the file was when this was planned, and `types` what is written into it, by offset; of a
+    database `seen` is None.
     """
 
     session_id: str
     entry: str
+    live: tuple[int, ...]
     seen: FileState | None
     types: Mapping[int, bytes]
+
+    @property
+    def active(self) -> dict[int, bytes]:
+        """What puts it back."""
+        return {at: ACTIVE[len(each)] for at, each in self.types.items()}
 
 
 def refused(reason: str) -> UndoPlan:
@@ -76,7 +83,8 @@ def plan(place: SessionPlace, found: EntryMessages, compaction: Json | IndexedBo
         return refused(CHANGED)
     after = without(found, standing)
     before, now = set(found.live), set(after.live)
-    what = InertEntry(place.id, standing.entry.id, None if place.row_id else place.state, types)
+    seen = None if place.row_id else place.state
+    what = InertEntry(place.id, standing.entry.id, tuple(after.live), seen, types)
     return UndoPlan(
         restored=tuple(each for each in after.live if each not in before),
         hidden=tuple(each for each in found.live if each not in now),

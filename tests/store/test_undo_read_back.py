@@ -1,0 +1,89 @@
+"""An undo in a session's file is read back: what is not what was meant is not left there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import compaction
+from tests.contract.agents import Agent
+from tests.contract.claude_code import ClaudeByHand
+from tests.contract.codex import CodexByHand
+from tests.contract.openclaw import OpenClawFilesByHand
+from tests.contract.pi import PiByHand
+from tests.contract.talk import talk
+from tests.support.codex_writer import HOLDER, locked
+from tests.support.tree_stores import history, opened, sent, store_of
+from viewer.errors import NotUndoable
+from viewer.runs import candidate, planning
+from viewer.stores.changes import UndoPlan
+from viewer.stores.message import message_of
+from viewer.stores.registry import writer_of
+from viewer.stores.writer import UNDO_NOT_AS_MEANT
+
+KINDS: dict[str, Callable[[Path], Agent]] = {
+    "claude-code": ClaudeByHand, "codex": CodexByHand, "openclaw-files": OpenClawFilesByHand, "pi": PiByHand,
+}  # fmt: skip
+SINCE = [{"role": "user", "content": "And now?"}, {"role": "assistant", "content": "Now it is done."}]
+
+
+@pytest.fixture(params=KINDS)
+def agent(request: pytest.FixtureRequest, tmp_path: Path) -> Agent:
+    """An agent with a session that was compacted and went on."""
+    made = KINDS[request.param](tmp_path / "home")
+    made.write("s", talk(8))
+    session, writer = made.id_of("s"), writer_of(store_of(made))
+    with opened(made) as reader:
+        basis = planning.read_basis(reader, session)
+    policy = compaction.Policy(keep_last=4, tail_only=basis.tail_only)
+    plan = compaction.plan(list(map(message_of, basis.sent)), policy, compaction.counter_for(""))
+    edits = candidate.edits_of(basis, compaction.apply(plan, "## Goal\nFinish."))
+    with locked(writer, session):
+        writer.apply(session, basis.token, edits, mode="in_place", holder=HOLDER, now=time.time())
+    for message in SINCE:
+        made.say("s", message)
+    return made
+
+
+def planned(agent: Agent) -> UndoPlan:
+    with opened(agent) as reader:
+        session = agent.id_of("s")
+        return reader.undo_plan(session, history(reader, session).boundaries[-1])
+
+
+def undo(agent: Agent, plan: UndoPlan) -> None:
+    writer = writer_of(store_of(agent))
+    with locked(writer, agent.id_of("s")):
+        writer.undo(plan, holder=HOLDER)
+
+
+def context(agent: Agent) -> Sequence[Any]:
+    with opened(agent) as reader:
+        return sent(reader, agent.id_of("s"))
+
+
+def files(agent: Agent) -> dict[Path, bytes]:
+    root = Path(agent.url.split("://", 1)[1])
+    return {path: path.read_bytes() for path in root.rglob("*.jsonl")}
+
+
+def test_what_does_not_read_back_is_put_in_effect_again(agent: Agent) -> None:
+    plan, before, bytes_before = planned(agent), context(agent), files(agent)
+    assert len(plan.what.live) > len(before)
+    meant = replace(plan, what=replace(plan.what, live=plan.what.live[1:]))
+    with pytest.raises(NotUndoable, match=UNDO_NOT_AS_MEANT[:40]):
+        undo(agent, meant)
+    assert (context(agent), files(agent)) == (before, bytes_before)
+
+
+def test_what_the_agent_says_before_it_is_read_back_does_not_matter(agent: Agent) -> None:
+    """It stands behind what was meant."""
+    plan = planned(agent)
+    meant = replace(plan, what=replace(plan.what, live=plan.what.live[:-1]))
+    undo(agent, meant)
+    assert len(context(agent)) == len(plan.what.live)
