@@ -249,7 +249,7 @@ def at_stake(plan: Plan) -> Survival:
 
 
 def _repaired(plan: Plan) -> dict[int, Message | None]:
-    """Messages that stay, by index, as they are without calls or results that lack the other; None where nothing is."""
+    """Messages that stay, by index, without calls or results that lack the other; None for one that is left out."""
     if plan.policy.tail_only:
         return {}
     kept = (*plan.before, *plan.tail)

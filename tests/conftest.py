@@ -214,6 +214,14 @@ def unhurried_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "SECONDS", 600.0)
 
 
+@pytest.fixture(autouse=True)
+def no_remembered_lists() -> None:
+    """A row of another test, taken back since, may have had the same number and edition."""
+    from viewer.catalog import lines
+
+    lines.forget()
+
+
 @pytest.fixture
 def signed_in(db: None) -> "Client":
     """Django's test client, signed in as the owner."""

@@ -178,17 +178,33 @@ def measured(count: int) -> dict[str, tuple[int, int]]:
     return found
 
 
+def plans_of(queries: CaptureQueriesContext) -> set[str]:
+    """How SQLite goes through the table of lines for these queries."""
+    found: set[str] = set()
+    for query in queries:
+        if "catalog_line" in query["sql"] and query["sql"].startswith("SELECT"):
+            with connection.cursor() as cursor:
+                cursor.execute("EXPLAIN QUERY PLAN " + query["sql"].replace("%", "%%"))
+                found |= {row[3] for row in cursor.fetchall()}
+    return found
+
+
+def test_pinned_lines_are_found_without_looking_at_others(shelved: Callable[[int], list[SessionIndex]]) -> None:
+    oldest = shelved(500)[3:23]
+    SessionIndex.objects.filter(pk__in=[line.pk for line in oldest]).update(pinned=True)
+    page = page_of_lines(SessionFilter(), [get_store("own")], 40)
+    with CaptureQueriesContext(connection) as queries:
+        found = lines.pinned(page, SessionFilter(), [])
+    assert {line.pk for line in found} == {line.pk for line in oldest if line.kind and not line.kind.archived}
+    assert all("pinned_lines" in plan or "PRIMARY KEY" in plan or "TEMP B-TREE" in plan for plan in plans_of(queries))
+
+
 def test_no_way_to_a_page_sorts_all_or_looks_through_the_table(shelved: Callable[[int], list[SessionIndex]]) -> None:
     shelved(500)
     with CaptureQueriesContext(connection) as queries:
         for order, wanted in product(ORDERS, FILTERS):
             list(walk(29, order=order, **wanted))
-    plans = set()
-    for query in queries:
-        if "catalog_line" in query["sql"] and "ORDER BY" in query["sql"]:
-            with connection.cursor() as cursor:
-                cursor.execute("EXPLAIN QUERY PLAN " + query["sql"].replace("%", "%%"))
-                plans |= {row[3] for row in cursor.fetchall()}
+    plans = plans_of(queries)
     assert any("COVERING INDEX lines_by_activity" in plan for plan in plans)
     assert any("COVERING INDEX kinds_by_start (kind_id=?" in plan for plan in plans)
     assert not [plan for plan in plans if plan == "SCAN catalog_line"]

@@ -17,7 +17,7 @@ from viewer.stores.claude_code.thread import SKIPPED_ABOVE
 from viewer.stores.message import Handoff, ReportedCompaction
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
-from viewer.stores.registry import open_store
+from viewer.stores.registry import open_store, writer_of
 
 __all__ = ["agent", "reader"]
 
@@ -115,6 +115,28 @@ def test_a_file_that_grows_long_is_read_as_a_long_one(agent: ClaudeByHand, reade
     assert said(reader, session_id) == ["What was said."]
     agent.hang("s", agent.lines("s")[-3]["uuid"], {"type": "user", "message": {"role": "user", "content": "more"}})
     assert said(reader, session_id) == ["What was said.", "more"]
+
+
+@pytest.mark.parametrize(("room", "is_refused"), [(5_000, False), (100, True), (0, True)])
+def test_no_undo_takes_a_file_over_what_the_client_reads_whole(
+    agent: ClaudeByHand, reader: Reader, room: int, is_refused: bool
+) -> None:
+    agent.write("s", [{"role": "user", "content": "the first request"}])
+    agent.hang("s", None, boundary(trigger="auto") | {"logicalParentUuid": agent.lines("s")[-1]["uuid"]})
+    agent.hang("s", agent.lines("s")[-1]["uuid"], SUMMARY)
+    path = agent.project / f"{agent.id_of('s')}.jsonl"
+    with path.open("a") as file:
+        filling = {"type": "tag", "tag": ""}
+        length = SKIPPED_ABOVE - room - path.stat().st_size - len(json.dumps(filling)) - 1
+        file.write(json.dumps(filling | {"tag": "x" * length}) + "\n")
+    assert path.stat().st_size == SKIPPED_ABOVE - room
+    session = agent.id_of("s")
+    index = reader.index(session, Recorded(), reader.change_token(session))
+    plan = reader.undo_plan(session, index.boundaries[-1])
+    assert ("larger than 5 MB" in plan.refusal, bool(plan.restored)) == (is_refused, not is_refused)
+    if not is_refused:
+        writer_of(Store("claude", agent.url, "configured")).undo(plan, holder="h")
+        assert said(reader, session) == ["the first request"]
 
 
 # -- what no request has -----------------------------------------------------------------------------------------------

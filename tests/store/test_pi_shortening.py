@@ -151,7 +151,7 @@ def test_what_another_process_takes_back_is_seen_in_a_file_that_grew(agent: PiBy
     with opened(agent) as reader:
         what = reader.undo_plan(agent.id_of("s"), commit.receipt).what
     with agent.path("s").open("r+b") as file:
-        for at, data in what.types.items():
+        for at, data in what.inert.items():
             file.seek(at)
             file.write(data)
     agent.say("s", {"role": "user", "content": "And now?"})
@@ -315,6 +315,15 @@ def test_what_reads_back_otherwise_is_taken_off(agent: PiByHand, monkeypatch: py
     with pytest.raises(CompactionConflict, match="did not read back"):
         shortened(agent)
     assert agent.path("s").read_bytes() == stored
+
+
+def test_the_note_is_the_last_that_an_undo_writes_and_the_first_that_is_put_back(agent: PiByHand) -> None:
+    """As long as it counts, all of it can be taken back by somebody else."""
+    commit = shortened(agent)
+    with opened(agent) as reader:
+        what = reader.undo_plan(agent.id_of("s"), commit.receipt).what
+    assert len(what.types) > 2 and [*what.types.values()][-1] == b'"custom_message"'
+    assert [*what.inert] == [*what.types] and [*what.active.items()] == [*what.types.items()][::-1]
 
 
 def test_a_line_that_somebody_wrote_anew(agent: PiByHand) -> None:

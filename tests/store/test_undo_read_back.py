@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,12 +20,12 @@ from tests.contract.pi import PiByHand
 from tests.contract.talk import talk
 from tests.support.codex_writer import HOLDER, locked
 from tests.support.tree_stores import history, opened, sent, store_of
-from viewer.errors import NotUndoable
+from viewer.errors import NotUndoable, StoreUnavailable
 from viewer.runs import candidate, planning
 from viewer.stores.changes import UndoPlan
+from viewer.stores.jsonl.append import UNDO_NOT_AS_MEANT, Appending
 from viewer.stores.message import message_of
 from viewer.stores.registry import writer_of
-from viewer.stores.writer import UNDO_NOT_AS_MEANT
 
 KINDS: dict[str, Callable[[Path], Agent]] = {
     "claude-code": ClaudeByHand, "codex": CodexByHand, "openclaw-files": OpenClawFilesByHand, "pi": PiByHand,
@@ -81,9 +82,48 @@ def test_what_does_not_read_back_is_put_in_effect_again(agent: Agent) -> None:
     assert (context(agent), files(agent)) == (before, bytes_before)
 
 
-def test_what_the_agent_says_before_it_is_read_back_does_not_matter(agent: Agent) -> None:
-    """It stands behind what was meant."""
+def reading(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Something happens when an undo is about to be read back."""
+    real = Appending.read_back
+
+    def read_back(opened: Appending, live: Callable[[], Sequence[int]], meant: Sequence[int]) -> None:
+        def late() -> Sequence[int]:
+            act()
+            return live()
+
+        real(opened, late, meant)
+
+    monkeypatch.setattr(Appending, "read_back", read_back)
+
+
+def test_what_cannot_be_read_back_is_put_in_effect_again(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise StoreUnavailable("It is away.")
+
+    plan, before, bytes_before = planned(agent), context(agent), files(agent)
+    reading(monkeypatch, fail)
+    with pytest.raises(StoreUnavailable, match="It is away"):
+        undo(agent, plan)
+    assert (context(agent), files(agent)) == (before, bytes_before)
+
+
+def test_what_the_agent_writes_meanwhile_is_its_own_matter(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planned(agent)
-    meant = replace(plan, what=replace(plan.what, live=plan.what.live[:-1]))
-    undo(agent, meant)
+    reading(monkeypatch, lambda: agent.say("s", SINCE[0]))
+    undo(agent, plan)
+    assert len(context(agent)) == len(plan.what.live) + 1
+
+
+@pytest.mark.parametrize("nanoseconds", [1_000_000, 2_000_000_000])
+def test_where_times_of_files_are_coarse(agent: Agent, monkeypatch: pytest.MonkeyPatch, nanoseconds: int) -> None:
+    real = os.utime
+
+    def utime(path: Any, *, ns: tuple[int, int]) -> None:
+        real(path, ns=(ns[0], ns[1] // nanoseconds * nanoseconds))
+
+    for path in files(agent):
+        os.utime(path, ns=(0, path.stat().st_mtime_ns // nanoseconds * nanoseconds))
+    monkeypatch.setattr(os, "utime", utime)
+    plan = planned(agent)
+    undo(agent, plan)
     assert len(context(agent)) == len(plan.what.live)

@@ -131,6 +131,12 @@ def kinds_of(shelves: Iterable[StoreListing]) -> list[FacetGroup]:
     return [kind for shelf in shelves if shelf.state for kind in _kinds_of_one(shelf.state)]
 
 
+def forget() -> None:
+    """Read anew what is remembered of stores: for tests, which take back what they write into our own database."""
+    for remembered in (_kinds_of_one, _numbers_of, _pinned_of):
+        remembered.cache_clear()
+
+
 def _edition(state: StoreState) -> tuple[int, int, str]:
     """Differs when lines of the store were written."""
     return state.pk, state.edition, state.signature
@@ -212,15 +218,17 @@ def pinned(listed: SessionList, wanted: SessionFilter, ours: Sequence[tuple[str,
     marked.update(_numbers_of_sessions(listed.shelves, ours))
     if not marked:
         return []
-    chosen = [kind.pk for kind in listed.kinds if _is_wanted(kind, wanted)]
-    lines = SessionIndex.objects.filter(pk__in=marked, kind__in=chosen).defer(*UNSHOWN)
-    return list(lines.order_by("-last_active", "-pk")[:PINNED])
+    chosen = {kind.pk for kind in listed.kinds if _is_wanted(kind, wanted)}
+    few = SessionIndex.objects.filter(pk__in=marked).values_list("last_active", "pk", "kind_id")
+    newest = sorted(((time, pk) for time, pk, kind in few if kind in chosen), reverse=True)[:PINNED]
+    return _lines([pk for _, pk in newest], "recent") if newest else []
 
 
 @cached(LRUCache(64), key=_edition, lock=Lock())
 def _pinned_of(state: StoreState) -> list[int]:
     """The newest lines of a store that its agent pinned, at most RARE; read once for each edition of its lines."""
-    lines = SessionIndex.objects.filter(state=state, pinned=True)
+    kinds = [kind.pk for kind in _kinds_of_one(state)]
+    lines = SessionIndex.objects.filter(kind__in=kinds, pinned=True)
     return list(lines.order_by("-last_active").values_list("pk", flat=True)[:RARE])
 
 

@@ -112,17 +112,6 @@ class Writer:
         raise self._refusal()
 
 
-UNDO_NOT_AS_MEANT = (
-    "The session did not read back as it was meant once this compaction was undone, so it was put in effect again. "
-    "Please report this session."
-)
-
-
-def is_read_as_meant(live: Sequence[int], meant: Sequence[int]) -> bool:
-    """Whether a context is, by the ids of its messages, what an undo was to leave; an agent may have gone on since."""
-    return [*live[: len(meant)]] == [*meant]
-
-
 @contextmanager
 def conflict_as(refusal: Callable[[str], NotUndoable | NotRedoable]) -> Iterator[None]:
     """Raise this refusal, with the message, where an undo or a redo finds a CompactionConflict."""

@@ -14,13 +14,20 @@ from viewer.stores.changes import Json, UndoPlan
 from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState
 from viewer.stores.transcript import IndexedBoundary
-from viewer.stores.writer import UNDO_NOT_AS_MEANT, is_read_as_meant
 
 from . import codec, conversations, lines, places
 from .places import SessionFile
 from .records import BoundaryFacts, Record
 from .thread import SKIPPED_ABOVE, Tree
 from .transcript import SessionMessages, conversation_of, summary_of
+
+TOO_LARGE = (
+    "The session's file is larger than 5 MB, of which the client no longer reads what stands before this compaction."
+)
+UNDO_LEFT = (
+    "The agent wrote to the session just as this compaction was undone, so that the undo could not be taken off again. "
+    "Look at the session: undone here once more, it is noted."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +61,21 @@ def plan(
     if taken is not found.boundaries[-1]:
         return refused("A later compaction stands on top of this one: undo that one first.")
     boundary = taken.record.boundary
-    if boundary is None or (boundary.keeps_nothing and file.state.size > SKIPPED_ABOVE):
-        return refused(
-            "The session's file is larger than 5 MB, of which the client no longer reads what stands before this "
-            "compaction."
-        )
+    if boundary is None:
+        return refused(TOO_LARGE)
     with file.path.open("rb") as reading:
-        copies = lines.copies_of(codec.read_value(reading, taken.record) or {})
-    own = tuple(filter(None, (taken.record.uuid, summary_of(found.tree, taken.record.uuid), *copies)))
+        value = codec.read_value(reading, taken.record) or {}
+    summary = summary_of(found.tree, taken.record.uuid)
+    own = tuple(filter(None, (taken.record.uuid, summary, *lines.copies_of(value))))
     said = (record.uuid for record in reversed(found.thread) if record.uuid not in own)
     leaf = next(said, boundary.logical_parent)
-    after = conversation_of(_noted(records, boundary, own, leaf))
-    before, now = set(found.live), set(after.live)
     is_last = isinstance(compaction, dict) and compaction["end"] == file.state.size
     size = compaction["start"] if isinstance(compaction, dict) and is_last else None
+    added = 0 if is_last else len(lines.encoded(lines.undone(value, own, leaf, time.time())))
+    if boundary.keeps_nothing and file.state.size + added > SKIPPED_ABOVE:
+        return refused(TOO_LARGE)
+    after = conversation_of(_noted(records, boundary, own, leaf))
+    before, now = set(found.live), set(after.live)
     undoing = AppendedUndo(file.id, taken.record.uuid, own, leaf, size, tuple(after.live), file.state)
     end = found.tree.offset(taken.record.uuid)
     return UndoPlan(
@@ -102,9 +110,11 @@ def undo(store: Store, file: SessionFile, opened: Appending, undoing: AppendedUn
         opened.truncate(undoing.size, seen)
     else:
         _, end = opened.append(lines.encoded(_lines(file, undoing)), seen)
-        if not is_read_as_meant(conversations.of(places.find(store, file.id)).live, undoing.live):
-            opened.take_off(seen, end)
-            raise CompactionConflict(UNDO_NOT_AS_MEANT)
+        try:
+            opened.read_back(lambda: conversations.of(places.find(store, file.id)).live, undoing.live)
+        except Exception:
+            opened.take_off(seen, end, UNDO_LEFT)
+            raise
     return {"boundary": undoing.boundary}
 
 

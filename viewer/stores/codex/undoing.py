@@ -14,7 +14,6 @@ from viewer.stores.changes import Json, UndoPlan
 from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState, line_at
 from viewer.stores.transcript import IndexedBoundary
-from viewer.stores.writer import UNDO_NOT_AS_MEANT, is_read_as_meant
 
 from . import commits, switching
 from .codec import ItemReader
@@ -135,9 +134,11 @@ def undo(store: Store, opened: Appending, undoing: OverwrittenUndo) -> Json:
     if seen != undoing.seen or found.lineage.current.rollout.path != undoing.current:
         raise CompactionConflict("The session was written to meanwhile. Look at it, then undo again.")
     opened.overwrite(switching.off(undoing.letters), seen)
-    if not is_read_as_meant(commits.messages_now(store, undoing.session_id).live, undoing.live):
+    try:
+        opened.read_back(lambda: commits.messages_now(store, undoing.session_id).live, undoing.live)
+    except Exception:
         opened.overwrite(switching.on(undoing.letters), opened.state)
-        raise CompactionConflict(UNDO_NOT_AS_MEANT)
+        raise
     return {"window": undoing.window}
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +15,10 @@ from viewer.errors import CompactionConflict, StoreReadOnly, StoreUnavailable
 from .files import FileState, state_of
 
 WRITTEN_TO = "The session's file was written to just now. Nothing was changed. Try again."
+UNDO_NOT_AS_MEANT = (
+    "The session did not read back as it was meant once this compaction was undone, so it was put in effect again. "
+    "Please report this session."
+)
 LEFT_THERE = (
     "The agent wrote to the session just as it was compacted, so that what was written could not be taken off again. "
     "Look at the session, and undo the compaction if it is in effect."
@@ -68,13 +72,13 @@ class Appending:
         self.overwrite({start: b"\n".join(lines)}, self.state)
         return start
 
-    def take_off(self, seen: FileState, end: int) -> None:
-        """Have the file as it was `seen` again, where it still ends at `end`. Raises CompactionConflict where another
-        program wrote behind that; then all of it stays.
+    def take_off(self, seen: FileState, end: int, left: str = LEFT_THERE) -> None:
+        """Have the file as it was `seen` again, where it still ends at `end`. Raises CompactionConflict, with `left` as
+        what it says, where another program wrote behind that; then all of it stays.
         """
         now = self.state
         if now.size != end:
-            raise CompactionConflict(LEFT_THERE)
+            raise CompactionConflict(left)
         self.truncate(seen.size, now)
 
     def truncate(self, size: int, seen: FileState) -> None:
@@ -87,7 +91,7 @@ class Appending:
     def overwrite(self, changes: Mapping[int, bytes], seen: FileState) -> None:
         """Write bytes over those at these offsets, in this order, where the file is as it was `seen`.
 
-        The file's time moves by a microsecond, by which whoever read it sees that it is another one. Raises
+        The file's time moves by a microsecond or more, by which whoever read it sees that it is another one. Raises
         CompactionConflict.
         """
         self._require(seen)
@@ -104,8 +108,19 @@ class Appending:
             self.touch(seen)
 
     def touch(self, seen: FileState) -> None:
-        """Have the file look like another one than `seen` to whoever read it."""
-        os.utime(self._descriptor, ns=(seen.changed, seen.changed + 1_000))
+        """Have the file look like another one than `seen` to whoever read it, also where its times are coarse."""
+        for step in (1_000, 1_000_000, 2_000_000_000):
+            os.utime(self._descriptor, ns=(seen.changed, seen.changed + step))
+            if self.state != seen:
+                return
+
+    def read_back(self, live: Callable[[], Sequence[int]], meant: Sequence[int]) -> None:
+        """Require that after an undo these messages are in context. What another program has written since is its own
+        matter. Raises CompactionConflict, and what reading raises.
+        """
+        written = self.state
+        if [*live()] != [*meant] and self.state == written:
+            raise CompactionConflict(UNDO_NOT_AS_MEANT)
 
     def _require(self, seen: FileState) -> None:
         now = self.state

@@ -13,7 +13,6 @@ from viewer.errors import CompactionConflict, NotBranchable, NotRedoable, Sessio
 from viewer.stores.changes import Commit, Edit, Json
 from viewer.stores.jsonl.append import WRITTEN_TO, Appending, create
 from viewer.stores.jsonl.files import FileState, line_at, plainly
-from viewer.stores.writer import UNDO_NOT_AS_MEANT, is_read_as_meant
 
 from . import branching, commits, new_entries, redoing, refusals, shortening, sources, undoing
 from .branching import Branch
@@ -109,10 +108,11 @@ def undo(session: TreeFile, opened: Appending, what: InertEntry) -> Json:
     place, found = session.now()
     session.require_idle()
     receipt = undoing.overwrite(found, place, opened, what)
-    _, read = session.now()
-    if undoing.taken(read, receipt) is not None or not is_read_as_meant(read.live, what.live):
+    try:
+        opened.read_back(lambda: session.now()[1].live, what.live)
+    except Exception:
         opened.overwrite(what.active, opened.state)
-        raise CompactionConflict(UNDO_NOT_AS_MEANT)
+        raise
     return receipt
 
 

@@ -41,7 +41,7 @@ ACTIVE = {len(each): each for each in (b'"compaction"', b'"context_edit"', b'"cu
 @dataclass(frozen=True, slots=True)
 class InertEntry:
     """What an undo writes: the entry of the session that it makes inert. `live` are the messages that are in context
-    then, `seen` is how the file was when this was planned, and `types` what is written into it, by offset; of a
+    then, `seen` is how the file was when this was planned, and `types` what is overwritten in it, by offset; of a
     database `seen` is None.
     """
 
@@ -52,9 +52,14 @@ class InertEntry:
     types: Mapping[int, bytes]
 
     @property
+    def inert(self) -> dict[int, bytes]:
+        """What takes it back."""
+        return {at: INERT.ljust(len(each)) for at, each in self.types.items()}
+
+    @property
     def active(self) -> dict[int, bytes]:
-        """What puts it back."""
-        return {at: ACTIVE[len(each)] for at, each in self.types.items()}
+        """What puts it back, the note of shortened output first: as long as it counts, the rest can be taken back."""
+        return dict(reversed([*self.types.items()]))
 
 
 def refused(reason: str) -> UndoPlan:
@@ -78,7 +83,7 @@ def plan(place: SessionPlace, found: EntryMessages, compaction: Json | IndexedBo
         return refused(RESET_HERE)
     if standing is not found.compactions[-1]:
         return refused(COVERED)
-    types = {} if place.row_id else inert_types(place, (*standing.edits, standing.entry))
+    types = {} if place.row_id else active_types(place, (*standing.edits, standing.entry))
     if types is None:
         return refused(CHANGED)
     after = without(found, standing)
@@ -110,13 +115,13 @@ def types_in(place: SessionPlace, entries: Iterable[TreeEntry]) -> Iterator[tupl
             yield None if found is None else (entry.offset + found[0], found[1])
 
 
-def inert_types(place: SessionPlace, entries: Iterable[TreeEntry]) -> dict[int, bytes] | None:
-    """What makes these entries inert, by offset in their file; None where one is written otherwise than by clients."""
+def active_types(place: SessionPlace, entries: Iterable[TreeEntry]) -> dict[int, bytes] | None:
+    """The types of these entries, by offset in their file; None where one is written otherwise than by clients."""
     found = {}
     for at in types_in(place, entries):
         if at is None or at[1] not in ACTIVE.values():
             return None
-        found[at[0]] = INERT.ljust(len(at[1]))
+        found[at[0]] = at[1]
     return found
 
 
@@ -139,5 +144,5 @@ def overwrite(found: EntryMessages, place: SessionPlace, opened: Appending, what
         raise CompactionConflict(WRITTEN_TO)
     if taken(found, {"entry": what.entry}) is None:
         raise CompactionConflict(WRITTEN_TO)
-    opened.overwrite(what.types, opened.state)
+    opened.overwrite(what.inert, opened.state)
     return {"entry": what.entry}
