@@ -155,8 +155,11 @@ def test_of_a_compaction_made_here_its_receipt_leads_there(signed_in: Client, op
 
 
 @pytest.mark.usefixtures("at_once")
-def test_of_old_tool_output_made_shorter_no_message_left(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(31)
+@pytest.mark.parametrize("version", [21, 31])
+def test_of_old_tool_output_made_shorter_no_message_left(
+    signed_in: Client, open_desk: Callable[..., Desk], version: int
+) -> None:
+    desk = open_desk(version)
     run = service.start(desk.store, desk.session_id, Options(strategy="prune"), apply=True)
     path = f"/stores/hermes/sessions/{desk.session_id}/boundaries/{run.handoff_id}/before-after"
     text = read(signed_in.get(path)).text
@@ -165,6 +168,11 @@ def test_of_old_tool_output_made_shorter_no_message_left(signed_in: Client, open
     assert int(said[1]) >= (run.messages_before or 0) - 1 and int(said[2]) == len(run.report["shortened"])
     file = b"".join(signed_in.get(f"{path}?as=html")).decode()
     assert f"N{said[0][1:]}." in file
+    pages = [*walked(signed_in, path)]
+    before, after = ([cell for page in pages for cell in cells(page, side)] for side in ("Before", "After"))
+    assert len(before) == len(after) - 1, "all but the note stand on both sides"
+    assert {fate for _, fate in before} == {"kept", "shortened"}
+    assert [row for row, fate in after if fate == "new"] == [run.handoff_id]
 
 
 def test_a_message_that_is_no_boundary_is_a_404(signed_in: Client, open_desk: Callable[..., Desk]) -> None:

@@ -50,11 +50,11 @@ def compare(reader: Reader, session_id: str, index: TranscriptIndex, boundary: I
     """All rows of a boundary. Reads the rows of its own handoff and of earlier ones that were in context, no other."""
     before, after = boundary.before_ids, boundary.block_ids
     handoffs = {each.handoff_id for each in index.boundaries} & {*before, *after}
+    handoffs |= {copy for copy, source in boundary.copies if source in handoffs}
     rows = reader.messages(session_id, sorted(handoffs)).values()
     split = {row.id: _parts_of(row.id, parted(row), message_first=_is_head(row.id, index, boundary)) for row in rows}
     left, right = list(_parts(before, split)), list(_parts(after, split))
-    carries = {part.row_id: part for part in left if part.part != "summary"}
-    source_of = dict(_sources(right, boundary, carries, set(before)))
+    source_of = dict(_sources(left, right, boundary))
     return list(_compared(align(left, right, source_of), index, boundary))
 
 
@@ -79,16 +79,20 @@ def _parts(ids: Sequence[int], split: Mapping[int, list[SentPart]]) -> Iterator[
 
 
 def _sources(
-    right: Sequence[SentPart], boundary: IndexedBoundary, carries: Mapping[int, SentPart], before: set[int]
+    left: Sequence[SentPart], right: Sequence[SentPart], boundary: IndexedBoundary
 ) -> Iterator[tuple[SentPart, SentPart]]:
-    """What each part on the right carries on: the row it was copied from, or the row itself where it stayed."""
+    """What each part on the right carries on: the row it was copied from, or the row itself where it stayed. A summary
+    carries on an earlier one, unless it is that of the boundary.
+    """
+    messages = {part.row_id: part for part in left if part.part != "summary"}
+    summaries = {part.row_id: part for part in left if part.part == "summary"}
     copied: dict[int, int] = {}
     for copy, source in boundary.copies:
         copied.setdefault(copy, source)
     for part in right:
-        stayed = part.row_id if part.row_id in before else 0
-        source = copied.get(part.row_id, stayed)
-        if part.part != "summary" and source in carries:
+        source = copied.get(part.row_id, part.row_id)
+        carries = messages if part.part != "summary" else summaries if part.row_id != boundary.handoff_id else {}
+        if source in carries:
             yield part, carries[source]
 
 

@@ -30,7 +30,7 @@ from .transcript import (
     TranscriptIndex,
 )
 
-VERSION = 15  # of the bytes and of how History is read from rows; others are not read
+VERSION = 16  # of the bytes and of how History is read from rows; others are not read
 _HEAD = b"palimpsest outline"  # it and the key "cuts" are as they were, so that what users have kept is read
 _STATES = {"live": LIVE, "under": UNDER, "out": OUT}
 

@@ -128,6 +128,7 @@ class _Naming:
         self.rows, self.moments, self.opening, self.sure = rows, moments, opening, sure
         self.stamped = _stamped(rows, moments)
         self.instead = _written_instead(rows)
+        self.newest_with = {row.handoff_key: row.id for row in rows if row.handoff}
         self.deleted = sorted(noted.deleted, key=lambda block: -block.handoff_id)
         self.of_block = {row_id: block for block in noted.ours.values() for row_id in (block.handoff_id, *block.copies)}
         self.handoff_of = {row_id: handoff_id for handoff_id, each in noted.undone.items() for row_id in each.block}
@@ -193,7 +194,8 @@ class _Naming:
             if self._is_soon(row):
                 return True
             written = write.rows[write.anchor]
-            return row.state == "out" == written.state and 0 < row.time < self.moments[written.id]
+            taken_back = row.state == "out" == written.state and not self._is_carried(written, row)
+            return taken_back and 0 < row.time < self.moments[written.id]
         if row.time < self.newest:
             return True
         if row.of_compaction or row.id in self.stamped or self._says_next(row, write.last):
@@ -269,8 +271,12 @@ class _Naming:
         assert write
         handoff = next((each for each in write.rows if each.handoff), None)
         if handoff is not None and handoff.state == "out" != row.state:
-            return False
+            return self._is_carried(handoff, row)
         return row.state != "live" or write.rows[-1].state == "live"
+
+    def _is_carried(self, written: LightRow, row: LightRow) -> bool:
+        """Whether a write behind this row carried a summary along, which is out of context then but not taken back."""
+        return self.newest_with.get(written.handoff_key, 0) > row.id
 
     def _says_next(self, row: LightRow, last: int) -> bool:
         return last >= 0 and self.past.follows(row, last) is not None
