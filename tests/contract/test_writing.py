@@ -82,6 +82,27 @@ def test_a_second_compaction_on_top(agent: Agent, site: Site, said: list[Any]) -
     assert loaded_as_sent(agent, site)
 
 
+def test_later_compactions_leave_what_one_did_as_it_was(agent: Agent, site: Site, said: list[Any]) -> None:
+    def told() -> dict[str, Any]:
+        """What is said of the first compaction, but that it can be undone."""
+        return {name: value for name, value in site.compactions("s")[0].items() if name != "undoable"}
+
+    site.compact("s")
+    first = told()
+    for message in talk(TURNS, "more"):
+        agent.say("s", message)
+    assert told() == first
+    prune = {"apply": True, "strategy": "prune"}
+    status, run = site.tool.call("POST", f"{site.at('s')}/runs", {"keep_last": 6, **prune})
+    if status != 409:  # OpenClaw has nothing for it
+        assert site.run_now(run["id"])["status"] == "applied"
+        newest = site.compactions("s")[-1]
+        assert newest["run"] == run["id"] and newest["summarised_ids"] == [] and newest["shortened_ids"]
+        assert newest["messages_after"] == newest["messages_before"] + 1 and told() == first
+    site.compact("s")
+    assert told() == first
+
+
 def test_what_comes_meanwhile_stays_behind(agent: Agent, site: Site, said: list[Any]) -> None:
     run = site.run("s", apply=False)
     assert run["status"] == "ready"
