@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+from compaction.notices import without_marker
 from viewer.stores.hermes.light_row import LightRow
 
 State = Literal["live", "under", "out"]
@@ -35,6 +36,15 @@ def words(row: LightRow) -> tuple[str, ...]:
         return (row.role, row.handoff_key)
     row = without_image(row)
     return (row.role, row.tool_call_id, row.text, ending(row), row.calls)
+
+
+def typed_in(row: LightRow) -> LightRow | None:
+    """A row with what was typed in it, where that was merged into a marker that only a compaction writes."""
+    text = without_marker(row.text) if row.of_compaction else row.text
+    if text == row.text:
+        return None
+    end = text[-END_CHARACTERS:] if len(row.text) < ASKED_CHARACTERS else row.end
+    return replace(row, text=text, end=end, scaffold=False, of_compaction=False)
 
 
 def ending(row: LightRow) -> str:

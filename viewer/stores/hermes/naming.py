@@ -16,10 +16,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from compaction.notices import without_marker
 from viewer.stores.hermes.light_row import LightRow
 
-from .alignment import ASKED_CHARACTERS, END_CHARACTERS, STEP, may_be_head, related, words
+from .alignment import STEP, may_be_head, related, typed_in, words
 from .known import KnownBlock, Noted
 from .placing import Past, runs
 
@@ -105,15 +104,6 @@ def _written_instead(rows: Sequence[LightRow]) -> set[int]:
             if copy in ids or (copy == after.id and row.time == after.time):
                 ids.add(row.id)
     return ids
-
-
-def _typed_in(row: LightRow) -> LightRow | None:
-    """A row with what was typed in it, where that was merged into a marker that only a compaction writes."""
-    text = without_marker(row.text) if row.of_compaction else row.text
-    if text == row.text:
-        return None
-    end = text[-END_CHARACTERS:] if len(row.text) < ASKED_CHARACTERS else row.end
-    return replace(row, text=text, end=end, scaffold=False, of_compaction=False)
 
 
 class _Naming:
@@ -339,7 +329,7 @@ class _Naming:
         for at, places in said.items() if write.known is None else ():
             said[at] = self.past.merged(write.rows[at], places[0], taken)
         sure = 0 in write.said or write.rows[0].of_compaction
-        typed = {at: row for at, row in enumerate(map(_typed_in, write.rows)) if row is not None}
+        typed = {at: row for at, row in enumerate(map(typed_in, write.rows)) if row is not None}
         rows = [typed.get(at, row) for at, row in enumerate(write.rows)]
         lost = {*write.lost, *typed, *(at for at, row in enumerate(rows) if row.id in self.stamped)}
         told = [at not in lost or at in said for at in range(len(rows))]
@@ -368,7 +358,7 @@ class _Naming:
 
     def _settle(self, row: LightRow, places: list[int], *, back: bool = False) -> None:
         """Give a row the names of what it says, a name of its own where that is new."""
-        typed = _typed_in(row)
+        typed = typed_in(row)
         if row.handoff == "standalone" or (row.of_compaction and typed is None):
             self.found.append(replace(row, uid=self._name(row), absorbed=()))
             return
