@@ -109,7 +109,7 @@ def apply(plan: Plan, summary: str) -> Result:
     no valid result can be built. The input is untouched either way.
     """
     body = accepted(summary)
-    draft = Rewrites(plan, plan.head, plan.tail)
+    draft = Rewrites(plan)
     if plan.policy.tail_only:
         return draft.result(body)
     for i in (*plan.head, *plan.tail):
@@ -136,11 +136,11 @@ class Rewrites:
     `name` is what sentences call the handoff.
     """
 
-    def __init__(self, plan: Plan, before: Sequence[int], after: Sequence[int], name: str = "summary") -> None:
+    def __init__(self, plan: Plan, name: str = "summary") -> None:
         self.plan = plan
         self.name = name
-        self.before, self.after = before, after
-        self.kept = (*before, *after)
+        self.before, self.after = plan.before, plan.tail
+        self.kept = (*self.before, *self.after)
         self.changes: dict[int, dict[str, Any]] = {}
         self.whys: dict[int, set[Why]] = {}
         self.gone: set[int] = set()

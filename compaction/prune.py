@@ -119,7 +119,7 @@ def apply(plan: PrunePlan) -> Result:
     `Result.summary` is the note's body. Raises BadTranscript if no valid result can be built; the input is untouched
     either way.
     """
-    draft = Rewrites(plan, plan.before, plan.tail, "note")
+    draft = Rewrites(plan, "note")
     for i in draft.kept:
         if i in plan.shorter:
             draft.change(i, plan.shorter[i].changes, "shortened")

@@ -196,7 +196,9 @@ def test_pinned_lines_are_found_without_looking_at_others(shelved: Callable[[int
     with CaptureQueriesContext(connection) as queries:
         found = lines.pinned(page, SessionFilter(), [])
     assert {line.pk for line in found} == {line.pk for line in oldest if line.kind and not line.kind.archived}
-    assert all("pinned_lines" in plan or "PRIMARY KEY" in plan or "TEMP B-TREE" in plan for plan in plans_of(queries))
+    plans = plans_of(queries)
+    assert any("pinned_lines" in plan for plan in plans) and any("PRIMARY KEY" in plan for plan in plans)
+    assert all("pinned_lines" in plan or "PRIMARY KEY" in plan or "TEMP B-TREE" in plan for plan in plans)
 
 
 def test_no_way_to_a_page_sorts_all_or_looks_through_the_table(shelved: Callable[[int], list[SessionIndex]]) -> None:

@@ -33,6 +33,7 @@ class Agent(ABC):
     unique_titles = True
     renames = True  # its sessions are renamed here
     redoes = False  # a compaction that was undone is applied again
+    shortens = True  # old tool output may be shortened in its sessions
     branches = True  # new sessions are made of its sessions here
     keeps_start = True  # a compaction keeps messages of the start, before the summary
 

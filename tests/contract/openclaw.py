@@ -80,6 +80,7 @@ class OpenClawByHand(Agent):
     unique_titles = False
     keeps_start = False
     redoes = True
+    shortens = False
     renames = False
 
     def __init__(self, path: Path, schema: int = 23, agent: str = "main") -> None:

@@ -31,6 +31,7 @@ class PiByHand(Agent):
     writes_messages = False
     keeps_start = False
     redoes = True
+    shortens = False  # by one whose settings name no version that knows it
     unique_titles = False
     renames = False
 

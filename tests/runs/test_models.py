@@ -25,18 +25,7 @@ from pytest_django import Settings
 
 from tests.runs import misbehaving
 from tests.runs.desk import Desk
-from tests.runs.misbehaving import (
-    KEY,
-    NOTES,
-    READ,
-    WRITTEN,
-    Behaviour,
-    Service,
-    answers,
-    refuses,
-    sends,
-    streams,
-)
+from tests.runs.misbehaving import KEY, NOTES, READ, WRITTEN, Behaviour, Service, answers, refuses, sends, streams
 from tests.support.model_services import KINDS, Use, require_no_key, started
 from tests.support.thorough import thorough
 from viewer.runs import job

@@ -13,7 +13,8 @@ import pytest
 from tests.contract.codex import CodexByHand, told
 from tests.contract.talk import heard, talk
 from tests.support.codex_home import agent, fresh, history, said, session_id, shown
-from tests.support.codex_writer import compacted, lines_of, locked, undo, with_meta, writer
+from tests.support.codex_writer import compacted, lines_of, undo, with_meta, writer
+from tests.support.locks import locked
 from viewer.errors import NotBranchable, StoreReadOnly
 from viewer.stores.codex import branching
 from viewer.stores.reader import Reader

@@ -7,7 +7,8 @@ import pytest
 from tests.contract.codex import CodexByHand
 from tests.contract.talk import heard, talk
 from tests.support.codex_home import agent, fresh, history, said, session_id
-from tests.support.codex_writer import HOLDER, compacted, locked, undo, with_meta, writer
+from tests.support.codex_writer import compacted, undo, with_meta, writer
+from tests.support.locks import HOLDER, locked
 from viewer.errors import NotRedoable
 from viewer.stores.changes import Commit
 from viewer.stores.codex import commits, redoing, switching

@@ -10,7 +10,8 @@ import pytest
 from tests.contract.codex import CodexByHand, told
 from tests.contract.talk import heard, talk
 from tests.support.codex_home import agent, fresh, history, said, session_id
-from tests.support.codex_writer import HOLDER, compacted, locked, undo, with_meta, writer, written
+from tests.support.codex_writer import compacted, undo, with_meta, writer, written
+from tests.support.locks import HOLDER, locked
 from viewer.errors import NotUndoable
 from viewer.stores.changes import Commit
 from viewer.stores.writer import Writer

@@ -17,7 +17,8 @@ import zstandard
 from tests.contract.codex import INTERNAL, CodexByHand, Line, items, meta, told
 from tests.contract.talk import heard, talk
 from tests.support.codex_home import agent, fresh, history, said, session_id
-from tests.support.codex_writer import HOLDER, compacted, lines_of, planned, undo, with_meta, writer, written
+from tests.support.codex_writer import compacted, lines_of, planned, undo, with_meta, writer, written
+from tests.support.locks import HOLDER
 from viewer.errors import CompactionConflict, SessionBusy, StoreError
 from viewer.stores.codex import lines
 from viewer.stores.writer import Writer

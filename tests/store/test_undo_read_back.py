@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,20 +10,18 @@ from typing import Any
 
 import pytest
 
-import compaction
 from tests.contract.agents import Agent
 from tests.contract.claude_code import ClaudeByHand
 from tests.contract.codex import CodexByHand
 from tests.contract.openclaw import OpenClawFilesByHand
 from tests.contract.pi import PiByHand
 from tests.contract.talk import talk
-from tests.support.codex_writer import HOLDER, locked
+from tests.support.locks import HOLDER, locked
 from tests.support.tree_stores import history, opened, sent, store_of
+from tests.support.tree_writing import compacted
 from viewer.errors import NotUndoable, StoreUnavailable
-from viewer.runs import candidate, planning
 from viewer.stores.changes import UndoPlan
 from viewer.stores.jsonl.append import UNDO_NOT_AS_MEANT, Appending
-from viewer.stores.message import message_of
 from viewer.stores.registry import writer_of
 
 KINDS: dict[str, Callable[[Path], Agent]] = {
@@ -38,14 +35,7 @@ def agent(request: pytest.FixtureRequest, tmp_path: Path) -> Agent:
     """An agent with a session that was compacted and went on."""
     made = KINDS[request.param](tmp_path / "home")
     made.write("s", talk(8))
-    session, writer = made.id_of("s"), writer_of(store_of(made))
-    with opened(made) as reader:
-        basis = planning.read_basis(reader, session)
-    policy = compaction.Policy(keep_last=4, tail_only=basis.tail_only)
-    plan = compaction.plan(list(map(message_of, basis.sent)), policy, compaction.counter_for(""))
-    edits = candidate.edits_of(basis, compaction.apply(plan, "## Goal\nFinish."))
-    with locked(writer, session):
-        writer.apply(session, basis.token, edits, mode="in_place", holder=HOLDER, now=time.time())
+    compacted(made)
     for message in SINCE:
         made.say("s", message)
     return made

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,23 +20,14 @@ from viewer.stores.registry import writer_of
 from viewer.stores.writer import Writer
 
 from .codex_home import fresh
+from .locks import HOLDER, locked
 
 SUMMARY = "## Goal\nFinish the garden."
-HOLDER = "pid=1:agent=palimpsest:nonce=1"
 
 
 @pytest.fixture
 def writer(agent: CodexByHand) -> Writer:
     return writer_of(Store("codex", agent.url, "configured"))
-
-
-@contextmanager
-def locked(writer: Writer, session_id: str) -> Iterator[None]:
-    writer.take_lock(session_id, HOLDER)
-    try:
-        yield
-    finally:
-        writer.release_lock(session_id, HOLDER)
 
 
 def planned(

@@ -22,6 +22,7 @@ from viewer.stores.message import message_of
 from viewer.stores.openclaw.database import octet_length
 from viewer.stores.registry import open_store, writer_of
 
+from .locks import HOLDER, locked
 from .tree_stores import opened, store_of
 
 SUMMARY = "## Goal\nFinish."
@@ -38,8 +39,9 @@ def compacted(agent: Agent, meanwhile: Callable[[], object] = str) -> Commit:
     plan = compaction.plan(list(map(message_of, basis.sent)), policy, compaction.counter_for(""))
     edits = candidate.edits_of(basis, compaction.apply(plan, SUMMARY))
     meanwhile()
-    writer, holder = writer_of(store_of(agent)), new_holder()
-    return writer.apply(session, basis.token, edits, mode="in_place", holder=holder, now=time.time())
+    writer = writer_of(store_of(agent))
+    with locked(writer, session):
+        return writer.apply(session, basis.token, edits, mode="in_place", holder=HOLDER, now=time.time())
 
 
 def undo(agent: Agent, commit: Commit) -> None:

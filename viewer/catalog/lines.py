@@ -191,9 +191,11 @@ class Counts:
         return sum(self.numbers.get(kind.pk, 0) for kind in kinds if _is_wanted(kind, wanted))
 
 
-def counts(shelves: Sequence[StoreListing], kinds: tuple[FacetGroup, ...], wanted: SessionFilter) -> Counts:
-    """The lines of each of these kinds; of those alone that hold the words of the filter, and that it names."""
-    words = _words(wanted)
+def counts(shelves: Sequence[StoreListing], wanted: SessionFilter) -> Counts:
+    """The numbers of lines of each kind in these stores; of those alone that hold the words of the filter, and that it
+    names.
+    """
+    kinds, words = tuple(kinds_of(shelves)), _words(wanted)
     if wanted.only is None and not words:
         return Counts(kinds, {pk: n for shelf in shelves if shelf.state for pk, n in _numbers_of(shelf.state).items()})
     some = _with_words(words) if wanted.only is None else _numbers_of_sessions(shelves, wanted.only)

@@ -126,7 +126,8 @@ def _time(at: datetime, text: str, more: str = "", *, shape: str = "") -> SafeSt
     """The text with the exact time, and `more`, on hover. With a `shape`, the page's script says it in the browser's
     zone, in the same words (static/palimpsest.js).
     """
-    said, exact = format_html(' data-at="{}"', shape) if shape else "", at.isoformat(timespec="seconds")
+    said = format_html(' data-at="{}"', shape) if shape else ""
+    exact = at.isoformat(timespec="seconds")
     title = f"{exact[:10]} {exact[11:19]} {at.tzname()}{more}"
     return format_html('<time datetime="{}"{} title="{}">{}</time>', exact, said, title, text)
 

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from viewer.catalog import sync
-from viewer.catalog.lines import SessionFilter, SessionList, counts, kinds_of
+from viewer.catalog.lines import SessionFilter, SessionList, counts
 from viewer.labels.sessions import Labels
 from viewer.pages.filters import Group, Link
 from viewer.rendering import formats
@@ -30,9 +30,8 @@ class Facets:
     def __init__(self, asked: ListForm, stores: Sequence[Store], listed: SessionList, labels: Labels) -> None:
         self.asked, self.stores, self.listed, self.labels = asked, stores, listed, labels
         shelves = sync.shelves(stores) if asked.store else listed.shelves
-        kinds = tuple(kinds_of(shelves)) if asked.store else listed.kinds
         self.states = {shelf.store.name: {shelf.state.pk} for shelf in shelves if shelf.state}
-        self.counts = counts(shelves, kinds, asked.filter)
+        self.counts = counts(shelves, asked.filter)
         self.query = query_of(asked)
 
     def total(self) -> str:

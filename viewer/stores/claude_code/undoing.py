@@ -101,7 +101,7 @@ def _noted(records: Sequence[Record], boundary: BoundaryFacts, own: Sequence[str
 
 def undo(store: Store, file: SessionFile, opened: Appending, undoing: AppendedUndo) -> Json:
     """Write it; the receipt. What is appended is read back. Raises CompactionConflict: nothing was written then, or it
-    was taken off again.
+    was taken off again, or it stays and the message says so.
     """
     seen = opened.state
     if seen != undoing.seen:

@@ -184,7 +184,7 @@ class _Naming:
             if self._is_soon(row):
                 return True
             written = write.rows[write.anchor]
-            taken_back = row.state == "out" == written.state and not self._is_carried(written, row)
+            taken_back = row.state == "out" == written.state and not self._is_carried(row)
             return taken_back and 0 < row.time < self.moments[written.id]
         if row.time < self.newest:
             return True
@@ -261,12 +261,16 @@ class _Naming:
         assert write
         handoff = next((each for each in write.rows if each.handoff), None)
         if handoff is not None and handoff.state == "out" != row.state:
-            return self._is_carried(handoff, row)
+            return self._is_carried(row)
         return row.state != "live" or write.rows[-1].state == "live"
 
-    def _is_carried(self, written: LightRow, row: LightRow) -> bool:
-        """Whether a write behind this row carried a summary along, which is out of context then but not taken back."""
-        return self.newest_with.get(written.handoff_key, 0) > row.id
+    def _is_carried(self, row: LightRow) -> bool:
+        """Whether a write behind this row carried the summary of the open one along, which is out of context then, but
+        was not taken back.
+        """
+        assert self.write
+        keys = (each.handoff_key for each in self.write.rows if each.handoff)
+        return self.newest_with.get(next(keys, ""), 0) > row.id
 
     def _says_next(self, row: LightRow, last: int) -> bool:
         return last >= 0 and self.past.follows(row, last) is not None

@@ -70,9 +70,9 @@ def _take_off(opened: Appending, seen: FileState, start: int, lines: Sequence[by
         types = {}
         for line in lines:
             if (at := undoing.type_in(line)) is not None:
-                types[start + at[0]] = undoing.INERT.ljust(len(at[1]))
+                types[start + at[0]] = at[1]
             start += len(line) + 1
-        opened.overwrite(types, opened.state)
+        opened.overwrite(undoing.inert(types), opened.state)
 
 
 def _compaction(

@@ -36,7 +36,7 @@ class RedoneEntry:
     @property
     def inert(self) -> dict[int, bytes]:
         """What takes it back."""
-        return {at: undoing.INERT.ljust(len(each)) for at, each in self.types.items()}
+        return undoing.inert(self.types)
 
 
 def planned(place: SessionPlace, found: EntryMessages, receipt: Json) -> RedoneEntry:

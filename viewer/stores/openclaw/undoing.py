@@ -54,7 +54,7 @@ class InertEntry:
     @property
     def inert(self) -> dict[int, bytes]:
         """What takes it back."""
-        return {at: INERT.ljust(len(each)) for at, each in self.types.items()}
+        return inert(self.types)
 
     @property
     def active(self) -> dict[int, bytes]:
@@ -113,6 +113,11 @@ def types_in(place: SessionPlace, entries: Iterable[TreeEntry]) -> Iterator[tupl
         for entry in entries:
             found = type_in(line_at(file, entry.offset, min(BEGINNING, entry.length)))
             yield None if found is None else (entry.offset + found[0], found[1])
+
+
+def inert(types: Mapping[int, bytes]) -> dict[int, bytes]:
+    """What is written over these types, by offset: no byte moves."""
+    return {at: INERT.ljust(len(each)) for at, each in types.items()}
 
 
 def active_types(place: SessionPlace, entries: Iterable[TreeEntry]) -> dict[int, bytes] | None:
