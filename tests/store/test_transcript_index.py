@@ -14,6 +14,7 @@ from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.hermes.light_row import LightRow
 from viewer.stores.history_types import Boundary, History, HistoryEntry
+from viewer.stores.jsonl.rows import MessageRow
 from viewer.stores.packing import VERSION, extended, from_bytes, pack, to_bytes, with_counts_of
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
 
@@ -92,6 +93,15 @@ def test_it_says_what_history_says(taken: list[Step]) -> None:
     assert again == index
     assert index.in_context == sum(entry.state == "live" for entry in history.entries)
     assert list(index.live_ids) == [row.id for row in rows if row.state == "live"]
+
+
+def test_messages_that_nothing_links_to_are_history_and_neither_in_context_nor_summarised() -> None:
+    states = ("lost", "lost", "live", "lost")
+    entries = tuple(HistoryEntry(at, (at,), at, at, state, shortened=False) for at, state in enumerate(states))
+    rows = [MessageRow(at, "user", state, 1.0, 4) for at, state in enumerate(states)]
+    index = pack(History(entries, (), {at: at for at in range(4)}), rows)
+    assert from_bytes(to_bytes(index)) == index and index.entries == entries
+    assert (index.messages, index.in_context, index.unlinked, list(index.live_ids)) == (4, 1, 3, [2])
 
 
 @st.composite

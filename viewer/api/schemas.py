@@ -163,7 +163,7 @@ class MessageOut(Schema):
     tool_name: str | None
     reasoning: str | None
     timestamp: datetime
-    state: Literal["live", "under", "out"]
+    state: Literal["live", "under", "out", "lost"]
     shortened: bool
     rows: list[int]
     summary: str | None = None

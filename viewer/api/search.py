@@ -49,7 +49,7 @@ class HitOut(Schema):
     kind: Literal["message", "summary"]
     role: str
     timestamp: datetime
-    state: Literal["live", "under", "out"]
+    state: Literal["live", "under", "out", "lost"]
     snippet: list[PieceOut]
 
 

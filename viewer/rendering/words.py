@@ -6,7 +6,10 @@ from viewer.stores.message import BOOKKEEPING_ROLES
 from viewer.texts import line
 
 NAMES = {"user": "User", "assistant": "Assistant", "system": "System", "developer": "System", "tool": "Tool"}
-STATES = {"live": "in context", "under": "summarised away", "out": "replaced or undone"}
+STATES = {
+    "live": "in context", "under": "summarised away", "out": "replaced or undone",
+    "lost": "not sent any more: its link is lost",
+}  # fmt: skip
 CUT_OFF = "The model was cut off at its length limit."
 
 

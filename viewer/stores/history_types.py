@@ -60,15 +60,16 @@ class HistoryEntry:
     """One message of History: `id` is its first row, `rows` all rows that carry it, oldest first. A row that several
     messages were merged into is among the rows of each.
 
-    `full_id` is the row with the fullest text, `newest_id` the newest row, whose state is the message's. `shortened`
-    says that the model now sees less than `full_id` holds.
+    `full_id` is the row with the fullest text, `newest_id` the newest row, whose state is the message's: "lost" where
+    nothing links to it any more, so that no model is sent it and no compaction summarised it. `shortened` says that the
+    model now sees less than `full_id` holds.
     """
 
     id: int
     rows: tuple[int, ...]
     full_id: int
     newest_id: int
-    state: Literal["live", "under"]
+    state: Literal["live", "under", "lost"]
     shortened: bool
 
 

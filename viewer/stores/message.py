@@ -14,7 +14,8 @@ from .transcript import IndexedBoundary
 
 BOOKKEEPING_ROLES = frozenset({"session_meta"})  # rows an agent keeps for itself; no model is sent them
 
-State = Literal["live", "under", "out"]
+# In context; summarised away; replaced or undone; stored, but not reached any more from where the session goes on.
+State = Literal["live", "under", "out", "lost"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,20 +19,22 @@ from .transcript import (
     ANSWER,
     AWAY,
     LIVE,
+    LOST,
     NONE,
     OUT,
     PROMPT,
     RESULT,
     SENT,
     UNDER,
+    UNLINKED,
     IndexedBoundary,
     SeveralSources,
     TranscriptIndex,
 )
 
-VERSION = 16  # of the bytes and of how History is read from rows; others are not read
+VERSION = 17  # of the bytes and of how History is read from rows; others are not read
 _HEAD = b"palimpsest outline"  # it and the key "cuts" are as they were, so that what users have kept is read
-_STATES = {"live": LIVE, "under": UNDER, "out": OUT}
+_STATES = {"live": LIVE, "under": UNDER, "out": OUT, "lost": LOST}
 
 
 class IndexRow(Protocol):
@@ -122,10 +124,8 @@ def _row_flags(row: IndexRow) -> int:
 
 def _kind(entry: HistoryEntry | None, full: IndexRow) -> int:
     """The flags of an entry: `full` is its row with the fullest text. None: an entry of one live row."""
-    away = entry is not None and entry.state == "under"
-    return (
-        (AWAY if away else 0) | (RESULT if full.role in engine.RESULT_ROLES else 0) | (PROMPT if full.is_prompt else 0)
-    )
+    state = {"under": AWAY, "lost": UNLINKED}.get(entry.state, 0) if entry else 0
+    return state | (RESULT if full.role in engine.RESULT_ROLES else 0) | (PROMPT if full.is_prompt else 0)
 
 
 def _several(entries: Sequence[HistoryEntry], number: Mapping[int, int]) -> SeveralSources:

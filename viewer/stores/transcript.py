@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from itertools import compress
+from typing import Literal
 
 from viewer.errors import NotFound
 
@@ -21,12 +22,13 @@ from .history_types import Boundary, HistoryEntry
 NONE = -1  # no entry; tokens that are not counted
 
 # Flags of a row.
-LIVE, UNDER, OUT = 0, 1, 2  # its state, in the two lowest bits
+LIVE, UNDER, OUT, LOST = 0, 1, 2, 3  # its state, in the two lowest bits
 _STATE = 3
 SENT = 4  # a model is sent it: live, and no record that the agent keeps for itself
 ANSWER = 8  # a tool's result
 # Flags of an entry.
-AWAY, RESULT, PROMPT = 1, 2, 4  # summarised away; a tool's result; something a person asked
+# Summarised away; a tool's result; something a person asked; not linked to any more.
+AWAY, RESULT, PROMPT, UNLINKED = 1, 2, 4, 8
 
 
 def _mask(flag: int, wanted: int) -> bytes:
@@ -35,7 +37,8 @@ def _mask(flag: int, wanted: int) -> bytes:
 
 
 _IS_LIVE, _IS_SENT = _mask(_STATE, LIVE), _mask(SENT, SENT)
-_IN_CONTEXT, _IS_PROMPT = _mask(AWAY, 0), _mask(PROMPT, PROMPT)
+_IS_PROMPT, _IS_UNLINKED = _mask(PROMPT, PROMPT), _mask(UNLINKED, UNLINKED)
+_IN_CONTEXT = bytes(int(not kind & (AWAY | UNLINKED)) for kind in range(256))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +199,11 @@ class TranscriptIndex:
         """Messages that are in context."""
         return self.kinds.translate(_IN_CONTEXT).count(1)
 
+    @cached_property
+    def unlinked(self) -> int:
+        """Messages that no model is sent any more because nothing links to them."""
+        return self.kinds.translate(_IS_UNLINKED).count(1)
+
     @property
     def compactions(self) -> tuple[IndexedBoundary, ...]:
         """The boundaries of what was compacted here."""
@@ -301,10 +309,11 @@ class TranscriptIndex:
     def entry(self, place: int) -> HistoryEntry:
         """The message at this place."""
         number = self.first[place]
-        state, at = "under" if self.kinds[place] & AWAY else "live", bisect_left(self.several.places, place)
+        kind, at = self.kinds[place], bisect_left(self.several.places, place)
+        state: Literal["live", "under", "lost"] = "under" if kind & AWAY else "lost" if kind & UNLINKED else "live"
         row_id = self.ids[number]
         if at == len(self.several.places) or self.several.places[at] != place:
-            return HistoryEntry(row_id, (row_id,), row_id, row_id, state, False)  # type: ignore[arg-type]
+            return HistoryEntry(row_id, (row_id,), row_id, row_id, state, False)
         more = self.several
         rows = more.rows[more.starts[at] : more.starts[at + 1]]
         return HistoryEntry(
@@ -312,7 +321,7 @@ class TranscriptIndex:
             rows=tuple(self.ids[each] for each in rows),
             full_id=self.ids[more.full[at]],
             newest_id=self.ids[more.newest[at]],
-            state=state,  # type: ignore[arg-type]
+            state=state,
             shortened=bool(more.shortened[at]),
         )
 

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line
-from viewer.rendering.words import role_label
+from viewer.rendering.words import STATES, role_label
 from viewer.stores.passages import PassagePart
 from viewer.stores.searching import Hit, HitPage, Key, Stage
 
@@ -22,13 +22,14 @@ FIRST = 3  # hits of a session that are shown unfolded
 
 @dataclass(frozen=True, slots=True)
 class ShownHit:
-    """One message found. `who` says it, or that a compaction wrote it; `passage` is text with what was found marked."""
+    """One message found. `who` says it, or that a compaction wrote it; `state` is what it is in where it is not
+    in context; `passage` is text with what was found marked."""
 
     href: str
     id: int
     who: str
     summary: bool
-    away: bool
+    state: str
     time: SafeString
     passage: tuple[PassagePart, ...]
     session: str
@@ -82,7 +83,7 @@ def shown(hit: Hit, place: Place, words: str = "") -> ShownHit:
         id=hit.id,
         who="Summary by a compaction" if hit.kind == "summary" else role_label(hit.role),
         summary=hit.kind == "summary",
-        away=hit.state != "live",
+        state="" if hit.state == "live" else STATES[hit.state],
         time=formats.moment(hit.time),
         passage=tuple(PassagePart(clean(piece.text), piece.marked) for piece in hit.passage),
         session=name or hit.session.id,

@@ -47,6 +47,7 @@ class Header:
     facts: tuple[str | SafeString, ...]
     active_now: bool
     compactions: int
+    unlinked: int
     place: Place
     view: str
     ours: bool
@@ -72,6 +73,7 @@ def header(found: Opened, view: str = "") -> Header:
         facts=tuple(fact for fact in _facts(found) if fact),
         active_now=session.active,
         compactions=len(found.index.compactions),
+        unlinked=found.index.unlinked,
         place=found.place,
         view=view,
         ours=found.reader.store.is_managed,
@@ -118,6 +120,7 @@ def _facts(found: Opened) -> list[str | SafeString]:
         line(name(session.model, found.redacting), 60),
         line(session.git_branch, 60),
         in_context(index),
+        f"{formats.counted(index.unlinked, 'message')} not sent any more" if index.unlinked else "",
         _tokens(found, reported.tokens),
         _spent(reported),
         f"compacted {times(compactions)}" if compactions else "never compacted",

@@ -16,7 +16,7 @@ from viewer.places import Place
 from viewer.rendering import cache, calls, formats, tools
 from viewer.rendering.marking import WordMarks
 from viewer.rendering.texts import line
-from viewer.rendering.words import CUT_OFF, role_label, was_cut_off
+from viewer.rendering.words import CUT_OFF, STATES, role_label, was_cut_off
 from viewer.stores.counting import row_tokens
 from viewer.stores.message import HistoryMessage, StoredMessage, message_of
 
@@ -27,13 +27,14 @@ class MessageToShow:
 
     id: int
     row: StoredMessage
-    state: Literal["live", "under", "out"]
+    state: Literal["live", "under", "out", "lost"]
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ShownMessage:
-    """One message with its calls. `kind` is a CSS class; `folded` is set for what no person reads first.
+    """One message with its calls. `kind` is a CSS class, `state` says what it is in where that is not the context, and
+    `unlinked` that its link is lost; `folded` is set for what no person reads first.
 
     `colours` is the address of `html` with its code in colours, "" where there is nothing to colour; `copy` of its
     text. `calls_left` says how many more calls the row makes, `calls_href` where they are.
@@ -44,7 +45,8 @@ class ShownMessage:
     href: str
     kind: str
     who: str
-    away: bool
+    state: str
+    unlinked: bool
     time: SafeString
     tokens: SafeString
     html: SafeString
@@ -116,7 +118,8 @@ def _message(found: _Found, at: int) -> ShownMessage:
         href=place.message(item.id),
         kind=item.row.role if item.row.role in ("user", "assistant", "tool") else "other",
         who=role_label(item.row.role),
-        away=item.state != "live",
+        state="" if item.state == "live" else STATES[item.state],
+        unlinked=item.state == "lost",
         time=formats.moment(item.row.timestamp),
         tokens=_tokens(item.row, found.reading),
         html=body.html,
