@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -96,7 +97,7 @@ def test_it_says_what_history_says(taken: list[Step]) -> None:
 
 
 def test_messages_that_nothing_links_to_are_history_and_neither_in_context_nor_summarised() -> None:
-    states = ("lost", "lost", "live", "lost")
+    states: list[Literal["live", "lost"]] = ["lost", "lost", "live", "lost"]
     entries = tuple(HistoryEntry(at, (at,), at, at, state, shortened=False) for at, state in enumerate(states))
     rows = [MessageRow(at, "user", state, 1.0, 4) for at, state in enumerate(states)]
     index = pack(History(entries, (), {at: at for at in range(4)}), rows)
