@@ -6,6 +6,7 @@ been written to.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -17,7 +18,8 @@ from viewer.holders import Holder
 from .places import SessionPlace
 
 QUIET_SECONDS = 20.0  # since the last write to a file, before it counts as one that no client is at
-NAME, PACKAGE = "pi", b"/pi-coding-agent/"  # what the process calls itself, and what it is started from
+# What the process calls itself (as a host of others `pi-rpc`), and what it is started from.
+NAME, PACKAGE = re.compile(rb"pi(-[a-z-]{1,20})?"), b"/pi-coding-agent/"
 OPEN = (
     "pi (process {process}) runs in this session's directory. If it has the session open, it would go on with what it "
     "has in memory and the compaction would have no effect. End it first."
@@ -52,12 +54,13 @@ def processes_in(cwd: str) -> Iterator[int]:
 
 
 def _is_pi(process: str) -> bool:
-    """It overwrites its command line by its name, once it has started."""
+    """It overwrites its command line by its name, once it has started; as a program of its own it keeps its path."""
     try:
         command = Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
         return False
-    return command.split(b"\0")[0].strip() == NAME.encode() or PACKAGE in command
+    name = command.split(b"\0")[0].strip().rpartition(b"/")[2]
+    return NAME.fullmatch(name) is not None or PACKAGE in command
 
 
 def _is_in(process: str, wanted: os.stat_result) -> bool:

@@ -1,0 +1,59 @@
+"""What of pi is seen to be at work in a session's directory, under each of the names that its processes have."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.contract.pi import CWD, PiByHand
+from tests.support.pi_session import agent, ask, session_id
+from tests.support.tree_stores import opened, store_of
+from viewer.errors import SessionBusy
+from viewer.stores.openclaw.clients import processes_in
+from viewer.stores.registry import writer_of
+
+__all__ = ["agent", "session_id"]  # fixtures
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for on Linux alone")
+
+
+@contextmanager
+def process(directory: Path, name: str) -> Iterator[int]:
+    """A process with this name in place of its command line."""
+    started = subprocess.Popen([name, "60"], executable="sleep", cwd=directory)
+    try:
+        yield started.pid
+    finally:
+        started.kill()
+        started.wait()
+
+
+@pytest.mark.parametrize("name", ["pi", "pi-rpc", "/opt/pi/pi", "/opt/node/pi-coding-agent/dist/bundle/cli.js"])
+def test_its_processes_are_seen(tmp_path: Path, name: str) -> None:
+    with process(tmp_path, name) as number:
+        assert list(processes_in(str(tmp_path))) == [number]
+        assert not list(processes_in(str(tmp_path.parent)))
+
+
+@pytest.mark.parametrize("name", ["pip", "pico", "vi", "/home/pi/tool"])
+def test_other_processes_are_none_of_its(tmp_path: Path, name: str) -> None:
+    with process(tmp_path, name):
+        assert not list(processes_in(str(tmp_path)))
+
+
+def test_a_host_of_pi_that_has_it_open_is_named(agent: PiByHand, session_id: str, tmp_path: Path) -> None:
+    path = agent.path("s")
+    path.write_text(path.read_text().replace(CWD, str(tmp_path)))
+    ask(agent, "one")
+    with process(tmp_path, "pi-rpc") as number, opened(agent) as reader:
+        held = reader.lock_of(session_id)
+        assert held is not None and f"process {number}" in held.says
+        with pytest.raises(SessionBusy):
+            writer_of(store_of(agent)).take_lock(session_id, "me")
+    with opened(agent) as reader:
+        assert reader.lock_of(session_id) is None
