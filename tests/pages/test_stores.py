@@ -12,6 +12,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
+from tests.contract.openclaw import OpenClawByHand
+from tests.contract.talk import talk
 from tests.pages.conftest import Book
 from tests.pages.html import Element, message_ids, read
 from tests.runs.desk import Desk
@@ -20,6 +22,7 @@ from viewer.catalog import sync, sync_worker
 from viewer.runs import workers
 from viewer.stores.hermes import schema
 from viewer.stores.registry import get_store
+from viewer.up import listing
 
 
 def test_stores_say_what_works_and_why_not(
@@ -37,6 +40,21 @@ def test_stores_say_what_works_and_why_not(
     assert any("“compacted” column" in item.text for item in by_name["v16"].all("li", "cannot"))
     assert "cannot be read" in by_name["gone"].text
     assert "Try on a copy" in page.text or "demo" in by_name
+
+
+def test_what_is_left_out_of_a_store_is_named(signed_in: Client, settings: Settings, tmp_path: Path) -> None:
+    agent = OpenClawByHand(tmp_path / "home")
+    agent.write("s", talk(1))
+    broken = tmp_path / "home" / "agents" / "garden" / "agent" / "openclaw-agent.sqlite"
+    broken.parent.mkdir(parents=True)
+    broken.write_bytes(b"")
+    settings.STORES = {"agent": agent.url}
+    for place in ("/stores", "/"):
+        page = read(signed_in.get(place)).text
+        assert "The sessions of agent garden are left out:" in page and str(broken) in page, place
+    assert any("agent garden" in line for line in listing.lines())
+    (store, _) = signed_in.get("/api/v1/stores").json()["items"]
+    assert (store["sessions"], len(store["left_out"])) == (1, 1)
 
 
 def test_other_agents_homes_are_named(signed_in: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

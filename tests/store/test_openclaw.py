@@ -17,7 +17,7 @@ from tests.support.tree_stores import history, opened, sent, shown, store_of, wr
 from viewer.errors import StoreUnavailable
 from viewer.stores.openclaw import database, rows
 from viewer.stores.openclaw.entries import entry_of
-from viewer.stores.registry import agent_of, session_version, store_version
+from viewer.stores.registry import agent_of, left_out, session_version, store_version
 
 
 @pytest.fixture
@@ -360,6 +360,46 @@ def test_a_database_that_is_none(agent: OpenClawByHand) -> None:
     agent.database.write_bytes(b"not a database, but long enough to be taken for one " * 100)
     with pytest.raises(StoreUnavailable, match="not a database"), opened(agent) as reader:
         reader.session("s")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database, but long enough to be taken for one " * 100])
+def test_a_database_that_is_none_takes_no_other_agent_with_it(agent: OpenClawByHand, content: bytes) -> None:
+    agent.write("s", talk(1))
+    broken = agent.root / "agents" / "garden" / "agent" / database.NAME
+    broken.parent.mkdir(parents=True)
+    broken.write_bytes(content)
+    file = agent.root / "agents" / "garden" / "sessions" / "11111111-0000-4000-8000-000000000000.jsonl"
+    file.parent.mkdir()
+    file.write_text('{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"of old"}}\n')
+    session = agent.id_of("s")
+    with opened(agent) as reader:
+        assert sent(reader, session) == heard(talk(1))
+        assert {each.id for each in reader.listing.files()} == {session, file.stem}  # type: ignore[attr-defined]
+        assert reader.compact_reason() == "" and reader.capabilities().schema == 23
+    (said,) = left_out(store_of(agent))
+    assert said.startswith("The sessions of agent garden are left out:") and str(broken) in said
+
+
+VIEW = "CREATE VIEW {table} AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT {columns} FROM n"
+
+
+@pytest.mark.parametrize(
+    "table", ["session_nodes", "session_windows", "transcript_events", "transcript_event_identities",
+              "transcript_rewrite_watermarks", "session_transcript_cold_archives"]
+)  # fmt: skip
+def test_a_view_without_an_end_is_no_table(agent: OpenClawByHand, table: str) -> None:
+    agent.write("s", talk(1))
+    columns = ", ".join(f"i AS {row[1]}" for row in agent.sql(f"PRAGMA table_info({table})"))
+    agent.sql(f"DROP TABLE {table}")
+    agent.sql(VIEW.format(table=table, columns=columns))
+    session = agent.id_of("s") if table != "session_nodes" else ""
+    if table in database.NEEDED:
+        with opened(agent) as reader, pytest.raises(StoreUnavailable, match="no sessions in a form that is known"):
+            reader.listing.ends()
+        return
+    with opened(agent) as reader:
+        assert reader.listing.ends().sessions == 1
+        assert sent(reader, session) == heard(talk(1))
 
 
 def test_rows_of_any_kind(agent: OpenClawByHand) -> None:

@@ -55,7 +55,9 @@ class HealthOut(Schema):
 
 
 class StoreOut(Schema):
-    """`error` says why a store is not open; what it can do is null then."""
+    """`error` says why a store is not open; what it can do is null then. `left_out` are sentences on what of an open
+    one cannot be read.
+    """
 
     name: str
     origin: str
@@ -66,6 +68,7 @@ class StoreOut(Schema):
     compact_reason: str = ""
     search: bool = False
     turn_leases: bool = False
+    left_out: list[str] = []
     error: ErrorOut | None = None
 
 

@@ -113,6 +113,10 @@ class StoreKind(ABC):
         """
         return self.store_version(store)
 
+    def left_out(self, store: Store) -> list[str]:
+        """What of an open store cannot be read and is left out of it, a sentence each."""
+        return []
+
     def writer(self, store: Store) -> Writer:
         """What may be written to the store."""
         return Writer(store)

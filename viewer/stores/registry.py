@@ -21,8 +21,8 @@ from .writer import Writer
 
 __all__ = [
     "KINDS", "Agent", "Reader", "Writer", "agent_of", "all_stores", "for_list", "get_store", "identity", "is_here",
-    "is_of_a_kind", "make_demo", "make_empty", "open_store", "session_version", "store_version", "unread_homes",
-    "writer_of",
+    "is_of_a_kind", "left_out", "make_demo", "make_empty", "open_store", "session_version", "store_version",
+    "unread_homes", "writer_of",
 ]  # fmt: skip
 
 KINDS: list[StoreKind] = [Hermes(), ClaudeCodeStores(), CodexStores(), OpenClawStores(), PiStores()]
@@ -103,6 +103,11 @@ def store_version(store: Store) -> str:
 def session_version(store: Store, session_id: str) -> str:
     """As `store_version`, of what one session's messages depend on. Raises StoreUnavailable."""
     return kind_of(store).session_version(store, session_id)
+
+
+def left_out(store: Store) -> list[str]:
+    """What of an open store cannot be read and is left out of it, a sentence each."""
+    return kind_of(store).left_out(store)
 
 
 def writer_of(store: Store) -> Writer:

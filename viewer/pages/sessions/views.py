@@ -23,6 +23,7 @@ from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import redacts
 from viewer.rendering import formats
 from viewer.stores.base import Store
+from viewer.stores.registry import left_out
 
 from .facets import Facets
 from .form import ListForm, asked_for, query_of
@@ -37,11 +38,12 @@ HEADS: dict[Order, str] = {
 
 @dataclass(frozen=True, slots=True)
 class StoreLine:
-    """A store as the list introduces it: why it is open, or why it cannot be read."""
+    """A store as the list introduces it: why it is open, or why it cannot be read; and what is left out of it."""
 
     name: str
     why: str
     problem: str
+    left_out: tuple[str, ...]
     is_demo: bool
 
 
@@ -164,7 +166,8 @@ def _columns(asked: ListForm) -> Iterator[Link]:
 
 def _store_line(shelf: StoreListing) -> StoreLine:
     known = " Its sessions are listed as they were before." if shelf.problem and shelf.state else ""
-    return StoreLine(shelf.store.name, why_open(shelf.store), shelf.problem + known, shelf.store.is_managed)
+    missing = () if shelf.problem else tuple(left_out(shelf.store))
+    return StoreLine(shelf.store.name, why_open(shelf.store), shelf.problem + known, missing, shelf.store.is_managed)
 
 
 def why_open(store: Store) -> str:

@@ -14,6 +14,7 @@ from threading import Lock
 from cachetools import LRUCache
 
 from viewer.stores.base import Store
+from viewer.stores.tables import table_columns
 
 _NAME = re.compile(r"state_(\d{1,6})\.sqlite")
 WAIT = 1.0  # seconds for a client that writes
@@ -84,7 +85,7 @@ def _threads(path: Path) -> dict[str, NotedThread]:
     immutable = "" if os.path.exists(f"{path}-wal") else "&immutable=1"
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro{immutable}", uri=True, timeout=WAIT)) as con:
         con.text_factory = lambda data: data.decode("utf-8", "replace")
-        there = {row[1] for row in con.execute("PRAGMA table_info(threads)")}
+        there = set(table_columns(con, "threads"))
         if not {"id", "rollout_path"} <= there:
             return {}
         wanted = ", ".join(name if name in there else f"NULL AS {name}" for name in _COLUMNS)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from viewer.stores.tables import table_columns
+
 from .dialect import SQLITE, Dialect, StoreConnection
 
 
@@ -24,15 +26,11 @@ def read_columns(con: StoreConnection) -> Columns:
     """The columns of an open SQLite store. A table that is missing has none."""
     names = con.execute("SELECT type, name, tbl_name, COALESCE(sql, '') FROM sqlite_master").fetchall()
     return Columns(
-        messages=_of_table(con, "messages"),
-        sessions=_of_table(con, "sessions"),
+        messages=table_columns(con, "messages"),
+        sessions=table_columns(con, "sessions"),
         tables=frozenset(name for kind, name, _, _ in names if kind == "table"),
         triggers=tuple((name, sql) for kind, name, table, sql in names if kind == "trigger" and table == "messages"),
     )
-
-
-def _of_table(con: StoreConnection, table: str) -> tuple[str, ...]:
-    return tuple(row[1] for row in con.execute(f"PRAGMA table_info({table})").fetchall())
 
 
 def quoted(name: str) -> str:

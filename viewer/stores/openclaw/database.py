@@ -6,7 +6,6 @@ left alone.
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,8 @@ from typing import Any
 from cachetools import LRUCache
 
 from viewer.errors import StoreUnanswered, StoreUnavailable
+from viewer.stores.jsonl.lines import decoded
+from viewer.stores.tables import table_columns
 
 from .noted import FIELDS, NotedEntry, noted_of
 
@@ -131,7 +132,7 @@ def unavailable(path: Path, problem: sqlite3.Error) -> StoreUnavailable:
 
 def columns(con: sqlite3.Connection, table: str) -> frozenset[str]:
     """The columns of a table, none where there is no such table."""
-    return frozenset(row[1] for row in con.execute(f"PRAGMA table_info({table})"))
+    return frozenset(table_columns(con, table))
 
 
 @lru_cache(maxsize=200)
@@ -279,7 +280,8 @@ def _noted_of(con: sqlite3.Connection, path: Path, node: dict[str, Any]) -> Note
         " FROM session_nodes WHERE session_key = ?"
     )
     found = next((row[0] for row in con.execute(query, (node["session_key"],))), None)
-    values = json.loads(found) if isinstance(found, str) else []
+    said = decoded(f'{{"values": {found}}}'.encode("utf-8", "replace"))
+    values = (said or {}).get("values") or []
     beside = {name: node[column] for column, name in _AS_NOTED.items() if node[column] is not None}
     made = noted_of(dict(zip(FIELDS, values, strict=False)) | beside)
     with _lock:

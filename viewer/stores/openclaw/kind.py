@@ -197,6 +197,9 @@ class OpenClawStores(TreeStores):
     def reader(self, store: Store, connections: ExitStack, patience: float) -> TreeReader:
         return OpenClawReader(store, connections, patience)
 
+    def left_out(self, store: Store) -> list[str]:
+        return list(places.left_out(store))
+
     def writer(self, store: Store) -> Writer:
         return OpenClawWriter(store)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from viewer.errors import SessionEnded, StoreReadOnly
+from viewer.errors import SessionEnded, StoreReadOnly, StoreUnavailable
 from viewer.holders import Holder
 from viewer.stores.base import Capabilities
 
@@ -27,12 +28,18 @@ class OpenClawReader(CompactingReader):
         said = super().capabilities()
         known = [path for _, path in database.databases(self.store.path)]
         files = sum(each.state.size for each in self.listing.all() if not each.row_id)
-        schemas = [database.schema(path, database.state_text(path))[0] for path in known]
+        schemas = []
+        for path in known:
+            with suppress(StoreUnavailable):  # its agent is left out
+                schemas.append(database.schema(path, database.state_text(path))[0])
         return replace(said, schema=max(schemas, default=None), size=files + database.sizes(known))
 
     def compact_reason(self) -> str:
         """Of a store whose databases are all refused, why the first one is."""
-        reasons = [refusals.of_database(path) for _, path in database.databases(self.store.path)]
+        reasons = []
+        for _, path in database.databases(self.store.path):
+            with suppress(StoreUnavailable):
+                reasons.append(refusals.of_database(path))
         return reasons[0] if reasons and all(reasons) else ""
 
     def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
@@ -11,11 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
-from viewer.errors import NotFound
+from viewer.errors import NotFound, StoreUnanswered, StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.jsonl.files import FileState, state_of
+from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.listing import number_of
 
 from . import database
@@ -89,16 +88,36 @@ def find(places: Places, store: Store, session_id: str) -> SessionPlace:
 
 
 def openclaw_sessions(store: Store, patience: float = database.BUSY_SECONDS) -> Places:
-    """Every session of a state directory by its id. Raises StoreUnavailable where a database cannot be read."""
+    """Every session of a state directory by its id, without those of a database that cannot be read. Raises
+    StoreUnanswered where one is locked, StoreUnavailable where nothing else is there.
+    """
     found: dict[str, SessionPlace] = {}
+    refused = []
     for agent, path in database.databases(store.path):
-        text = database.state_text(path)
-        for place in _of_database(agent, path, database.windows(path, text, patience)):
-            _add(found, place)
+        try:
+            for place in _of_database(agent, path, database.windows(path, database.state_text(path), patience)):
+                _add(found, place)
+        except StoreUnanswered:
+            raise
+        except StoreUnavailable as problem:
+            refused.append(problem)
     for agent in _agents(store.path):
         for place in _of_directory(agent, store.path / "agents" / agent / "sessions"):
             _add(found, place)
+    if refused and not found:
+        raise refused[0]
     return _linked(found)
+
+
+def left_out(store: Store) -> Iterator[str]:
+    """Which agents have a database that cannot be read, a sentence each."""
+    for agent, path in database.databases(store.path):
+        try:
+            database.windows(path, database.state_text(path), database.LIST_SECONDS)
+        except StoreUnanswered:
+            continue
+        except StoreUnavailable as problem:
+            yield f"The sessions of agent {agent} are left out: {problem.message}"
 
 
 def _agents(home: Path) -> list[str]:
@@ -167,13 +186,9 @@ def _index(path: Path) -> Mapping[str, NotedEntry]:
 def _read_index(path: str, state: FileState) -> Mapping[str, NotedEntry]:
     if state.size > LARGEST_INDEX:
         return {}
-    try:
-        with open(path, "rb") as file:
-            said: Any = json.loads(file.read().decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return {}
-    entries = said.items() if isinstance(said, dict) else ()
-    return {key: noted_of(each) for key, each in entries if isinstance(each, dict)}
+    with open(path, "rb") as file:
+        said = decoded(file.read()) or {}
+    return {key: noted_of(each) for key, each in said.items() if isinstance(each, dict)}
 
 
 def _linked(found: Mapping[str, SessionPlace]) -> Places:
