@@ -20,6 +20,7 @@ SYSTEM_ROLES = ("system", "developer")
 RESULT_ROLES = ("tool", "function")
 # Keys beside a message whose reasoning agents send back; the names are those of Hermes Agent's columns.
 REPLAYED = ("reasoning", "reasoning_content", "reasoning_details", "codex_reasoning_items", "codex_message_items")
+NOTES = "agent_notes"  # key of texts that an agent tells a model beside this message alone: they count, and go with it
 CALL_ITEMS = ("function_call", "custom_tool_call")  # https://platform.openai.com/docs/api-reference/responses
 RESULT_ITEMS = ("function_call_output", "custom_tool_call_output")
 IMAGE_TYPES = ("image_url", "input_image", "image")  # OpenAI chat, Responses, Anthropic
@@ -250,6 +251,7 @@ def countable(message: Message) -> str:
     pieces += answers(message) if role(message) in RESULT_ROLES else ()
     pieces += [name] if isinstance(name := message.get("name"), str) and not is_call_item(message) else []
     pieces += dict.fromkeys(replayed(message))
+    pieces += (note for note in blocks(message.get(NOTES)) if isinstance(note, str))
     pieces.append(as_json(unread(message) or None))
     return "\n".join(piece for piece in pieces if piece)
 

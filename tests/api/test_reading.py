@@ -144,7 +144,7 @@ def test_live_and_raw(desk: Desk, tool: Tool) -> None:
 
 def test_context_is_what_a_model_should_be_sent(desk: Desk, tool: Tool) -> None:
     context = tool.get(f"{session_path(desk)}/context")
-    assert set(context) == {"session", "system", "messages", "tokens", "events"}
+    assert set(context) == {"session", "system", "messages", "tokens", "note_tokens", "events"}
     assert [(message["role"], message["content"]) for message in context["messages"]] == [
         (role, content) for role, content, _, _ in desk.live()
     ]

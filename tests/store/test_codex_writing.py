@@ -14,13 +14,17 @@ from typing import Any
 import pytest
 import zstandard
 
+from compaction import message_tokens
 from tests.contract.codex import INTERNAL, CodexByHand, Line, items, meta, told
 from tests.contract.talk import heard, talk
 from tests.support.codex_home import agent, fresh, history, said, session_id
 from tests.support.codex_writer import compacted, lines_of, planned, undo, with_meta, writer, written
 from tests.support.locks import HOLDER
 from viewer.errors import CompactionConflict, SessionBusy, StoreError
+from viewer.runs import planning
 from viewer.stores.codex import lines
+from viewer.stores.counting import note_tokens, row_tokens
+from viewer.stores.message import weighed
 from viewer.stores.writer import Writer
 
 __all__ = ["agent", "session_id", "writer"]
@@ -255,3 +259,86 @@ def test_a_client_that_locks_nothing_has_the_file_open(agent: CodexByHand, write
                     compacted(agent, writer, session_id)
             client.communicate("\n")
     compacted(agent, writer, session_id)
+
+
+# -- what hooks and skills add beside a prompt -------------------------------------------------------------------------
+
+
+NOTES = [("developer", "hooks.additional_context"), ("user", "skills.selected_skill_instructions")]
+
+
+def with_notes(agent: CodexByHand) -> None:
+    """A session in which each request has notes beside it, and one stands before the first."""
+    agent.write("s", [])
+    add(agent, told("developer", "At the start. " * 60, "hooks.additional_context"))
+    for message in talk(8):
+        agent.say("s", message)
+        if message["role"] == "user":
+            add(agent, *(told(role, f"Beside {message['content']}. " * 60, kind) for role, kind in NOTES))
+
+
+def texts(items: list[Line]) -> list[str]:
+    return ["".join(part["text"] for part in each["content"])[:40] for each in items if each["type"] == "message"]
+
+
+def notes_among(items: list[Line]) -> list[str]:
+    kinds = {kind for _, kind in NOTES}
+    return texts([each for each in items if kinds & {*each.get(INTERNAL, {}).get("content_item_kinds", [])}])
+
+
+def test_notes_go_with_the_message_that_they_stand_beside(agent: CodexByHand, writer: Writer, session_id: str) -> None:
+    with_notes(agent)
+    stored = agent.path("s").read_bytes()
+    commit = compacted(agent, writer, session_id)
+    history = written(agent.path("s"), stored)[1]["payload"]["replacement_history"]
+    asked = [each for each in history if each.get(INTERNAL, {}).get("content_item_kinds") == ["user.text"]]
+    assert 0 < len(asked) < 8
+    beside = [f"Beside {said}. "[:40] for said in texts(asked) for _ in NOTES]
+    assert [each[:20] for each in notes_among(history)] == [each[:20] for each in ["At the start. " * 3, *beside]]
+    assert "environments.environment_context" in json.dumps(history)
+    undo(agent, writer, session_id, commit)
+    assert (
+        len(notes_among([each["payload"] for each in lines_of(agent.path("s")) if each["type"] == "response_item"]))
+        == 17
+    )
+    assert len([note for row in fresh(agent).live(session_id) for note in row.notes]) == 17
+
+
+def test_a_message_of_both_is_no_note(agent: CodexByHand, writer: Writer, session_id: str) -> None:
+    with_notes(agent)
+    both = told("developer", "Rules, and a note.", "hooks.additional_context")
+    both[INTERNAL]["content_item_kinds"].append("permissions.instructions")
+    agent.append("s", "response_item", both)
+    for message in talk(8):
+        agent.say("s", message)
+    stored = agent.path("s").read_bytes()
+    compacted(agent, writer, session_id)
+    assert both in written(agent.path("s"), stored)[1]["payload"]["replacement_history"]
+
+
+def test_notes_are_in_the_numbers(agent: CodexByHand, session_id: str) -> None:
+    agent.write("s", talk(2))
+    bare = sum(row_tokens(row, len) for row in fresh(agent).live(session_id))
+    before, index = fresh(agent).change_token(session_id), history(fresh(agent), session_id)
+    add(agent, told("developer", "n" * 500, "hooks.additional_context"))
+    reader = fresh(agent)
+    rows = reader.live(session_id)
+    assert note_tokens(rows, len) == (1, 500) and rows[-1].notes == ("n" * 500,)
+    assert sum(row_tokens(row, len) for row in rows) >= bare + 500
+    basis = planning.read_basis(reader, session_id)
+    assert sum(message_tokens(weighed(row), len) for row in basis.sent) >= bare + 500
+    now = reader.change_token(session_id)
+    assert reader.extended(session_id, index, before, now) is None  # the size of a message is another
+    assert sum(history(reader, session_id).sizes) == sum(index.sizes) + 500
+
+
+def test_a_note_that_the_client_dropped_counts_no_more(agent: CodexByHand, session_id: str) -> None:
+    with_notes(agent)
+    asked = [
+        each["payload"]
+        for each in lines_of(agent.path("s"))
+        if each["payload"].get(INTERNAL, {}).get("content_item_kinds") == ["user.text"]
+    ]
+    agent.append("s", "compacted", {"message": "", "replacement_history": asked})
+    reader = fresh(agent)
+    assert [row.notes for row in reader.live(session_id)] == [()] * 8

@@ -26,7 +26,8 @@ CONTEXT = f"{SESSION}/context"
 
 
 class ContextOut(Schema):
-    """What a model should be sent now. `tokens` are those of the messages, without the system prompt.
+    """What a model should be sent now. `tokens` are those of the messages, without the system prompt, and with the
+    `note_tokens` of what the agent itself sends beside them (of hooks, of skills), which `messages` do not hold.
 
     `events` are notes and warnings for the agent: of a GET those that wait, which `messages` do not hold; of a POST
     those that `messages` hold now and no other call will deliver.
@@ -36,6 +37,7 @@ class ContextOut(Schema):
     system: str | None
     messages: list[dict[str, Any]]
     tokens: int
+    note_tokens: int
     events: list[EventOut]
 
 
@@ -64,6 +66,7 @@ def _context(store: Store, session_id: str, *, deliver: bool) -> ContextOut:
         rows = for_model(reader.live(session_id))
         prompt = reader.system_prompt(session_id)
     count = counting.counter_for(session.model)
+    _, note_tokens = counting.note_tokens(rows, count)
     sent, tokens = [messages.openai(row) for row in rows], sum(counting.row_tokens(row, count) for row in rows)
     over = {audit.pk for audit in audits if audit.settled or audit.late}
     found = [event for event in events.pending(store, session_id) if event.audit_id not in over]
@@ -72,7 +75,12 @@ def _context(store: Store, session_id: str, *, deliver: bool) -> ContextOut:
         notes = [{"role": "system", "content": event.text} for event in found]
         sent, tokens = _with_notes(sent, notes), tokens + sum(message_tokens(note, count) for note in notes)
     return ContextOut(
-        session=session_id, system=prompt or None, messages=sent, tokens=tokens, events=list(map(event_out, found))
+        session=session_id,
+        system=prompt or None,
+        messages=sent,
+        tokens=tokens,
+        note_tokens=note_tokens,
+        events=list(map(event_out, found)),
     )
 
 

@@ -330,6 +330,8 @@ class PlanOut(Schema):
 
     With the strategy `prune` the `middle` are the messages whose tool output or arguments would be shortened, the
     `head` all others before the `tail`, only earlier notes of this strategy are `lifted`, and no rules are carried.
+    `notes` are texts that the agent sends beside messages (of hooks, of skills); their `note_tokens` are part of the
+    other numbers, and they leave the context with the message that they stand beside.
     """
 
     head: PartOut
@@ -340,6 +342,8 @@ class PlanOut(Schema):
     reasons: list[str]
     tokens_before: int
     tokens_after_estimate: int
+    notes: int
+    note_tokens: int
     recompaction: bool
     lock_seconds_estimate: float
     context_window: int

@@ -120,6 +120,8 @@ def plan(draft: DryRun) -> PlanOut:
         reasons=list(made.reasons),
         tokens_before=draft.tokens_before,
         tokens_after_estimate=draft.tokens_after_estimate,
+        notes=draft.notes,
+        note_tokens=draft.note_tokens,
         recompaction=made.recompaction,
         lock_seconds_estimate=round(draft.lock_seconds, 2),
         context_window=draft.window,

@@ -17,7 +17,7 @@ from viewer.holders import Holder
 from viewer.stores import counting
 from viewer.stores.base import Session, Store
 from viewer.stores.changes import MODES, Json
-from viewer.stores.message import StoredMessage, for_model, message_of
+from viewer.stores.message import StoredMessage, for_model, weighed
 from viewer.stores.registry import Reader, agent_of, open_store
 from viewer.workspaces.rules import Rules, rules_of
 
@@ -70,7 +70,8 @@ class DryRun:
     Ids are rows; `estimate` says that the model's own tokens are not known exactly; `lock` is somebody compacting the
     session now, `lease` somebody running a turn, which only some stores tell (`sees_turns`); `lock_seconds` how long
     the commit would keep the agent from writing; `rules` what was found of the workspace's rules, carried or not;
-    `token` what a commit would compare the session with.
+    `notes` are those of the agent beside messages, with `note_tokens` of the tokens; `token` what a commit would
+    compare the session with.
     """
 
     session_id: str
@@ -91,6 +92,8 @@ class DryRun:
     pick_up: str
     tokens_before: int
     tokens_after_estimate: int
+    notes: int
+    note_tokens: int
     token: Json
 
 
@@ -111,6 +114,7 @@ def draft_of(reader: Reader, session_id: str, options: Options) -> DryRun:
     lock, lease = reader.lock_of(session_id), reader.lease_of(session_id)
     rules = rules_of(reader.store, basis.session)
     plan = plan_of(basis, options, rules.text)
+    notes, note_tokens = counting.note_tokens(basis.sent, plan.count)
     return DryRun(
         session_id=session_id,
         plan=plan,
@@ -130,6 +134,8 @@ def draft_of(reader: Reader, session_id: str, options: Options) -> DryRun:
         pick_up=agent_of(reader.store).notices(basis.session),
         tokens_before=plan.tokens_before,
         tokens_after_estimate=plan.tokens_after_estimate,
+        notes=notes,
+        note_tokens=note_tokens,
         token=basis.token,
     )
 
@@ -208,7 +214,7 @@ def strategy_of(name: str) -> Strategy:
 
 def _dated(row: StoredMessage) -> compaction.Message:
     """The message with its time, by which a summary can date what was done."""
-    return message_of(row) | ({"timestamp": row.timestamp} if row.timestamp else {})
+    return weighed(row) | ({"timestamp": row.timestamp} if row.timestamp else {})
 
 
 def recorded(basis: Basis, plan: compaction.Plan) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
 from threading import Lock
@@ -11,7 +12,7 @@ from cachetools import LRUCache
 
 import compaction
 from compaction import tokens
-from viewer.stores.message import StoredMessage, message_of
+from viewer.stores.message import StoredMessage, weighed
 
 REMEMBERED = 100_000  # texts; about 20 MB of hashes and numbers
 SHORT = 64  # characters; counting a shorter text costs less than hashing it
@@ -42,8 +43,14 @@ def counter_for(model: str) -> compaction.Counter:
 
 
 def row_tokens(row: StoredMessage, count: compaction.Counter) -> int:
-    """Tokens of the message this row says, calls and images included."""
-    return tokens.message_tokens(message_of(row), count)
+    """Tokens of the message this row says, calls, images and the agent's notes beside it included."""
+    return tokens.message_tokens(weighed(row), count)
+
+
+def note_tokens(rows: Iterable[StoredMessage], count: compaction.Counter) -> tuple[int, int]:
+    """How many notes the agent tells beside these messages, and their tokens."""
+    notes = [note for row in rows for note in row.notes]
+    return len(notes), sum(map(count, notes))
 
 
 @lru_cache(maxsize=256)

@@ -31,6 +31,7 @@ class StoredMessage:
     """One row, decoded. `content` is text, a list of parts, an object or None; `tool_calls` is in OpenAI shape;
     `timestamp` in epoch seconds; `flagged` is the agent's own mark for a compaction summary; `extra` holds every other
     column that is not NULL, or `Withheld` for it. `sub_agents` are the sessions of those whose answer a result has.
+    `notes` are texts that the agent tells a model beside this message and drops with it, such as those of hooks.
     """
 
     id: int
@@ -47,6 +48,7 @@ class StoredMessage:
     flagged: bool = False
     extra: dict[str, Any] = field(default_factory=dict)
     sub_agents: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -95,6 +97,11 @@ def message_of(row: StoredMessage) -> compaction.Message:
     if row.extra.get("display_kind"):
         message["display_kind"] = row.extra["display_kind"]
     return message
+
+
+def weighed(row: StoredMessage) -> compaction.Message:
+    """The message of a row with the agent's notes beside it, which are sent and counted with it."""
+    return message_of(row) | ({messages.NOTES: list(row.notes)} if row.notes else {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from .app_server import AppServer
 from .service import Service
 
 PACKAGE = "@openai/codex"
-NEWEST = "0.169.0"
+NEWEST = "0.171.0"
 PROGRAMS = (
     "bin/codex",
     "codex/codex",
@@ -97,6 +97,28 @@ class Client:
         copied = Client(self.program, place, service, model=self.model, provider=self.provider, work=self.work)
         copy_home(self.home, copied.home)
         return copied
+
+    def hook(self, note: str) -> None:
+        """Have a hook that somebody trusts add a note to each prompt."""
+        told, settings = self.place / "note.json", self.home / "config.toml"
+        kind = "UserPromptSubmit"
+        told.write_text(json.dumps({"hookSpecificOutput": {"hookEventName": kind, "additionalContext": note}}))
+        with settings.open("a") as file:
+            file.write(f'[[hooks.{kind}]]\n[[hooks.{kind}.hooks]]\ntype = "command"\ncommand = "cat {told}"\n')
+        with self.app_server() as server:
+            listed = server.call("hooks/list", cwds=[str(self.work)])["data"]
+        with settings.open("a") as file:
+            for found in (each for place in listed for each in place["hooks"]):
+                named = json.dumps(found["key"])
+                file.write(
+                    f"[hooks.state.{named}]\ntrusted_hash = {json.dumps(found['currentHash'])}\nenabled = true\n"
+                )
+
+    def skill(self, name: str, text: str) -> None:
+        """A skill that prompts name as $name."""
+        place = self.home / "skills" / name
+        place.mkdir(parents=True)
+        (place / "SKILL.md").write_text(f"---\nname: {name}\ndescription: How it is done.\n---\n{text}")
 
     # --- runs
 

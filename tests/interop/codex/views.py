@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tests.interop.model_server import Json
 from viewer.stores.message import StoredMessage
 
-WRAPPERS = ("<environment_context>", "# AGENTS.md instructions", "<turn_aborted>")
+WRAPPERS = ("<environment_context>", "# AGENTS.md instructions", "<turn_aborted>", "<skill>")
 ABORTED = "aborted"  # what the client says to a call that it finds without an output
 UNTOLD = ("id", "internal_chat_message_metadata_passthrough")
 _ENCRYPTED = re.compile(r"\[The summary is encrypted: ([\d,]+) characters")  # how our reader says it
@@ -39,7 +39,10 @@ def of_session(body: Json) -> list[Json]:
     """The items of a request without what the client adds by itself: its instructions, and the prompt at the end."""
     instructed = "tools" in body and "instructions" not in body  # by a message before those of the session
     items: list[Json] = body["input"]
-    return items[int(instructed) : -1]
+    end = len(items) - 1
+    while any(block.is_context for block in told(items[end : end + 1])):  # of hooks and skills, beside the prompt
+        end -= 1
+    return items[int(instructed) : end]
 
 
 def told(items: Sequence[Json]) -> list[Block]:

@@ -76,6 +76,8 @@ class Command(QuickCommand):
         ]:
             self.stdout.write(f"{name:<15} {len(ids):>6,} messages {tokens:>9,} tokens")
         self.stdout.write(f"context         {draft.tokens_before:,} -> about {draft.tokens_after_estimate:,} tokens")
+        if draft.notes:
+            self.stdout.write(f"of which        {draft.notes:,} notes of the agent, {draft.note_tokens:,} tokens")
         for sentence in (*made.reasons, planning.slow_sentence(draft.lock_seconds)):
             if sentence:
                 self.stdout.write(sentence)

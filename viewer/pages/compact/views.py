@@ -73,6 +73,7 @@ class PlanShown:
     `blocked` that somebody else compacts the session, so that nothing can be started; `turn` that a turn is running,
     whose end the commit waits for. `sends` is what a model would be sent, "" where none is asked; `too_small` why it
     could not be. `rules` are those of the workspace, carried or not; None where no summary is made.
+    `also_sent` are the agent's notes beside messages, "" for none.
     """
 
     parts: tuple[PlanPart, ...]
@@ -87,6 +88,7 @@ class PlanShown:
     slow: str
     pick_up: str
     estimate: bool
+    also_sent: str
     little: str
     question: str
     blocked: bool = False
@@ -255,6 +257,7 @@ def shown_plan(draft: DryRun, redacting: bool) -> PlanShown:
         slow=planning.slow_sentence(draft.lock_seconds),
         pick_up=draft.pick_up,
         estimate=draft.estimate,
+        also_sent=_also_sent(draft),
         little=_little(plan),
         question=_question(plan, draft.lease is not None),
         blocked=draft.lock is not None,
@@ -292,6 +295,14 @@ def _question(plan: compaction.Plan, turn: bool) -> str:
         return f"{asked} stays in the store and in History. You can undo this.{when}"
     asked = f"Replace {what} by a summary of at most {formats.thin(plan.summary_budget)}? They stay"
     return f"{asked} in the store and in History. You can undo this.{when}"
+
+
+def _also_sent(draft: DryRun) -> str:
+    """The agent's notes beside messages, as a sentence, "" for none."""
+    if not draft.notes:
+        return ""
+    told = f"{formats.counted(draft.notes, 'note')}, {formats.thin(draft.note_tokens)} tokens"
+    return f"Also sent: {told} of hooks and skills. They are in these numbers, and go with the message they belong to."
 
 
 def _little(plan: compaction.Plan) -> str:

@@ -100,7 +100,8 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         ]
         prompt = "" if start else text_for(request, reader.system_prompt(session_id))
         top, agent = header(found, "context"), agent_of(reader.store).name
-    rows = [redacted(read[row_id]) if found.redacting else read[row_id] for row_id in ids[start:stop] if row_id in read]
+    rows = [replace(read[row_id], notes=()) for row_id in ids[start:stop] if row_id in read]  # those are among `added`
+    rows = list(map(redacted, rows)) if found.redacting else rows
     count = counting.counter_for(found.session.model)
     told = MessageContext(place, count, newest=ids[-1] if ids else None)
     data = ContextPage(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, BinaryIO
 
+from compaction import messages as chat
 from viewer.stores.jsonl.compressed import opened
 from viewer.stores.jsonl.files import line_at, readable
 from viewer.stores.jsonl.lines import LONGEST, decoded
@@ -85,6 +87,14 @@ def message_of(
     reader: ItemReader, found: RolloutMessages, unit: RolloutMessage, session_id: str, *, sent: bool = False
 ) -> StoredMessage:
     """A message as it is stored, or with those of its items alone that are `sent`."""
+    row = _spoken(reader, found, unit, session_id, sent=sent)
+    notes = (reader.item(found.replay.items[each]) for each in found.notes.get(unit.id, ()))
+    return replace(row, notes=tuple(chat.said(item.get("content")) for item in notes if item is not None))
+
+
+def _spoken(
+    reader: ItemReader, found: RolloutMessages, unit: RolloutMessage, session_id: str, *, sent: bool
+) -> StoredMessage:
     chosen = [each for each in unit.items if not sent or each in found.sent_items]
     values = [value for each in chosen if (value := reader.item(found.replay.items[each])) is not None]
     state = found.states[unit.id]

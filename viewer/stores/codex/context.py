@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -68,7 +68,7 @@ def new_context(
     reader: ItemReader, found: RolloutMessages, planned: Sequence[int], edits: Sequence[Edit]
 ) -> NewContext:
     """What the edits of a plan make of the context as it is now: the client's own context and what is encrypted stay
-    where they are, and so does what came since.
+    where they are, and so does what came since. A note of the client goes with the message that it was told beside.
     """
     before, content, after = around_handoff(edits)
     named = {edit.id: edit for edit in (*before, *after) if not isinstance(edit, InsertMessage)}
@@ -77,8 +77,9 @@ def new_context(
     cut = next(
         (at for at, each in enumerate(planned) if first[each] in behind and _is_said(placed[each])), len(planned)
     )
-    head = _kept(reader, found, planned[:cut], named)
-    tail = _kept(reader, found, planned[cut:], named)
+    beside = found.notes_in(planned)
+    head = _kept(reader, found, planned[:cut], named, beside)
+    tail = _kept(reader, found, planned[cut:], named, beside)
     later = [_stored(reader, placed[each]) for each in found.replay.live[len(planned) :]]
     handoff = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": content}]}
     return NewContext([*head, StoredItem(handoff, None), *tail, *later], len(head))
@@ -90,13 +91,21 @@ def _is_said(item: PlacedItem) -> bool:
 
 
 def _kept(
-    reader: ItemReader, found: RolloutMessages, planned: Sequence[int], named: dict[int, Any]
+    reader: ItemReader,
+    found: RolloutMessages,
+    planned: Sequence[int],
+    named: dict[int, Any],
+    beside: Mapping[int, Sequence[int]],
 ) -> list[StoredItem]:
+    """What stays of these items: notes stay with the message that they are `beside`."""
     kept: list[StoredItem] = []
     there, done = set(planned), set[int]()
+    passed = {note for unit, notes in beside.items() if unit not in named for note in notes}
     for each in planned:
         item, unit = found.replay.items[each], found.replay.first[each]
         edit = named.get(unit)
+        if each in passed:
+            continue
         if not _is_said(item):
             kept.append(_stored(reader, item))
         elif isinstance(edit, ChangeMessage) and unit not in done:

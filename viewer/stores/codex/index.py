@@ -83,7 +83,9 @@ def index_of(found: RolloutMessages, recorded: Recorded) -> TranscriptIndex:
 
 def _row(found: RolloutMessages, unit_id: int, *, is_plain: bool = False) -> MessageRow:
     unit = found.units[unit_id]
-    return MessageRow(unit.id, unit.role, found.states[unit.id], unit.time, unit.size, unit.is_prompt, is_plain)
+    return MessageRow(
+        unit.id, unit.role, found.states[unit.id], unit.time, found.size_of(unit), unit.is_prompt, is_plain
+    )
 
 
 def _entry(found: RolloutMessages, unit: RolloutMessage, copies: Sequence[RolloutMessage]) -> HistoryEntry | None:
@@ -123,6 +125,9 @@ def _boundary(root: Mapping[int, int], handoffs: set[int], compacted: CompactedM
 def extended_index(found: RolloutMessages, index: TranscriptIndex) -> TranscriptIndex | None:
     """The index with the messages that were appended since; None where any other may have changed."""
     if not index.ids or index.ids[-1] not in found.units or len(found.compactions) != len(index.boundaries):
+        return None
+    last = index.live[-1] if index.live else None
+    if last is not None and index.sizes[last] != _row(found, index.ids[last]).size:  # a note came beside it
         return None
     ids = found.ids[bisect_right(found.ids, index.ids[-1]) :]
     if len(found.units) != len(index.ids) + len(ids):

@@ -22,6 +22,8 @@ AGENT_MESSAGE = "agent_message"
 ENCRYPTED = ("compaction", "compaction_summary", "context_compaction")
 OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output", "mcp_tool_call_output")
 CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
+# What the client tells a model beside one prompt, and leaves out of the context that a compaction of its own makes.
+NOTE_KINDS = frozenset({"hooks.additional_context", "skills.selected_skill_instructions"})
 NOT_SENT = ("ghost_snapshot", "compaction_trigger")
 _PARTS = ("input_text", "output_text", "input_image", "input_audio", "input_file")
 # Beginnings of what the client says in a user's role, in files that do not name the kinds of content.
@@ -41,7 +43,8 @@ Item = Mapping[str, Any]
 class ItemFacts:
     """One item without its text: `id` as its maker gave it ("" for none), `digest` of all that it says, `size` in
     characters; `role` of a chat, CONTEXT for the client's own; `call` the call that it makes, `answers` the one whose
-    result it is. `is_summary` says that it carries what a compaction wrote.
+    result it is. `is_summary` says that it carries what a compaction wrote, `is_note` that the client told it
+    beside the message before it, and does not carry it on.
     """
 
     type: str
@@ -53,6 +56,7 @@ class ItemFacts:
     is_summary: bool = False
     call: str = ""
     answers: str = ""
+    is_note: bool = False
 
     @property
     def is_of_model(self) -> bool:
@@ -81,6 +85,7 @@ def facts_of(item: Item) -> ItemFacts:
         is_summary=is_summary,
         call=_text(item.get("call_id")) if kind in CALLS else "",
         answers=(_text(item.get("call_id")) or "?") if kind in OUTPUTS else "",
+        is_note=role == CONTEXT and bool(kinds_of(item)) and NOTE_KINDS.issuperset(kinds_of(item)),
     )
 
 

@@ -76,6 +76,35 @@ class RolloutMessages:
         return list(dict.fromkeys(said))
 
     @cached_property
+    def notes(self) -> dict[int, tuple[int, ...]]:
+        """The notes that stood beside each message in the newest context that had it."""
+        found: dict[int, tuple[int, ...]] = {}
+        contexts = [(each.replayed.before, each.before) for each in self.compactions]
+        for context, ids in (*contexts, (self.replay.live, self.live)):
+            found |= dict.fromkeys(found.keys() & set(ids), ())
+            found |= {each: tuple(notes) for each, notes in self.notes_in(context).items()}
+        return found
+
+    def notes_in(self, context: Iterable[int]) -> dict[int, list[int]]:
+        """The notes among these items by the message that each was told beside: the one before it, else the first."""
+        found: dict[int, list[int]] = {}
+        early: list[int] = []
+        beside: list[int] | None = None
+        for each in context:
+            facts = self.replay.items[each].facts
+            if facts.role != CONTEXT:
+                beside = found.setdefault(self.replay.first[each], [])
+                beside += early
+                early = []
+            elif facts.is_note:
+                (early if beside is None else beside).append(each)
+        return found
+
+    def size_of(self, unit: RolloutMessage) -> int:
+        """Characters of a message, and of the notes beside it."""
+        return unit.size + sum(self.replay.items[each].facts.size for each in self.notes.get(unit.id, ()))
+
+    @cached_property
     def live(self) -> list[int]:
         """The messages that a resume sends."""
         return self.ids_of(self.replay.live)
