@@ -54,7 +54,22 @@ def test_branches_do_not_count_and_what_is_not_known_is_no_zero(signed_in: Clien
     sync_worker.sync_all()
     SessionIndex.objects.filter(session_id="b").update(branched_from="a")
     SessionIndex.objects.update(cost=None)
-    assert cells(signed_in, "measure=cost&by=store&days=all") == [["own", "not known", "1", "1"]]
+    assert cells(signed_in, "measure=messages&by=store&days=all") == [["own", "4", "1", ""]]
+    assert cells(signed_in, "measure=cost&by=store&days=all") == [["own", "not known", "2", "2"]]
+
+
+def test_what_was_spent_in_another_session_counts_there(signed_in: Client, book: Book) -> None:
+    for name in ("a", "b"):
+        book.session(name)
+        book.chat(name, 4)
+    sync_worker.sync_all()
+    SessionIndex.objects.update(cost=2.0)
+    SessionIndex.objects.filter(session_id="b").update(branched_from="a", cost=2.5, cost_inherited=2.0)
+    for by in ("store", "day"):
+        assert cells(signed_in, f"measure=cost&by={by}&days=all")[0][1:] == ["about $2.50", "2", ""]
+    SessionIndex.objects.filter(session_id="b").update(cost_is_least=True)
+    for by in ("store", "day"):
+        assert cells(signed_in, f"measure=cost&by={by}&days=all")[0][1:] == ["at least $2.50", "2", ""]
 
 
 @pytest.mark.django_db

@@ -12,8 +12,8 @@ from tests.contract.claude_code import ClaudeByHand, Line, record
 from tests.contract.talk import talk, turn
 from tests.interop.claude_code.record import RECORDED
 from tests.support.claude_code import agent, reader
+from viewer.stores import pricing
 from viewer.stores.base import Store
-from viewer.stores.claude_code import usage
 from viewer.stores.claude_code.records import TokenUsage
 from viewer.stores.reader import Reader
 from viewer.stores.registry import agent_of, open_store
@@ -23,7 +23,7 @@ __all__ = ["agent", "reader"]
 OPUS = "claude-opus-4-5-20251101"
 
 
-def reply(name: str, reported: dict[str, int], model: str = OPUS) -> Line:
+def reply(name: str, reported: dict[str, Any], model: str = OPUS) -> Line:
     """The line of a response."""
     content = [{"type": "text", "text": name}]
     message = {"id": f"msg_{name}", "role": "assistant", "model": model, "content": content, "usage": reported}
@@ -50,14 +50,55 @@ def test_a_response_counts_once_with_its_last_usage(agent: ClaudeByHand, reader:
     told = reader.usage(agent.id_of("s"))
     first = listed(input_tokens=21_010, cache_write_tokens=1_000, cache_read_tokens=20_000, output_tokens=500)
     assert told.tokens == 30_000
-    assert told.cost == pytest.approx(first + listed(input_tokens=30_000, output_tokens=10))
+    assert told.cost and told.cost.dollars == pytest.approx(first + listed(input_tokens=30_000, output_tokens=10))
 
 
 def test_a_price_nobody_knows_is_not_guessed(agent: ClaudeByHand, reader: Reader) -> None:
     agent.write("s", talk(1)[:1])
-    hang(agent, reply("a", {"input_tokens": 10, "output_tokens": 10}))
-    hang(agent, reply("b", {"input_tokens": 10, "output_tokens": 10}, "a-model-of-my-own"))
+    hang(agent, reply("a", {"input_tokens": 10, "output_tokens": 10}, "a-model-of-my-own"))
     assert reader.usage(agent.id_of("s")).cost is None
+    hang(agent, reply("b", {"input_tokens": 10, "output_tokens": 10}))
+    found = reader.usage(agent.id_of("s")).cost
+    assert found and found.is_least and found.dollars == pytest.approx(listed(input_tokens=10, output_tokens=10))
+
+
+USED = {"input_tokens": 1_000, "output_tokens": 1_000}
+
+
+@pytest.mark.parametrize(
+    ("model", "more", "dollars"),
+    [
+        ("claude-opus-4-6", {}, 0.03),
+        ("claude-opus-4-6", {"speed": "standard", "service_tier": "standard"}, 0.03),
+        ("claude-opus-4-6", {"speed": "fast"}, 0.18),
+        ("claude-opus-4-8", {"speed": "fast"}, 0.06),
+        ("claude-haiku-4-5", {"speed": "fast"}, None),  # nobody sells it so
+        ("claude-opus-4-6", {"service_tier": "batch"}, 0.015),
+        ("claude-opus-4-6", {"service_tier": "batch", "speed": "fast"}, 0.09),
+        ("claude-opus-4-6", {"service_tier": "a tier of tomorrow"}, None),
+        ("claude-opus-4-6", {"server_tool_use": {"web_search_requests": 100}}, 1.03),
+        ("claude-opus-4-6", {"server_tool_use": {"web_search_requests": "many"}}, 0.03),
+        ("claude-opus-4-6", {"server_tool_use": [], "speed": {}, "service_tier": 7}, 0.03),
+        ("global.anthropic.claude-opus-4-5-20251101-v1:0", {}, 0.03),
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", {}, 0.0198),  # a tenth more within a region
+        ("bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", {}, 0.0198),
+        ("claude-sonnet-4-5@20250929", {}, 0.018),  # Vertex
+        ("vertex_ai/claude-sonnet-4-5@20250929", {}, 0.018),
+        ("anthropic/claude-sonnet-4.5", {}, 0.018),
+        ("claude-sonnet-4-5-20250929[1m]", {}, 0.018),
+        ("glm-4.6", {}, 0.0028),
+        ("z-ai/glm-4.6", {}, 0.0028),
+        ("us.anthropic.claude-of-nobody", {}, None),
+        ("/", {}, None),
+    ],
+)
+def test_a_response_costs_what_its_mode_searches_and_seller_ask(
+    agent: ClaudeByHand, reader: Reader, model: str, more: dict[str, Any], dollars: float | None
+) -> None:
+    agent.write("s", talk(1)[:1])
+    hang(agent, reply("a", {**USED, **more}, model))
+    cost = reader.usage(agent.id_of("s")).cost
+    assert (cost and cost.dollars) == (dollars and pytest.approx(dollars, rel=0.05))
 
 
 @pytest.mark.parametrize("context", [1_000, 150_000, 250_000])
@@ -69,7 +110,7 @@ def test_prices_are_those_of_the_list_also_of_long_requests(model: str, context:
         output_tokens=700,
     )  # fmt: skip
     price = genai_prices.calc_price(asked, model, provider_id="anthropic").total_price
-    assert usage.price(model, used) == pytest.approx(float(price))
+    assert pricing.price(model, used) == pytest.approx(float(price))
 
 
 @pytest.mark.parametrize("wrong", [None, [], "x", {"input_tokens": "1"}, {"input_tokens": -5}, {"input_tokens": 1e400}])
@@ -79,7 +120,7 @@ def test_a_usage_that_is_none_counts_nothing(agent: ClaudeByHand, reader: Reader
     line["message"]["usage"] = wrong
     hang(agent, line)
     told = reader.usage(agent.id_of("s"))
-    assert told.tokens is None and not told.cost
+    assert told.tokens is None and not (told.cost and told.cost.dollars)
 
 
 def test_tokens_of_before_a_compaction_are_not_those_of_now(reader: Reader, agent: ClaudeByHand) -> None:

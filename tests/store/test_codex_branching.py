@@ -72,7 +72,8 @@ def test_what_lists_say_of_it(agent: CodexByHand, writer: Writer, session_id: st
     cost = found.usage(session_id).cost
     assert cost and found.usage(made).cost is None
     count(agent, made, 3_000)
-    assert fresh(agent).usage(made).cost == pytest.approx(2 * cost)
+    own = fresh(agent).usage(made).cost
+    assert own and own.dollars == pytest.approx(2 * cost.dollars) and not own.inherited
 
 
 def count(agent: CodexByHand, name: str, total: int) -> None:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import genai_prices
 import pytest
 
-from tests.contract.codex import CodexByHand
+from tests.contract.codex import CodexByHand, meta
 from tests.contract.talk import heard, talk
 from tests.support.codex_home import agent, fresh, reader, said, session_id
 from viewer.errors import StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.codex import database
+from viewer.stores.pricing import Cost
 from viewer.stores.reader import Reader
 from viewer.stores.registry import agent_of, open_store
 
@@ -46,7 +49,109 @@ def test_cost_is_what_the_total_grew_by(agent: CodexByHand, reader: Reader, sess
     asked = genai_prices.Usage(input_tokens=3_000, cache_read_tokens=400, output_tokens=150)
     price = float(genai_prices.calc_price(asked, "gpt-5", provider_id="openai").total_price)
     told_now = reader.usage(session_id)
-    assert told_now.cost == pytest.approx(price) and told_now.tokens == 3_150
+    assert told_now.cost and told_now.cost.dollars == pytest.approx(price) and told_now.tokens == 3_150
+
+
+PARENT = "parent"
+ASKED = {"input_tokens": 1_000, "cached_input_tokens": 0, "output_tokens": 100, "total_tokens": 1_100}
+
+
+class OldRollout:
+    """The file of a client whose lines have no numbers, written with times of our choice."""
+
+    def __init__(self, agent: CodexByHand, name: str, **header: Any) -> None:
+        self.agent, self.name, self.total, self.turns = agent, name, 0, 0
+        self.time = 1_795_000_000.0
+        agent.sql("INSERT INTO threads VALUES (?, ?, ?)", agent.id_of(name), str(self._path), name)
+        self.line("session_meta", meta(agent.id_of(name)) | header)
+
+    @property
+    def _path(self) -> Path:
+        return self.agent.day / f"rollout-2026-11-26T10-00-00-{self.agent.id_of(self.name)}.jsonl"
+
+    def line(self, kind: str, payload: dict[str, Any], after: float = 0.001) -> None:
+        self.time += after
+        stamp = datetime.fromtimestamp(self.time, UTC).isoformat()
+        with self._path.open("a") as file:
+            file.write(json.dumps({"timestamp": stamp, "type": kind, "payload": payload}) + "\n")
+
+    def request(self, *, pause: float, total: int | None = None, last: dict[str, int] | None = ASKED) -> None:
+        """One turn with one request, after and within which so many seconds pass."""
+        self.total = self.total + 1_100 if total is None else total
+        self.turns += 1
+        said = self.total // 11
+        whole = {"input_tokens": self.total - said, "output_tokens": said, "total_tokens": self.total}
+        self.line("event_msg", {"type": "task_started", "turn_id": f"t{self.turns}"}, pause)
+        self.line("turn_context", {"turn_id": f"t{self.turns}", "model": "gpt-5"})
+        info = {"total_token_usage": whole, "last_token_usage": last}
+        self.line("event_msg", {"type": "token_count", "info": info}, pause)
+
+    def copied(self, requests: int, *, header: bool = True, restamped: bool = True) -> None:
+        """The lines of the session that it came from, as a fork repeats them."""
+        began = self.time
+        if not restamped:
+            self.time -= 3_600
+        if header:
+            self.line("session_meta", meta(self.agent.id_of(PARENT)), 1.1 if restamped else 0.001)
+        for _ in range(requests):
+            self.request(pause=0.001 if restamped else 30.0)
+        self.time = max(began, self.time)
+
+
+def dollars(requests: int) -> Any:
+    asked = genai_prices.Usage(input_tokens=1_000 * requests, output_tokens=100 * requests)
+    return pytest.approx(float(genai_prices.calc_price(asked, "gpt-5", provider_id="openai").total_price))
+
+
+FORKED = {"forked_from_id": "x"}
+SPAWNED = {"parent_thread_id": "x", "source": {"subagent": {"thread_spawn": {"parent_thread_id": "x"}}}}
+
+
+@pytest.mark.parametrize("came", [FORKED, SPAWNED], ids=["fork", "sub-agent"])
+@pytest.mark.parametrize(("header", "restamped"), [(True, True), (True, False), (False, True), (False, False)])
+def test_a_fork_costs_what_was_asked_in_it(
+    agent: CodexByHand, reader: Reader, came: dict[str, Any], header: bool, restamped: bool
+) -> None:
+    made = OldRollout(agent, "s", **came)
+    made.copied(10, header=header, restamped=restamped)
+    assert reader.usage(agent.id_of("s")).cost is None, "nothing was asked in it yet"
+    made.request(pause=5.0)
+    made.request(pause=5.0)
+    assert reader.usage(agent.id_of("s")).cost == Cost(dollars(2))
+
+
+@pytest.mark.parametrize("is_noted_first", [False, True])
+def test_a_count_that_goes_on_from_another_sessions_is_no_cost(
+    agent: CodexByHand, reader: Reader, is_noted_first: bool
+) -> None:
+    made = OldRollout(agent, "s", **SPAWNED)
+    if is_noted_first:  # before any turn, with nothing as its last request
+        made.request(pause=5.0, total=3_005_000_000, last=dict.fromkeys(ASKED, 0))
+    made.total = 3_005_000_000
+    made.request(pause=5.0)
+    made.request(pause=5.0)
+    assert reader.usage(agent.id_of("s")).cost == Cost(dollars(2))
+
+
+def test_requests_that_nobody_counted_make_it_at_least_so_much(agent: CodexByHand, reader: Reader) -> None:
+    made = OldRollout(agent, "s")
+    made.request(pause=5.0)
+    made.request(pause=5.0, total=900_000_000)
+    assert reader.usage(agent.id_of("s")).cost == Cost(dollars(2), is_least=True)
+
+
+def test_a_sub_agent_of_a_newer_client_says_where_its_own_lines_begin(agent: CodexByHand, reader: Reader) -> None:
+    agent.write("s", [])
+    for number in range(6):  # at once
+        usage = {"input_tokens": 1_000 * (number + 1), "output_tokens": 100 * (number + 1)}
+        usage["total_tokens"] = sum(usage.values())
+        agent.append("s", "turn_context", {"model": "gpt-5", "cwd": "/srv"})
+        info = {"total_token_usage": usage, "last_token_usage": ASKED}
+        agent.append("s", "event_msg", {"type": "token_count", "info": info})
+    lines = [json.loads(line) for line in agent.path(agent.id_of("s")).read_text().splitlines()]
+    lines[0]["payload"] |= {**SPAWNED, "subagent_history_start_ordinal": lines[-4]["ordinal"]}
+    agent.path(agent.id_of("s")).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert reader.usage(agent.id_of("s")).cost == Cost(dollars(2))
 
 
 @pytest.mark.parametrize(("noted", "window"), [(258_400, 258_400), ("much", 0), (-1, 0), (None, 0)])

@@ -237,14 +237,16 @@ def test_what_lists_say(agent: PiByHand, session_id: str) -> None:
     for message in talk(1):
         agent.say("s", message)
     agent.append("s", "session_info", name="Garden\nplans")
-    agent.append("s", "usage", kind="cache_warm", provider="test", model="m", usage={"input": 5, "cost": {"total": 1}})
+    agent.append(
+        "s", "usage", kind="cache_warm", provider="test", model="m", usage={"input": 5, "cost": {"total": 0.05}}
+    )
     with opened(agent) as reader:
         session = reader.session(session_id)
         assert (session.title, session.model, session.cwd) == ("Garden plans", "test-model", CWD)
         assert session.first_words.startswith("request0") and session.source == "pi"
         usage = reader.usage(session_id)
         assert usage.tokens == 135
-        assert usage.cost == pytest.approx(1.4), "of two replies and a cache that was warmed"
+        assert usage.cost and usage.cost.dollars == pytest.approx(0.45), "of two replies and a cache that was warmed"
         facts = reader.listing.facts([session_id])[session_id]
         assert (facts.title, facts.model, facts.cwd) == (session.title, session.model, session.cwd)
     path = agent.path("s")

@@ -64,6 +64,7 @@ def session_out(line: SessionIndex, store: str, reason: str, *, active: bool) ->
         cwd=line.cwd,
         git_branch=line.git_branch,
         cost=line.cost,
+        cost_is_least=line.cost_is_least,
         parts=line.parts,
         can_compact=not reason,
         compact_reason=reason,

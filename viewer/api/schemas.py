@@ -94,7 +94,7 @@ class SessionOut(Schema):
     worker has looked at since something else happened to it than that something was said. `address` is the path of the
     session's page and, below `/api/v1`, of its calls. Where the agent notes what its requests had, `tokens_live` is
     what the newest one had (system prompt and tools included), and `cost` is US dollars for all of them by the public
-    price list, null where that is not known.
+    price list, null where that is not known; with `cost_is_least` the price of some is not known, and it is more.
     """
 
     id: str
@@ -116,6 +116,7 @@ class SessionOut(Schema):
     cwd: str
     git_branch: str
     cost: float | None
+    cost_is_least: bool
     parts: int
     can_compact: bool
     compact_reason: str

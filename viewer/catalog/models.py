@@ -104,7 +104,8 @@ class SessionIndex(models.Model):
     The numbers: `live` counts the rows that a model is sent, `in_context` the messages in them. `messages`,
     `compactions` and `tokens` are counted by the worker: null before the first count, and after any change other than
     an appended message. `counted` is the `mark` they were counted at; `due` asks the worker to count again, until when
-    `tokens` leaves out what was appended since. `cost` is in US dollars, null where it is not known.
+    `tokens` leaves out what was appended since. `cost` is in US dollars, null where it is not known:
+    at least so much with `cost_is_least`, of which `cost_inherited` is in the cost of another session, too.
 
     Compared with the store: `mark` is the digest of the session's own rows (`listing.RowsDigest`), `under` says that
     some rows are summarised away, `verified` is the generation of the store at the last comparison. `problem` says why
@@ -145,6 +146,8 @@ class SessionIndex(models.Model):
     compactions = models.BigIntegerField(null=True)
     tokens = models.BigIntegerField(null=True)
     cost = models.FloatField(null=True)
+    cost_is_least = models.BooleanField(default=False)
+    cost_inherited = models.FloatField(default=0.0)
     window = models.BigIntegerField(default=0)
     under = models.BooleanField(default=False)
     mark = models.TextField(default="")
@@ -171,7 +174,18 @@ class SessionIndex(models.Model):
             models.Index(fields=["kind", "live", "session_id", "id"], name="kinds_by_messages"),
             models.Index(fields=["state", "last_active"], condition=Q(due=True), name="lines_to_count"),
             models.Index(  # all that sums read (`sums`), so that no line is opened for them
-                fields=["state", "last_active", "kind", "branched_from", "tokens", "cost", "messages", "compactions"],
+                fields=[
+                    "state",
+                    "last_active",
+                    "kind",
+                    "branched_from",
+                    "tokens",
+                    "cost",
+                    "cost_is_least",
+                    "cost_inherited",
+                    "messages",
+                    "compactions",
+                ],  # fmt: skip
                 condition=Q(kind__isnull=False),
                 name="lines_to_sum",
             ),

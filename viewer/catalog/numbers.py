@@ -12,6 +12,7 @@ from viewer.history import indexes
 from viewer.stores import counting
 from viewer.stores.base import ReportedUsage, Session
 from viewer.stores.message import for_model, message_of
+from viewer.stores.pricing import Cost
 from viewer.stores.registry import Reader
 from viewer.stores.transcript import NONE, TranscriptIndex
 
@@ -74,7 +75,7 @@ def count_line(reader: Reader, line: SessionIndex, seconds: float) -> bool:
     line.messages, line.in_context = index.messages, index.in_context
     line.live, line.compactions = len(index.live), len(index.compactions)
     line.tokens = index.tokens_live if reported.tokens is None else reported.tokens
-    line.cost = reported.cost
+    _note_cost(line, reported)
     return done
 
 
@@ -90,6 +91,10 @@ def _index(reader: Reader, session: Session, reported: ReportedUsage, seconds: f
     return found, NONE not in found.tokens
 
 
+def _note_cost(line: SessionIndex, reported: ReportedUsage) -> None:
+    line.cost, line.cost_is_least, line.cost_inherited = reported.cost or (None, *Cost(0.0)[1:])
+
+
 def _count_short(reader: Reader, line: SessionIndex) -> bool:
     """Whether each row is a message of its own, so that History need not be known to count them."""
     rows = reader.raw(line.session_id, before=None, limit=SHORT + 1)
@@ -97,6 +102,7 @@ def _count_short(reader: Reader, line: SessionIndex) -> bool:
         return False
     sent, count = for_model(rows), counting.counter_for(line.model)
     line.messages = line.in_context = len(rows)
-    line.live, line.compactions, line.cost = len(sent), 0, reader.usage(line.session_id).cost
+    line.live, line.compactions = len(sent), 0
+    _note_cost(line, reader.usage(line.session_id))
     line.tokens = sum(counting.row_tokens(row, count) for row in sent)
     return True

@@ -1,6 +1,7 @@
 """Sums over all listed sessions and all runs, by day, model, source or store, and contexts that are about to be full.
 
-Each is one query however many sessions there are. Branches are left out of sums: they hold the same messages again.
+Each is one query however many sessions there are. Branches are left out of sums, as they hold the same messages again,
+but for what they cost: of that, what was spent in another session counts there.
 """
 
 from __future__ import annotations
@@ -45,13 +46,14 @@ _KEYS = {"model": "model", "source": "source", "store": "state__name"}
 @dataclass(frozen=True, slots=True)
 class GroupSum:
     """The sum of one group. `key` is a day as 2026-07-14, or a name; `of` counts sessions or compactions, of which
-    `unknown` have no number; `value` is None where none has.
+    `unknown` have no number; `value` is None where none has, and `is_least` says that some of them are more.
     """
 
     key: str
     of: int
     unknown: int
     value: float | None
+    is_least: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +79,24 @@ class _Whole(Func):
 
 def of_sessions(states: Sequence[StoreState], measure: Measure, by: By, since: float) -> list[GroupSum]:
     """Sums over conversations active since then (epoch seconds)."""
-    lines = SessionIndex.objects.filter(
-        state__in=states, kind__isnull=False, branched_from="", last_active__gt=since
-    ).order_by()
-    sums: dict[str, Any] = {"of": Count("pk"), "known": Count(measure), "value": Sum(measure)}
+    lines = SessionIndex.objects.filter(state__in=states, kind__isnull=False, last_active__gt=since).order_by()
+    value: Any = Sum(measure)
+    if measure == "cost":
+        value = Sum(F("cost") - F("cost_inherited"), output_field=FloatField())
+    else:
+        lines = lines.filter(branched_from="")
+    least = Count("pk", filter=Q(cost_is_least=True)) if measure == "cost" else Value(0)
+    sums: dict[str, Any] = {"of": Count("pk"), "known": Count(measure), "value": value, "least": least}
     if by == "day":
         days = lines.annotate(day=_day_number(since)).values_list("day")
-        return [GroupSum(_day(day), of, of - known, value) for day, of, known, value in days.annotate(**sums)]
+        return [
+            GroupSum(_day(day), of, of - known, value, bool(least))
+            for day, of, known, value, least in days.annotate(**sums)
+        ]
     names = dict(FacetGroup.objects.filter(state__in=states).values_list("pk", _KEYS[by]))  # few, where lines are many
     found: dict[str, list[GroupSum]] = {}
-    for kind, of, known, value in lines.values_list("kind_id").annotate(**sums):
-        found.setdefault(names.get(kind, ""), []).append(GroupSum("", of, of - known, value))
+    for kind, of, known, value, least in lines.values_list("kind_id").annotate(**sums):
+        found.setdefault(names.get(kind, ""), []).append(GroupSum("", of, of - known, value, bool(least)))
     return [replace(total(parts), key=key) for key, parts in found.items()]
 
 
@@ -131,7 +140,11 @@ def total(sums: Sequence[GroupSum]) -> GroupSum:
     """All groups as one, without a key."""
     known = [each.value for each in sums if each.value is not None]
     return GroupSum(
-        "", sum(each.of for each in sums), sum(each.unknown for each in sums), sum(known) if known else None
+        "",
+        sum(each.of for each in sums),
+        sum(each.unknown for each in sums),
+        sum(known) if known else None,
+        any(each.is_least for each in sums),
     )
 
 

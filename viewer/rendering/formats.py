@@ -61,15 +61,19 @@ def size(count: int) -> str:
     return f"{count} bytes"
 
 
-def dollars(value: float) -> str:
-    """A price: "about $0.02"; a smaller one as "less than $0.01"."""
+def dollars(value: float, *, is_least: bool = False) -> str:
+    """A price: "about $0.02"; a smaller one as "less than $0.01"; "at least $0.02" where some of it is not known."""
+    if is_least:
+        return f"at least ${value:,.2f}"
     if value and value < 0.01:
         return "less than $0.01"
     return f"about ${value:,.2f}" if value else "free of charge"
 
 
-def short_dollars(value: float) -> str:
-    """A price for a narrow column: "$0.02", "<$0.01"."""
+def short_dollars(value: float, *, is_least: bool = False) -> str:
+    """A price for a narrow column: "$0.02", "<$0.01", "≥ $0.02"."""
+    if is_least:
+        return f"≥ ${value:,.2f}"
     return "<$0.01" if value < 0.01 else f"${value:,.2f}"
 
 

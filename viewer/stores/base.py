@@ -10,6 +10,8 @@ from typing import Literal
 from compaction import secrets
 from viewer.errors import StoreUnavailable
 
+from .pricing import Cost
+
 
 @dataclass(frozen=True, slots=True)
 class Store:
@@ -122,12 +124,12 @@ class Session:
 @dataclass(frozen=True, slots=True)
 class ReportedUsage:
     """What an agent itself noted of a session: the tokens of the newest request, None where none was made since the
-    newest compaction; US dollars for all of them by the price list, None where a price is not known; and the `total` of
+    newest compaction; what all of them cost, None where that is not known; and the `total` of
     tokens that all of them read and wrote, the cache's included, None where the agent keeps no sum.
     """
 
     tokens: int | None = None
-    cost: float | None = None
+    cost: Cost | None = None
     total: int | None = None
 
 

@@ -1,20 +1,34 @@
-"""What a model's response cost, by the public price list."""
+"""What a model's response cost, by the public price list, and what a session did.
+
+Where a price is not known there is no figure, or one that says "at least": a wrong sum of money is worse than none.
+"""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import genai_prices
 from genai_prices.types import PriceCalculation, TieredPrices
 
 LONGEST_NAME = 200  # characters of a model's name that are looked at
+MOST_DOLLARS = 1_000_000.0  # for one session; what an agent notes above that is no price
+MOST_A_TOKEN = 0.01  # US dollars: some ten times the dearest token there is, in fast mode
+SEARCH = 0.01  # US dollars for one web search (Anthropic's price list, November 2026)
+BATCH = 0.5  # of the price, for requests sent as a batch (the same)
+# Times the price of a model's tokens in fast mode (the same); of other models it is not known.
+FAST = {"claude-opus-4-6": 6.0, "claude-opus-4-7": 6.0, "claude-opus-4-8": 2.0}
+STANDARD_TIERS = ("", "standard", "priority", "default", "auto")  # with the price of the list
+_BEDROCK = re.compile(r"(.*/)?(\w+\.)?anthropic\.")  # as "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 
 
 class TokenUsage(NamedTuple):
     """What a response reports of its request, in tokens: neither read from the cache nor written to it, written to it
-    for five minutes, for an hour, read from it; and of itself.
+    for five minutes, for an hour, read from it; and of itself. Beside these, the web searches that it made, and the
+    `tier` and `speed` that it was served with, "" for the usual ones.
     """
 
     fresh: int
@@ -22,6 +36,13 @@ class TokenUsage(NamedTuple):
     written_long: int
     cached: int
     output: int
+    searches: int = 0
+    tier: str = ""
+    speed: str = ""
+
+    @property
+    def tokens(self) -> tuple[int, int, int, int, int]:
+        return self[:5]
 
     @property
     def context(self) -> int:
@@ -29,32 +50,72 @@ class TokenUsage(NamedTuple):
         return self.fresh + self.written + self.written_long + self.cached
 
 
+class Cost(NamedTuple):
+    """US dollars for the requests of a session. `is_least` says that some of them have no known price; `inherited` is
+    what of it was spent in the session that this one was copied from, which has it in its own cost.
+    """
+
+    dollars: float
+    is_least: bool = False
+    inherited: float = 0.0
+
+
 class Rates(NamedTuple):
-    """US dollars for one token of each field of `TokenUsage`, in requests of fewer than `until` tokens."""
+    """US dollars for one token of each field of `TokenUsage.tokens`, in requests of fewer than `until` tokens."""
 
     rates: tuple[float, ...]
     until: float
 
 
+def total(prices: Iterable[float | None], inherited: Iterable[float | None] = ()) -> Cost | None:
+    """The cost of responses of these prices, of which those `inherited` are given once more; None where no price is
+    known.
+    """
+    every = list(prices)
+    known = [each for each in every if each is not None]
+    if not known:
+        return None
+    return Cost(sum(known), len(known) < len(every), sum(each for each in inherited if each is not None))
+
+
+def noted(dollars: Any, tokens: float) -> float | None:
+    """A sum that an agent noted for so many tokens, 0 where it does not say how many; None for one that cannot be."""
+    most = min(tokens * MOST_A_TOKEN, MOST_DOLLARS) if tokens > 0 else MOST_DOLLARS
+    is_number = isinstance(dollars, (int, float)) and not isinstance(dollars, bool)
+    return float(dollars) if is_number and 0.0 <= dollars <= most else None
+
+
 def price(model: str, usage: TokenUsage, provider: str = "anthropic") -> float | None:
-    """US dollars for one response; None for a model that the price list does not have.
+    """US dollars for one response; None where its price is not known.
 
     Asking the list takes a fifth of a millisecond, so that it is only asked where a long request costs more per token.
     """
     model = model[:LONGEST_NAME]
-    known = _rates(model, provider)
-    if known is None:
+    known, times = _rates(model, provider), _times(model, usage)
+    if known is None or times is None:
         return None
     if usage.context < known.until:
-        return sum(count * rate for count, rate in zip(usage, known.rates, strict=True))
-    found = _listed(model, usage, provider)
-    return None if found is None else float(found.total_price)
+        tokens = sum(count * rate for count, rate in zip(usage.tokens, known.rates, strict=True))
+    else:
+        found = _listed(model, usage.tokens, provider)
+        if found is None:
+            return None
+        tokens = float(found.total_price)
+    return tokens * times + usage.searches * SEARCH
+
+
+def _times(model: str, usage: TokenUsage) -> float | None:
+    """By what the price of the tokens is multiplied; None where that is not known."""
+    if usage.tier not in (*STANDARD_TIERS, "batch") or usage.speed not in ("", "standard", "fast"):
+        return None
+    fast = next((times for name, times in FAST.items() if name in model), None) if usage.speed == "fast" else 1.0
+    return None if fast is None else fast * (BATCH if usage.tier == "batch" else 1.0)
 
 
 @lru_cache(maxsize=256)
 def _rates(model: str, provider: str) -> Rates | None:
-    fields = range(len(TokenUsage._fields))
-    found = [_listed(model, TokenUsage(*(int(at == field) for at in fields)), provider) for field in fields]
+    count = len(TokenUsage(0, 0, 0, 0, 0).tokens)
+    found = [_listed(model, tuple(int(at == field) for at in range(count)), provider) for field in range(count)]
     known = [each for each in found if each is not None]
     if len(known) < len(found):
         return None
@@ -67,18 +128,33 @@ def _rates(model: str, provider: str) -> Rates | None:
     return Rates(tuple(float(each.total_price) for each in known), min(steps, default=math.inf))
 
 
-def _listed(model: str, usage: TokenUsage, provider: str) -> PriceCalculation | None:
-    """The price of one response: that of `provider`, else of whoever sells a model of this name."""
+def _listed(model: str, tokens: tuple[int, ...], provider: str) -> PriceCalculation | None:
+    """The price of one response with these `TokenUsage.tokens`: that of `provider`, else of whoever sells a model of
+    this name.
+    """
+    fresh, written, written_long, cached, output = tokens
     asked = genai_prices.Usage(
-        input_tokens=usage.context,
-        cache_write_tokens=usage.written + usage.written_long,
-        cache_write_1h_tokens=usage.written_long,
-        cache_read_tokens=usage.cached,
-        output_tokens=usage.output,
+        input_tokens=fresh + written + written_long + cached,
+        cache_write_tokens=written + written_long,
+        cache_write_1h_tokens=written_long,
+        cache_read_tokens=cached,
+        output_tokens=output,
     )
-    for seller in (provider, None):
+    for name, seller in _sellers(model, provider):
         try:
-            return genai_prices.calc_price(asked, model, provider_id=seller)
+            return genai_prices.calc_price(asked, name, provider_id=seller)
         except (LookupError, ValueError):
             continue
     return None
+
+
+def _sellers(model: str, provider: str) -> list[tuple[str, str | None]]:
+    """Names of a model with who may sell it under that name, None for whoever does: Bedrock's and OpenRouter's names
+    are theirs alone, and a service in between may put the provider in front of a name.
+    """
+    if _BEDROCK.match(model):
+        return [(model, "aws")]
+    maker, _, name = model.rpartition("/")
+    found: list[tuple[str, str | None]] = [(model, provider), (model, None)]
+    found += [(model, "openrouter"), (name, maker), (name, None)] if maker else []
+    return [*found, (name, "zai")]  # which the list does not find by itself

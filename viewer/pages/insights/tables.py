@@ -50,7 +50,7 @@ def chart(sums: Sequence[GroupSum], measure: str) -> Chart | None:
     days = sorted((day, each.value or 0.0) for each in sums if (day := _date(each.key)) and (each.value or 0) > 0)
     if len(days) < 2:
         return None
-    first, last = days[0][0], days[-1][0]
+    first, last, whole = days[0][0], days[-1][0], total(sums)
     most = max(value for _, value in days)
     drawn = [((day - first).days, value, f"{day_name(day)}: {words(value, measure)}") for day, value in days]
     return Chart(
@@ -58,23 +58,25 @@ def chart(sums: Sequence[GroupSum], measure: str) -> Chart | None:
         most=words(most, measure),
         first=day_name(first),
         last=day_name(last),
-        words=f"{words(total(sums).value, measure)} from {day_name(first)} to {day_name(last)}, at most "
-        f"{words(most, measure)} in one day.",
+        words=f"{words(whole.value, measure, is_least=whole.is_least)} from {day_name(first)} to {day_name(last)}, "
+        f"at most {words(most, measure)} in one day.",
     )
 
 
-def words(value: float | None, measure: str) -> str:
+def words(value: float | None, measure: str, *, is_least: bool = False) -> str:
     """A sum in short words; "not known" where nothing gave a number."""
     if value is None:
         return "not known"
-    return formats.dollars(value) if measure == "cost" else formats.thin(int(value))
+    return formats.dollars(value, is_least=is_least) if measure == "cost" else formats.thin(int(value))
 
 
-def exactly(value: float | None, measure: str) -> SafeString:
+def exactly(found: GroupSum, measure: str) -> SafeString:
     """The same with the exact number on hover."""
+    value = found.value
     if value is None or measure != "cost":
         return SafeString("not known") if value is None else formats.number(int(value))
-    return format_html('<span title="{}">{}</span>', f"${value:,.4f}", formats.dollars(value))
+    price = formats.dollars(value, is_least=found.is_least)
+    return format_html('<span title="{}">{}</span>', f"${value:,.4f}", price)
 
 
 def _row(each: GroupSum, measure: str, by: str, highest: float) -> SumRow:
@@ -82,7 +84,7 @@ def _row(each: GroupSum, measure: str, by: str, highest: float) -> SumRow:
     return SumRow(
         label=_label(each.key, by),
         href=_href(each.key, by),
-        value=exactly(each.value, measure),
+        value=exactly(each, measure),
         of=f"{each.of:,}",
         unknown=f"{each.unknown:,}" if each.unknown else "",
         share=f"{min(max(share, 0.0), 100.0):.1f}",

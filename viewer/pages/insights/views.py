@@ -103,7 +103,7 @@ def insights(request: HttpRequest) -> HttpResponse:
         by=by,
         of=f"{of}s",
         of_runs=measure in OF_RUNS,
-        total=exactly(all_of_them.value, measure),
+        total=exactly(all_of_them, measure),
         counted=formats.counted(all_of_them.of, of),
         rows=table(found, measure, by),
         chart=chart(found, measure) if by == "day" else None,

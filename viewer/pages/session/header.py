@@ -133,7 +133,9 @@ def _facts(found: Opened) -> list[str | SafeString]:
 
 def _spent(reported: ReportedUsage) -> SafeString | str:
     """What all requests of the session cost, in dollars and tokens, as far as the agent noted it."""
-    cost = formats.dollars(reported.cost) if reported.cost else ""
+    dollars = reported.cost.dollars if reported.cost else 0.0
+    is_least = bool(reported.cost and reported.cost.is_least)
+    cost = formats.dollars(dollars, is_least=is_least) if dollars else ""
     tokens = format_html("{} tokens used in all", formats.number(reported.total)) if reported.total else ""
     return format_html_join(", ", "{}", ((each,) for each in (cost, tokens) if each))
 

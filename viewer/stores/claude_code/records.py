@@ -213,8 +213,12 @@ def _usage(message: dict[str, Any]) -> TokenUsage | None:
     written, by_time = _count(usage, "cache_creation_input_tokens"), usage.get("cache_creation")
     long = _count(by_time, "ephemeral_1h_input_tokens") if isinstance(by_time, dict) else 0
     long = min(long, written)
-    numbers = (_count(usage, "input_tokens"), written - long, long, _count(usage, "cache_read_input_tokens"))
-    return _one(*numbers, _count(usage, "output_tokens"))
+    tools, tier, speed = usage.get("server_tool_use"), usage.get("service_tier"), usage.get("speed")
+    return _one(
+        _count(usage, "input_tokens"), written - long, long, _count(usage, "cache_read_input_tokens"),
+        _count(usage, "output_tokens"), _count(tools, "web_search_requests") if isinstance(tools, dict) else 0,
+        interned(tier), interned(speed),
+    )  # fmt: skip
 
 
 def _count(usage: dict[str, Any], name: str) -> int:
@@ -223,9 +227,9 @@ def _count(usage: dict[str, Any], name: str) -> int:
 
 
 @lru_cache(maxsize=8)
-def _one(*numbers: int) -> TokenUsage:
+def _one(*told: Any) -> TokenUsage:
     """One object for the lines of a response."""
-    return TokenUsage(*numbers)
+    return TokenUsage(*told)
 
 
 def _size(value: Any) -> int:

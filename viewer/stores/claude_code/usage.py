@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from viewer.stores.pricing import price
+from viewer.stores.pricing import Cost, price, total
 
 from .records import SYNTHETIC_MODEL, Record
 
@@ -21,16 +21,11 @@ def tokens_in_context(thread: Sequence[Record]) -> int | None:
     return None
 
 
-def cost(records: Iterable[Record]) -> float | None:
-    """US dollars for all responses in a file; None where the price of one is not known, or there is none."""
+def cost(records: Iterable[Record]) -> Cost | None:
+    """What all responses in a file cost; None where the price of none is known."""
     responses = {
         record.group or record.place: (record.model, record.usage)
         for record in records
         if record.usage and not record.copy_of and record.model != SYNTHETIC_MODEL
     }
-    found = [price(model, usage) for model, usage in responses.values()]
-    known = [each for each in found if each is not None]
-    return sum(known) if known and len(known) == len(found) else None
-
-
-__all__ = ["cost", "price", "tokens_in_context"]
+    return total(price(model, usage) for model, usage in responses.values())

@@ -37,6 +37,16 @@ class HistoryBase:
     end: int
 
 
+class HeaderFacts(NamedTuple):
+    """What a line says of the session that its file, or what follows it, is of: its id; whether it names another one
+    that it came from; and the number of its first own line where the lines before are copies, None for unknown.
+    """
+
+    id: str
+    is_derived: bool
+    own_from: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class CompactedFacts:
     """What a compaction's line says. `items` are the whole new context, None where the client is to make it of what
@@ -76,6 +86,7 @@ class RolloutRecord:
     last: CountedTokens | None = None
     model: str = ""
     base: HistoryBase | None = None
+    header: HeaderFacts | None = None
     spawned: tuple[str, str] | None = None
 
     @property
@@ -101,7 +112,7 @@ def record_of(line: Line, place: int) -> RolloutRecord:
     if kind == "turn_context":
         return RolloutRecord(**around, model=interned(payload.get("model")), turn=interned(payload.get("turn_id")))
     if kind == "session_meta":
-        return RolloutRecord(**around, base=base_of(payload))
+        return RolloutRecord(**around, base=base_of(payload), header=_header(payload))
     return RolloutRecord(**around)
 
 
@@ -156,6 +167,11 @@ def _compacted(payload: dict[str, Any]) -> CompactedFacts | None:
     told = _number(found.get("handoff")) if isinstance(found, dict) else None
     handoff = told if told in handoffs else handoffs[-1] if handoffs else None
     return CompactedFacts(facts, handoff, size, window, mark)
+
+
+def _header(meta: dict[str, Any]) -> HeaderFacts:
+    is_derived = bool(meta.get("forked_from_id") or meta.get("parent_thread_id"))
+    return HeaderFacts(interned(meta.get("id")), is_derived, _number(meta.get("subagent_history_start_ordinal")))
 
 
 def base_of(meta: dict[str, Any]) -> HistoryBase | None:

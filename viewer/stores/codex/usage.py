@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from viewer.stores.base import ReportedUsage
 from viewer.stores.message import ReportedCompaction
-from viewer.stores.pricing import TokenUsage, price
+from viewer.stores.pricing import Cost, TokenUsage, price, total
 
 from .lineage import Lineage
 from .records import CountedTokens, RolloutRecord
 from .replay import ReplayedCompaction
 
 NOTHING = CountedTokens(0, 0, 0, 0)
+AT_ONCE = 1.0  # seconds between two lines that are copied
 
 
 def reported(lineage: Lineage) -> ReportedUsage:
-    """The tokens of the newest request, and US dollars for all requests of the session itself."""
+    """The tokens of the newest request, and what the requests of the session itself cost."""
     return ReportedUsage(_in_context(lineage), _cost(lineage))
 
 
@@ -29,26 +32,55 @@ def _in_context(lineage: Lineage) -> int | None:
     return None
 
 
-def _cost(lineage: Lineage) -> float | None:
-    """By how the total of all requests grew. A total may be reported twice; a fork's goes on from its parent's, and a
-    branch begins with lines that are older than itself.
-    """
-    dollars, model, before, found = 0.0, "", NOTHING, False
+def _cost(lineage: Lineage) -> Cost | None:
+    """What the session's own requests cost, each as the client counted it last. A total may be reported twice."""
+    prices: list[float | None] = []
+    model, before = "", NOTHING
     for part in lineage.parts:
-        began = part.records[0].time if part.records else 0.0
+        own = _first_own(part.records)
         for record in part.sent() if not part.is_own else part.records:
             model = record.model or model
             if record.total is None or record.total == before:
                 continue
-            used = _grown(before, record.total)
+            if part.is_own and record.place >= own:
+                prices += _prices(model, before, record)
             before = record.total
-            if not part.is_own or record.time < began:
-                continue
-            cost = price(model, used, "openai")
-            if cost is None:
-                return None
-            dollars, found = dollars + cost, True
-    return dollars if found else None
+    return total(prices)
+
+
+def _first_own(records: Sequence[RolloutRecord]) -> int:
+    """The place of the first record of a file that is no copy of another session's. Newer clients number their lines
+    and say which one it is. Older ones write all copies at once, with the times that they had or with that of the fork:
+    what stands behind them until the first pause is taken for copies, too, as no request is answered at once.
+    """
+    if not records:
+        return 0
+    headers = [(each.place, each.header) for each in records if each.header is not None]
+    own_from = next((header.own_from for _, header in headers if header.own_from is not None), None)
+    if own_from is not None:
+        return next((each.place for each in records if (each.ordinal or 0) >= own_from), len(records))
+    is_derived = any(header.is_derived for _, header in headers) or len({header.id for _, header in headers}) > 1
+    if not is_derived or records[0].ordinal is not None:
+        return next((each.place for each in records[1:] if each.time >= records[0].time), len(records))
+    start = headers[-1][0]
+    written = max(records[0].time, records[start].time)
+    for record in records[start + 1 :]:
+        if record.time > written + AT_ONCE:
+            return record.place
+        written = max(written, record.time)
+    return len(records)
+
+
+def _prices(model: str, before: CountedTokens, record: RolloutRecord) -> list[float | None]:
+    """The prices of the requests between two totals, with None for those of which nothing is known: of a total that
+    grew by more than the last request only that one is. The first total of a file may go on from another session's.
+    """
+    grown, last = _grown(before, record.total or NOTHING), record.last
+    if last is None or not last.total:
+        return [price(model, grown, "openai")] if before != NOTHING else []
+    if grown.context + grown.output <= last.input + last.output:
+        return [price(model, grown, "openai")]
+    return [price(model, _grown(NOTHING, last), "openai"), *([None] if before != NOTHING else [])]
 
 
 def _grown(before: CountedTokens, now: CountedTokens) -> TokenUsage:

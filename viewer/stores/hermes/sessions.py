@@ -7,7 +7,9 @@ import re
 from typing import Any
 
 from viewer.errors import NotFound
+from viewer.stores import pricing
 from viewer.stores.base import CHAIN_LIMIT, ReportedUsage, Session
+from viewer.stores.pricing import Cost
 
 from .codec import number
 from .columns import selection
@@ -61,9 +63,9 @@ def usage(reader: OpenStore, session_id: str) -> ReportedUsage:
         raise NotFound(f"Store {reader.store.name} has no session {session_id!r}.")
     costs, tokens = found[: len(_COSTS)], found[len(_COSTS) :]
     total = sum(number(count) for count in tokens)
-    return ReportedUsage(
-        cost=next((number(cost) for cost in costs if cost), None), total=int(total) if 0 < total < 1e15 else None
-    )
+    total = total if 0 < total < 1e15 else 0
+    dollars = next((found for cost in costs if cost and (found := pricing.noted(cost, total)) is not None), None)
+    return ReportedUsage(cost=None if dollars is None else Cost(dollars), total=int(total) or None)
 
 
 def _session(reader: OpenStore, row: dict[str, Any], active: float) -> Session:

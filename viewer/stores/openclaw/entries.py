@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from viewer.stores.jsonl.lines import Line
 from viewer.stores.jsonl.values import interned, seconds
 from viewer.stores.message import BOOKKEEPING_ROLES
-from viewer.stores.pricing import TokenUsage
+from viewer.stores.pricing import TokenUsage, noted
 
 from .forms import form_of
 
@@ -187,21 +187,19 @@ def _usage(message: dict[str, Any]) -> ResponseUsage | None:
     numbers = (_count(usage, "input"), written - long, long, _count(usage, "cacheRead"), _count(usage, "output"))
     state, cost = _object(usage.get("contextUsage")), _object(usage.get("cost"))
     context = _count(state, "totalTokens") or _count(usage, "totalTokens") or sum(numbers)
-    dollars = cost.get("total")
-    is_number = isinstance(dollars, (int, float)) and 0 <= dollars < 10**9
     return ResponseUsage(
         _one(*numbers),
         context,
-        float(dollars) if is_number else None,  # type: ignore[arg-type]
+        noted(cost.get("total"), sum(numbers)),
         interned(message.get("provider")),
         interned(message.get("model")),
     )
 
 
 @lru_cache(maxsize=8)
-def _one(*numbers: int) -> TokenUsage:
+def _one(fresh: int, written: int, written_long: int, cached: int, output: int) -> TokenUsage:
     """One object for the responses that report the same, such as those without a count."""
-    return TokenUsage(*numbers)
+    return TokenUsage(fresh, written, written_long, cached, output)
 
 
 def _count(value: dict[str, Any], name: str) -> int:

@@ -129,7 +129,9 @@ class TreeReader(FileReader):
         return places.find(self._places, self.store, session_id).newest or session_id
 
     def usage(self, session_id: str) -> ReportedUsage:
-        return usage.reported(self._messages(session_id))
+        place = self._place(session_id)
+        found = self._known_facts(place)
+        return usage.reported(self._messages(session_id), found.began if parent_of(place, found)[1] else 0.0)
 
     def children(self, parts: Sequence[str]) -> list[ChildSession]:
         found = []

@@ -6,15 +6,17 @@ from typing import Any
 
 from viewer.stores.base import ReportedUsage
 from viewer.stores.message import ReportedCompaction
-from viewer.stores.pricing import price
+from viewer.stores.pricing import Cost, price, total
 
-from .entries import tokens_of
+from .entries import ResponseUsage, tokens_of
 from .messages import EntryMessages
 
 
-def reported(found: EntryMessages) -> ReportedUsage:
-    """The tokens of the newest request, and US dollars for all requests that are noted in the session."""
-    return ReportedUsage(_in_context(found), _cost(found))
+def reported(found: EntryMessages, forked_at: float = 0.0) -> ReportedUsage:
+    """The tokens of the newest request, and what all requests cost that are noted in the session. One that was made as
+    a fork, at this time in epoch seconds, begins with entries of the session that it was forked from.
+    """
+    return ReportedUsage(_in_context(found), _cost(found, forked_at))
 
 
 def _in_context(found: EntryMessages) -> int | None:
@@ -27,20 +29,17 @@ def _in_context(found: EntryMessages) -> int | None:
     return None
 
 
-def _cost(found: EntryMessages) -> float | None:
-    """The client's own numbers; where it has none, those of the public price list."""
-    dollars, is_known = 0.0, False
-    for entry in found.entries:
-        usage = entry.usage
-        if usage is None:
-            continue
-        cost = usage.dollars
-        if cost is None and any(usage.used):
-            cost = price(usage.model, usage.used, usage.provider or "anthropic")
-            if cost is None:
-                return None
-        dollars, is_known = dollars + (cost or 0.0), True
-    return dollars if is_known else None
+def _cost(found: EntryMessages, forked_at: float) -> Cost | None:
+    """By the client's own numbers; where it has none, those of the public price list."""
+    prices = [(entry.time < forked_at, _price(entry.usage)) for entry in found.entries if entry.usage is not None]
+    return total((each for _, each in prices), (each for is_older, each in prices if is_older))
+
+
+def _price(usage: ResponseUsage) -> float | None:
+    """None for a model that the list does not have."""
+    if usage.dollars is not None or not any(usage.used.tokens):
+        return usage.dollars or 0.0
+    return price(usage.model, usage.used, usage.provider or "anthropic")
 
 
 def of_compaction(value: dict[str, Any] | None) -> ReportedCompaction | None:
