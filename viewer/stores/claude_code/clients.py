@@ -14,9 +14,11 @@ from typing import Any
 
 from viewer.holders import Holder, own_namespace
 from viewer.stores.base import Store
+from viewer.stores.jsonl.files import beginning
 
 LARGEST = 100_000  # bytes of such a file that are read
 TRUSTED_SECONDS = 600.0  # for which a client in another container, whose process cannot be seen, counts as open
+LATEST = 10**14  # milliseconds: the year 5138
 _NAMESPACE = re.compile(r"pid:\[(\d+)\]")
 
 
@@ -59,8 +61,7 @@ def _told(directory: Path) -> Iterator[dict[str, Any]]:
         return
     for path in paths:
         try:
-            with path.open("rb") as file:
-                told = json.loads(file.read(LARGEST))
+            told = json.loads(beginning(path, LARGEST))
         except (OSError, ValueError, RecursionError):
             continue
         if isinstance(told, dict):
@@ -71,14 +72,19 @@ def _client(told: dict[str, Any], session_id: str) -> Client | None:
     process, since = told.get("pid"), told.get("startedAt")
     if told.get("sessionId") != session_id or not isinstance(process, int) or not _is_alive(told, process):
         return None
-    return Client(process, since / 1000 if isinstance(since, (int, float)) else 0.0, told.get("status") == "busy")
+    return Client(process, _seconds(since), told.get("status") == "busy")
+
+
+def _seconds(milliseconds: Any) -> float:
+    """0.0 for what is no time."""
+    is_time = isinstance(milliseconds, (int, float)) and 0 < milliseconds < LATEST
+    return milliseconds / 1000 if is_time else 0.0
 
 
 def _is_alive(told: dict[str, Any], process: int) -> bool:
     namespace = _NAMESPACE.search(str(told.get("pidDomain")))
     if namespace and own_namespace() and namespace[1] != own_namespace():
-        updated = told.get("updatedAt")
-        return isinstance(updated, (int, float)) and time.time() - updated / 1000 < TRUSTED_SECONDS
+        return time.time() - _seconds(told.get("updatedAt")) < TRUSTED_SECONDS
     if sys.platform != "linux":
         return _exists(process)
     try:  # the 22nd field, counted behind the name, which may hold anything

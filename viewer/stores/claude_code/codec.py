@@ -14,7 +14,7 @@ from viewer.stores.message import State, StoredMessage
 
 from .injected import KIND, is_injected
 from .places import parent_of
-from .records import OWN_RECORD, Record, queued_of
+from .records import OWN_RECORD, Record, object_in, queued_of
 from .transcript import SessionMessages, Unit
 
 SHOWN_BROKEN = 20_000  # bytes of a line that is no object which are shown
@@ -58,8 +58,7 @@ def _cleared(value: dict[str, Any]) -> str:
     """What a record says of a microcompaction. No real one was seen: the names of its fields are those of the client's
     source.
     """
-    found = value.get("microcompactMetadata") or value.get("microcompact_metadata")
-    facts = found if isinstance(found, dict) else {}
+    facts = object_in(value, "microcompactMetadata") or object_in(value, "microcompact_metadata")
     numbers = [
         f"{number:,} tokens {what}"
         for names, what in ((("preTokens", "pre_tokens"), "before"), (("tokensSaved", "tokens_saved"), "saved"))
@@ -71,7 +70,7 @@ def _cleared(value: dict[str, Any]) -> str:
 def _reply(values: Sequence[dict[str, Any]], unit: Unit, session_id: str, state: State) -> StoredMessage:
     """A model's response, whose blocks are one a line."""
     blocks = [block for value in values for block in _blocks(value)]
-    messages = [value["message"] for value in values]
+    messages = [object_in(value, "message") for value in values]
     reason = next((each["stop_reason"] for each in reversed(messages) if isinstance(each.get("stop_reason"), str)), "")
     return StoredMessage(
         id=unit.id,
@@ -88,9 +87,9 @@ def _reply(values: Sequence[dict[str, Any]], unit: Unit, session_id: str, state:
 
 
 def _from_user(value: dict[str, Any], unit: Unit, session_id: str, state: State) -> StoredMessage:
-    content = value["message"].get("content")
+    content = object_in(value, "message").get("content")
     if unit.piece.answers:
-        block = content[unit.piece.at]
+        block = content[unit.piece.at] if isinstance(content, list) else {}
         return StoredMessage(
             id=unit.id,
             session_id=session_id,
@@ -117,8 +116,7 @@ def _from_user(value: dict[str, Any], unit: Unit, session_id: str, state: State)
 
 def _sub_agents(value: dict[str, Any], session_id: str) -> tuple[str, ...]:
     """The session of the sub-agent whose answer a line has."""
-    found = value.get("toolUseResult")
-    agent = found.get("agentId") if isinstance(found, dict) else None
+    agent = object_in(value, "toolUseResult").get("agentId")
     return (f"{parent_of(session_id) or session_id}/agent-{agent}",) if isinstance(agent, str) else ()
 
 
@@ -128,7 +126,7 @@ def _result(block: dict[str, Any]) -> Any:
 
 
 def _blocks(value: dict[str, Any]) -> list[Any]:
-    content = value["message"].get("content")
+    content = object_in(value, "message").get("content")
     return content if isinstance(content, list) else [{"type": "text", "text": content}]
 
 
@@ -166,9 +164,9 @@ def row_of(file: BinaryIO, record: Record, session_id: str, state: State) -> Sto
         start = line_at(file, record.offset, min(record.length, SHOWN_BROKEN)).decode("utf-8", "replace")
         why = "too long to be read" if record.length > LONGEST else "no JSON object"
         return StoredMessage(record.offset, session_id, "", start, state, 0.0, extra={"line": why})
-    found = value.get("message")
-    message: dict[str, Any] = found if isinstance(found, dict) else {}
-    extra = {name: each for name, each in value.items() if name not in _BESIDE and each is not None}
+    message = object_in(value, "message")
+    beside = _BESIDE if message else _BESIDE[1:]  # what is no object is shown as it is
+    extra = {name: each for name, each in value.items() if name not in beside and each is not None}
     extra |= {f"message.{name}": each for name, each in message.items() if name != "content" and each is not None}
     return StoredMessage(
         id=record.offset,

@@ -13,7 +13,7 @@ from typing import Any
 
 from compaction import messages as chat
 from viewer.stores.base import LONGEST_FIRST_WORDS
-from viewer.stores.jsonl.files import FileState
+from viewer.stores.jsonl.files import FileState, beginning
 from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.values import seconds
 
@@ -73,8 +73,7 @@ def _sub_agent_title(path: str) -> str:
     if not name.startswith("agent-"):
         return ""
     try:
-        with open(f"{path.removesuffix('.jsonl')}.meta.json", "rb") as file:
-            noted = decoded(file.read(EDGE)) or {}
+        noted = decoded(beginning(f"{path.removesuffix('.jsonl')}.meta.json", EDGE)) or {}
     except OSError:
         return ""
     said = [noted[name] for name in ("agentType", "description") if isinstance(noted.get(name), str)]

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from .context import Layout
-from .records import MARK
+from .records import MARK, object_in
 
 # Of a record, what says in which session and by which client it was written.
 SURROUNDINGS = ("userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug")
@@ -87,8 +87,7 @@ def undone(boundary: Mapping[str, Any], records: Sequence[str], leaf: str, now: 
 
 def copies_of(boundary: Mapping[str, Any]) -> list[str]:
     """The records that a compaction of ours wrote in place of messages that it shortened."""
-    mark = (boundary.get("compactMetadata") or {}).get(MARK)
-    found = mark.get("copies") if isinstance(mark, dict) else None
+    found = object_in(object_in(boundary, "compactMetadata"), MARK).get("copies")
     return [uuid for uuid in found if isinstance(uuid, str)] if isinstance(found, list) else []
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -110,10 +110,9 @@ def record_of(line: Line, place: int) -> Record:
     if value is None:
         return Record(place, line.offset, line.length, "")
     kind = interned(value.get("type"))
-    message = value.get("message") if isinstance(value.get("message"), dict) else {}
-    assert isinstance(message, dict)
+    message = object_in(value, "message")
     queued = queued_of(value) if kind == "attachment" else None
-    pieces = tuple(pieces_of(kind, value, message)) if kind in SAID else ()
+    pieces = tuple(pieces_of(kind, value, message)) if kind in SAID and message else ()
     pieces = (Piece(0, "user", _size(queued), is_prompt=True),) if queued else pieces
     subtype = interned(value.get("subtype"))
     if kind == "system" and subtype == MICROCOMPACTED:
@@ -141,6 +140,12 @@ def record_of(line: Line, place: int) -> Record:
     )
 
 
+def object_in(value: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The object that a field holds, an empty one where it holds anything else."""
+    found = value.get(name)
+    return found if isinstance(found, dict) else {}
+
+
 def pieces_of(kind: str, value: dict[str, Any], message: dict[str, Any]) -> Iterator[Piece]:
     """The messages of a user's or assistant's line: each tool result is one, and the rest together is one."""
     content = message.get("content")
@@ -162,9 +167,8 @@ def pieces_of(kind: str, value: dict[str, Any], message: dict[str, Any]) -> Iter
 
 def queued_of(value: dict[str, Any]) -> Any:
     """What a person typed while a turn ran, which the client keeps as an attachment; None for any other."""
-    attachment = value.get("attachment")
-    is_queued = isinstance(attachment, dict) and attachment.get("type") == "queued_command"
-    return attachment.get("prompt") if is_queued else None  # type: ignore[union-attr]
+    attachment = object_in(value, "attachment")
+    return attachment.get("prompt") if attachment.get("type") == "queued_command" else None
 
 
 def _calls(message: dict[str, Any]) -> Iterator[str]:
@@ -175,8 +179,7 @@ def _calls(message: dict[str, Any]) -> Iterator[str]:
 
 
 def _boundary(value: dict[str, Any]) -> BoundaryFacts:
-    found = value.get("compactMetadata")
-    metadata: dict[str, Any] = found if isinstance(found, dict) else {}
+    metadata = object_in(value, "compactMetadata")
     return BoundaryFacts(
         kept=_kept(metadata),
         segment=_segment(metadata),
@@ -187,8 +190,8 @@ def _boundary(value: dict[str, Any]) -> BoundaryFacts:
 
 
 def _kept(metadata: dict[str, Any]) -> Kept | None:
-    found = metadata.get("preservedMessages")
-    if not isinstance(found, dict) or not isinstance(found.get("uuids"), list):
+    found = object_in(metadata, "preservedMessages")
+    if not isinstance(found.get("uuids"), list):
         return None
     uuids = [uuid for uuid in found["uuids"] if isinstance(uuid, str)]
     return Kept(interned(found.get("anchorUuid")), tuple(uuids)) if len(uuids) == len(found["uuids"]) else None
@@ -202,8 +205,7 @@ def _segment(metadata: dict[str, Any]) -> tuple[str, str, str] | None:
 
 
 def _mark(metadata: dict[str, Any]) -> str:
-    found = metadata.get(MARK)
-    return interned(found.get("id")) if isinstance(found, dict) else ""
+    return interned(object_in(metadata, MARK).get("id"))
 
 
 def _usage(message: dict[str, Any]) -> TokenUsage | None:

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 from viewer.stores.message import ReportedCompaction
 
 from .codec import read_value
-from .records import MOST_TOKENS
+from .records import MOST_TOKENS, object_in
 from .transcript import SessionMessages, summary_of
 
 LONGEST_TRIGGER = 40  # characters
@@ -18,9 +18,10 @@ def reported(file: BinaryIO, found: SessionMessages, handoff: int) -> ReportedCo
     boundary = next((each.record for each in found.boundaries if each.handoff == handoff), None)
     if boundary is None:
         return None
-    facts = _of(read_value(file, boundary), "compactMetadata")
+    facts = object_in(read_value(file, boundary) or {}, "compactMetadata")
     summary = found.tree.nodes.get(summary_of(found.tree, boundary.uuid))
-    chosen = _of(read_value(file, summary) if summary else None, "summarizeMetadata").get("direction")
+    noted = read_value(file, summary) if summary else None
+    chosen = object_in(noted or {}, "summarizeMetadata").get("direction")
     trigger = facts.get("trigger")
     made = ReportedCompaction(
         trigger=trigger[:LONGEST_TRIGGER] if isinstance(trigger, str) else "",
@@ -29,11 +30,6 @@ def reported(file: BinaryIO, found: SessionMessages, handoff: int) -> ReportedCo
         scope=chosen if chosen in ("up_to", "from") else "",
     )
     return made if made != ReportedCompaction("", None, None, "") else None
-
-
-def _of(value: dict[str, Any] | None, name: str) -> dict[str, Any]:
-    found = (value or {}).get(name)
-    return found if isinstance(found, dict) else {}
 
 
 def _tokens(facts: dict[str, Any], name: str) -> int | None:

@@ -151,6 +151,13 @@ def _goes_on(file: BinaryIO, known: ReadFile[R], now: FileState) -> bool:
     return all(line_at(file, offset, len(head)) == head for offset, head in known.heads.items())
 
 
+def beginning(path: str | Path, most: int) -> bytes:
+    """At most so many bytes of a file. Raises OSError, also for what is no regular file: a pipe would be waited for."""
+    state_of(path)
+    with open(path, "rb") as file:
+        return file.read(most)
+
+
 def line_at(file: BinaryIO, offset: int, length: int) -> bytes:
     """The bytes of a line."""
     file.seek(offset)

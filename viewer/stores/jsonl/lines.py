@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+DEEPEST = 100  # lists and objects in one another: what reads a value goes down into it, and has an end
 LONGEST = 32_000_000  # bytes of a line that are read; of a longer one only its place is known
 BUFFER = 1 << 20
 
@@ -26,14 +27,25 @@ class Line:
 
 
 def decoded(data: bytes) -> dict[str, Any] | None:
-    """A JSON object, lone surrogates replaced, which no database and no encoder takes; None for what is none."""
+    """A JSON object, lone surrogates replaced, which no database and no encoder takes; None for what is none, or is
+    deeper than anything an agent writes.
+    """
     try:
         value = json.loads(data.decode("utf-8", "replace"))
         if b"\\u" in data and (b"\\ud" in data or b"\\uD" in data):
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    is_deep = data.count(b"[") + data.count(b"{") > DEEPEST and _is_deeper(value)
+    return value if isinstance(value, dict) and not is_deep else None
+
+
+def _is_deeper(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        inside = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, (dict, list)))
+        level = [each for values in inside for each in values]
+    return bool(level)
 
 
 def lines_from(file: BinaryIO, offset: int) -> Iterator[Line]:

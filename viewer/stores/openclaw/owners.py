@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from viewer.holders import Holder
+from viewer.stores.jsonl.files import beginning
 
 LOCK, LOCKED = "gateway.state.lock", "gateway.state.lock.sqlite"
 LARGEST = 100_000  # bytes of such a note
@@ -61,8 +62,7 @@ def living(path: Path, start: str) -> int | None:
 def _noted(path: Path) -> dict[str, Any]:
     """What an owner says of itself: JSON, and behind it a line of blanks."""
     try:
-        with path.open("rb") as file:
-            text = file.read(LARGEST).decode("utf-8", "replace")
+        text = beginning(path, LARGEST).decode("utf-8", "replace")
         said, _ = json.JSONDecoder().raw_decode(text)
     except (OSError, ValueError, RecursionError):
         return {}
