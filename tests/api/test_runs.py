@@ -25,7 +25,7 @@ RUN_FIELDS = {
 }  # fmt: skip
 PLAN_FIELDS = {
     "head", "middle", "tail", "lifted", "earlier_tokens", "reasons", "tokens_before", "tokens_after_estimate",
-    "recompaction",
+    "notes", "note_tokens", "recompaction",
     "lock_seconds_estimate", "context_window", "tokens_are_estimates", "pick_up", "busy", "rules",
     "at_stake",
 }  # fmt: skip

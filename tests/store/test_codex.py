@@ -13,11 +13,14 @@ import zstandard
 from tests.contract.codex import INTERNAL, CodexByHand, Line, items, meta, told
 from tests.contract.talk import heard, talk, turn
 from tests.support.codex_home import agent, fresh, history, reader, said, session_id, shown
+from tests.support.codex_writer import with_meta
 from viewer.errors import NotFound, StoreUnavailable
+from viewer.stores.base import Store
 from viewer.stores.codex import index
 from viewer.stores.codex.items import SUMMARY_PREFIX
 from viewer.stores.codex.replay import replayed
 from viewer.stores.reader import Reader
+from viewer.stores.registry import agent_of
 
 __all__ = ["agent", "reader", "session_id"]
 
@@ -232,6 +235,48 @@ def test_a_sub_agent_is_linked_and_not_resumed(agent: CodexByHand, session_id: s
     assert now.session(agent.id_of("helper")).delegated_from == session_id
     assert [child.kind for child in now.children([session_id])] == ["delegate"]
     assert now.live(agent.id_of("helper"))[0].extra["display_kind"] == "from another agent"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        {"source": {"subagent": {"other": "guardian"}}, "thread_source": "subagent"},
+        {"source": {"subagent": {"other": "guardian"}}, "thread_source": "guardian_review"},
+        {"source": {"subagent": "review"}},
+        {"source": "cli", "thread_source": "guardian_review"},
+        {"source": {"subagent": {"later": {"kind": 7}}}, "forked_from_id": "x"},
+    ],
+)
+def test_whoever_reviews_is_a_sub_agent(agent: CodexByHand, session_id: str, first: Line) -> None:
+    for name in ("s", "helper"):
+        agent.write(name, talk(1))
+    helper = agent.id_of("helper")
+    with_meta(agent, "helper", {**first, "parent_thread_id": session_id, "session_id": session_id})
+    found = fresh(agent)
+    facts = found.listing.facts([helper])[helper]
+    assert (facts.delegated, facts.parent, facts.branched_from, facts.source) == (
+        True, session_id, "", "cli" if first["source"] == "cli" else "subagent",
+    )  # fmt: skip
+    assert [(child.id, child.kind) for child in found.children([session_id])] == [(helper, "delegate")]
+    assert found.session(helper).delegated_from == session_id
+    refused = found.compact_refusal(helper)
+    assert refused is not None and "sub-agent" in refused.message
+    assert agent_of(Store("codex", agent.url, "configured")).resume_command(helper) == ""
+
+
+def test_a_reviewer_whose_session_is_not_named_is_hidden(agent: CodexByHand, session_id: str) -> None:
+    agent.write("s", talk(1))
+    with_meta(agent, "s", {"source": {"subagent": "review"}})
+    facts = fresh(agent).listing.facts([session_id])[session_id]
+    assert (facts.delegated, facts.parent, facts.forked_from) == (True, "", ())
+
+
+@pytest.mark.parametrize("source", [{"custom": "palette"}, {}, [], 7, None])
+def test_other_sources_are_no_sub_agents(agent: CodexByHand, session_id: str, source: object) -> None:
+    agent.write("s", talk(1))
+    with_meta(agent, "s", {"source": source, "parent_thread_id": session_id})
+    facts = fresh(agent).listing.facts([session_id])[session_id]
+    assert (facts.delegated, facts.source) == (False, "codex")
 
 
 @pytest.mark.parametrize("keeps_plain", [False, True])

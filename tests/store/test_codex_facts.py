@@ -182,8 +182,31 @@ def test_the_title_is_no_copy_of_the_first_request(tmp_path: Path) -> None:
         con.commit()
     (home / "state_4.sqlite").write_text("older")
     found = database.noted(Store("c", f"codex://{home}", "configured"))
-    assert (found["a"].title, found["b"].title) == ("", "Gardens")
+    assert (found.of("a").title, found.of("b").title) == ("", "Gardens")
     assert sorted(os.listdir(home)) == ["state_4.sqlite", "state_5.sqlite"]  # nothing was made beside them
+
+
+def test_names_that_stand_in_a_file_of_their_own(agent: CodexByHand, session_id: str) -> None:
+    for name in ("s", "other", "nameless"):
+        agent.write(name, talk(1))
+    agent.sql("UPDATE threads SET name = NULL WHERE id != ?", agent.id_of("other"))
+    other = agent.id_of("other")
+    named = [(session_id, "Beds"), (other, "Not this"), (session_id, "Beds,\n renamed"), (7, "x"), ("y", [])]
+    listed = [json.dumps({"id": each, "thread_name": name}) for each, name in named]
+    (agent.root / "session_index.jsonl").write_text("\n".join([*listed, "[]", "{broken", "null"]))
+    titles = [fresh(agent).session(agent.id_of(each)).title for each in ("s", "other", "nameless")]
+    assert titles == ["Beds, renamed", "other", ""]
+    with (agent.root / "session_index.jsonl").open("a") as file:
+        file.write("\n" + json.dumps({"id": session_id, "thread_name": "Roofs"}))
+    found = fresh(agent)
+    assert found.session(session_id).title == found.listing.facts([session_id])[session_id].title == "Roofs"
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_what_stands_in_place_of_the_names(agent: CodexByHand, session_id: str, make: Any) -> None:
+    agent.write("s", talk(1))
+    make(agent.root / "session_index.jsonl")
+    assert fresh(agent).session(session_id).title == "s"
 
 
 def test_a_database_that_cannot_be_read_is_left_alone(agent: CodexByHand, session_id: str) -> None:

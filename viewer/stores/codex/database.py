@@ -1,4 +1,7 @@
-"""What the client's own database says of sessions: names, and the file that each goes on in. Nothing depends on it."""
+"""What the client itself notes of sessions: names, and the file that each goes on in. Nothing depends on it.
+
+It stands in its database; names also in a file of their own (`session_index`), where the database has none.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import re
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 
@@ -15,6 +18,8 @@ from cachetools import LRUCache
 
 from viewer.stores.base import Store
 from viewer.stores.tables import table_columns
+
+from . import session_index
 
 _NAME = re.compile(r"state_(\d{1,6})\.sqlite")
 WAIT = 1.0  # seconds for a client that writes
@@ -37,8 +42,26 @@ _read: LRUCache[str, tuple[str, Mapping[str, NotedThread]]] = LRUCache(32)
 _lock = Lock()
 
 
-def noted(store: Store) -> Mapping[str, NotedThread]:
-    """What is noted of each session; nothing where there is no such database, or it cannot be read."""
+@dataclass(frozen=True, slots=True)
+class NotedThreads:
+    """What is noted of all sessions of a store: in the database, and the names beside it."""
+
+    threads: Mapping[str, NotedThread]
+    names: Mapping[str, str]
+
+    def of(self, session_id: str) -> NotedThread:
+        found = self.threads.get(session_id, NOTHING)
+        name = "" if found.title else _title(self.names.get(session_id, ""))
+        return replace(found, title=name) if name else found
+
+
+def noted(store: Store) -> NotedThreads:
+    """What is noted of sessions; nothing where it cannot be read."""
+    return NotedThreads(_in_database(store), session_index.names(store.path))
+
+
+def _in_database(store: Store) -> Mapping[str, NotedThread]:
+    """What the database has of each session; nothing where there is none, or it cannot be read."""
     path = _newest(store.path)
     if path is None:
         return {}
@@ -95,7 +118,11 @@ def _threads(path: Path) -> dict[str, NotedThread]:
 def _noted(path: object, name: object, title: object, first: object, preview: object, model: object) -> NotedThread:
     """The client's title is the first request until there is a better one."""
     given = title if title not in (first, preview) else ""
-    return NotedThread(_text(path), " ".join((_text(name) or _text(given)).split())[:LONGEST_TITLE], _text(model))
+    return NotedThread(_text(path), _title(_text(name) or _text(given)), _text(model))
+
+
+def _title(name: str) -> str:
+    return " ".join(name.split())[:LONGEST_TITLE]
 
 
 def _text(value: object) -> str:

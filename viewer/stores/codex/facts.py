@@ -22,15 +22,18 @@ START, END = 1 << 18, 1 << 16  # bytes that are read of a file; its first lines 
 LONGEST_META = 1 << 22  # bytes of a first line
 REMEMBERED = 10_000  # files
 DEEPEST = 50  # files that a first request is looked for in
+SUB_AGENTS = ("subagent", "guardian_review")  # sources of threads that nobody but a session talks to
 
 
 @dataclass(frozen=True, slots=True)
 class HeadFacts:
-    """What the first lines of a file say. `spawned_by` is the session whose sub-agent speaks in it, `forked_from` the
-    one that it is a fork of, `base` the file that it goes on from; "" for none. `began` is in epoch seconds, 0.0 where
-    no line has a time.
+    """What the first lines of a file say. `is_sub_agent` says that a sub-agent speaks in it (also one that reviews, or
+    that decides on approvals), `spawned_by` is the session that has it, `forked_from` the one that it is a fork of,
+    `base` the file that it goes on from; "" for none. `agent` is what the sub-agent is called. `began` is in epoch
+    seconds, 0.0 where no line has a time.
     """
 
+    is_sub_agent: bool
     spawned_by: str
     forked_from: str
     base: str
@@ -83,22 +86,32 @@ def _head(path: str, inode: int, size: int) -> HeadFacts:
     values = [items.payload_of(value) for line in lines if (value := decoded(line)) is not None]
     meta = values[0][1] if values and values[0][0] == "session_meta" else {}
     git = _object(meta.get("git"))
-    spawn = _object(_object(_object(meta.get("source")).get("subagent")).get("thread_spawn"))
+    kind = _object(meta.get("source")).get("subagent")
+    spawn = _object(_object(kind).get("thread_spawn"))
     base = base_of(meta)
-    parent = _text(spawn.get("parent_thread_id"))
+    is_sub_agent = kind is not None or meta.get("thread_source") in SUB_AGENTS
+    parent = (_text(spawn.get("parent_thread_id")) or _text(meta.get("parent_thread_id"))) if is_sub_agent else ""
     contexts = [payload for kind, payload in values if kind == "turn_context"]
     return HeadFacts(
+        is_sub_agent=is_sub_agent,
         spawned_by=parent,
-        forked_from="" if parent else _text(meta.get("forked_from_id")),
+        forked_from="" if is_sub_agent else _text(meta.get("forked_from_id")),
         base=base.file_id if base else "",
-        source=_text(meta.get("source")) or ("subagent" if isinstance(meta.get("source"), dict) else "") or "codex",
+        source=_text(meta.get("source")) or ("subagent" if is_sub_agent else "") or "codex",
         cwd=_text(meta.get("cwd")),
         branch=_text(git.get("branch")),
         model=next((_text(each.get("model")) for each in reversed(contexts)), ""),
         first_words=next(filter(None, (_asked(kind, payload) for kind, payload in values)), "")[:LONGEST_FIRST_WORDS],
         began=seconds(meta.get("timestamp")) or (seconds((decoded(first) or {}).get("timestamp"))),
-        agent=_text(meta.get("agent_nickname")) or _text(spawn.get("agent_nickname")),
+        agent=next(
+            filter(None, map(_text, (meta.get("agent_nickname"), spawn.get("agent_nickname"), kind, _other(kind)))), ""
+        ),
     )
+
+
+def _other(kind: Any) -> Any:
+    """What a sub-agent is that has no kind of its own, such as "guardian"."""
+    return _object(kind).get("other")
 
 
 def _inherited_words(head: HeadFacts, known: Threads) -> str:

@@ -50,7 +50,7 @@ class Codex(Agent):
             found = facts_of(places.find(self.store, session_id, known), known)
         except (NotFound, OSError):
             return command
-        if found.head.spawned_by:
+        if found.head.is_sub_agent:
             return ""
         return f"cd {shlex.quote(found.cwd)} && {command}" if found.cwd else command
 

@@ -49,7 +49,7 @@ class CodexListing(FileListing[ThreadFile]):
             archived=file.rollout.is_archived,
             cwd=found.cwd,
             branched_from=head.forked_from,
-            delegated=bool(head.spawned_by),
+            delegated=head.is_sub_agent,
             forked_from=(parent,) if parent else (),
             mark=RowsDigest(1 if file.state.size else 0, 0, file.state.changed, file.state.text + file.noted.title),
             git_branch=head.branch,

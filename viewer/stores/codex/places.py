@@ -127,15 +127,13 @@ def _entries(directory: str, changed: int) -> tuple[tuple[str, ...], tuple[str, 
 def all_files(store: Store) -> list[ThreadFile]:
     """Every session of a store, in no order."""
     noted = database.noted(store)
-    found = ((thread, files) for thread, files in threads(store).items())
-    return [file for thread, files in found for file in _file(thread, files, noted.get(thread))]
+    return [file for thread, files in threads(store).items() for file in _file(thread, files, noted.of(thread))]
 
 
-def _file(thread: str, files: Sequence[Rollout], noted: database.NotedThread | None) -> Iterator[ThreadFile]:
-    said = noted or database.NOTHING
-    current = current_of(files, said)
+def _file(thread: str, files: Sequence[Rollout], noted: database.NotedThread) -> Iterator[ThreadFile]:
+    current = current_of(files, noted)
     with suppress(OSError):
-        yield ThreadFile(thread, current, tuple(files), state_of(current.path), said)
+        yield ThreadFile(thread, current, tuple(files), state_of(current.path), noted)
 
 
 def current_of(files: Sequence[Rollout], noted: database.NotedThread) -> Rollout:
@@ -148,7 +146,7 @@ def current_of(files: Sequence[Rollout], noted: database.NotedThread) -> Rollout
 def find(store: Store, session_id: str, known: Threads | None = None) -> ThreadFile:
     """The file of a session. Raises NotFound, also for an id that names no file of the store."""
     files = (threads(store) if known is None else known).get(session_id, ())
-    found = list(_file(session_id, files, database.noted(store).get(session_id))) if files else []
+    found = list(_file(session_id, files, database.noted(store).of(session_id))) if files else []
     if not found:
         raise NotFound(f"Store {store.name} has no session {session_id!r}.")
     return found[0]

@@ -70,6 +70,4 @@ def _of_file(file: ThreadFile) -> str:
 def _of_head(file: ThreadFile) -> str:
     with readable(file.path):
         head = head_of(file.rollout.path)
-    if head.spawned_by or head.source == "subagent":
-        return SUB_AGENT
-    return ""
+    return SUB_AGENT if head.is_sub_agent else ""
