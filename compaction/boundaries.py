@@ -21,8 +21,10 @@ from .tokens import Counter
 
 def is_recompaction(messages: Sequence[Message]) -> bool:
     """Whether the context was compacted before: the note in a system message 0, or a handoff anywhere."""
-    if messages and m.is_system(messages[0]) and protocol.NOTE_SENTENCE in m.text(messages[0].get("content")).lower():
-        return True
+    if messages and m.is_system(messages[0]):
+        prompt = m.text(messages[0].get("content")).lower()
+        if any(sentence in prompt for sentence in protocol.NOTE_SENTENCES):
+            return True
     return any(protocol.is_handoff(message) and not is_prune_note(message) for message in messages)
 
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from . import limits, protocol
+from . import limits, notices, protocol
 from . import messages as m
 from .answer import checked
 from .bounds import start_of
@@ -231,11 +231,15 @@ def _part(whole: SummaryRequest, chunk: Chunk, k: int, chunks: int, budget: int,
 
 
 def _unwrapped(message: Message) -> Message:
-    """The message without an earlier handoff; itself if it carries none."""
-    if not protocol.is_handoff(message):
+    """The message without an earlier handoff, and without what the agent put in front of a request that it repeats;
+    itself if it carries neither.
+    """
+    content = m.live_content(message)
+    asked = notices.restated(content) if isinstance(content, str) else None
+    if asked is None and not protocol.is_handoff(message):
         return message
     turn = {key: value for key, value in message.items() if key != protocol.FLAG}
-    return {**turn, "content": m.live_content(message)}
+    return {**turn, "content": asked or content}
 
 
 def _redacted(message: Message) -> Message:

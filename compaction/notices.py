@@ -6,9 +6,9 @@ from . import protocol
 
 
 def restated(text: str) -> str | None:
-    """The request that this text repeats behind a summary, None where it repeats none."""
+    """The request that this text repeats beside a summary, None where it repeats none."""
     text = text.lstrip()
-    if not text.startswith(protocol.RESTATED_START):
+    if not text.startswith(protocol.RESTATED_STARTS):
         return None
     return text.partition("]")[2].strip()
 

@@ -6,6 +6,9 @@ the row's own role, in one of two layouts:
     summary first   HEADER directive \n body \n\n END_MARKER \n\n live text
     prior first     PRIOR_HEADER \n live text \n\n MERGE_DELIMITER \n\n HEADER directive \n body \n\n END_MARKER
 
+What other engines write has no end marker: each summary of theirs is framed by a head and a foot (`ENGINE_FORMS`), and
+a row is a handoff where it begins with a whole one, or with a request that the engine repeats and a whole one behind.
+
 In a list of content blocks the markers stand inside text blocks, and whole blocks may be live. `split()` therefore
 works on a list of blocks and a position (block, character); a plain string is a list of one.
 The marker strings are Hermes Agent's interchange format (`docs/hermes.md` section 4).
@@ -17,7 +20,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from . import fences
 
@@ -31,6 +34,8 @@ PRIOR_HEADER = "[PRIOR CONTEXT — for reference only; not a new message]"
 MERGE_DELIMITER = "[END OF PRIOR CONTEXT — COMPACTION SUMMARY BELOW]"
 FLAG = "_compressed_summary"  # the key (and column) by which Hermes marks a row that is or contains a summary
 NOTE_SENTENCE = "earlier conversation turns have been compacted into a handoff summary"  # in a system message 0
+# There, too, when another engine compacted.
+NOTE_SENTENCES = (NOTE_SENTENCE, "this conversation uses lossless context management")
 LONG_DIRECTIVE_START = "Earlier turns were compacted"  # all six long Hermes directives start and end so,
 LONG_DIRECTIVE_END = "avoid repeating it:"  # on one line
 
@@ -76,8 +81,9 @@ NO_USER_MARKERS = (  # whole: 0.19 to 0.22, and 0.18
     "preserved user turn.",
 )
 COMPACTION_STARTS = ("[Your active task list", "[Planning state", "[Skills pruned", NO_USER_START)
-# Behind this line stands a request that a person typed and that is not answered yet, repeated behind a summary.
-RESTATED_START = "[STILL IN PROGRESS"
+# Behind these lines stands a request that a person typed and that is not answered yet, repeated beside a summary.
+OBJECTIVE = "[Current user objective preserved from compacted history]"  # hermes-lcm and its descendants
+RESTATED_STARTS = ("[STILL IN PROGRESS", OBJECTIVE)
 # A list of tasks that a compaction appended to what a person typed (tools/todo_tool.py, TODO_INJECTION_HEADER).
 TASK_LIST = "[Your active task list was preserved across context compression]"
 
@@ -92,6 +98,39 @@ CONTINUED_ENDS = (
 # What OpenClaw and pi put around a summary that they send (`docs/openclaw.md`), in a row that is marked as one.
 SUMMED_UP_START = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
 SUMMED_UP_END = "\n</summary>"
+
+
+class EngineForm(NamedTuple):
+    """How an engine other than the agent's own frames each summary of a handoff: a row with one begins with `start`.
+    Several follow each other behind a blank line, or behind one and a rule; so does live text behind a blank line.
+    """
+
+    engine: str
+    start: str
+    head: re.Pattern[str]
+    foot: re.Pattern[str]
+
+
+_FOOT_ENDS = r"(?=[^\S\n]*(?:\n[^\S\n]*\n|\s*\Z))"  # a blank line, or nothing else
+
+
+def _lcm(level: str) -> EngineForm:
+    """A summary of a level of hermes-lcm; descendants say behind the head how short it is."""
+    head = rf"{re.escape(level)}{'[0-9]+' if level.endswith('-') else ''} Summary \(d[0-9]+, node [0-9]+\)\]"
+    foot = rf"^\[Expand for details:[^\n]*\]{_FOOT_ENDS}"
+    return EngineForm("hermes-lcm", level, re.compile(rf"{head}(?: \[[^\]\n]*\])?\n"), re.compile(foot, re.MULTILINE))
+
+
+ENGINE_FORMS = (
+    *map(_lcm, ("[Recent", "[Session Arc", "[Durable", "[Depth-")),
+    EngineForm(
+        "lossless-claw",
+        '<summary id="sum_',
+        re.compile(r'<summary id="sum_\w+"[^>]*>\s*(?:<parents>[^\0]*?</parents>\s*)?<content>\n'),
+        re.compile(rf"^[^\S\n]*</content>\n</summary>{_FOOT_ENDS}", re.MULTILINE),
+    ),
+)
+ENGINE_STARTS = tuple(form.start for form in ENGINE_FORMS)
 
 # --- text that is written --------------------------------------------------------------------------------------------
 FRAMING = (
@@ -168,7 +207,8 @@ def is_handoff(message: Any) -> bool:
     if not flagged and not isinstance(content, (str, list, dict)):
         return False  # most often None, beside tool calls
     if isinstance(content, str) and not flagged and MERGE_DELIMITER not in content:
-        return content.lstrip().startswith(HEADERS)
+        text = content.lstrip()
+        return text.startswith(HEADERS) or _framed(text) is not None
     return any(part.kind == "summary" for part in split(content, flagged))
 
 
@@ -211,6 +251,8 @@ def _parts(blocks: list[Any], flagged: bool, as_text: bool) -> list[Part]:
         return _summary_first(blocks, first, as_text)
     if flagged and text.startswith(SUMMED_UP_START):
         return [_summary(blocks, as_text)]
+    if framed := _framed(text):
+        return _of_engine(blocks, first, framed, as_text)
     delimiter = _delimiter(blocks, flagged, _prior_headers(text))
     if delimiter is not None:
         return _prior_first(blocks, delimiter, as_text)
@@ -219,6 +261,50 @@ def _parts(blocks: list[Any], flagged: bool, as_text: bool) -> list[Part]:
     if _end(blocks) is not None:
         return _summary_first(blocks, first, as_text)
     return [_summary(blocks, as_text)]
+
+
+def _framed(text: str) -> tuple[int, int] | None:
+    """Where the summaries of another engine begin and end in a text that begins with them, or with a request and a rule
+    before them; None where none is whole.
+    """
+    if text.startswith(ENGINE_STARTS):
+        begins = [0]
+    elif text.startswith(OBJECTIVE):
+        begins = [match.end() for match in islice(_RULE.finditer(text), MOST_DELIMITERS)]
+    else:
+        return None
+    found = ((at, [*_frames(text, at)]) for at in begins)
+    return next(((at, frames[-1][1].end()) for at, frames in found if frames), None)
+
+
+_RULE, _BETWEEN = re.compile(r"\n\n---\n\n"), re.compile(r"\n\n(?:---\n\n)?")
+
+
+def _frames(text: str, at: int) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """Head and foot of each of the whole summaries of another engine that begin here, one behind the other."""
+    while form := next((form for form in ENGINE_FORMS if text.startswith(form.start, at)), None):
+        head = form.head.match(text, at)
+        foot = form.foot.search(text, head.end()) if head else None
+        if head is None or foot is None:
+            return
+        yield head, foot
+        between = _BETWEEN.match(text, foot.end())
+        at = between.end() if between else len(text)
+
+
+def _of_engine(blocks: list[Any], first: int, framed: tuple[int, int], as_text: bool) -> list[Part]:
+    """The parts of a row with summaries of another engine in its first text, at these places of it without the white
+    space in front.
+    """
+    text = block_text(blocks[first])
+    start, end = (at + len(text) - len(text.lstrip()) for at in framed)
+    between = _BETWEEN.match(text, end)
+    behind = _with_text(blocks[first], text[between.end() if between else end :])
+    return [
+        *_own_words("prior", _with_text(blocks[first], text[:start].removesuffix("\n\n---\n\n")), as_text),
+        _summary([*_with_text(blocks[first], text[start:end])], as_text),
+        *_own_words("live", [*blocks[:first], *behind, *blocks[first + 1 :]], as_text),
+    ]
 
 
 def _prior_headers(text: str) -> int:
@@ -270,6 +356,8 @@ def _directive(text: str) -> tuple[str, str]:
         return _continued(text)
     if text.startswith(SUMMED_UP_START):
         return _summed_up(text)
+    if text.startswith(ENGINE_STARTS) and _framed(text) == (0, len(text)):
+        return _out_of_frames(text)
     header = next((h for h in HEADERS if text.startswith(h)), "")
     rest = text[len(header) :]
     line, _, after = rest.partition("\n")
@@ -289,6 +377,13 @@ def _continued(text: str) -> tuple[str, str]:
     ends = [at for end in CONTINUED_ENDS if (at := body.rfind(end)) >= 0]
     end = min(ends, default=len(body))
     return f"{before.strip()}\n\n{body[end:].strip()}".strip(), body[:end].strip()
+
+
+def _out_of_frames(text: str) -> tuple[str, str]:
+    """The heads and feet of another engine's summaries, and what stands in them."""
+    frames = [*_frames(text, 0)]
+    lines = (f"{head[0].strip()}\n{foot[0].strip()}" for head, foot in frames)
+    return "\n".join(lines), "\n\n".join(text[head.end() : foot.start()].strip() for head, foot in frames)
 
 
 def _summed_up(text: str) -> tuple[str, str]:

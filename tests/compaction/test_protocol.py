@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import compaction
 from compaction import is_handoff, protocol, split
 from compaction import messages as m
 from compaction.protocol import (
@@ -374,3 +375,120 @@ def test_a_summary_in_the_words_of_openclaw_and_pi(summary: str) -> None:
     assert part.directive.startswith("The conversation history before") and part.directive.endswith("</summary>")
     (part,) = protocol.split("Look: " + row)
     assert part.kind == "live"
+
+
+# -- other engines -----------------------------------------------------------------------------------------------------
+
+RECENT = (
+    "[Recent Summary (d0, node 42)]\nThe tokens were rotated.\n\n- all of them\n[Expand for details: the [new] tokens]"
+)
+ARC = "[Session Arc Summary (d1, node 7)] [L2 bullet summary]\nThe desk moved.\n[Expand for details: lcm_expand(7)]"
+CLAW = (
+    '<summary id="sum_1f" kind="condensed" depth="1">\n  <parents>\n    <summary_ref id="sum_2a" />\n  </parents>\n'
+    "  <content>\nThe desk moved.\n  </content>\n</summary>"
+)
+ROTATED, MOVED = "The tokens were rotated.\n\n- all of them", "The desk moved."
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (RECENT, [("summary", ROTATED)]),
+        (f"\n{RECENT}  \n", [("summary", ROTATED)]),
+        (RECENT.replace("Recent", "Durable"), [("summary", ROTATED)]),
+        (RECENT.replace("Recent Summary (d0", "Depth-12 Summary (d12"), [("summary", ROTATED)]),
+        (f"{ARC}\n\n---\n\n{RECENT}", [("summary", f"{MOVED}\n\n{ROTATED}")]),
+        (f"{ARC}\n\n{RECENT}", [("summary", f"{MOVED}\n\n{ROTATED}")]),  # a row each, merged by the agent
+        (
+            f"{ARC}\n\n---\n\n{RECENT}\n\nGo on.\n\nNow.",
+            [("summary", f"{MOVED}\n\n{ROTATED}"), ("live", "Go on.\n\nNow.")],
+        ),
+        (f"{ARC}\n\n---\n\nA rule of mine.", [("summary", MOVED), ("live", "A rule of mine.")]),
+        (
+            f"{protocol.OBJECTIVE}\nShip it.\n\n---\n\nToday.\n\n---\n\n{ARC}\n\n---\n\n{RECENT}",
+            [("prior", f"{protocol.OBJECTIVE}\nShip it.\n\n---\n\nToday."), ("summary", f"{MOVED}\n\n{ROTATED}")],
+        ),
+        (f"{CLAW}\n\n{CLAW}\n\nGo on.", [("summary", f"{MOVED}\n\n{MOVED}"), ("live", "Go on.")]),
+    ],
+)
+def test_what_another_engine_made_is_its_summaries_and_the_words_beside_them(
+    text: str, parts: list[tuple[str, str]]
+) -> None:
+    assert kinds(text) == parts
+    assert kinds([{"type": "text", "text": text}]) == parts
+    assert is_handoff({"role": "user", "content": text})
+
+
+def test_an_image_behind_what_another_engine_made_stays() -> None:
+    summary, live = split([{"type": "text", "text": f"{RECENT}\n\nLook."}, image("a")])
+    assert (summary.kind, live.kind, live.content) == (
+        "summary",
+        "live",
+        [{"type": "text", "text": "Look."}, image("a")],
+    )
+
+
+@pytest.mark.parametrize("frame", [RECENT, ARC, CLAW, f"{protocol.OBJECTIVE}\nShip it.\n\n---\n\n{RECENT}"])
+@pytest.mark.parametrize(
+    "around",
+    [
+        "What does this mean?\n\n{}",
+        "It says:\n{}",
+        "```\n{}\n```",
+        "> {}",
+        "    {}",
+        "- {}",
+        "The engine writes {} in front of what it keeps.",
+        "Such a row begins so:\n\n---\n\n{}\n\nand goes on.",
+    ],
+)
+def test_a_message_that_quotes_what_another_engine_makes_is_no_handoff(frame: str, around: str) -> None:
+    text = around.format(frame)
+    if around != "    {}":  # white space in front is no quotation
+        assert kinds(text) == [("live", text)]
+        assert not is_handoff({"role": "user", "content": text})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[Recent Summary (d0, node 42)] begins a summary of hermes-lcm, [Expand for details: x] ends one.",
+        "[Recent Summary (d0, node 42)]\nThe tokens were rotated.",  # its end was cut off
+        "[Recent Summary of the talk]\nWe moved.\n[Expand for details: later]",
+        "[Depth-first Summary (d3, node 1)]\nWe moved.\n[Expand for details: later]",
+        '<summary id="sum_1f">More</summary>',
+        f"{protocol.OBJECTIVE}\nShip it.",
+        f"{protocol.OBJECTIVE}\nShip it.\n\n---\n\n[Recent Summary (d0, node 42)]\nThe tokens were",
+    ],
+)
+def test_what_only_begins_as_another_engines_summary_is_no_handoff(text: str) -> None:
+    assert kinds(text) == [("live", text)]
+    assert not is_handoff({"role": "assistant", "content": text})
+
+
+def test_a_result_of_a_tool_that_gives_such_summaries_is_no_handoff() -> None:
+    assert not is_handoff({"role": "tool", "content": RECENT})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[Recent Summary (d0, node 1)]\n" + "[Expand for details: " * 100_000,
+        "[Recent Summary (d0, node 1)]\nx\n[Expand for details: y]\n\n" * 30_000,
+        f"{protocol.OBJECTIVE}\n" + "\n\n---\n\n[Recent Summary (d0, node 1)]\n" * 50_000,
+        '<summary id="sum_1"' + " x" * 1_000_000,
+        "[Recent Summary (d0, node 1)]\n" + "[Expand for details: x]   \n" * 100_000,
+    ],
+)
+def test_long_texts_of_other_engines_are_read_in_no_time(text: str) -> None:
+    assert within(2, split, text)
+
+
+def test_a_request_that_an_engine_repeats_is_summarised_without_the_engines_line() -> None:
+    messages = [{"role": "user", "content": f"{protocol.OBJECTIVE}\nShip it.\n\n---\n\n{RECENT}"}]
+    messages += [{"role": ("assistant", "user")[n % 2], "content": f"{n} " + "word " * 300} for n in range(40)]
+    planned = compaction.plan(messages, compaction.Policy(context_window=20_000), len)
+    request = compaction.request_of(planned)
+    assert request.previous_summary == ROTATED
+    assert "Ship it." in request.digest
+    assert protocol.OBJECTIVE not in request.digest

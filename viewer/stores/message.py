@@ -168,7 +168,7 @@ class Parted:
 
 def parted(row: StoredMessage) -> Parted:
     """What a row holds, a handoff and a message apart."""
-    parts = compaction.split(row.content, flagged=row.flagged)
+    parts = _parts(row)
     handoffs = [part for part in parts if part.kind == "summary"]
     speaks = len(handoffs) < len(parts) or bool(row.tool_calls)
     return Parted(
@@ -180,9 +180,15 @@ def parted(row: StoredMessage) -> Parted:
     )
 
 
+def _parts(row: StoredMessage) -> list[compaction.Part]:
+    if row.role in messages.RESULT_ROLES:  # what a tool gave back may quote a handoff, and is none
+        return [compaction.Part("live", "", content=row.content)]
+    return compaction.split(row.content, flagged=row.flagged)
+
+
 def live_content(row: StoredMessage) -> Any:
     """The row's content without any summary merged into it, in its own shape."""
-    parts = compaction.split(row.content, flagged=row.flagged)
+    parts = _parts(row)
     if all(part.kind == "live" for part in parts):
         return row.content
     live = [part.content for part in parts if part.kind != "summary"]

@@ -32,7 +32,7 @@ class Chains:
     def add(self, row: LightRow) -> None:
         """Take in a row: one more of the messages that it says it carries, or a message of its own."""
         messages = self.said_by(row)
-        if row.handoff == "standalone" or row.of_compaction or (row.restated and messages):
+        if row.of_compaction or (messages if row.restated else row.handoff == "standalone"):
             if row.of_compaction and row.absorbed and not messages:  # the only row left of what was merged into it
                 self.rows[row.id], messages = [], (row.id,)
                 self.named |= dict.fromkeys(row.absorbed, row.id)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import compaction
-from compaction import protocol
+from compaction import messages, notices, protocol
 from viewer.stores.base import LONGEST_FIRST_WORDS
 
 from .codec import JSON_MARK, decode_content, number
@@ -46,8 +46,7 @@ def first_words(reader: OpenStore, session_id: str) -> str:
         EARLIEST,
     )
     for row_id in sorted(row_id for row_id, role in rows if role == "user")[:2]:
-        text = _said(reader, row_id)
-        if text and not compaction.is_handoff({"content": text}):
+        if text := _own_words(_said(reader, row_id)):
             return " ".join(text.split())[:LONGEST_FIRST_WORDS]
     return ""
 
@@ -61,6 +60,14 @@ def _by_state(reader: OpenStore, session_id: str, sql: str, before: Sequence[Any
         for state in ("= 1", "= 0", "IS NULL")
         for row in reader.con.execute(sql.format(state=f" AND active {state}"), [*before, session_id, limit]).fetchall()
     ]
+
+
+def _own_words(text: str) -> str:
+    """The text without a handoff, which may be cut, and without what an agent put in front of a request."""
+    if not compaction.is_handoff({"content": text}) and text.lstrip().startswith(protocol.ENGINE_STARTS):
+        return ""
+    words = messages.said(messages.live_content({"content": text}))
+    return notices.restated(words) or words
 
 
 def _said(reader: OpenStore, row_id: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import compaction
 from compaction import messages, notices, protocol
+from compaction.messages import RESULT_ROLES
 from viewer.batches import chunks
 from viewer.stores.hermes.light_row import LightRow
 
@@ -68,7 +69,7 @@ def _needs_decoding(start: bytes | None) -> bool:
 
 _JSON_MARK = JSON_MARK.encode()
 # Every handoff begins with one of these; the dash behind them is escaped in stored JSON.
-_MARKERS = (*protocol.HEADERS, protocol.PRIOR_HEADER, protocol.RESTATED_START)
+_MARKERS = (*protocol.HEADERS, protocol.PRIOR_HEADER, *protocol.RESTATED_STARTS, *protocol.ENGINE_STARTS)
 _HINTS = tuple({marker.split("—")[0].strip().encode() for marker in _MARKERS})
 _CALL_ID = re.compile(r'"(?:call_id|id)":\s*"([^"]*)"')
 
@@ -78,7 +79,9 @@ def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) 
     state = state_of(active, compacted)
     text, end, summary, restated = _folded(start), _folded(row[-1]), None, False
     if row_id in contents:
-        summary, live, restated = parted(contents[row_id], bool(flagged))
+        live = contents[row_id]
+        if role not in RESULT_ROLES:
+            summary, live, restated = parted(live, bool(flagged))
         text = end = " ".join(messages.text(live).split())
         size = len((encode_content(live) or "").strip().encode())
     calls_text = calls if isinstance(calls, str) else ""

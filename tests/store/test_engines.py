@@ -1,0 +1,134 @@
+"""Handoffs that other engines write into a Hermes store: hermes-lcm, its descendants, lossless-claw."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import compaction
+from compaction import protocol
+from tests.support.stored_rows import add_row, reader_of, small_talk
+from viewer.stores.hermes import reading, undoing
+from viewer.stores.history_types import History
+from viewer.stores.message import Handoff, HistoryMessage, message_of
+
+RECENT = "[Recent Summary (d0, node 42)]\nThe tokens were rotated.\n[Expand for details: tokens]"
+DEEP = "[Depth-3 Summary (d3, node 7)] [L2 bullet summary]\nThe desk moved in May.\n[Expand for details: the move]"
+FRAMES = f"{DEEP}\n\n---\n\n{RECENT}"
+ASKED = f"{protocol.OBJECTIVE}\nmessage 14"
+SENT = {
+    "alone": FRAMES,
+    "a row each": f"{DEEP}\n\n{RECENT}",
+    "behind the request": f"{ASKED}\n\n---\n\n{FRAMES}",
+    "lossless-claw": '<summary id="sum_1f" kind="leaf" depth="0">\n  <content>\nThe desk moved in May.\n  </content>\n'
+    "</summary>",
+}
+
+
+def compacted_by_engine(path: Path, text: str, *, tail: int = 4, role: str = "user", gone: bool = False) -> int:
+    """The agent puts what an engine made in place of 20 messages, its copies of the last ones behind it: the handoff's
+    row.
+    """
+    with closing(sqlite3.connect(path, isolation_level=None)) as con:
+        ids = [row[0] for row in con.execute("SELECT id FROM messages WHERE session_id = 's1' AND active = 1")]
+        copied = "role, content, timestamp, message_uid"
+        rows = con.execute(f"SELECT {copied} FROM messages WHERE id IN ({','.join(map(str, ids[-tail:]))})").fetchall()
+        con.execute("BEGIN")
+        con.execute("UPDATE messages SET active = 0, compacted = 1 WHERE session_id = 's1' AND active = 1")
+        con.executemany("UPDATE messages SET compacted = 0 WHERE id = ?", [[row_id] for row_id in ids[-tail:]])
+        if gone:
+            con.execute("DELETE FROM messages WHERE session_id = 's1'")
+        made = "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s1', ?, ?, 9000)"
+        handoff = con.execute(made, [role, text]).lastrowid
+        con.executemany(f"INSERT INTO messages (session_id, {copied}) VALUES ('s1', ?, ?, ?, ?)", rows)
+        con.execute("COMMIT")
+    assert handoff
+    return handoff
+
+
+def history_of(path: Path) -> tuple[History, list[HistoryMessage | Handoff]]:
+    with reader_of(path) as reader:
+        history = reading.read_history(reader, "s1")
+        return history, reading.history_messages(reader, history.items)
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+@pytest.mark.parametrize("form", SENT)
+def test_what_an_engine_made_is_a_boundary_and_no_message(tmp_path: Path, form: str, role: str) -> None:
+    path = small_talk(tmp_path / "state.db", 20)
+    handoff = compacted_by_engine(path, SENT[form], role=role)
+    history, shown = history_of(path)
+    [boundary] = history.boundaries
+    assert (boundary.handoff_id, boundary.messages_before, boundary.messages_after) == (handoff, 20, 5)
+    said = [item.content for item in shown if isinstance(item, HistoryMessage)]
+    assert said == [f"message {number}" for number in range(20)]
+    [summary] = [item.summary for item in shown if isinstance(item, Handoff)]
+    assert "The desk moved in May." in summary
+    assert "[" not in summary
+
+
+@pytest.mark.parametrize("form", SENT)
+def test_where_the_older_rows_are_gone_nothing_else_is(tmp_path: Path, form: str) -> None:
+    path = small_talk(tmp_path / "state.db", 20)
+    compacted_by_engine(path, SENT[form], gone=True)
+    history, shown = history_of(path)
+    assert len(history.boundaries) == 1
+    said = [item.content for item in shown if isinstance(item, HistoryMessage)]
+    asked = ["message 14"] if form == "behind the request" else []
+    assert said == [*asked, *(f"message {number}" for number in range(16, 20))]
+
+
+def test_it_is_undone_where_its_rows_allow(tmp_path: Path) -> None:
+    path = small_talk(tmp_path / "state.db", 20)
+    compacted_by_engine(path, SENT["behind the request"])
+    history, _ = history_of(path)
+    what = undoing.undoing_of_boundary("s1", history.boundaries[-1])
+    assert len(what.originals) == 20
+
+
+@pytest.mark.parametrize("form", SENT)
+def test_the_next_compaction_folds_it_and_asks_nothing_again(tmp_path: Path, form: str) -> None:
+    path = small_talk(tmp_path / "state.db", 20)
+    compacted_by_engine(path, SENT[form])
+    for number in range(40):
+        add_row(
+            path, role=("user", "assistant")[number % 2], content=f"later {number} " + "word " * 200, timestamp=9100.0
+        )
+    with reader_of(path) as reader:
+        messages = [message_of(row) for row in reader.live("s1")]
+    plan = compaction.plan(messages, compaction.Policy(context_window=20_000), len)
+    assert "The desk moved in May." in plan.previous_summary
+    requests: list[compaction.SummaryRequest] = []
+
+    def ask(request: compaction.SummaryRequest) -> str:
+        requests.append(request)
+        return "## Goal\nGo on."
+
+    result = compaction.apply(plan, compaction.summarize(plan, ask))
+    assert all("The desk moved" not in request.turns for request in requests)
+    kept = "\n".join(str(message["content"]) for message in result.messages)
+    assert "Summary (d" not in kept
+    assert "<summary" not in kept
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (FRAMES, "And now?"),
+        (FRAMES.replace("moved", "moved, and " + "word " * 9_000), "And now?"),  # longer than what is read of a row
+        (f"{FRAMES}\n\nGo on with it.", "Go on with it."),
+        (f"{ASKED}\n\n---\n\n{FRAMES}", "message 14"),
+        (ASKED, "message 14"),
+    ],
+)
+def test_a_session_begins_with_what_somebody_said(tmp_path: Path, text: str, words: str) -> None:
+    path = small_talk(tmp_path / "state.db", 0)
+    with sqlite3.connect(path) as con:
+        con.execute("UPDATE sessions SET title = NULL")
+    add_row(path, content=text)
+    add_row(path, content="And now?", timestamp=3.0)
+    with reader_of(path) as reader:
+        assert reader.session("s1").first_words == words
