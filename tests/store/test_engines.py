@@ -108,7 +108,7 @@ def test_the_next_compaction_folds_it_and_asks_nothing_again(tmp_path: Path, for
         return "## Goal\nGo on."
 
     result = compaction.apply(plan, compaction.summarize(plan, ask))
-    assert all("The desk moved" not in request.turns for request in requests)
+    assert all("The desk moved" not in request.digest for request in requests)
     kept = "\n".join(str(message["content"]) for message in result.messages)
     assert "Summary (d" not in kept
     assert "<summary" not in kept
