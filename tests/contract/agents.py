@@ -24,6 +24,19 @@ HOLDER = "pid=1:tid=1:agent=another:nonce=00"
 STARTED = 1_790_000_000.0  # epoch seconds
 
 
+def objects(data: bytes) -> list[dict[str, Any]]:
+    """What the lines of a file say; each client leaves out those that are blank or no JSON."""
+    return [found for line in data.split(b"\n") if (found := _object(line)) is not None]
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = json.loads(line)
+    except ValueError:
+        return None
+    return found
+
+
 class Agent(ABC):
     """One agent with a store of its own, which the site knows as `store`."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
-from .agents import Agent, Heard, Message
+from .agents import Agent, Heard, Message, objects
 
 Line = dict[str, Any]
 TYPES = ("user", "assistant", "system", "attachment")
@@ -75,7 +75,7 @@ class ClaudeByHand(Agent):
     # -- reading
 
     def lines(self, session_id: str) -> list[Line]:
-        return [json.loads(line) for line in self._path(session_id).read_text().splitlines()]
+        return objects(self._path(session_id).read_bytes())
 
     def load(self, session_id: str) -> list[Heard]:
         said = [each for each in resumed(self.lines(session_id)) if each["type"] in ("user", "assistant")]

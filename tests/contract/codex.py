@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
-from .agents import Agent, Heard, Message
+from .agents import Agent, Heard, Message, objects
 
 Line = dict[str, Any]
 INTERNAL = "internal_chat_message_metadata_passthrough"
@@ -83,7 +83,7 @@ class CodexByHand(Agent):
         """A revert: a file that goes on from before the newest request."""
         path, asked, at = self.path(session_id), 0, 0
         for raw in path.read_bytes().splitlines(keepends=True):
-            if is_request(json.loads(raw)["payload"]):
+            if any(is_request(each["payload"]) for each in objects(raw)):
                 asked = at
             at += len(raw)
         self.segments += 1
@@ -105,7 +105,7 @@ class CodexByHand(Agent):
         return heard(found)
 
     def _lines(self, path: Path, end: int | None) -> list[Line]:
-        own = [json.loads(line) for line in path.read_bytes()[:end].splitlines()]
+        own = objects(path.read_bytes()[:end])
         base = own[0]["payload"].get("history_base")
         if not base:
             return own
@@ -141,7 +141,7 @@ class CodexByHand(Agent):
 
     def _rewrite(self, session_id: str, change: Any) -> None:
         path = self.path(session_id)
-        lines = [json.loads(each) for each in path.read_text().splitlines()]
+        lines = objects(path.read_bytes())
         said = [each["payload"] for each in lines if each["type"] == "response_item"]
         change([each for each in said if not is_context(each)])
         path.write_text("".join(json.dumps(each) + "\n" for each in lines))

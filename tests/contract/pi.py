@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
-from .agents import Agent, Heard, Message
+from .agents import Agent, Heard, Message, objects
 
 Line = dict[str, Any]
 CWD = "/home/user/work"
@@ -85,7 +85,7 @@ class PiByHand(Agent):
     # -- reading
 
     def entries(self, session_id: str) -> list[Line]:
-        return [json.loads(line) for line in self.path(session_id).read_text().split("\n") if line]
+        return objects(self.path(session_id).read_bytes())
 
     def active(self, session_id: str) -> list[Line]:
         """The entries from the root to the newest one."""

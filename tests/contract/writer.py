@@ -1,8 +1,8 @@
 """What a writer in a process of its own does (`writer_process`): it plans, and commits when it is let.
 
 MOMENT says when it is killed: "inside" the commit's transaction, "behind" it, or "never". Of a file of lines also while
-they are appended: "torn 3 0.5" is half of the fourth line; and of bytes that are overwritten then: "letters 2" is
-behind two of them, "overwritten 0.5" behind half of the first ones. Then it says what refused it, or nothing.
+they are appended: "torn 0.5" is behind half of the blanks, "overwritten 0.5" behind half of what is written over them
+first, "steps 2" behind two such writes. Then it says what refused it, or nothing.
 """
 
 from __future__ import annotations
@@ -51,43 +51,19 @@ def _killing(plain: Any) -> Any:
     return killed
 
 
-def _tear(line: int, share: float) -> None:
-    """Be killed when so many lines are written, and of the next one this share."""
-    plain = os.write
+def _killed_in(name: str, share: float, whole: int = 0) -> None:
+    """Be killed in a call of this function of `os`, with this share of its data written, behind so many whole ones."""
+    plain, left = vars(os)[name], [None] * whole
 
-    def write(descriptor: int, data: bytes) -> int:
-        whole = data.splitlines(keepends=True)
-        plain(descriptor, b"".join([*whole[:line], whole[line][: int(len(whole[line]) * share)]]))
+    def write(descriptor: int, data: bytes, *where: int) -> int:
+        if left:
+            left.pop()
+            return int(plain(descriptor, data, *where))
+        plain(descriptor, data[: int(len(data) * share)], *where)
         os.kill(os.getpid(), signal.SIGKILL)
         return 0
 
-    vars(os)["write"] = write
-
-
-def _stop_at(letters: int) -> None:
-    """Be killed when so many bytes are overwritten."""
-    plain, left = os.pwrite, list(range(letters))
-
-    def pwrite(descriptor: int, data: bytes, offset: int) -> int:
-        written = plain(descriptor, data, offset) if left else 0
-        if not left[1:]:
-            os.kill(os.getpid(), signal.SIGKILL)
-        left.pop()
-        return written
-
-    vars(os)["pwrite"] = pwrite
-
-
-def _stop_in(share: float) -> None:
-    """Be killed when this share of what is overwritten first is."""
-    plain = os.pwrite
-
-    def pwrite(descriptor: int, data: bytes, offset: int) -> int:
-        plain(descriptor, data[: int(len(data) * share)], offset)
-        os.kill(os.getpid(), signal.SIGKILL)
-        return 0
-
-    vars(os)["pwrite"] = pwrite
+    vars(os)[name] = write
 
 
 def main(asking: Connection, name: str, url: str, session_id: str, moment: str) -> None:
@@ -110,12 +86,12 @@ def main(asking: Connection, name: str, url: str, session_id: str, moment: str) 
     asking.send("planned")
     asking.recv()
     match moment.split():
-        case ["torn", line, share]:
-            _tear(int(line), float(share))
-        case ["letters", count]:
-            _stop_at(int(count))
+        case ["torn", share]:
+            _killed_in("write", float(share))
         case ["overwritten", share]:
-            _stop_in(float(share))
+            _killed_in("pwrite", float(share))
+        case ["steps", count]:
+            _killed_in("pwrite", 1, int(count) - 1)
     try:
         writer.apply(session_id, basis.token, edits, mode="in_place", holder=holder, now=time.time())
         refused = ""

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.contract.agents import Agent, objects
+from tests.contract.claude_code import ClaudeByHand
+from tests.contract.codex import CodexByHand
 from tests.contract.openclaw import OpenClawFilesByHand
 from tests.contract.pi import PiByHand
 from tests.contract.talk import heard, talk
 from tests.support.tree_stores import opened, sent, store_of
 from tests.support.tree_writing import compacted, undo
-from viewer.errors import CompactionConflict, SessionBusy
+from viewer.errors import CompactionConflict, SessionBusy, StoreUnavailable
 from viewer.runs import branching
-from viewer.stores.jsonl.append import appending
+from viewer.stores.claude_code.records import record_of
+from viewer.stores.jsonl.append import Appending, appending
+from viewer.stores.jsonl.files import RecordCache
 from viewer.stores.openclaw import commits, session_index
 
 ASKED = {"role": "user", "content": "And now?"}
@@ -44,6 +50,38 @@ def beside(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, act: Callable
     monkeypatch.setattr(owner, name, called)
 
 
+WRITERS: dict[str, Callable[[Path], Agent]] = {"claude-code": ClaudeByHand, "codex": CodexByHand, **KINDS}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_line_between_our_write_and_our_reading_stays(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the compaction is undone, as the last thing that was written here. Claude Code's line goes on from what
+    stays, and the others' make the compaction one that is taken back.
+    """
+    agent = WRITERS[kind](tmp_path / "home")
+    agent.write("s", talk(8))
+    before, plain = agent.load("s"), Appending._write_over
+
+    def written(opened: Appending, changes: Mapping[int, bytes]) -> None:
+        monkeypatch.setattr(Appending, "_write_over", plain)
+        plain(opened, changes)
+        agent.say("s", ASKED)
+
+    monkeypatch.setattr(Appending, "_write_over", written)
+    if kind == "claude-code":
+        commit = compacted(agent)
+        assert agent.load("s")[-1:] == heard([ASKED]) and len(agent.load("s")) < len(before)
+        undo(agent, commit)
+    else:
+        with pytest.raises(CompactionConflict, match="written to just now"):
+            compacted(agent)
+    assert agent.load("s") == [*before, *heard([ASKED])]
+    with opened(agent) as reader:
+        assert sent(reader, agent.id_of("s")) == agent.load("s")
+
+
 def test_a_line_behind_ours_stays(agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that goes on from before our line leaves it on a dead branch: ours is made inert, and its line stays."""
     before, leaf = agent.load("s"), agent.active("s")[-1]["id"]
@@ -67,17 +105,46 @@ def test_a_line_that_comes_first_is_not_written_over(agent: Any, monkeypatch: py
     assert not any(each["type"] == "compaction" for each in agent.entries("s"))
 
 
-def test_what_another_program_wrote_behind_is_not_taken_off(tmp_path: Path) -> None:
+def test_what_is_taken_back_is_ours_byte_for_byte(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes(b"one\n")
     with appending(path) as file:
-        seen = file.state
-        _, end = file.append(b"two\n", seen)
+        start = file.append(b"two\n", file.state)
         with path.open("ab") as other:
             other.write(b"three\n")
-        with pytest.raises(CompactionConflict, match="could not be taken off"):
-            file.take_off(seen, end)
-    assert path.read_bytes() == b"one\ntwo\nthree\n"
+        file.replace({start: b"two\n"}, {start: b"   \n"})
+        assert path.read_bytes() == b"one\n   \nthree\n"
+        path.write_bytes(b"written anew\n")
+        with pytest.raises(CompactionConflict, match="written anew"):
+            file.replace({start: b"   \n"}, {start: b"two\n"})
+    assert path.read_bytes() == b"written anew\n"
+
+
+def test_a_full_disk_leaves_blanks_that_the_next_line_may_stand_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, plain = tmp_path / "s.jsonl", os.write
+    path.write_bytes(b'{"a":1}\n')
+    monkeypatch.setattr(os, "write", lambda descriptor, data: plain(descriptor, data[:3]))
+    with pytest.raises(StoreUnavailable, match="No space left"), appending(path) as file:
+        file.append(b'{"b":2}\n', file.state)
+    with path.open("ab") as other:
+        other.write(b'{"c":3}\n')
+    assert objects(path.read_bytes()) == [{"a": 1}, {"c": 3}]
+
+
+def test_a_line_that_is_made_whole_while_others_read_is_read_again(tmp_path: Path) -> None:
+    """Its first byte is written last, when another process has read what stands behind it."""
+    path = tmp_path / "s.jsonl"
+    line = json.dumps({"type": "system", "uuid": "b", "content": "x" * 900}).encode()
+    path.write_bytes(b" " + line[1:] + b"\n" + line.replace(b'"b"', b'"s"') + b"\n")
+    cache = RecordCache(record_of)
+    assert [record.uuid for record in cache.read(path).records] == ["", "s"]
+    with path.open("r+b") as file:
+        file.write(b"{")
+        file.seek(0, os.SEEK_END)
+        file.write(line.replace(b'"b"', b'"n"') + b"\n")
+    assert [record.uuid for record in cache.read(path).records] == ["b", "s", "n"]
 
 
 def test_a_file_that_is_replaced_is_not_written_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,8 +59,9 @@ def context(agent: Agent) -> Sequence[Any]:
 
 
 def files(agent: Agent) -> dict[Path, bytes]:
+    """The lines of its files, with none that are blank."""
     root = Path(agent.url.split("://", 1)[1])
-    return {path: path.read_bytes() for path in root.rglob("*.jsonl")}
+    return {path: path.read_bytes().rstrip(b" \n") for path in root.rglob("*.jsonl")}
 
 
 def test_what_does_not_read_back_is_put_in_effect_again(agent: Agent) -> None:

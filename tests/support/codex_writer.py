@@ -10,6 +10,7 @@ import pytest
 
 import compaction
 from compaction.strategy import STRATEGIES
+from tests.contract.agents import objects
 from tests.contract.codex import CodexByHand, Line
 from viewer.errors import NotUndoable
 from viewer.runs import candidate, planning
@@ -58,12 +59,12 @@ def undo(agent: CodexByHand, writer: Writer, session_id: str, commit: Commit) ->
 
 
 def lines_of(path: Path) -> list[Line]:
-    return [json.loads(line) for line in path.read_bytes().splitlines()]
+    return objects(path.read_bytes())
 
 
 def written(path: Path, before: bytes) -> list[Line]:
     """The lines behind what was there before."""
-    return [json.loads(line) for line in path.read_bytes()[len(before) :].splitlines()]
+    return objects(path.read_bytes()[len(before) :])
 
 
 def with_meta(agent: CodexByHand, name: str, more: Line) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import compaction
+from compaction.strategy import STRATEGIES
 from tests.contract.agents import Agent
 from tests.contract.openclaw import OpenClawByHand
 from tests.interop.openclaw import views
@@ -30,14 +31,15 @@ DATA = Path(__file__).resolve().parent.parent / "data" / "openclaw"
 SCHEMAS = {"2026.9.4": 19, "2026.9.5": 21}
 
 
-def compacted(agent: Agent, meanwhile: Callable[[], object] = str) -> Commit:
+def compacted(agent: Agent, meanwhile: Callable[[], object] = str, strategy: str = "summary") -> Commit:
     """A compaction of the session; `meanwhile` happens between its plan and its commit."""
     session = agent.id_of("s")
     with opened(agent) as reader:
         basis = planning.read_basis(reader, session)
     policy = compaction.Policy(keep_last=4, tail_only=basis.tail_only)
-    plan = compaction.plan(list(map(message_of, basis.sent)), policy, compaction.counter_for(""))
-    edits = candidate.edits_of(basis, compaction.apply(plan, SUMMARY))
+    chosen = STRATEGIES[strategy]
+    plan = chosen.plan(list(map(message_of, basis.sent)), policy, compaction.counter_for(""))
+    edits = candidate.edits_of(basis, chosen.apply(plan, SUMMARY))
     meanwhile()
     writer = writer_of(store_of(agent))
     with locked(writer, session):

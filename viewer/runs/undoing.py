@@ -27,8 +27,7 @@ from .signals import undone
 class UndoOutlook:
     """What undoing would do to the context.
 
-    `refusal` says why it cannot be done, "" when it can; `warning` what to expect after; `erases` that the summary does
-    not stay in the store.
+    `refusal` says why it cannot be done, "" when it can; `warning` what to expect after.
     """
 
     refusal: str
@@ -38,7 +37,6 @@ class UndoOutlook:
     context_tokens_after: int
     later_messages: int
     warning: str
-    erases: bool
 
 
 def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
@@ -63,7 +61,6 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
         context_tokens_after=tokens_then,
         later_messages=len(undo_plan.later),
         warning=" ".join(filter(None, [threshold_warning(store, session, tokens_then), slow])),
-        erases=undo_plan.erases,
     )
 
 

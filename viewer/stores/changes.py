@@ -133,13 +133,11 @@ class UndoPlan:
     """What taking a compaction back would do, in ids of messages: `restored` come back into context, `hidden` leave it,
     `later` were written since and stay.
 
-    `refusal` says in a sentence why it cannot be done, "" when it can; `erases` that what the compaction wrote is taken
-    away again; `what` is for the writer of the same kind.
+    `refusal` says in a sentence why it cannot be done, "" when it can; `what` is for the writer of the same kind.
     """
 
     restored: tuple[int, ...]
     hidden: tuple[int, ...]
     later: tuple[int, ...]
     refusal: str
-    erases: bool = False
     what: Any = None

@@ -178,7 +178,7 @@ def test_a_client_that_had_it_open_goes_on_without_it(work: Work, tmp_path: Path
         assert "gone on since" in service.pick_up(service.get_run(again), reader).sentence
 
 
-MORE = ("behind", "torn 0 0.5", "overwritten 0")
+MORE = ("behind", "torn 0.5", "overwritten 0")
 
 
 @pytest.mark.parametrize("moment", ["overwritten 0.5", *thorough("inside", *MORE)])

@@ -39,7 +39,6 @@ class UndoPage:
     tokens_after: SafeString
     later: str
     warning: str
-    erases: bool
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -78,5 +77,4 @@ def _page(request: HttpRequest, place: Place, handoff_id: int, outlook: UndoOutl
         if outlook.later_messages
         else "",
         warning=outlook.warning,
-        erases=outlook.erases,
     )

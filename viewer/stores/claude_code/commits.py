@@ -14,8 +14,7 @@ from viewer.errors import CompactionConflict
 from viewer.stores import counting
 from viewer.stores.base import Store
 from viewer.stores.changes import Commit, Edit, Json, edits_to_json
-from viewer.stores.jsonl.append import Appending
-from viewer.stores.jsonl.files import FileState
+from viewer.stores.jsonl.append import Appending, blank
 
 from . import codec, conversations, lines, places, usage
 from .context import Changed, Layout, layout_of, planned_records
@@ -33,8 +32,8 @@ def mark_of(token: Json, edits: Sequence[Edit]) -> str:
 def commit(
     store: Store, file: SessionFile, opened: Appending, token: Json, edits: Sequence[Edit], *, now: float
 ) -> Commit:
-    """Append copies of what changes, the boundary and the summary; read it back. Raises CompactionConflict: nothing was
-    written then, or it was taken off again.
+    """Append copies of what changes, the boundary and the summary; read it back. Raises CompactionConflict: nothing
+    counts then of what was written.
     """
     file, seen = places.find(store, file.id), opened.state
     found = conversations.of(file)
@@ -51,24 +50,22 @@ def commit(
         "messagesSummarized": summarised,
         MARK: {"id": mark, "copies": [value["uuid"] for value in copies]},
     }
-    written = [*copies, *lines.compaction(layout, last, facts=facts, now=now)]
-    _, end = opened.append(lines.encoded(written), seen)
-    try:
-        return _read_back(places.find(store, file.id), layout, mark, seen)
-    except CompactionConflict:
-        opened.take_off(seen, end)
-        raise
+    # Until the boundary is there, the thread ends where it did, and not at a copy or the summary.
+    first = lines.encoded([lines.end_of_thread(last, last["uuid"]), *copies])
+    data = first + lines.encoded(lines.compaction(layout, last, facts=facts, now=now))
+    start = opened.append(data, seen, switch=len(first))
+    with opened.taken_back({start: data}, {start + len(first): b" ", start: blank(data)}):
+        return _read_back(conversations.of(places.find(store, file.id)), layout, mark)
 
 
-def _read_back(file: SessionFile, layout: Layout, mark: str, seen: FileState) -> Commit:
-    found = conversations.of(file)
+def _read_back(found: SessionMessages, layout: Layout, mark: str) -> Commit:
     boundary = newest_of(found, mark)
     made = [record.uuid for record in found.thread if record.uuid in {*layout.head, *layout.tail}]
     if boundary is None or made != [*layout.head, *layout.tail]:
         raise CompactionConflict(
-            "What was written did not read back as it was meant, and was taken off again. Please report this session."
+            "What was written did not read back as it was meant, and was taken back. Please report this session."
         )
-    return commit_of(found, boundary, seen.size, file.state.size)
+    return commit_of(found, boundary)
 
 
 def newest_of(found: SessionMessages, mark: str) -> Record | None:
@@ -77,17 +74,11 @@ def newest_of(found: SessionMessages, mark: str) -> Record | None:
     return next((record for record in marked if record.boundary and record.boundary.mark == mark), None)
 
 
-def commit_of(found: SessionMessages, boundary: Record, start: int, end: int, at: float | None = None) -> Commit:
-    """A commit as it stands in the file, from `start` to `end`; -1 where that is not known."""
+def commit_of(found: SessionMessages, boundary: Record, at: float | None = None) -> Commit:
+    """A commit as it stands in the file."""
     compacted = next(each for each in found.boundaries if each.record.uuid == boundary.uuid)
-    receipt = {
-        "handoff": compacted.handoff,
-        "boundary": boundary.uuid,
-        "start": start,
-        "end": end,
-        "before": list(compacted.before),
-    }
-    return Commit(compacted.handoff, start, compacted.handoff, receipt, at=at)
+    receipt = {"handoff": compacted.handoff, "boundary": boundary.uuid, "before": list(compacted.before)}
+    return Commit(compacted.handoff, found.tree.offset(boundary.uuid), compacted.handoff, receipt, at=at)
 
 
 # -- messages that change ----------------------------------------------------------------------------------------------

@@ -73,16 +73,21 @@ def compaction(
     return [first, second]
 
 
-def undone(boundary: Mapping[str, Any], records: Sequence[str], leaf: str, now: float) -> list[dict[str, Any]]:
-    """The `records` of a compaction, boundary first, once more as notes, and where the thread ends: of a uuid the last
-    line counts.
+def undone(
+    boundary: Mapping[str, Any], records: Sequence[str], parent: str, leaf: str, now: float
+) -> list[dict[str, Any]]:
+    """Where the thread ends, and the `records` of a compaction, boundary first, once more as notes, which hang on
+    `parent`, "" for nothing: of a uuid the last line counts.
     """
     around = {"isSidechain": False, "timestamp": stamp(now), **surroundings(boundary)}
-    parents = [boundary.get("logicalParentUuid"), *records]
-    notes = [
-        {**NOTE, "uuid": uuid, "parentUuid": parent, **around} for uuid, parent in zip(records, parents, strict=False)
-    ]
-    return [*notes, {"type": "last-prompt", "leafUuid": leaf, "sessionId": boundary.get("sessionId", "")}]
+    parents = [parent or None, *records]
+    notes = [{**NOTE, "uuid": uuid, "parentUuid": each, **around} for uuid, each in zip(records, parents, strict=False)]
+    return [end_of_thread(boundary, leaf), *notes]
+
+
+def end_of_thread(value: Mapping[str, Any], leaf: str) -> dict[str, Any]:
+    """A line that says that the thread ends with `leaf`, in the session of this record."""
+    return {"type": "last-prompt", "leafUuid": leaf, "sessionId": value.get("sessionId", "")}
 
 
 def copies_of(boundary: Mapping[str, Any]) -> list[str]:

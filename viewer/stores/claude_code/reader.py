@@ -230,7 +230,7 @@ class ClaudeReader(FileReader):
         boundary = commits.newest_of(found, commits.mark_of(token, edits))
         if boundary is None:
             return None
-        return commits.commit_of(found, boundary, found.tree.offset(boundary.uuid), -1, boundary.time or None)
+        return commits.commit_of(found, boundary, boundary.time or None)
 
     def wrote(self, session_id: str, receipt: Json) -> bool:
         boundary = self._conversation(session_id).tree.nodes.get(receipt["boundary"])

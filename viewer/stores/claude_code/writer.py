@@ -1,4 +1,4 @@
-"""What may be written to Claude Code's sessions: only ever lines behind the end, but where nothing came behind ours."""
+"""What may be written to Claude Code's sessions: only ever lines behind the end."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from viewer.errors import CompactionConflict
@@ -39,7 +39,7 @@ def commit(
     store: Store, session_id: str, opened: Appending, token: Json, edits: Sequence[Edit], *, now: float
 ) -> Commit:
     """Append the lines of a compaction, and have them count once they are all there; read them back. Raises
-    CompactionConflict: nothing was written then, or it was taken off again.
+    CompactionConflict: nothing counts then of what was written.
     """
     found, seen = messages_now(store, session_id), opened.state
     if found.lineage.current.path != opened.path or found.lineage.current.state != seen:
@@ -51,13 +51,11 @@ def commit(
     own = lines.OwnTurn(session_id, lines.new_id(now), lines.new_id(now), mark, _ordinal(found.lineage), now)
     data = lines.encoded(lines.compaction(context, told, own))
     waiting, letters = switching.switched_off(data)
-    start, end = opened.append(waiting, seen)
-    try:
-        opened.overwrite({start + at: letter for at, letter in switching.on(letters).items()}, opened.state)
+    start = opened.append(waiting, seen)
+    letters = tuple(replace(each, offset=start + each.offset) for each in letters)
+    opened.replace({start: waiting}, switching.on(letters))
+    with opened.taken_back({start: data}, switching.off(letters)):
         return _read_back(messages_now(store, session_id), context, data)
-    except Exception:
-        opened.take_off(seen, end)
-        raise
 
 
 def _ordinal(lineage: Lineage) -> int | None:
@@ -78,7 +76,7 @@ def _read_back(found: RolloutMessages, context: NewContext, data: bytes) -> Comm
     is_ours = newest is not None and newest.replayed.record in records
     if newest is None or not is_ours or sent != meant or values != made:
         raise CompactionConflict(
-            "What was written did not read back as it was meant, and was taken off again. Please report this session."
+            "What was written did not read back as it was meant, and was taken back. Please report this session."
         )
     return commit_of(newest)
 

@@ -83,5 +83,5 @@ def redo(store: Store, session_id: str, opened: Appending, redoing: OverwrittenR
     newest = next(reversed(commits.messages_now(store, session_id).compactions), None)
     facts = newest.replayed.record.compacted if newest is not None else None
     if facts is None or facts.window_id != redoing.window:
-        opened.overwrite(switching.off(redoing.letters), opened.state)
+        opened.replace(switching.on(redoing.letters), switching.off(redoing.letters))
         raise NotRedoable(NOT_AS_MEANT)

@@ -134,11 +134,8 @@ def undo(store: Store, opened: Appending, undoing: OverwrittenUndo) -> Json:
     if seen != undoing.seen or found.lineage.current.rollout.path != undoing.current:
         raise CompactionConflict("The session was written to meanwhile. Look at it, then undo again.")
     opened.overwrite(switching.off(undoing.letters), seen)
-    try:
+    with opened.taken_back(switching.off(undoing.letters), switching.on(undoing.letters)):
         opened.read_back(lambda: commits.messages_now(store, undoing.session_id).live, undoing.live)
-    except Exception:
-        opened.overwrite(switching.on(undoing.letters), opened.state)
-        raise
     return {"window": undoing.window}
 
 

@@ -1,9 +1,10 @@
-"""Adding lines to a file that another program appends to, and taking them off again: whole, or not at all. And bytes of
-lines overwritten in place, one after the other.
+"""Adding lines to a file that another program appends to, and overwriting bytes of lines of ours in place. Nothing is
+ever cut off: another program may have written behind it a moment ago.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,8 +21,8 @@ UNDO_NOT_AS_MEANT = (
     "Please report this session."
 )
 LEFT_THERE = (
-    "The agent wrote to the session just as it was compacted, so that what was written could not be taken off again. "
-    "Look at the session, and undo the compaction if it is in effect."
+    "The session's file was written anew just as we wrote to it, so that this could not be taken back. Look at the "
+    "session, and undo the compaction if it is in effect."
 )
 
 
@@ -30,78 +31,80 @@ class Appending:
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path, self._descriptor = path, descriptor
+        self._size = 0  # that the file has where nobody else wrote since
 
     @property
     def state(self) -> FileState:
         found = os.fstat(self._descriptor)
         return FileState(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
-    def append(self, data: bytes, seen: FileState) -> tuple[int, int]:
-        """Write lines behind the end with one call, where the file is as it was `seen`; where they begin and end.
+    def append(self, data: bytes, seen: FileState, switch: int | None = None) -> int:
+        """Write lines behind the end, where the file is as it was `seen`; where they begin.
 
-        The file's times are put back: its agent goes by them. Raises CompactionConflict, StoreUnavailable.
+        They are written as blanks, and then over them, the byte at `switch` last: the beginning of the line by which
+        the others come to count. Whoever is killed in between, or finds the disk full, leaves lines that are skipped,
+        and none that the agent's next line would become a part of. Raises CompactionConflict, OSError.
         """
         self._require(seen)
-        start = seen.size
-        if start and os.pread(self._descriptor, 1, start - 1) != b"\n":
-            data, start = b"\n" + data, start + 1
-        written = os.write(self._descriptor, data)
+        room = blank(data)
+        if seen.size and os.pread(self._descriptor, 1, seen.size - 1) != b"\n":
+            room = b"\n" + room
+        written = os.write(self._descriptor, room)
         end = os.lseek(self._descriptor, 0, os.SEEK_CUR)
-        if written != len(data) or end - written != seen.size:
-            self._take_back(end - written, end)
-            if end - written != seen.size:  # another program appended since it was looked at
-                raise CompactionConflict(WRITTEN_TO)
-            self._put_back(seen)
-            raise StoreUnavailable(f"{self.path} could not be written: the disk is full. Nothing was written.")
-        os.fsync(self._descriptor)
+        if end - written != seen.size:  # another program appended since it was looked at
+            raise CompactionConflict(WRITTEN_TO)
         self._put_back(seen)
-        return start, end
-
-    def _take_back(self, start: int, end: int) -> None:
-        """Take off what was written between these places, unless another program wrote behind it."""
-        if os.fstat(self._descriptor).st_size == end:
-            os.ftruncate(self._descriptor, start)
-
-    def append_blank_first(self, lines: Sequence[bytes], seen: FileState) -> int:
-        """Write lines behind the end, where the file is as it was `seen`: as blanks, then over them. Whoever is killed
-        in between leaves lines that are skipped, and not one that the agent's next line would become a part of.
-
-        Where they begin. Raises CompactionConflict, StoreUnavailable.
-        """
-        start, _ = self.append(b"".join(b" " * len(line) + b"\n" for line in lines), seen)
-        self.overwrite({start: b"\n".join(lines)}, self.state)
+        self._size = end
+        if written != len(room):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        start = end - len(data)
+        if switch is None:
+            self._write_over({start: data})
+        else:
+            rest = data[:switch] + b" " + data[switch + 1 :]
+            self._write_over({start: rest, start + switch: data[switch : switch + 1]})
         return start
-
-    def take_off(self, seen: FileState, end: int, left: str = LEFT_THERE) -> None:
-        """Have the file as it was `seen` again, where it still ends at `end`. Raises CompactionConflict, with `left` as
-        what it says, where another program wrote behind that; then all of it stays.
-        """
-        now = self.state
-        if now.size != end:
-            raise CompactionConflict(left)
-        self.truncate(seen.size, now)
-
-    def truncate(self, size: int, seen: FileState) -> None:
-        """Take off what stands behind `size`, where the file is as it was `seen`. Raises CompactionConflict."""
-        self._require(seen)
-        os.ftruncate(self._descriptor, size)
-        os.fsync(self._descriptor)
-        self._put_back(seen)
 
     def overwrite(self, changes: Mapping[int, bytes], seen: FileState) -> None:
         """Write bytes over those at these offsets, in this order, where the file is as it was `seen`.
 
-        The file's time moves by a microsecond or more, by which whoever read it sees that it is another one. Raises
-        CompactionConflict.
+        Raises CompactionConflict.
         """
         self._require(seen)
+        self._write_over(changes)
+
+    def replace(self, written: Mapping[int, bytes], changes: Mapping[int, bytes]) -> None:
+        """Write bytes over what was `written` here a moment ago, wherever that still stands at these offsets; what
+        another program has written behind it stays. Raises CompactionConflict.
+        """
+        if any(os.pread(self._descriptor, len(data), at) != data for at, data in written.items()):
+            raise CompactionConflict(LEFT_THERE)
+        self._write_over(changes)
+
+    @contextmanager
+    def taken_back(self, written: Mapping[int, bytes], changes: Mapping[int, bytes]) -> Iterator[None]:
+        """Where reading back within it fails, `replace` what was written. Raises CompactionConflict where the client
+        wrote meanwhile, else what the reading raised.
+        """
+        try:
+            yield
+        except Exception as problem:
+            self.replace(written, changes)
+            if self.state.size != self._size:
+                raise CompactionConflict(WRITTEN_TO) from problem
+            raise
+
+    def _write_over(self, changes: Mapping[int, bytes]) -> None:
+        """The file's time moves by a microsecond or more, by which whoever read it sees that it is another one."""
+        seen = self.state
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)  # not one that always writes at the end
         try:
             found = os.fstat(descriptor)
             if (found.st_dev, found.st_ino) != (seen.device, seen.inode):
                 raise CompactionConflict(WRITTEN_TO)
             for offset, data in changes.items():
-                os.pwrite(descriptor, data, offset)
+                if os.pwrite(descriptor, data, offset) != len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -126,9 +129,15 @@ class Appending:
         now = self.state
         if now != seen or state_of(self.path) != now:
             raise CompactionConflict(WRITTEN_TO)
+        self._size = seen.size
 
     def _put_back(self, seen: FileState) -> None:
         os.utime(self._descriptor, ns=(seen.changed, seen.changed))
+
+
+def blank(data: bytes) -> bytes:
+    """Lines of blanks, as long as these: every client skips them."""
+    return b"\n".join(b" " * len(line) for line in data.split(b"\n"))
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 A file is another one when its inode is, when it is shorter than it was, or when the bytes that it ended with are no
 longer there. Where a kind's undo overwrites bytes of earlier lines, the lines whose beginnings are looked at again are
-named by `watched`.
+named by `watched`; a line that begins with a blank may be one of ours that is not whole yet (`append.py`).
 """
 
 from __future__ import annotations
@@ -95,12 +95,12 @@ class RecordCache(Generic[R]):
         record_of: Callable[[Line, int], R],
         held: int = HELD,
         opened: Callable[[Path], BinaryIO] = plainly,
-        watched: Callable[[R], bool] | None = None,
+        watched: Callable[[R], bool] = lambda record: False,
     ) -> None:
         """`record_of` makes a record of a line and its number in the file, `opened` opens a file to be read. Of a
         record that is `watched`, few in a file, somebody may overwrite the beginning of the line in place.
         """
-        self._record_of, self._opened, self._watched = record_of, opened, watched
+        self._record_of, self._opened, self._is_watched = record_of, opened, watched
         self._files: LRUCache[str, ReadFile[R]] = LRUCache(
             held, getsizeof=lambda each: min(max(len(each.records), SMALLEST), held // 2)
         )
@@ -133,7 +133,7 @@ class RecordCache(Generic[R]):
         for line in lines_from(file, end):
             if line.is_whole or line.value() is not None:
                 records.append(self._record_of(line, len(records)))
-                if line.data is not None and self._watched is not None and self._watched(records[-1]):
+                if line.data is not None and (line.data[:1] == b" " or self._is_watched(records[-1])):
                     heads[line.offset] = line.data[:HEAD]
             if line.is_whole:
                 end = line.offset + line.length + 1

@@ -13,9 +13,7 @@ from .codec import EntrySource
 from .entries import TreeEntry
 from .messages import CompactedEntries, EntryMessages
 
-NOT_AS_MEANT = (
-    "What was written did not read back as it was meant, and was taken off again. Please report this session."
-)
+NOT_AS_MEANT = "What was written did not read back as it was meant, and was taken back. Please report this session."
 
 
 @dataclass(frozen=True, slots=True)

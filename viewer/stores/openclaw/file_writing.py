@@ -1,5 +1,5 @@
 """Compactions of sessions in files of lines: one is appended, taken back, and applied again; and branches, in files of
-their own. What is new is read back, and taken off again where it is not what was meant.
+their own. What is new is read back, and made inert, or removed, where it is not what was meant.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from viewer.errors import CompactionConflict, NotBranchable, NotRedoable, SessionBusy
 from viewer.stores.changes import Commit, Edit, Json
 from viewer.stores.jsonl.append import WRITTEN_TO, Appending, create
-from viewer.stores.jsonl.files import FileState, line_at, plainly
+from viewer.stores.jsonl.files import line_at, plainly
 
 from . import branching, commits, new_entries, redoing, refusals, shortening, sources, undoing
 from .branching import Branch
@@ -41,7 +41,7 @@ class TreeFile:
 
 
 def commit(session: TreeFile, opened: Appending, token: Json, edits: Sequence[Edit], *, now: float) -> Commit:
-    """Append the line of a compaction. Raises CompactionConflict: nothing was written then, or it was taken off."""
+    """Append the line of a compaction. Raises CompactionConflict: nothing counts then of what was written."""
     seen = opened.state
     place, found = session.now()
     if place.path != opened.path or place.state != seen:
@@ -50,29 +50,13 @@ def commit(session: TreeFile, opened: Appending, token: Json, edits: Sequence[Ed
         raise SessionBusy(refusals.ANOTHER_LEAF)
     with sources.opened(place, None) as source:
         made = _compaction(session, source, found, place, token, edits, now)
-    lines = [new_entries.encoded(each) for each in made.values]
+    lines = [new_entries.encoded(each) + b"\n" for each in made.values]
     session.require_idle()
-    start = opened.append_blank_first(lines, seen)
-    try:
+    start = opened.append(b"".join(lines), seen)
+    with opened.taken_back({start: b"".join(lines)}, undoing.inert(undoing.types_of(lines, start))):
         place, read = session.now()
         with sources.opened(place, None) as source:
             return commits.read_back(source, read, made)
-    except Exception:
-        _take_off(opened, seen, start, lines)
-        raise
-
-
-def _take_off(opened: Appending, seen: FileState, start: int, lines: Sequence[bytes]) -> None:
-    """Take these lines off, or make them inert where a client wrote behind them meanwhile."""
-    try:
-        opened.take_off(seen, start + sum(len(line) + 1 for line in lines))
-    except CompactionConflict:
-        types = {}
-        for line in lines:
-            if (at := undoing.type_in(line)) is not None:
-                types[start + at[0]] = at[1]
-            start += len(line) + 1
-        opened.overwrite(undoing.inert(types), opened.state)
 
 
 def _compaction(
@@ -108,11 +92,8 @@ def undo(session: TreeFile, opened: Appending, what: InertEntry) -> Json:
     place, found = session.now()
     session.require_idle()
     receipt = undoing.overwrite(found, place, opened, what)
-    try:
+    with opened.taken_back(what.inert, what.active):
         opened.read_back(lambda: session.now()[1].live, what.live)
-    except Exception:
-        opened.overwrite(what.active, opened.state)
-        raise
     return receipt
 
 

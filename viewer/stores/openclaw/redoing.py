@@ -76,9 +76,9 @@ def overwrite(opened: Appending, what: RedoneEntry) -> None:
     """Write it into the file. Raises CompactionConflict where the file is another than was planned on."""
     if what.seen is None or opened.state != what.seen:
         raise CompactionConflict(undoing.WRITTEN_TO)
-    opened.overwrite(what.types, opened.state)
+    opened.overwrite(what.types, what.seen)
 
 
 def take_off(opened: Appending, what: RedoneEntry) -> None:
     """Make it inert again, where it did not read back as it was meant."""
-    opened.overwrite(what.inert, opened.state)
+    opened.replace(what.types, what.inert)

@@ -107,6 +107,16 @@ def type_in(line: bytes) -> tuple[int, bytes] | None:
     return None if match is None else (match.start(1), match[1])
 
 
+def types_of(lines: Iterable[bytes], start: int) -> dict[int, bytes]:
+    """The types of entries of ours by offset, in lines that begin at `start`."""
+    found = {}
+    for line in lines:
+        if (at := type_in(line)) is not None:
+            found[start + at[0]] = at[1]
+        start += len(line)
+    return found
+
+
 def types_in(place: SessionPlace, entries: Iterable[TreeEntry]) -> Iterator[tuple[int, bytes] | None]:
     """What `type_in` finds for these entries, by place in their file. Raises OSError."""
     with plainly(place.path) as file:
@@ -149,5 +159,5 @@ def overwrite(found: EntryMessages, place: SessionPlace, opened: Appending, what
         raise CompactionConflict(WRITTEN_TO)
     if taken(found, {"entry": what.entry}) is None:
         raise CompactionConflict(WRITTEN_TO)
-    opened.overwrite(what.inert, opened.state)
+    opened.overwrite(what.inert, what.seen)
     return {"entry": what.entry}
