@@ -13,7 +13,7 @@ from viewer.history import indexes
 from viewer.stores import counting
 from viewer.stores.base import Store
 from viewer.stores.message import for_model
-from viewer.stores.registry import get_store, open_store
+from viewer.stores.registry import agent_of, get_store, open_store
 
 from . import messages
 from .answers import answers
@@ -30,7 +30,8 @@ class ContextOut(Schema):
     `note_tokens` of what the agent itself sends beside them (of hooks, of skills), which `messages` do not hold.
 
     `events` are notes and warnings for the agent: of a GET those that wait, which `messages` do not hold; of a POST
-    those that `messages` hold now and no other call will deliver.
+    those that `messages` hold now and no other call will deliver. `sends_otherwise` says why the agent sends something
+    else, such as by another context engine, "" where it does not.
     """
 
     session: str
@@ -39,6 +40,7 @@ class ContextOut(Schema):
     tokens: int
     note_tokens: int
     events: list[EventOut]
+    sends_otherwise: str = ""
 
 
 @router.get(CONTEXT, auth=READ, response=answers(ContextOut), summary="What a model should be sent now")
@@ -81,6 +83,7 @@ def _context(store: Store, session_id: str, *, deliver: bool) -> ContextOut:
         tokens=tokens,
         note_tokens=note_tokens,
         events=list(map(event_out, found)),
+        sends_otherwise=agent_of(store).sends_otherwise(),
     )
 
 

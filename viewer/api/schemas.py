@@ -95,6 +95,8 @@ class SessionOut(Schema):
     session's page and, below `/api/v1`, of its calls. Where the agent notes what its requests had, `tokens_live` is
     what the newest one had (system prompt and tools included), and `cost` is US dollars for all of them by the public
     price list, null where that is not known; with `cost_is_least` the price of some is not known, and it is more.
+    `sends_otherwise` says why the agent sends a model something else than its session says, such as by another context
+    engine: "" where it does not, null in a list.
     """
 
     id: str
@@ -120,6 +122,7 @@ class SessionOut(Schema):
     parts: int
     can_compact: bool
     compact_reason: str
+    sends_otherwise: str | None = None
 
 
 class SessionsOut(Schema):
@@ -350,6 +353,7 @@ class PlanOut(Schema):
     context_window: int
     tokens_are_estimates: bool
     pick_up: str
+    sends_otherwise: str = ""
     busy: BusyOut | None
     rules: RulesOut
     at_stake: StakesOut

@@ -19,7 +19,7 @@ from viewer.runs.models import Run
 from viewer.runs.planning import DryRun
 from viewer.stores import counting
 from viewer.stores.base import Session
-from viewer.stores.registry import Reader
+from viewer.stores.registry import Reader, agent_of
 from viewer.workspaces.rules import reason_in
 
 from .losses import DetailsOut, StakesOut
@@ -70,6 +70,7 @@ def session(reader: Reader, found: Session) -> SessionOut:
         parts=found.parts,
         can_compact=refusal is None,
         compact_reason=refusal.message if refusal else "",
+        sends_otherwise=agent_of(reader.store).sends_otherwise(),
     )
 
 
@@ -128,6 +129,7 @@ def plan(draft: DryRun) -> PlanOut:
         context_window=draft.window,
         tokens_are_estimates=draft.estimate,
         pick_up=draft.pick_up,
+        sends_otherwise=draft.sends_otherwise,
         busy=busy,
         rules=_rules(asdict(draft.rules), wanted=bool(made.policy.rules)),
         at_stake=StakesOut(

@@ -90,6 +90,7 @@ class DryRun:
     sees_turns: bool
     lock_seconds: float
     pick_up: str
+    sends_otherwise: str
     tokens_before: int
     tokens_after_estimate: int
     notes: int
@@ -115,6 +116,7 @@ def draft_of(reader: Reader, session_id: str, options: Options) -> DryRun:
     rules = rules_of(reader.store, basis.session)
     plan = plan_of(basis, options, rules.text)
     notes, note_tokens = counting.note_tokens(basis.sent, plan.count)
+    agent = agent_of(reader.store)
     return DryRun(
         session_id=session_id,
         plan=plan,
@@ -131,7 +133,8 @@ def draft_of(reader: Reader, session_id: str, options: Options) -> DryRun:
         lease=lease,
         sees_turns=reader.sees_turns(),
         lock_seconds=reader.commit_seconds(basis.sizes, basis.ids(plan.written)),
-        pick_up=agent_of(reader.store).notices(basis.session),
+        pick_up=agent.notices(basis.session),
+        sends_otherwise=agent.sends_otherwise(),
         tokens_before=plan.tokens_before,
         tokens_after_estimate=plan.tokens_after_estimate,
         notes=notes,

@@ -15,6 +15,8 @@ from .base import Session, Store
 from .reader import Reader
 from .writer import Writer
 
+ENGINE = "The context engine {name} decides what is sent; this page shows the transcript."
+LONGEST_ENGINE = 80  # characters of the name of one
 REMEMBERED = 3.0  # seconds that lists leave a store alone which did not answer in time, longer if it took long
 
 
@@ -56,6 +58,12 @@ class Agent:
         """What the agent does about rules by itself after a compaction of ours, as a sentence; "" for nothing known."""
         return ""
 
+    def sends_otherwise(self) -> str:
+        """Why a model is sent something else than its sessions say, as its settings have it, in sentences; "" where
+        nothing is known to be.
+        """
+        return ""
+
     def resume_command(self, session_id: str) -> str:
         """What to type into a terminal to go on with this session."""
         return ""
@@ -76,6 +84,12 @@ class Agent:
                 f"resumed: {self.resume_command(session.id)}"
             )
         return "The agent reads the new context with its next message."
+
+
+def said_of_engine(name: object, own: str) -> str:
+    """That an engine of this name, in an agent's settings, decides what is sent; "" for the agent's `own`."""
+    named = " ".join(name.split())[:LONGEST_ENGINE] if isinstance(name, str) else ""
+    return ENGINE.format(name=named) if named and named != own else ""
 
 
 class StoreKind(ABC):

@@ -32,7 +32,7 @@ from viewer.runs.summarizers import KINDS, OFFLINE, summarizers
 from viewer.runs.summarizers.connections import connection
 from viewer.runs.summarizers.sending import Sending, sending
 from viewer.stores.base import Session, Store
-from viewer.stores.registry import Reader, get_store, open_store
+from viewer.stores.registry import Reader, agent_of, get_store, open_store
 
 from .card import RunCard, matters, run_card
 from .rules import ShownRules, found_rules
@@ -110,7 +110,8 @@ class Panel:
     """The panel of one session. `reason` says why nothing can be compacted here at all, `nothing` why not just now, and
     `instead` is label and address of the strategy that would help; `later` that the plan is not made yet; `summarises`
     that the strategy asks a summariser, `local` that this one sends nothing anywhere, `no_model` that there is no
-    other; `carry` that the workspace's rules are to be carried. `run` is the session's newest run while it matters.
+    other; `carry` that the workspace's rules are to be carried; `sends_otherwise` is why the agent sends something else
+    than the session says. `run` is the session's newest run while it matters.
     """
 
     place: Place
@@ -128,6 +129,7 @@ class Panel:
     nothing: str
     instead: tuple[str, str] | None
     later: bool
+    sends_otherwise: str
     run: RunCard | None
     confirming: bool = False
     name: str = ""
@@ -168,6 +170,7 @@ def panel(
         nothing=nothing,
         instead=_instead(Place(store.name, session.id), options, instead),
         later=later,
+        sends_otherwise=agent_of(store).sends_otherwise(),
         run=run_card(newest, redacting=redacting) if newest is not None and matters(newest) else None,
         name=line(session.name, 120),
     )

@@ -73,7 +73,9 @@ class ShownPrompt:
 
 @dataclass(frozen=True, slots=True)
 class ContextPage:
-    """A stretch of the context from row `start` on. `next` and `previous` are addresses, "" at the ends."""
+    """A stretch of the context from row `start` on. `next` and `previous` are addresses, "" at the ends;
+    `sends_otherwise` says why the agent sends something else, "" where it does not.
+    """
 
     header: Header
     prompt: ShownPrompt | None
@@ -83,6 +85,7 @@ class ContextPage:
     previous: str
     newest: str
     kept_for_itself: int
+    sends_otherwise: str
 
 
 @require_safe
@@ -99,7 +102,7 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
             for each in reader.additions(session_id, ids[start:stop], end=stop == len(ids))
         ]
         prompt = "" if start else text_for(request, reader.system_prompt(session_id))
-        top, agent = header(found, "context"), agent_of(reader.store).name
+        top, agent = header(found, "context"), agent_of(reader.store)
     rows = [replace(read[row_id], notes=()) for row_id in ids[start:stop] if row_id in read]  # those are among `added`
     rows = list(map(redacted, rows)) if found.redacting else rows
     count = counting.counter_for(found.session.model)
@@ -107,12 +110,13 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     data = ContextPage(
         header=top,
         prompt=_prompt(prompt, count, place) if prompt.strip() else None,
-        items=tuple(_with_additions(rows, told, added, agent)),
+        items=tuple(_with_additions(rows, told, added, agent.name)),
         next=place.view("context", start=stop) if stop < len(ids) else "",
         left=len(ids) - stop,
         previous=place.view("context", start=max(0, start - WINDOW) or "") if start else "",
         newest=place.view("context", start=max(0, len(ids) - WINDOW)) if stop < len(ids) else "",
         kept_for_itself=found.index.records,
+        sends_otherwise=agent.sends_otherwise(),
     )
     return page(request, "session/_context.html" if is_fragment(request) and start else "session/context.html", data)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from viewer.stores.base import Session
-from viewer.stores.kind import Agent
+from viewer.stores.kind import Agent, said_of_engine
 
 from . import agent_config
 
@@ -33,6 +33,9 @@ class HermesAgent(Agent):
 
     def zone(self) -> ZoneInfo | None:
         return agent_config.zone(self.store)
+
+    def sends_otherwise(self) -> str:
+        return said_of_engine(agent_config.engine(self.store), agent_config.OWN_ENGINE)
 
     def resume_command(self, session_id: str) -> str:
         return f"hermes --resume {shlex.quote(session_id)}"

@@ -1,5 +1,5 @@
-"""The agent's own settings: how many tokens in context make it compact by itself (`docs/hermes.md` section 6), and the
-time zone it tells the date in.
+"""The agent's own settings: how many tokens in context make it compact by itself (`docs/hermes.md` section 6), the time
+zone it tells the date in, and the engine that decides what a model is sent.
 
 Read from the `config.yaml` beside the store, which belongs to a person: whatever is wrong with it, the agent's defaults
 count.
@@ -23,6 +23,7 @@ from viewer.stores.base import Store
 LARGEST = 200_000  # bytes of a file that is read
 USUAL = 0.50  # of the window
 SMALL_WINDOW, SMALL_AT_LEAST = 512_000, 0.75  # tokens; of a window below that
+OWN_ENGINE = "compressor"  # the context engine that the agent comes with
 AT_LEAST, CAPPED = 64_000, 0.85  # tokens; of the window, where those would fill it
 
 
@@ -47,6 +48,11 @@ def zone(store: Store) -> ZoneInfo | None:
         return ZoneInfo(name) if name else None
     except (ValueError, OSError, KeyError):  # no such name; a directory of zones; no path at all
         return None
+
+
+def engine(store: Store) -> str:
+    """The context engine that the agent was told to use."""
+    return _config(store).engine
 
 
 def _share(config: Mapping[str, Any], model: str, window: int) -> float:
@@ -87,6 +93,7 @@ class _Config:
 
     compression: Mapping[str, Any] = field(default_factory=dict)
     timezone: str = ""
+    engine: str = OWN_ENGINE
 
 
 def _config(store: Store) -> _Config:
@@ -112,5 +119,10 @@ def _read(path: Path, changed: int, size: int) -> _Config:
         return _Config()
     if not isinstance(config, dict):
         return _Config()
-    section, zone_name = config.get("compression"), config.get("timezone")
-    return _Config(section if isinstance(section, dict) else {}, zone_name if isinstance(zone_name, str) else "")
+    section, zone_name, context = (config.get(name) for name in ("compression", "timezone", "context"))
+    engine_name = context.get("engine") if isinstance(context, dict) else None
+    return _Config(
+        section if isinstance(section, dict) else {},
+        zone_name if isinstance(zone_name, str) else "",
+        engine_name if isinstance(engine_name, str) else OWN_ENGINE,
+    )

@@ -16,6 +16,7 @@ import pyjson5
 from viewer.stores.settings_files import value_in
 
 OPENCLAW, PI = "openclaw.json", "settings.json"
+OWN_ENGINE = "legacy"  # the context engine that OpenClaw comes with
 MOST, LONGEST = 20, 200  # sections, and characters of the title of one
 DEEPEST = 100  # levels of objects in each other
 
@@ -26,6 +27,16 @@ def rule_sections(home: Path) -> tuple[str, ...] | None:
     if not isinstance(found, list):
         return None
     return tuple(each[:LONGEST] for each in found if isinstance(each, str) and each.strip())[:MOST]
+
+
+def context_engine(home: Path) -> Any:
+    """What is set as the engine that decides what a model is sent, None for nothing."""
+    return value_in(home / OPENCLAW, _json5, "plugins", "slots", "contextEngine")
+
+
+def prunes(home: Path) -> bool:
+    """Whether old tool results are shortened in what is sent, while the session keeps them whole."""
+    return bool(value_in(home / OPENCLAW, _json5, "agents", "defaults", "contextPruning", "mode") == "cache-ttl")
 
 
 def pi_version(home: Path) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from django.conf import settings
 
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Session, Store
-from viewer.stores.kind import Agent, StoreKind
+from viewer.stores.kind import Agent, StoreKind, said_of_engine
 from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
 
@@ -29,6 +29,10 @@ from .pi_writer import PiWriter
 from .places import Places
 from .reader import TreeReader
 
+PRUNES = (
+    "OpenClaw is set to shorten or leave out old tool results in what it sends (contextPruning); this page shows the "
+    "transcript, which keeps them whole."
+)
 PROFILE = "-"  # between the name of OpenClaw's directory and that of a profile
 _PROFILES = re.compile(r"-[\w.-]{1,60}", re.ASCII)
 
@@ -87,6 +91,11 @@ class OpenClaw(Agent):
         else:
             said = f"It repeats {' and '.join(own)} (postCompactionSections) after compactions of its own alone."
         return f"OpenClaw sends AGENTS.md with each request. {said} After this one, the summary carries them."
+
+    def sends_otherwise(self) -> str:
+        home = self.store.path
+        engine = said_of_engine(client_settings.context_engine(home), client_settings.OWN_ENGINE)
+        return " ".join(filter(None, (engine, PRUNES if client_settings.prunes(home) else "")))
 
     def resume_command(self, session_id: str) -> str:
         """The terminal client on the key of the session; "" for one that its key does not go on with."""
