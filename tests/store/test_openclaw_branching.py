@@ -74,6 +74,14 @@ def test_a_part_of_what_is_in_context(agent: Any) -> None:
         assert session.branched_from == agent.id_of("s") and session.cwd == reader.session(agent.id_of("s")).cwd
         (child,) = reader.children([agent.id_of("s")])
         assert (child.id, child.kind) == (made, "branch")
+        cost = reader.usage(made).cost
+        assert cost is not None and cost.dollars == cost.inherited > 0, "nothing was asked in it yet"
+        agent.say(made, talk(1)[-1])
+    with opened(agent) as reader:
+        more = reader.usage(made).cost
+        assert more is not None and more.dollars > more.inherited == cost.inherited
+        own = reader.usage(agent.id_of("s")).cost
+        assert own is not None and own.inherited == 0
 
 
 @pytest.mark.django_db

@@ -10,6 +10,7 @@ from viewer.stores.listing import RowsDigest, SessionFacts
 
 from . import places
 from .facts import facts_of
+from .forks import origin
 from .places import SessionFile
 
 
@@ -41,7 +42,7 @@ class ClaudeListing(FileListing[SessionFile]):
             continued=False,
             archived=False,
             cwd=found.cwd,
-            branched_from="",
+            branched_from=origin(file),
             delegated=bool(file.parent),
             forked_from=(file.parent,) if file.parent else (),
             mark=RowsDigest(1 if file.state.size else 0, 0, file.state.changed, file.state.text),

@@ -17,7 +17,7 @@ from viewer.stores.base import Store
 from viewer.stores.jsonl.files import FileState, state_of
 from viewer.stores.jsonl.listing import number_of
 
-_SESSION = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+SESSION = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _SUB_AGENT = re.compile(r"(?:[A-Za-z0-9_-]{1,100}/){0,4}agent-[A-Za-z0-9_-]{1,100}")
 ENDING = ".jsonl"
 
@@ -63,7 +63,7 @@ def states(store: Store) -> Iterator[tuple[str, str, FileState]]:
     for project in _directories(projects(store)):
         for entry in _entries(project):
             session_id = entry.name.removesuffix(ENDING)
-            if not _SESSION.fullmatch(session_id):
+            if not SESSION.fullmatch(session_id):
                 continue
             if session_id != entry.name:
                 with suppress(OSError):
@@ -105,7 +105,7 @@ def _directories(directory: Path) -> list[Path]:
 def find(store: Store, session_id: str) -> SessionFile:
     """The file of a session. Raises NotFound, also for an id that names no file of the store."""
     session, _, agent = session_id.partition("/")
-    is_named = _SESSION.fullmatch(session) and ("/" not in session_id or _SUB_AGENT.fullmatch(agent))
+    is_named = SESSION.fullmatch(session) and ("/" not in session_id or _SUB_AGENT.fullmatch(agent))
     if is_named:
         below = Path(session, "subagents", f"{agent}{ENDING}") if agent else Path(f"{session}{ENDING}")
         found = [file for project in _listed(store) for file in _file(session_id, project / below)]

@@ -40,6 +40,7 @@ from . import (
     commits,
     context,
     conversations,
+    forks,
     places,
     refusals,
     spilled,
@@ -99,7 +100,7 @@ class ClaudeReader(FileReader):
             archived=False,
             cwd=found.cwd,
             parts=1,
-            branched_from="",
+            branched_from=forks.origin(file),
             delegated_from=file.parent,
             git_branch=found.branch,
             is_open=None if opened is None or file.parent else session_id in opened,
@@ -109,8 +110,13 @@ class ClaudeReader(FileReader):
         return _usage(self._file(session_id))
 
     def children(self, parts: Sequence[str]) -> list[ChildSession]:
-        files = [agent for part in parts if "/" not in part for agent in places.sub_agents(self._file(part))]
-        return [ChildSession(each.id, _name(each), "delegate") for each in sorted(files, key=_began)]
+        files = [self._file(part) for part in parts if "/" not in part]
+        agents = sorted((agent for file in files for agent in places.sub_agents(file)), key=_began)
+        copies = sorted((copy for file in files for copy in forks.copies(file)), key=_began)
+        return [
+            *(ChildSession(each.id, _name(each), "branch") for each in copies),
+            *(ChildSession(each.id, _name(each), "delegate") for each in agents),
+        ]
 
     def _file(self, session_id: str) -> SessionFile:
         return places.find(self.store, session_id)
@@ -272,7 +278,9 @@ def _state_key(file: SessionFile) -> tuple[str, FileState]:
 def _usage(file: SessionFile) -> ReportedUsage:
     """Every page of a session asks for it, and a long one has tens of thousands of responses."""
     thread = conversations.of(file).thread
-    return ReportedUsage(usage.tokens_in_context(thread), usage.cost(RECORDS.read(file.path).records))
+    came_from = forks.origin(file)
+    elsewhere = forks.responses(file, came_from) if came_from else frozenset()
+    return ReportedUsage(usage.tokens_in_context(thread), usage.cost(RECORDS.read(file.path).records, elsewhere))
 
 
 @cached(LRUCache(REMEMBERED), key=_state_key, lock=Lock())

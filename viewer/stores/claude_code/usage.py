@@ -5,7 +5,7 @@ A response is several lines with one id and one usage, of which the last is whol
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from viewer.stores.pricing import Cost, price, total
 
@@ -21,11 +21,14 @@ def tokens_in_context(thread: Sequence[Record]) -> int | None:
     return None
 
 
-def cost(records: Iterable[Record]) -> Cost | None:
-    """What all responses in a file cost; None where the price of none is known."""
+def cost(records: Iterable[Record], elsewhere: Collection[str] = ()) -> Cost | None:
+    """What all responses in a file cost; None where the price of none is known. Those `elsewhere` count in another
+    session.
+    """
     responses = {
         record.group or record.place: (record.model, record.usage)
         for record in records
         if record.usage and not record.copy_of and record.model != SYNTHETIC_MODEL
     }
-    return total(price(model, usage) for model, usage in responses.values())
+    prices = {response: price(model, usage) for response, (model, usage) in responses.items()}
+    return total(prices.values(), (each for response, each in prices.items() if response in elsewhere))
