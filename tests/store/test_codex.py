@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from viewer.stores.base import Store
 from viewer.stores.codex import index
 from viewer.stores.codex.items import SUMMARY_PREFIX
 from viewer.stores.codex.replay import replayed
+from viewer.stores.jsonl import compressed
 from viewer.stores.reader import Reader
 from viewer.stores.registry import agent_of
 
@@ -301,6 +305,94 @@ def test_a_damaged_compressed_file_is_said(agent: CodexByHand, session_id: str) 
     path.unlink()
     with pytest.raises(StoreUnavailable, match="damaged"):
         fresh(agent).live(session_id)
+
+
+def bomb(agent: CodexByHand, name: str, bytes_of_it: int) -> Path:
+    """A session whose compressed file holds a line of so many bytes behind its messages."""
+    agent.write(name, talk(1))
+    path = agent.path(name)
+    packed = path.with_name(path.name + ".zst")
+    with packed.open("wb") as file, zstandard.ZstdCompressor().stream_writer(file) as writer:
+        writer.write(path.read_bytes())
+        for _ in range(bytes_of_it // 1_000_000):
+            writer.write(b" " * 1_000_000)
+    path.unlink()
+    return packed
+
+
+def test_what_would_fill_the_disk_is_not_unpacked(
+    agent: CodexByHand, session_id: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(compressed, "LARGEST", 20_000_000)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    written, unpack = [], compressed._unpack
+
+    def counted(path: Path, *given: Any) -> None:
+        written.append(path)
+        unpack(path, *given)
+
+    monkeypatch.setattr(compressed, "_unpack", counted)
+    packed = bomb(agent, "s", 200_000_000)
+    agent.write("other", talk(2))
+    reader = fresh(agent)
+    assert reader.listing.facts([session_id])[session_id].cwd == "/home/user/work"
+    assert reader.listing.first_words(session_id) and reader.session(session_id).first_words.startswith("request0")
+    assert reader.children([session_id]) == [] and not written
+    for _ in range(3):
+        with pytest.raises(StoreUnavailable, match="20 MB: no more than 2 GB"):
+            reader.live(session_id)
+    assert written == [packed] and not list(tmp_path.glob("palimpsest-*"))
+    assert said(reader, agent.id_of("other")) == heard(talk(2))
+
+
+def test_no_more_than_a_part_of_the_free_disk_is_filled(
+    agent: CodexByHand, session_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bomb(agent, "s", 3_000_000)
+    usage = shutil.disk_usage(".")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=20_000_000))
+    with pytest.raises(StoreUnavailable, match=r"more than 1 MB: .* a twentieth of the free disk"):
+        fresh(agent).live(session_id)
+    monkeypatch.undo()  # there is room again
+    assert said(fresh(agent), session_id) == heard(talk(1))
+
+
+def test_others_do_not_wait_for_one_that_is_unpacked(
+    agent: CodexByHand, session_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, unpack = bomb(agent, "s", 1_000_000), compressed._unpack
+    bomb(agent, "other", 1_000_000)
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def waits(path: Path, *given: Any) -> None:
+        if path == slow:
+            begun.set()
+            assert goes_on.wait(60)
+        unpack(path, *given)
+
+    monkeypatch.setattr(compressed, "_unpack", waits)
+    found: list[Any] = []
+    both = [threading.Thread(target=lambda: found.append(said(fresh(agent), session_id))) for _ in range(2)]
+    for thread in both:
+        thread.start()
+    assert begun.wait(60)
+    assert said(fresh(agent), agent.id_of("other")) == heard(talk(1))
+    assert not found
+    goes_on.set()
+    for thread in both:
+        thread.join()
+    assert found == [heard(talk(1))] * 2
+
+
+def test_a_file_of_several_frames(agent: CodexByHand, session_id: str) -> None:
+    agent.write("s", talk(2))
+    path = agent.path("s")
+    data = path.read_bytes()
+    half = len(data) // 2
+    frames = zstandard.compress(data[:half]) + zstandard.compress(data[half:])
+    path.with_name(path.name + ".zst").write_bytes(frames)
+    path.unlink()
+    assert said(fresh(agent), session_id) == heard(talk(2))
 
 
 def test_archived_sessions(agent: CodexByHand, session_id: str) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from compaction import messages as chat
 from viewer.stores.base import LONGEST_FIRST_WORDS
-from viewer.stores.jsonl.compressed import opened
-from viewer.stores.jsonl.files import FileState, state_of
+from viewer.stores.jsonl.compressed import ENDING, from_start
+from viewer.stores.jsonl.files import FileState, plainly, state_of
 from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.values import seconds
 
@@ -80,7 +80,7 @@ def head_of(path: str) -> HeadFacts:
 
 @lru_cache(maxsize=REMEMBERED)
 def _head(path: str, inode: int, size: int) -> HeadFacts:
-    with opened(Path(path)) as file:
+    with from_start(Path(path)) as file:
         first = file.readline(LONGEST_META)
         lines = [first, *file.read(START).split(b"\n")]
     values = [items.payload_of(value) for line in lines if (value := decoded(line)) is not None]
@@ -121,7 +121,10 @@ def _inherited_words(head: HeadFacts, known: Threads) -> str:
         rollout = by_file_id(known, head.base) if head.base else None
         if rollout is None:
             break
-        head = head_of(rollout.path)
+        try:
+            head = head_of(rollout.path)
+        except OSError:  # of another session's file, which says so itself
+            break
         words = head.first_words or words
     return words
 
@@ -129,9 +132,11 @@ def _inherited_words(head: HeadFacts, known: Threads) -> str:
 @lru_cache(maxsize=REMEMBERED)
 def _end(path: str, state: FileState) -> tuple[str, str, int]:
     """Directory and model that the newest turn names, and the window that its newest count names; "" and 0 where the
-    end of the file has none.
+    end of the file has none, and of a compressed one.
     """
-    with opened(Path(path)) as file:
+    if path.endswith(ENDING):  # it would have to be unpacked as a whole
+        return "", "", 0
+    with plainly(Path(path)) as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - END))
         lines = file.read(END).split(b"\n")

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-from viewer.errors import NotBranchable, NotRedoable, SessionEnded, StoreReadOnly
+from viewer.errors import NotBranchable, NotRedoable, SessionEnded, StoreError, StoreReadOnly
 from viewer.holders import Holder
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
@@ -126,7 +126,7 @@ class CodexReader(FileReader):
     def children(self, parts: Sequence[str]) -> list[ChildSession]:
         found = []
         for session_id, files in self._threads.items():
-            with suppress(OSError):
+            with suppress(OSError, StoreError):  # of which its own page tells
                 head = head_of(files[0].path)
                 if session_id not in parts and (head.spawned_by in parts or head.forked_from in parts):
                     facts = self._facts(self._file(session_id))

@@ -1,14 +1,17 @@
 """Files of lines that their agent compressed (zstandard), read by the offsets of what is in them.
 
 What is in one is unpacked into a temporary file, of which the few that were looked at last are kept: reading by offset
-would otherwise unpack everything before it each time.
+would otherwise unpack everything before it each time. A few bytes may hold any amount of lines, so there is a bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile, _TemporaryFileWrapper
+from tempfile import NamedTemporaryFile, _TemporaryFileWrapper, gettempdir
 from threading import Lock
 from typing import BinaryIO
 
@@ -20,28 +23,77 @@ from .lines import BUFFER
 
 ENDING = ".zst"
 HELD = 4  # unpacked files
-LARGEST = 32_000_000_000  # bytes of what is in a file
+REMEMBERED = 1_000  # files that are too large, or are unpacked just now
+LARGEST = 2_000_000_000  # bytes of what is in a file that are unpacked, or
+OF_DISK = 20  # the free disk divided by this, where that is less
+TOO_LARGE = "unpacked it has more than {size:,} MB: no more than 2 GB, and a twentieth of the free disk, is unpacked"
 
-# One that is forgotten is deleted; whoever has it open reads on.
-_held: LRUCache[tuple[str, FileState], _TemporaryFileWrapper[bytes]] = LRUCache(HELD)
+Key = tuple[str, FileState]
+
+# One that is forgotten is deleted once nobody has it open.
+_held: LRUCache[Key, _TemporaryFileWrapper[bytes]] = LRUCache(HELD)
+_too_large: LRUCache[Key, int] = LRUCache(REMEMBERED)  # the bytes that were unpacked of each
+_turns: LRUCache[Key, Lock] = LRUCache(REMEMBERED)
 _lock = Lock()
 
 
 def opened(path: Path) -> BinaryIO:
-    """The lines of a file, compressed or not, to be read by offset. Raises OSError, also for what is damaged."""
+    """The lines of a file, compressed or not, to be read by offset. Raises OSError, also for what is damaged, or too
+    large to be unpacked.
+    """
     if path.suffix != ENDING:
         return plainly(path)
     key = str(path), state_of(path)
+    with _turn_of(key):  # others do not wait
+        with _lock:
+            found = _held.get(key)
+        if found is None:
+            found = _unpacked(path, key)
+            with _lock:
+                _held[key] = found
+        return open(found.name, "rb", buffering=BUFFER)
+
+
+@contextmanager
+def from_start(path: Path) -> Iterator[BinaryIO]:
+    """The lines of a file, compressed or not, to be read from the first one on, of which no more is unpacked than is
+    read. Raises OSError, also inside, for what is damaged.
+    """
+    if path.suffix != ENDING:
+        with plainly(path) as file:
+            yield file
+        return
+    state_of(path)
+    with _damage_is_said(), path.open("rb") as packed, io.BufferedReader(_lines_in(packed)) as lines:
+        yield lines
+
+
+@contextmanager
+def _damage_is_said() -> Iterator[None]:
+    try:
+        yield
+    except zstandard.ZstdError as problem:
+        raise OSError(f"it is damaged: {problem}") from problem
+
+
+def _turn_of(key: Key) -> Lock:
     with _lock:
-        if key not in _held:
-            _held[key] = _unpacked(path)
-        return open(_held[key].name, "rb", buffering=BUFFER)
+        return _turns.setdefault(key, Lock())
 
 
-def _unpacked(path: Path) -> _TemporaryFileWrapper[bytes]:
+def _lines_in(packed: BinaryIO) -> zstandard.ZstdDecompressionReader:
+    return zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+
+
+def _unpacked(path: Path, key: Key) -> _TemporaryFileWrapper[bytes]:
+    limit = min(LARGEST, shutil.disk_usage(gettempdir()).free // OF_DISK)
+    with _lock:
+        size = _too_large.get(key, 0)
+    if size > limit:
+        raise OSError(TOO_LARGE.format(size=limit // 1_000_000))
     target = NamedTemporaryFile(prefix="palimpsest-")  # noqa: SIM115  # it stays open while it is kept
     try:
-        _unpack(path, target.write)
+        _unpack(path, key, target, limit)
         target.flush()
     except BaseException:
         target.close()
@@ -49,13 +101,13 @@ def _unpacked(path: Path) -> _TemporaryFileWrapper[bytes]:
     return target
 
 
-def _unpack(path: Path, write: Callable[[bytes], int]) -> None:
+def _unpack(path: Path, key: Key, target: _TemporaryFileWrapper[bytes], limit: int) -> None:
     size = 0
-    try:
-        with path.open("rb") as packed:
-            for chunk in zstandard.ZstdDecompressor().read_to_iter(packed):
-                size += write(chunk)
-                if size > LARGEST:
-                    raise OSError(f"{path} holds more than {LARGEST:,} bytes")
-    except zstandard.ZstdError as problem:
-        raise OSError(f"{path} is damaged: {problem}") from problem
+    with _damage_is_said(), path.open("rb") as packed, _lines_in(packed) as lines:
+        while chunk := lines.read(BUFFER):
+            size += len(chunk)
+            if size > limit:
+                with _lock:
+                    _too_large[key] = size
+                raise OSError(TOO_LARGE.format(size=limit // 1_000_000))
+            target.write(chunk)
