@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
@@ -23,10 +24,13 @@ from tests.store.agent_sql import Agent
 from tests.store.listed import tips
 from viewer.catalog import lines, numbers, sync, sync_worker, upsert
 from viewer.catalog.models import FacetGroup, SessionIndex, StoreState
+from viewer.errors import StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.hermes import schema
+from viewer.stores.hermes.listing import HermesListing
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
+from viewer.stores.listing import SessionFacts
 from viewer.stores.registry import get_store
 
 pytestmark = pytest.mark.django_db
@@ -382,8 +386,9 @@ def test_a_worker_with_nothing_to_do_writes_nothing(many: Book) -> None:
     assert len(queries) <= 5
 
 
+@pytest.mark.parametrize("failure", [ValueError("odd"), AttributeError("odd"), StoreUnavailable("odd")])
 def test_a_session_at_which_counting_fails_does_not_keep_others_from_it(
-    book: Book, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    book: Book, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, failure: Exception
 ) -> None:
     for name in "ab":
         book.session(name)
@@ -393,13 +398,38 @@ def test_a_session_at_which_counting_fails_does_not_keep_others_from_it(
     def failing(reader: Reader, line: SessionIndex, seconds: float) -> bool:
         assert plain(reader, line, seconds)
         if line.session_id == "b":
-            raise ValueError("odd")
+            raise failure
         return True
 
     monkeypatch.setattr(numbers, "count_line", failing)
     sync_worker.sync_all()
     assert line_of("a").messages == 3
     assert "Session 'b' of store own cannot be counted" in caplog.text
+
+
+@pytest.mark.parametrize("failure", [AttributeError("odd"), OSError(13, "Permission denied")])
+def test_a_session_of_which_nothing_can_be_said_is_listed_with_the_reason(
+    signed_in: Client, book: Book, monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    for name in "abc":
+        book.session(name, title=f"title {name}")
+        book.chat(name, 2)
+    plain = HermesListing.facts
+
+    def failing(listing: HermesListing, ids: Sequence[str]) -> dict[str, SessionFacts]:
+        if "b" in ids:
+            raise failure
+        return plain(listing, ids)
+
+    with monkeypatch.context() as damaged:
+        damaged.setattr(HermesListing, "facts", failing)
+        sync_worker.sync_all()
+        page = signed_in.get("/").content.decode()
+        assert "title a" in page and "title c" in page and "It cannot be read" in page
+    book.chat("b", 1)
+    sync_worker.sync_all()
+    page = signed_in.get("/").content.decode()
+    assert "title b" in page and "It cannot be read" not in page
 
 
 def test_a_store_that_fails_does_not_keep_others_from_being_read(

@@ -26,6 +26,7 @@ from tests.support.thorough import one_in
 from viewer.catalog import sync, sync_worker, text_candidates, text_index, texts
 from viewer.catalog.models import SessionText, StoreState, StoreText, TextMessage, TextPortion
 from viewer.catalog.search import search
+from viewer.errors import StoreUnavailable
 from viewer.stores.hermes import schema
 from viewer.stores.passages import words_of
 from viewer.stores.query import fold, parse
@@ -448,8 +449,15 @@ def test_a_step_ends_after_its_time(shelf: Shelf, small_portions: None) -> None:
     assert TextMessage.objects.count() == 40
 
 
+FAILURES = (
+    ValueError("no text"), AttributeError("'list' object has no attribute 'get'"), AssertionError(), MemoryError(),
+    OSError(13, "Permission denied"), StoreUnavailable("The file cannot be read."),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure).__name__)
 def test_a_session_that_cannot_be_read_does_not_keep_others(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, failure: Exception
 ) -> None:
     shelf.say("s", "broken")
     shelf.say("t", "fine")
@@ -458,13 +466,40 @@ def test_a_session_that_cannot_be_read_does_not_keep_others(
 
     def broken(reader: WholeReader, session_id: str, after: str) -> Any:
         if session_id == "s":
-            raise ValueError("no text")
+            raise failure
         return read(reader, session_id, after)
 
-    monkeypatch.setattr(WholeReader, "searchable", broken)
+    with monkeypatch.context() as damaged:
+        damaged.setattr(WholeReader, "searchable", broken)
+        sync_worker.sync_all()
+        found = find("fine")
+        assert said(found) == ["fine"] and codes(found) == ["not_indexed"]
+        assert caplog.text.count("cannot be indexed") == 1
+        assert texts.progress(sync.state_at(get_store("plain"))).failed == 1
+    shelf.say("s", "and whole")
+    shelf.save()
+    SessionText.objects.update(wait_until=0.0)
     sync_worker.sync_all()
-    assert said(find("fine")) == ["fine"]
-    assert "cannot be indexed" in caplog.text
+    found = find("broken")
+    assert said(found) == ["broken"] and not codes(found)
+
+
+def test_a_message_that_cannot_be_read_when_it_is_found_does_not_hide_the_others(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf.say("s", "fine here")
+    shelf.say("t", "fine there")
+    shelf.save()
+    sync_worker.sync_all()
+    read = WholeReader.messages
+
+    def broken(reader: WholeReader, session_id: str, ids: Sequence[int]) -> Any:
+        if session_id == "s":
+            raise AttributeError("odd")
+        return read(reader, session_id, ids)
+
+    monkeypatch.setattr(WholeReader, "messages", broken)
+    assert said(find("fine")) == ["fine there"]
 
 
 def test_a_message_that_is_not_finished_is_asked_for_later(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -499,7 +534,7 @@ def test_what_is_not_indexed_is_said(unindexed: Shelf) -> None:
     found = find("marmoset")
     assert (found.hits, codes(found)) == ((), ["index_unfinished"])
     assert "5 of 5 sessions" in found.notes[0].message
-    assert texts.progress(StoreState.objects.get(name="plain")) == texts.TextProgress(False, 5, 5, 0)
+    assert texts.progress(StoreState.objects.get(name="plain")) == texts.TextProgress(False, 5, 5, 0, 0)
 
 
 def test_a_session_that_is_not_indexed_is_looked_through(unindexed: Shelf) -> None:

@@ -109,7 +109,8 @@ class SessionIndex(models.Model):
 
     Compared with the store: `mark` is the digest of the session's own rows (`listing.RowsDigest`), `under` says that
     some rows are summarised away, `verified` is the generation of the store at the last comparison. `problem` says why
-    a session cannot be opened: its `session_id` is a stand-in then, and its `title` what can be shown of its id.
+    a session cannot be read, or not even asked for: its `session_id` is a stand-in then, and its `title` what can be
+    shown of its id.
     """
 
     state = models.ForeignKey(StoreState, on_delete=models.CASCADE, related_name="lines")
@@ -232,7 +233,8 @@ class SessionText(models.Model):
 
     `mark` is the session's digest (`listing.RowsDigest`) when it was last noted; `due` says that a worker has to look:
     at what is new, or, where what was indexed is `void` or the session `gone`, at what has to be dropped; but not
-    before `wait_until` (epoch seconds). `version` counts the writes, so that nobody writes twice what two have read.
+    before `wait_until` (epoch seconds). `failed` says that it could not be read the last time. `version` counts the
+    writes, so that nobody writes twice what two have read.
     """
 
     store = models.ForeignKey(StoreText, on_delete=models.CASCADE, related_name="sessions")
@@ -244,11 +246,15 @@ class SessionText(models.Model):
     wait_until = models.FloatField(default=0.0)
     void = models.BooleanField(default=False)
     gone = models.BooleanField(default=False)
+    failed = models.BooleanField(default=False)
     version = models.BigIntegerField(default=0)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["store", "session_id"], name="one_text_a_session")]
-        indexes = [models.Index(fields=["store", "last_active"], condition=Q(due=True), name="texts_to_index")]
+        indexes = [
+            models.Index(fields=["store", "last_active"], condition=Q(due=True), name="texts_to_index"),
+            models.Index(fields=["store"], condition=Q(failed=True), name="failed_texts"),
+        ]
 
     def __str__(self) -> str:
         return self.session_id

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 
 import compaction
@@ -16,14 +15,12 @@ from viewer.stores.pricing import Cost
 from viewer.stores.registry import Reader
 from viewer.stores.transcript import NONE, TranscriptIndex
 
-from . import upsert
+from . import one_session, upsert
 from .models import SessionIndex, StoreState
 from .upsert import Prepared
 
 AT_ONCE = 50  # lines; what was counted is written together
 SHORT = 200  # rows; a session without a compaction that has no more is counted without keeping its History
-
-logger = logging.getLogger(__name__)
 
 
 def is_any_due(state: StoreState) -> bool:
@@ -49,8 +46,10 @@ def _counted(reader: Reader, line: SessionIndex, seconds: float) -> bool:
     """`count_line`; a session at which it fails stays uncounted until it changes, or no other would have its turn."""
     try:
         return count_line(reader, line, seconds)
-    except (ValueError, TypeError, LookupError, ArithmeticError, RuntimeError):
-        logger.exception("Session %r of store %s cannot be counted", line.session_id, reader.store.name)
+    except one_session.OF_ALL:
+        raise
+    except Exception as failure:
+        one_session.log(reader.store.name, line.session_id, "counted", failure)
         return True
 
 

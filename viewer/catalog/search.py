@@ -44,7 +44,7 @@ def search(reader: Reader, query: Query, wanted: SearchFilter, page: PageRequest
     if text.left_out:
         return HitPage((), None, stopped=False, looked=0, scanned=False, notes=(LEFT_OUT,))
     found = _staged(finding, partial(_indexed, text))
-    return replace(found, notes=(*found.notes, *_unfinished(state)))
+    return replace(found, notes=(*found.notes, *_unfinished(state), *_unread(text)))
 
 
 def _freshened(reader: Reader) -> StoreState:
@@ -70,6 +70,13 @@ def _unfinished(state: StoreState) -> Iterator[Note]:
     if found and found.waiting:
         said = f"{found.waiting:,} of {found.sessions:,} sessions are not searched yet: they are being indexed."
         yield Note("index_unfinished", said)
+
+
+def _unread(text: StoreText) -> Iterator[Note]:
+    if failed := texts.failed(text):
+        sessions = "1 session is" if failed == 1 else f"{failed:,} sessions are"
+        said = f"{sessions} not searched, or not whole: the text could not be read. The site's log says why."
+        yield Note("not_indexed", said, is_gap=True)
 
 
 def _staged(finding: TextFinding, way: Callable[[TextFinding], HitPage]) -> HitPage:

@@ -15,7 +15,7 @@ from viewer.stores.query import Query, fold
 from viewer.stores.registry import Reader
 from viewer.stores.searching import NOT_RANKED, Hit, HitPage, HitSession, Key, PageRequest, SearchFilter, best_of
 
-from . import upsert
+from . import one_session, upsert
 from .models import SessionIndex, SessionText, StoreState, name_of
 from .text_candidates import Place, PlaceBatch
 
@@ -145,6 +145,11 @@ class TextFinding:
         try:
             return self.reader.messages(session_id, ids)
         except NotFound:  # the next comparison says so
+            return {}
+        except one_session.OF_ALL:
+            raise
+        except Exception as failure:
+            one_session.log(self.reader.store.name, session_id, "searched", failure)
             return {}
 
     def _holds(self, row: StoredMessage, words: Readable) -> bool:

@@ -7,7 +7,6 @@ that whoever is killed leaves nothing half done, and of two who read the same on
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from viewer.errors import NotFound
 from viewer.stores.registry import Reader
 from viewer.stores.searching import SearchableMessage, SearchableText
 
-from . import text_index
+from . import one_session, text_index
 from .models import SessionIndex, SessionText, StoreState, StoreText, TextPortion
 from .text_index import Words
 
@@ -31,17 +30,18 @@ DROPPED = 8  # portions that are taken out together
 SPREAD = 100  # places by which sessions with the same messages, as forks have, keep out of each other's way
 WAIT = 60.0  # seconds in which a message is finished, or never
 
-logger = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True, slots=True)
 class TextProgress:
-    """How far a store is indexed: of `sessions`, those that are `waiting`; and how many messages are."""
+    """How far a store is indexed: of `sessions`, those that are `waiting`, and those whose text could not be read
+    (`failed`); and how many messages are.
+    """
 
     left_out: bool
     sessions: int
     waiting: int
     messages: int
+    failed: int
 
 
 # -- what is known of stores and sessions ------------------------------------------------------------------------------
@@ -57,7 +57,12 @@ def progress(state: StoreState) -> TextProgress:
     text = text_of(state.name)
     waiting = _due(text).filter(gone=False).count() + state.unlisted
     sessions = SessionIndex.objects.filter(state=state, problem="").count() + state.unlisted
-    return TextProgress(text.left_out, sessions, waiting, text.messages)
+    return TextProgress(text.left_out, sessions, waiting, text.messages, failed(text))
+
+
+def failed(text: StoreText) -> int:
+    """How many sessions could not be read when they were to be indexed."""
+    return SessionText.objects.filter(store_id=text.pk, failed=True, gone=False).count()
 
 
 def is_any_due(store: str) -> bool:
@@ -169,13 +174,7 @@ def _read(reader: Reader, session: SessionText, batch: _Batch, is_over: Callable
     """Put what is new in a session into the batch, which is written whenever it is full; whether there is time left."""
     more = True
     while more and session.version >= 0:
-        found = _searchable(reader, session)
-        if found is None:
-            batch.note(session, ReadSoFar(session.cursor, due=True, void=True))
-            return True
-        more = found.more
-        batch.take(session, found.messages)
-        batch.note(session, ReadSoFar(found.cursor, due=more or found.waits, waits=found.waits and not more))
+        more = _read_on(reader, session, batch)
         if batch.size >= BATCH:
             batch.write()
         if is_over():
@@ -183,15 +182,35 @@ def _read(reader: Reader, session: SessionText, batch: _Batch, is_over: Callable
     return True
 
 
+def _read_on(reader: Reader, session: SessionText, batch: _Batch) -> bool:
+    """Put the next portion of a session into the batch; whether there is more. One that cannot be read is left until it
+    changes, or for a while where that passes by itself: it must not keep the others from being indexed.
+    """
+    try:
+        found = _searchable(reader, session)
+        if found is None:
+            batch.note(session, ReadSoFar(session.cursor, due=True, void=True))
+            return False
+        batch.take(session, found.messages)
+        batch.note(
+            session, ReadSoFar(found.cursor, due=found.more or found.waits, waits=found.waits and not found.more)
+        )
+        return found.more
+    except one_session.OF_ALL:
+        raise
+    except Exception as failure:
+        one_session.log(reader.store.name, session.session_id, "indexed", failure)
+        passes = isinstance(failure, one_session.PASSING)
+        batch.note(session, ReadSoFar(session.cursor, due=passes, waits=passes, failed=True))
+        return False
+
+
 def _searchable(reader: Reader, session: SessionText) -> SearchableText | None:
-    """What is new in a session; nothing, where it is gone, or as long as it cannot be read."""
+    """What is new in a session; nothing, where it is gone."""
     nothing = SearchableText((), session.cursor, more=False)
     try:
         found = reader.searchable(session.session_id, session.cursor)
     except NotFound:  # the next comparison says so
-        return nothing
-    except (ValueError, TypeError, LookupError, ArithmeticError, RuntimeError):
-        logger.exception("Session %r of store %s cannot be indexed", session.session_id, reader.store.name)
         return nothing
     return found if found or session.cursor else nothing
 
@@ -204,6 +223,7 @@ class ReadSoFar:
     due: bool
     waits: bool = False
     void: bool = False
+    failed: bool = False
 
 
 @dataclass(slots=True)
@@ -217,12 +237,13 @@ class _Batch:
 
     def take(self, session: SessionText, messages: Iterable[SearchableMessage]) -> None:
         marks = text_index.store_mark(self.text.pk), text_index.session_mark(session.pk)
-        for message in messages:
-            if not message.text:
-                continue
-            words = text_index.indexed_words(message.text, (*marks, text_index.role_mark(message.role)))
-            self.messages.append((session, message, words))
-            self.size += len(message.text)
+        taken = [
+            (session, message, text_index.indexed_words(message.text, (*marks, text_index.role_mark(message.role))))
+            for message in messages
+            if message.text
+        ]
+        self.messages += taken
+        self.size += sum(len(message.text) for _, message, _ in taken)
 
     def note(self, session: SessionText, read: ReadSoFar) -> None:
         session.cursor = read.cursor
@@ -249,6 +270,7 @@ def _moved(session: SessionText, read: ReadSoFar) -> bool:
         cursor=read.cursor,
         due=read.due,
         void=read.void,
+        failed=read.failed,
         wait_until=time.time() + WAIT if read.waits else 0.0,
         version=F("version") + 1,
     )

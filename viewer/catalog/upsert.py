@@ -20,7 +20,7 @@ from viewer.stores.listing import SessionFacts, Unaskable, is_askable, is_stand_
 from viewer.stores.registry import Reader
 from viewer.texts import sanitized
 
-from . import nearness, texts
+from . import nearness, one_session, texts
 from .models import FacetGroup, SessionIndex, StoreState, name_of
 
 LONGEST = 300  # characters that are kept of a text
@@ -51,12 +51,17 @@ def prepared(reader: Reader, state: StoreState, ids: Sequence[str]) -> Prepared:
     ids = [session_id for session_id in ids if is_askable(session_id)]
     made = Prepared(state.edition, offers_text=reader.offers_text)
     known = lines_of(state, ids)
-    facts = reader.listing.facts(ids)
+    facts, failures = _described(reader, ids)
     unaskable = reader.listing.unaskable([session_id for session_id in ids if is_stand_in(session_id)])
     for session_id in ids:
         if session_id in unaskable:
             line = known.get(session_id) or SessionIndex(state=state, session_id=session_id, row=0)
             if _note_unaskable(line, unaskable[session_id]):
+                made.lines[session_id] = line
+        elif session_id in failures:
+            line = known.get(session_id) or SessionIndex(state=state, session_id=session_id, row=0, title=session_id)
+            if _note_failure(line, failures[session_id]):
+                one_session.log(reader.store.name, session_id, "listed", failures[session_id])
                 made.lines[session_id] = line
         elif session_id in facts:
             line = known.get(session_id) or SessionIndex(state=state, session_id=session_id, row=0)
@@ -68,6 +73,22 @@ def prepared(reader: Reader, state: StoreState, ids: Sequence[str]) -> Prepared:
         elif session_id in known:
             made.gone[session_id] = known[session_id]
     return made
+
+
+def _described(reader: Reader, ids: Sequence[str]) -> tuple[dict[str, SessionFacts], dict[str, Exception]]:
+    """What the store says of these sessions, and why it says nothing of others: they must not keep those from being
+    listed.
+    """
+    try:
+        return reader.listing.facts(ids), {}
+    except one_session.OF_ALL:
+        raise
+    except Exception as failure:
+        if len(ids) == 1:
+            return {}, {ids[0]: failure}
+    parts = [_described(reader, [session_id]) for session_id in ids]
+    facts = {name: each for found, _ in parts for name, each in found.items()}
+    return facts, {name: failure for _, failures in parts for name, failure in failures.items()}
 
 
 def lines_of(state: StoreState, ids: Iterable[str]) -> dict[str, SessionIndex]:
@@ -89,10 +110,18 @@ def _note_unaskable(line: SessionIndex, found: Unaskable) -> bool:
     return before != _values(line)
 
 
+def _note_failure(line: SessionIndex, failure: Exception) -> bool:
+    """Have the line say why its session cannot be read; whether anything changed."""
+    before = _values(line) if line.pk else None
+    line.problem, line.mark, line.due = one_session.sentence(failure), "", False
+    _set_words(line)
+    return before != _values(line)
+
+
 def _note(reader: Reader, line: SessionIndex, facts: SessionFacts) -> bool:
     """Bring a line up to date with its facts; whether anything changed."""
     before = _values(line) if line.pk else None
-    line.row = facts.row
+    line.row, line.problem = facts.row, ""
     if before is not None and line.model != _kept(facts.model):
         line.tokens, line.due = None, True  # each model counts in its own way
     line.source, line.model, line.title = _kept(facts.source), _kept(facts.model), _kept(facts.title)

@@ -125,7 +125,10 @@ def _progress(found: TextProgress) -> str:
         return f"{formats.counted(found.messages, 'message')} are being taken out of it." if found.messages else ""
     if found.waiting:
         return f"{found.sessions - found.waiting:,} of {formats.counted(found.sessions, 'session')} are indexed."
-    return f"{formats.counted(found.messages, 'message')} of {formats.counted(found.sessions, 'session')}."
+    indexed = f"{formats.counted(found.messages, 'message')} of {formats.counted(found.sessions, 'session')}."
+    if not found.failed:
+        return indexed
+    return f"{indexed} Not all of {formats.counted(found.failed, 'session')}, which could not be read: see the log."
 
 
 def _search(found: Capabilities, index: IndexSwitch | None) -> Ability:

@@ -104,7 +104,7 @@ class FileListing(ABC, Generic[F]):
         found = {}
         for session_id in ids:
             file = self._files.get(session_id)
-            with suppress(OSError):
+            with suppress(FileNotFoundError):
                 if file is not None:
                     found[session_id] = self.facts_of(file)
         return found
