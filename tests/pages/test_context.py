@@ -7,9 +7,11 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
+from tests.api.tool import Tool
 from tests.pages.conftest import Book
 from tests.pages.html import message_ids, read
 from tests.runs.desk import Desk
+from viewer import access
 from viewer.pages.session import timeline
 from viewer.rendering import formats
 
@@ -67,6 +69,26 @@ def test_what_the_agent_says_in_the_users_name_is_said_to_be_its_own(
     book.say("s", "user", content)
     shown = read(signed_in.get(f"{href}/context")).one("main").text
     assert note in shown and ("the agent" in shown) == bool(note)
+
+
+@pytest.mark.parametrize("view", ["", "/context"])
+def test_what_may_be_a_handoff_of_an_unknown_form_is_shown_whole_and_said_to_be_a_suspicion(
+    signed_in: Client, book: Book, view: str
+) -> None:
+    href = book.session("s")
+    first = book.say("s", "user", "Move the desk.", active=0, compacted=1)
+    suspected = book.say("s", "assistant", "[Folded context, tier 2]\n" + "The desk moved in May. " * 40 + "The end.")
+    book.say("s", "user", "And now?")
+    page = read(signed_in.get(f"{href}{view}"))
+    said = page.one("article", id=f"m{suspected}").text
+    assert "Perhaps a summary" in said and "The end." in said
+    assert "Perhaps" not in page.one("main").text.replace(said, "")
+    tool = Tool(access.new_token("everything", access.SCOPES))
+    for name, ids in (("history", [first, suspected, suspected + 1]), ("live", [suspected, suspected + 1])):
+        items = tool.get("/stores/own/sessions/s/messages", view=name)["items"]
+        assert [item["id"] for item in items] == ids
+        assert [item["id"] for item in items if item["suspected"]] == [suspected]
+        assert {item["kind"] for item in items} == {"message"}
 
 
 def test_records_the_agent_keeps_for_itself_are_counted_not_shown(signed_in: Client, book: Book) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import compaction
 from compaction import protocol
-from tests.support.stored_rows import add_row, reader_of, small_talk
+from tests.support.stored_rows import add_row, add_session, reader_of, small_talk
 from viewer.stores.hermes import reading, undoing
 from viewer.stores.history_types import History
 from viewer.stores.message import Handoff, HistoryMessage, message_of
@@ -132,3 +132,75 @@ def test_a_session_begins_with_what_somebody_said(tmp_path: Path, text: str, wor
     add_row(path, content="And now?", timestamp=3.0)
     with reader_of(path) as reader:
         assert reader.session("s1").first_words == words
+
+
+# -- forms that nobody knows -------------------------------------------------------------------------------------------
+
+UNKNOWN = "[Folded context, tier 2 of 3]\n" + "The desk moved in May, and the tokens were rotated. " * 20
+
+
+def suspected(path: Path) -> int | None:
+    with reader_of(path) as reader:
+        return reader.suspected_handoff("s1")
+
+
+@pytest.mark.parametrize(
+    "head", ["[Folded context, tier 2 of 3]\n", "[CONTEXT v9]: ", '<compacted-history tier="2">\n']
+)
+def test_a_long_message_with_a_head_in_brackets_that_stands_for_others_is_suspected(tmp_path: Path, head: str) -> None:
+    path = small_talk(tmp_path / "state.db", 20)
+    row = compacted_by_engine(path, head + UNKNOWN.partition("\n")[2])
+    assert suspected(path) == row
+    history, shown = history_of(path)
+    assert not history.boundaries
+    assert head.strip() in "".join(str(item.content) for item in shown if isinstance(item, HistoryMessage))
+
+
+def test_it_is_suspected_where_the_older_rows_are_gone_or_in_another_session(tmp_path: Path) -> None:
+    path = small_talk(tmp_path / "state.db", 20)
+    assert suspected(path) is None
+    row = compacted_by_engine(path, UNKNOWN, gone=True)
+    assert suspected(path) == row
+    with closing(sqlite3.connect(path)) as con, con:
+        con.execute("UPDATE sessions SET end_reason = 'compression', ended_at = 9")
+    add_session(path, "s2", parent_session_id="s1")
+    row = add_row(path, "s2", content=UNKNOWN)
+    with reader_of(path) as reader:
+        assert reader.suspected_handoff("s2") is None  # what the part before it has is a copy
+    with closing(sqlite3.connect(path)) as con, con:
+        con.execute("UPDATE messages SET content = content || ' More.' WHERE id = ?", [row])
+    with reader_of(path) as reader:
+        assert reader.suspected_handoff("s2") == row
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[Ann] " + "short",
+        "No head. " * 100,
+        "[x] done\n" + "and more of the list\n" * 50,
+        "[a link](https://example.org) " + "and what it is about " * 50,
+        "[System: you were interrupted] " + "and so on " * 80,
+    ],
+)
+def test_what_has_no_such_shape_is_not_suspected(tmp_path: Path, text: str) -> None:
+    path = small_talk(tmp_path / "state.db", 20)
+    compacted_by_engine(path, text)
+    assert suspected(path) is None
+
+
+def test_in_the_midst_of_a_talk_or_beside_a_known_handoff_nothing_is_suspected(tmp_path: Path) -> None:
+    path = small_talk(tmp_path / "state.db", 20)
+    add_row(path, content=UNKNOWN, timestamp=99.0)
+    assert suspected(path) is None
+    compacted_by_engine(path, FRAMES)
+    assert suspected(path) is None
+
+
+def test_the_first_request_that_a_compaction_kept_is_not_suspected(tmp_path: Path) -> None:
+    path = small_talk(tmp_path / "state.db", 0)
+    add_row(path, content=UNKNOWN, timestamp=3.0)
+    for number in range(10):
+        add_row(path, content=f"more {number}", timestamp=4.0 + number)
+    compacted_by_engine(path, UNKNOWN)  # its copy
+    assert suspected(path) is None

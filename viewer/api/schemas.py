@@ -159,7 +159,9 @@ class BranchOut(SessionOut):
 
 
 class MessageOut(Schema):
-    """A message, or a compaction's handoff with its `summary`. `rows` are all rows that carry it, oldest first."""
+    """A message, or a compaction's handoff with its `summary`. `rows` are all rows that carry it, oldest first.
+    `suspected` says that a message has the shape of a handoff of a form that is not known here: it is treated as none.
+    """
 
     id: int
     kind: Literal["message", "handoff"]
@@ -174,6 +176,7 @@ class MessageOut(Schema):
     shortened: bool
     rows: list[int]
     summary: str | None = None
+    suspected: bool = False
 
 
 class MessageIn(Body):

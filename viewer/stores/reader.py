@@ -146,6 +146,12 @@ class Reader(ABC):
         """The branches that somebody left by going on from an earlier message, oldest first. Raises NotFound."""
         return []
 
+    def suspected_handoff(self, session_id: str) -> int | None:
+        """The message in context that has the shape of a handoff and no form that is known, None where none has. It is
+        treated as a message.
+        """
+        return None
+
     def next_message(self, session_id: str, after: int) -> StoredMessage | None:
         """The first message of a session behind this id, None when there is none."""
         rows = self.raw(session_id, before=None, limit=2**31)

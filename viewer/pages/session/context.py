@@ -102,11 +102,12 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
             for each in reader.additions(session_id, ids[start:stop], end=stop == len(ids))
         ]
         prompt = "" if start else text_for(request, reader.system_prompt(session_id))
+        suspected = reader.suspected_handoff(session_id)
         top, agent = header(found, "context"), agent_of(reader.store)
     rows = [replace(read[row_id], notes=()) for row_id in ids[start:stop] if row_id in read]  # those are among `added`
     rows = list(map(redacted, rows)) if found.redacting else rows
     count = counting.counter_for(found.session.model)
-    told = MessageContext(place, count, newest=ids[-1] if ids else None)
+    told = MessageContext(place, count, newest=ids[-1] if ids else None, suspected=suspected)
     data = ContextPage(
         header=top,
         prompt=_prompt(prompt, count, place) if prompt.strip() else None,

@@ -65,7 +65,7 @@ class MessageContext:
     """What turning stored messages into shown ones needs: addresses, counter, the marked and the last message.
 
     `tokens` knows the tokens of rows that were counted before; without it they are counted here. `words` are to be
-    marked; code that holds some of them is shown without colours.
+    marked; code that holds some of them is shown without colours. `suspected` is the message that may be a handoff.
     """
 
     place: Place
@@ -74,6 +74,7 @@ class MessageContext:
     newest: int | None = None
     tokens: Callable[[int], int | None] | None = None
     words: WordMarks | None = None
+    suspected: int | None = None
 
     def body(self, made: cache.RenderedBlocks) -> cache.RenderedBlocks:
         """The blocks with the words marked."""
@@ -128,7 +129,7 @@ def _message(found: _Found, at: int) -> ShownMessage:
         calls=(_lone_result(item, found.reading),) if is_result else tuple(_calls(found, at)),
         calls_left=formats.counted(left, "more call") if left else "",
         calls_href=place.whole(item.row.id, "calls") if left else "",
-        notes=() if is_result else (*item.notes, *_notes(item.row)),
+        notes=() if is_result else (*item.notes, *_notes(item.row), *_suspicion(item, found.reading)),
         marked=item.id == found.reading.marked,
         folded=item.row.role not in ("user", "assistant", "tool"),
     )
@@ -149,6 +150,17 @@ def _size(row: StoredMessage, reading: MessageContext) -> SafeString:
     if tokens:
         return format_html("{} tok", tokens)
     return format_html("{} characters", formats.number(len(engine.text(row.content)), "characters"))
+
+
+SUSPECTED = (
+    "Perhaps a summary that another program wrote in place of earlier messages: it opens the context, and begins as "
+    "such summaries do. Its form is not known here, so it is treated as a message."
+)
+
+
+def _suspicion(item: MessageToShow, reading: MessageContext) -> tuple[str, ...]:
+    suspected = reading.suspected is not None and reading.suspected in (item.id, item.row.id)
+    return (SUSPECTED,) if suspected else ()
 
 
 def _notes(row: StoredMessage) -> tuple[str, ...]:

@@ -1,0 +1,64 @@
+"""A message in context that may be a handoff of a form that nobody here knows: it is said to be one, and treated as a
+message.
+
+What tells is its shape, long and with a head in brackets, and its place: it opens the context, and what was in context
+before it is not any more. The agent's own notices and copies of earlier messages are none.
+"""
+
+from __future__ import annotations
+
+import re
+
+from compaction import is_handoff, messages
+from compaction.protocol import COMPACTION_STARTS, RESTATED_STARTS, SYNTHETIC_USER_STARTS
+from viewer.stores.message import StoredMessage, message_of
+
+from .columns import marks
+from .opening import OpenStore
+from .reading import live_context, read_rows
+from .sessions import chain
+
+SHORTEST = 400  # characters: what is shorter sums up nothing
+_HEAD = re.compile(r"\[(?![ xX]\])[^\[\]\n]{3,160}\](?!\()|<[a-zA-Z][\w-]{2,60}[^<>\n]{0,200}>")
+_NOTICES = tuple(start for start in SYNTHETIC_USER_STARTS if not start.startswith(("[CONTEXT", "[PRIOR")))
+_KNOWN = (*_NOTICES, *COMPACTION_STARTS, *RESTATED_STARTS)
+
+
+def suspected_handoff(reader: OpenStore, session_id: str) -> int | None:
+    """The id of that message, None where there is none."""
+    active = " AND active = 1" if "active" in reader.columns.messages else ""
+    found = reader.con.execute(
+        f"SELECT id FROM messages WHERE session_id = ?{active} AND role IN ('user', 'assistant') "
+        f"ORDER BY {reader.columns.dialect.unsought.format('id')} LIMIT 2",
+        [session_id],
+    ).fetchall()
+    rows = read_rows(reader, [row_id for (row_id,) in found])
+    opens = [rows[row_id] for (row_id,) in found if row_id in rows]
+    if not opens or not _has_its_shape(opens[0]) or not _stands_behind_a_gap(reader, opens):
+        return None
+    known = any(is_handoff(message_of(row)) for row in live_context(reader, session_id))
+    return None if known or _was_said_before(reader, opens[0]) else opens[0].id
+
+
+def _has_its_shape(row: StoredMessage) -> bool:
+    text = messages.said(row.content).lstrip()
+    return len(text) >= SHORTEST and not text.startswith(_KNOWN) and _HEAD.match(text) is not None
+
+
+def _stands_behind_a_gap(reader: OpenStore, opens: list[StoredMessage]) -> bool:
+    """Whether older rows are out of context or in a session before this one, or it is newer than what follows it."""
+    first = opens[0]
+    older = "SELECT 1 FROM messages WHERE session_id = ? AND id < ? LIMIT 1"
+    if reader.con.execute(older, [first.session_id, first.id]).fetchone():
+        return True
+    return any(first.timestamp > row.timestamp for row in opens[1:]) or len(chain(reader, first.session_id)) > 1
+
+
+def _was_said_before(reader: OpenStore, row: StoredMessage) -> bool:
+    parts = chain(reader, row.session_id)
+    same = (
+        "SELECT 1 FROM messages WHERE session_id IN ({}) AND id < ? AND role = ? "
+        "AND content = (SELECT content FROM messages WHERE id = ?) LIMIT 1"
+    )
+    found = reader.con.execute(same.format(marks(parts)), [*parts, row.id, row.role, row.id])
+    return found.fetchone() is not None
