@@ -23,7 +23,7 @@ from viewer.stores.claude_code.transcript import SessionMessages, conversation_o
 from viewer.stores.jsonl import lines as jsonl_lines
 from viewer.stores.jsonl.append import appending
 from viewer.stores.jsonl.files import FileState, RecordCache, state_of
-from viewer.stores.jsonl.lines import Line
+from viewer.stores.jsonl.lines import parts_of
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
 from viewer.stores.registry import open_store, session_version
@@ -82,11 +82,12 @@ def test_bad_lines_are_rows_and_no_messages(
     agent.write("s", [*talk(1), {"role": "user", "content": "x" * 10_000}])
     with path.open("ab") as file:
         file.write(b'[1]\n{"type": \n\xff\xfe\x00\n\n{"type": "new-thing", "a": {"b": 1}}\n')
-    assert len(reader.live(session_id)) == len(talk(1))
+    live = reader.live(session_id)
+    assert len(live) == len(talk(1)) + 1 and live[-1].content.endswith("\n[Too long to show: 10,000 bytes]")
     raw = reader.raw(session_id, before=None, limit=100)
     assert len(raw) == 1 + len(talk(1)) + 1 + 4
     assert raw[-1].role == "new-thing" and raw[-1].extra == {"a": {"b": 1}}
-    assert [row.role for row in raw[-5:-1]] == [""] * 4 and {row.state for row in raw[-5:]} == {"out"}
+    assert [row.role for row in raw[-5:-1]] == ["user", "", "", ""] and {row.state for row in raw[-4:]} == {"out"}
 
 
 def test_a_file_that_is_another_is_read_anew(agent: ClaudeByHand, reader: Reader, session_id: str, path: Path) -> None:
@@ -175,7 +176,8 @@ def records_of(values: list[dict[str, Any]]) -> list[Record]:
     found, offset = [], 0
     for place, value in enumerate(values):
         data = json.dumps(value).encode()
-        found.append(record_of(Line(offset, len(data), data, is_whole=True), place))
+        (line,) = parts_of(data, offset)
+        found.append(record_of(line, place))
         offset += len(data) + 1
     return found
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, BinaryIO
 
 from viewer.stores.jsonl.files import line_at
-from viewer.stores.jsonl.lines import LONGEST, decoded
+from viewer.stores.jsonl.lines import LONGEST, object_at
 from viewer.stores.jsonl.values import seconds
 from viewer.stores.message import State, StoredMessage
 
@@ -22,8 +22,8 @@ _BESIDE = ("message", "type", "timestamp")  # what a raw row shows otherwise
 
 
 def read_value(file: BinaryIO, record: Record) -> dict[str, Any] | None:
-    """The object of a record's line; None for one that is no object, too long, or another one by now."""
-    return decoded(line_at(file, record.offset, record.length)) if record.length <= LONGEST else None
+    """The object of a record's line; None for one without an object, or that is another one by now."""
+    return object_at(file, record.offset, record.length)
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------

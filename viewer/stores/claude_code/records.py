@@ -8,13 +8,15 @@ from functools import lru_cache
 from typing import Any
 
 from viewer.stores.jsonl.files import ReadFile, RecordCache
-from viewer.stores.jsonl.lines import Line
+from viewer.stores.jsonl.lines import Line, Place
 from viewer.stores.jsonl.values import interned, seconds
 from viewer.stores.message import BOOKKEEPING_ROLES, State
 from viewer.stores.pricing import TokenUsage
 
 from .injected import is_injected
 
+# What the client reads of a line is the object that it begins with, whatever stands behind that.
+READ: tuple[Place, ...] = ("alone", "marked", "cut", "first")
 IN_TREE = ("user", "assistant", "system", "attachment", "progress")
 SAID = ("user", "assistant")
 # Keys of ours, which the client leaves alone: in a boundary's metadata, and in the copy of a record.
@@ -105,8 +107,8 @@ SessionRecords = ReadFile[Record]
 
 
 def record_of(line: Line, place: int) -> Record:
-    """What a line says; a record of no type for one that is no object or too long."""
-    value = line.value()
+    """What a line says; a record of no type for one without an object, or whose object the client does not read."""
+    value = line.value(READ)
     if value is None:
         return Record(place, line.offset, line.length, "")
     kind = interned(value.get("type"))

@@ -20,7 +20,7 @@ from cachetools import LRUCache
 
 from viewer.errors import StoreUnavailable
 
-from .lines import BUFFER, Line, lines_from
+from .lines import BUFFER, FINISHED, Line, lines_from
 
 HELD = 60_000  # records in this process, about 40 MB; of two files in any case
 TAIL = 512  # bytes before the end by which a file is known again
@@ -131,7 +131,7 @@ class RecordCache(Generic[R]):
         records = [each for each in known.records if each.offset < end] if known else []
         heads = {offset: head for offset, head in known.heads.items() if offset < end} if known else {}
         for line in lines_from(file, end):
-            if line.is_whole or line.value() is not None:
+            if line.is_whole or line.place in FINISHED:
                 records.append(self._record_of(line, len(records)))
                 if line.data is not None and (line.data[:1] == b" " or self._is_watched(records[-1])):
                     heads[line.offset] = line.data[:HEAD]
