@@ -148,15 +148,15 @@ def test_bytes_stay_as_they_are(tmp_path: Path) -> None:
     agent = PiByHand(tmp_path / "pi")
     agent.write("s", talk(1))
     left = agent.append("s", "label", targetId=agent.active("s")[-1]["id"], label="left")
-    agent.append("s", "leaf", targetId=left["parentId"])
-    odd = agent.append("s", "message", message=said({"role": "user", "content": "\x00 é"}), n=1e300)
+    asked = said({"role": "user", "content": "\x00 é"})
+    odd = agent.append("s", "message", parentId=left["parentId"], message=asked, n=1e300)
     with agent.path("s").open("a") as file:
         start, end = '{"type" : "custom", "id":"f","parentId":"', '", "customType":"\\ud800", "n":0.10}\r\n'
         file.write(f"{start}{odd['id']}{end}")
     lines = agent.path("s").read_bytes().split(b"\n")
     made = branched(agent, live(store_of(agent), agent.id_of("s")))
     copied = agent.path(made).read_bytes().split(b"\n")
-    assert copied[1:-3] == lines[1:-5] and copied[-2] == lines[-2].rstrip(b"\r")
+    assert copied[1:-3] == lines[1:-4] and copied[-2] == lines[-2].rstrip(b"\r")
     assert json.loads(copied[-3]) == odd | {"parentId": left["parentId"]}
 
 

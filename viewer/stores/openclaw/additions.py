@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from viewer.stores.message import Addition
 
 from .codec import EntrySource, told_text
-from .entries import TreeEntry
+from .entries import NO_ID, TreeEntry
 from .messages import EntryMessages
 from .places import SessionPlace
 
@@ -17,6 +17,7 @@ COLD = (
 )
 MISSING = "The session goes on from an entry, {entry}, that is not there: what was said before is not sent."
 CYCLIC = "The entries of this session name one another as their parents: what is sent begins where they would repeat."
+ENDLESS = "The entries of this session name one another as their parents: pi itself does not come to an end with it."
 UNANSWERED = "The newest calls have no result. The client answers them by itself when it goes on."
 OPENCLAW_PROMPT = "OpenClaw puts a system prompt before the messages, made anew for each request; it is not stored."
 OPENCLAW_WORDS = (
@@ -38,7 +39,7 @@ def of_context(
     for entry in found.context.now:
         if entry.tells:
             waiting.append(entry)
-        elif entry.offset in found.units:
+        if entry.offset in found.units:
             if entry.offset in ids:
                 yield from (_told(source, each, entry.offset) for each in waiting)
             waiting = []
@@ -54,10 +55,13 @@ def _told(source: EntrySource, entry: TreeEntry, before: int | None) -> Addition
 def _at_the_start(place: SessionPlace, found: EntryMessages, first: int | None) -> Iterator[Addition]:
     if place.is_cold:
         yield Addition(first, "cold archive", COLD, is_sent=False)
-    if found.tree.missing:
-        yield Addition(first, "missing entry", MISSING.format(entry=found.tree.missing[:80]), is_sent=False)
+    if found.is_cut:
+        yield Addition(
+            first, "missing entry", MISSING.format(entry=found.tree.missing[:80].lstrip(NO_ID)), is_sent=False
+        )
     if found.tree.is_cyclic:
-        yield Addition(first, "entries in a circle", CYCLIC, is_sent=False)
+        said = CYCLIC if found.tree.is_strict else ENDLESS
+        yield Addition(first, "entries in a circle", said, is_sent=False)
     if found.tree.is_strict:
         yield Addition(first, "system prompt", OPENCLAW_PROMPT, is_sent=False)
         yield Addition(first, "run time context", OPENCLAW_WORDS, is_sent=False)

@@ -11,6 +11,7 @@ from viewer.stores.jsonl.lines import LONGEST
 from viewer.stores.message import State, StoredMessage
 
 from .entries import BRANCH_SUMMARY, COMPACTION, CUSTOM_MESSAGE, EDIT, OWN_RECORD, RESET, UNKNOWN, TreeEntry
+from .pi_forms import HOOK
 
 SHOWN_BROKEN = 20_000  # bytes of an entry that is no object which are shown
 # What both clients put around the summary of a branch that was left.
@@ -94,8 +95,9 @@ def _said(value: dict[str, Any], message: dict[str, Any], unit: TreeEntry) -> tu
         return command_text(message), BY_PERSON
     if role == "branchSummary":
         return f"{BRANCH_START}{_text(message.get('summary'))}{BRANCH_END}", BRANCH
-    kind = _text(message.get("customType")) or "custom" if role == "custom" else ""
-    return _content(message.get("content")), kind or ("left out" if unit.role == OWN_RECORD else "")
+    if role in ("custom", HOOK):
+        return _content(message.get("content")), _text(message.get("customType")) or "custom"
+    return _content(message.get("content")), "left out" if unit.role == OWN_RECORD else ""
 
 
 def command_text(message: dict[str, Any]) -> str:
@@ -194,7 +196,7 @@ def _text(value: Any) -> str:
 
 def told_text(value: dict[str, Any] | None) -> str:
     """What the client tells a model of itself in a system message: its text, or its sections with their names."""
-    found = (value or {}).get("message")
+    found = (value or {}).get("message", (value or {}).get("systemMessage"))
     message: dict[str, Any] = found if isinstance(found, dict) else {}
     sections = message.get("sections")
     if not isinstance(sections, (list, dict)):

@@ -62,25 +62,25 @@ class PathContext:
         """
         ruling = self.path[boundary]
         first = self._places.get(self.tree.kept_from(ruling), boundary)
-        entries = [entry for entry in self.path[first:boundary] if not self.is_boundary(entry)]
+        entries = [entry for entry in self.path[first:boundary] if not (self.is_boundary(entry) or entry.tells)]
         return _behind_reset(entries) if ruling.type == RESET else entries
 
     def at(self, stop: int) -> list[TreeEntry]:
         """The entries that are in context before this place of the path, in the order in which they are sent."""
         number = bisect_left(self.boundaries, stop)
         if not number:
-            return self._with_edits(self.path[:stop], stop)
+            return self._with_edits(self.path[:stop])
         edge = self.boundaries[number - 1]
-        return self._with_edits([self.path[edge], *self.kept(edge), *self.path[edge + 1 : stop]], stop)
+        return self._with_edits([self.path[edge], *self.kept(edge), *self.path[edge + 1 : stop]])
 
     @cached_property
     def now(self) -> list[TreeEntry]:
         """The entries that are in context."""
         return self.at(len(self.path))
 
-    def _with_edits(self, entries: Sequence[TreeEntry], stop: int) -> list[TreeEntry]:
+    def _with_edits(self, entries: Sequence[TreeEntry]) -> list[TreeEntry]:
         """The entries with the newest edit of each in its place; those that an edit leaves no words are left out."""
-        edits = {self.path[at].target: self.path[at] for at in self.edits[: bisect_left(self.edits, stop)]}
+        edits = {entry.target: entry for entry in entries if entry.type == EDIT} if self.edits else {}
         if not edits:
             return list(entries)
         found = []
@@ -88,7 +88,7 @@ class PathContext:
             edit = edits.get(entry.id)
             if entry.type == EDIT or (edit is not None and not edit.has_words):
                 continue
-            found.append(entry if edit is None else self.tree.edited(edit))
+            found.append(entry if edit is None or (copy := self.tree.edited(edit)) is edit else copy)
         return found
 
 

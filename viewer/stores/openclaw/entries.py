@@ -15,18 +15,20 @@ from viewer.stores.jsonl.values import interned, seconds
 from viewer.stores.message import BOOKKEEPING_ROLES
 from viewer.stores.pricing import TokenUsage, noted
 
-from .forms import form_of
+from .forms import NOTHING, form_of
+from .pi_forms import ROLES, unknown_in, version_in
 
 (OWN_RECORD,) = BOOKKEEPING_ROLES
 MOST_TOKENS = 10**12  # in one field of a usage; a larger number is none
-HEADER, LEAF, COMPACTION, RESET = "session", "leaf", "compaction", "reset"
+HEADER, COMPACTION, RESET = "session", "compaction", "reset"
+SENT_ROLES = ("user", "assistant", "tool", OWN_RECORD)
 MESSAGE, CUSTOM_MESSAGE, BRANCH_SUMMARY, EDIT = "message", "custom_message", "branch_summary", "context_edit"
-# Roles that the clients give to messages, and the role of a chat that each is sent in.
-ROLES = {"toolResult": "tool", "bashExecution": "user", "custom": "user", "branchSummary": "user"}
 BROKEN_OFF = ("error", "aborted")  # why a reply stopped that no later request has
 CUSTOM, UNDONE = "custom", "palimpsest.undone"  # what a compaction that was taken back here becomes, and its name
 MARK, NOTE = "palimpsest", "palimpsest.pruned"  # a key of entries written here; the name of a note before edits
 UNKNOWN = "?"  # the call that a result answers, where it is not said
+NO_ID = "\0"  # begins what stands for the id of an entry without one: nothing can name it
+NOBODY = f"{NO_ID}?"  # the parent of an entry that names one by something else than a text
 SYSTEM = "system"  # the role in which pi notes what it tells a model about itself
 
 
@@ -49,12 +51,16 @@ class TreeEntry:
 
     `role` is that of its message in a chat, "" where it has none; OWN_RECORD where a model is not sent it. `target` is
     the entry that a leaf, an edit or a label is about, `append_parent` the one that entries behind a leaf hang on (None
-    where it does not say), `first_kept` the first one that a compaction or reset keeps. `form` is what OpenClaw takes
-    it for (`forms`), `is_side` says that an entry does not move the leaf, `tells` that the client tells a model of
-    itself in it, `is_broken_off` that a reply ended in an error or was stopped. Of an edit that has other words
-    (`has_words`) `copy_of` is the number of the message that it changes. `is_marked` says that it was written here,
-    `is_note` that it is the note before edits of ours, which shorten tool output, and `is_undone` that it was part of a
-    compaction until that was undone here.
+    where it does not say), `first_kept` the first one that a compaction or reset keeps (`first_place` in the oldest
+    files of pi's, where it is a place among the entries, -1 for none). `form` is what OpenClaw takes it for (`forms`),
+    `is_unknown` says that it has no form of pi's that is known (`pi_forms`); `message_role` is the role that the client
+    gives a message, and `version` the one that a header names, None for any other entry.
+
+    `is_in_tree` says that the client reads it as an entry of the tree, `is_side` that it does not move the leaf,
+    `tells` that the client tells a model of itself in it, `is_broken_off` that a reply ended in an error or was
+    stopped. Of an edit that has other words (`has_words`) `copy_of` is the number of the message that it changes.
+    `is_marked` says that it was written here, `is_note` that it is the note before edits of ours, which shorten tool
+    output, and `is_undone` that it was part of a compaction until that was undone here.
     """
 
     place: int
@@ -75,6 +81,10 @@ class TreeEntry:
     form: str = ""
     has_parent: bool = False
     first_kept: str = ""
+    first_place: int = -1
+    is_unknown: bool = False
+    message_role: str = ""
+    version: float | None = None
     has_words: bool = False
     is_broken_off: bool = False
     calls: tuple[str, ...] = ()
@@ -86,9 +96,24 @@ class TreeEntry:
     is_note: bool = False
 
     @property
+    def has_no_id(self) -> bool:
+        """Whether nothing can name it."""
+        return self.id.startswith(NO_ID)
+
+    @property
+    def names_any(self) -> bool:
+        """Whether it has an id, or the id of another entry."""
+        return not self.has_no_id or bool(self.parent or self.target or self.first_kept)
+
+    @property
     def sent_role(self) -> str:
         """The role that it is sent in; OWN_RECORD for what is in context and not sent, as a reply that broke off."""
-        return OWN_RECORD if self.is_broken_off else self.role
+        return OWN_RECORD if self.is_left_out else self.role
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether clients leave it out of what they send: a reply that broke off, or of a role they do not know."""
+        return self.is_broken_off or (self.type == MESSAGE and self.role not in SENT_ROLES)
 
     @property
     def is_compaction(self) -> bool:
@@ -106,8 +131,8 @@ def record_of(line: Line, place: int) -> TreeEntry:
     return entry_of(line.value(), place, line.offset, line.length)
 
 
-def entry_of(value: dict[str, Any] | None, place: int, number: int, length: int) -> TreeEntry:
-    """The entry that an object says; one of no type for None."""
+def entry_of(value: dict[str, Any] | None, place: int, number: int, length: int, *, is_read: bool = True) -> TreeEntry:
+    """The entry that an object says, which the client reads or not; one of no type for None."""
     if value is None:
         return TreeEntry(place, number, length, "")
     kind = interned(value.get("type"))
@@ -116,25 +141,30 @@ def entry_of(value: dict[str, Any] | None, place: int, number: int, length: int)
     about = value.get("targetId")
     content = _content(kind, value, message)
     role = _role(kind, value, message)
+    first_place = value.get("firstKeptEntryIndex") if kind == COMPACTION else None
     return TreeEntry(
         place=place,
         offset=number,
         length=length,
         type=kind,
-        id=interned(value.get("id")),
-        parent=interned(value.get("parentId")),
-        is_in_tree=kind != HEADER and bool(interned(value.get("id"))),
+        id=interned(value.get("id")) or f"{NO_ID}{place}",
+        parent=interned(value.get("parentId")) or (NOBODY if value.get("parentId") else ""),
+        is_in_tree=is_read and kind != HEADER,
         time=seconds(value.get("timestamp")) or _milliseconds(message.get("timestamp")),
         role=role,
         size=_size(content),
         is_prompt=message.get("role") == "user" and role == "user" and _size(content) > 0,
         is_side=value.get("appendMode") == "side",
-        tells=kind == MESSAGE and message.get("role") == SYSTEM,
+        tells=message.get("role") == SYSTEM or (kind == COMPACTION and isinstance(value.get("systemMessage"), dict)),
         target=interned(about),
         append_parent=interned(value["appendParentId"]) if "appendParentId" in value else None,
-        form=form_of(value),
+        form=form_of(value) if is_read else NOTHING,
         has_parent="parentId" in value,
         first_kept=interned(value.get("firstKeptEntryId")),
+        first_place=first_place if isinstance(first_place, int) else -1,
+        is_unknown=bool(unknown_in(value)),
+        message_role=interned(message.get("role")),
+        version=version_in(value) if is_read and kind == HEADER else None,
         has_words=kind == EDIT and value.get("replacement") is not None,
         is_broken_off=role == "assistant" and message.get("stopReason") in BROKEN_OFF,
         calls=tuple(_calls(content)) if role == "assistant" else (),
@@ -151,7 +181,7 @@ def _role(kind: str, value: dict[str, Any], message: dict[str, Any]) -> str:
         role = interned(message.get("role"))
         if role == SYSTEM or not message:
             return ""
-        return OWN_RECORD if message.get("excludeFromContext") is True else ROLES.get(role, role or "user")
+        return OWN_RECORD if message.get("excludeFromContext") is True else ROLES.get(role, role or OWN_RECORD)
     if kind == RESET:
         return OWN_RECORD
     if kind == CUSTOM_MESSAGE or (kind == BRANCH_SUMMARY and value.get("summary")):

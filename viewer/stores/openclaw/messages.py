@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from viewer.stores.message import AbandonedBranch, State
 
 from .context import PathContext
 from .entries import COMPACTION, EDIT, OWN_RECORD, UNKNOWN, TreeEntry
-from .forms import LINK
+from .forms import KNOWN, LINK, NOTHING
 from .tree import EntryTree
 
 
@@ -52,7 +52,22 @@ class EntryMessages:
         return {entry.offset: entry for entry in map(self.tree.edited, self.entries) if self._is_message(entry)}
 
     def _is_message(self, entry: TreeEntry) -> bool:
-        return bool(entry.role) and (entry.type != COMPACTION or self.context.is_boundary(entry))
+        if not entry.role or entry.offset in self.repeated:
+            return False
+        return entry.type != COMPACTION or self.context.is_boundary(entry)
+
+    @cached_property
+    def repeated(self) -> frozenset[int]:
+        """The numbers of entries that a later one says again, under the same id."""
+        nodes = self.tree.nodes
+        earlier = [entry for entry in self.entries if nodes.get(entry.id, entry) is not entry]
+        kept = {_as_said(entry): entry.offset for entry in (*earlier, *(nodes[each.id] for each in earlier))}
+        return frozenset(entry.offset for entry in earlier if kept[_as_said(entry)] != entry.offset)
+
+    @cached_property
+    def unread(self) -> frozenset[str]:
+        """The ids of what the client does not read as an entry."""
+        return frozenset(entry.id for entry in self.entries if not self.tree.has(entry))
 
     def ids_of(self, entries: Iterable[TreeEntry]) -> list[int]:
         """The messages among these entries."""
@@ -111,13 +126,34 @@ class EntryMessages:
 
     @cached_property
     def states(self) -> dict[int, State]:
-        """Of every message: in context, summarised away, or on a path that was left."""
-        found: dict[int, State] = dict.fromkeys(self.units, "out")
+        """Of every message: in context, summarised away, on a path that was left, or not reached by any link."""
+        found: dict[int, State] = {each: self._state_beside(unit) for each, unit in self.units.items()}
         found.update(dict.fromkeys(self.ids_of(self.tree.path), "under"))
         for each in self.compactions:
             found.update(dict.fromkeys(each.before, "under"))
         found.update(dict.fromkeys(self.live, "live"))
         return found
+
+    def _state_beside(self, unit: TreeEntry) -> State:
+        """Of a message that is not on the path. What only changes another one is no message of its own."""
+        if unit.copy_of is not None or (self.tree.is_strict and (unit.is_side or unit.form != KNOWN)):
+            return "out"
+        return "out" if unit.offset in self.left else "lost"
+
+    @cached_property
+    def unreached(self) -> int:
+        """How many messages no link leads to from where the session goes on."""
+        return sum(state == "lost" for state in self.states.values())
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether what is in context begins where an entry is missing: no compaction stands between."""
+        boundaries = self.context.boundaries
+        if not self.tree.missing or not boundaries:
+            return bool(self.tree.missing)
+        path, edge = self.context.path, boundaries[-1]
+        first = self.tree.kept_from(path[edge])
+        return all(entry.id != first for entry in path[: edge + 1])
 
     def state_of(self, entry: TreeEntry) -> State:
         """Of an entry that is not in context: that of its message; one that holds none was never sent."""
@@ -150,31 +186,57 @@ class EntryMessages:
         return OWN_RECORD if self.is_link(unit) else unit.sent_role
 
     def is_sent(self, message_id: int) -> bool:
-        """Whether a request has a message in context: clients leave out replies that broke off, and OpenClaw results
-        without a call.
+        """Whether a request has a message in context: clients leave out replies that broke off and roles that they
+        do not know, and OpenClaw results without a call.
         """
         unit = self.units[message_id]
-        if unit.is_broken_off or self.is_link(unit):
+        if unit.is_left_out or self.is_link(unit):
             return False
         return not self.tree.is_strict or unit.answers in ("", UNKNOWN) or unit.answers in self.calls
 
     @cached_property
+    def left(self) -> dict[int, TreeEntry]:
+        """The entries that somebody left by going back, by number, each with the first one of its branch."""
+        tree = self.tree
+        if len(tree.path) == tree.count:
+            return {}
+        on_path = {entry.id for entry in tree.path}
+        tops: dict[str, TreeEntry | None] = dict.fromkeys(on_path)
+        beside = [entry for entry in self.entries if tree.nodes.get(entry.id) is entry]
+        for entry in beside:
+            way = []
+            at: TreeEntry | None = entry
+            while at is not None and at.id not in tops:
+                tops[at.id] = None  # of a circle
+                way.append(at)
+                at = tree.nodes.get(tree.before(at))
+            top = tops[at.id] if at is not None else None
+            if at is None or at.id in on_path:
+                top = way[-1] if way and self._was_left(way[-1], on_path) else None
+            tops.update(dict.fromkeys((each.id for each in way), top))
+        return {each.offset: top for each in beside if (top := tops[each.id]) is not None}
+
+    def _was_left(self, top: TreeEntry, on_path: Collection[str]) -> bool:
+        """Whether the path goes on from where this entry hangs. One that hangs on nothing has to lead to something."""
+        parent = self.tree.before(top)
+        if parent:
+            return parent == self.tree.missing or (parent in on_path and self.tree.went_back_to(parent))
+        return self.tree.went_back_to("") and top.id in self._parents
+
+    @cached_property
+    def _parents(self) -> frozenset[str]:
+        """The entries that others hang on."""
+        return frozenset(self.tree.before(entry) for entry in self.tree.nodes.values())
+
+    @cached_property
     def abandoned(self) -> list[AbandonedBranch]:
-        """What hangs on the tree beside the active path, oldest first."""
-        if len(self.tree.path) == self.tree.count:
-            return []
-        on_path = {entry.offset for entry in self.tree.path}
-        tops: dict[str, TreeEntry] = {}
+        """What was left by going back, oldest first."""
         members: dict[int, list[int]] = {}
         for entry in self.entries:
-            if entry.offset in on_path or not self.tree.has(entry):
-                continue
-            top = tops.setdefault(entry.id, tops.get(self.tree.before(entry), entry))
-            if self._was_said(entry):
-                members.setdefault(top.offset, []).append(entry.offset)
-        first = {top.offset: top for top in tops.values()}
+            if entry.offset in self.left and self._was_said(entry):
+                members.setdefault(self.left[entry.offset].offset, []).append(entry.offset)
         return [
-            AbandonedBranch(self._before(first[top]), tuple(ids), max(self.units[each].time for each in ids))
+            AbandonedBranch(self._before(self.left[top]), tuple(ids), max(self.units[each].time for each in ids))
             for top, ids in members.items()
         ]
 
@@ -206,17 +268,20 @@ def grown(found: EntryMessages, entries: Sequence[TreeEntry], text: str) -> Entr
         return None
     goes_on = tree.read(entries[count:])
     names = {entry.id for entry in entries[count:]}
-    known = (found.tree.nodes, found.lost, [edit.target for edit in found.edits])
+    known = (found.tree.nodes, found.lost, found.unread, [edit.target for edit in found.edits])
     if not all(map(names.isdisjoint, known)):
         return made  # an earlier message may be another one now
     later = EntryMessages(entries[count:], tree, text)
     new = later.units
     vars(made).update(
         lost=found.lost | later.lost,
+        unread=found.unread | later.unread,
         units=found.units | new,
         ids=[*found.ids, *sorted(new)],
         edits=[*found.edits, *later.edits],
     )
+    if found.unreached:
+        return made  # some of them may hang on what is said now
     boundaries = (found.tree.path[at] for at in found.context.boundaries)
     if any(made.is_link(unit) for unit in new.values()) or any(map(tree.keeps_by_link, boundaries)):
         return made
@@ -230,7 +295,7 @@ def _go_on(found: EntryMessages, made: EntryMessages, path: Sequence[TreeEntry],
     work.
     """
     said = [entry.offset for entry in path if entry.offset in new]
-    states: dict[int, State] = dict.fromkeys(new, "out")
+    states: dict[int, State] = {each: made._state_beside(unit) for each, unit in new.items() if each not in said}
     context = PathContext(made.tree)
     earlier = found.context
     vars(context).update(boundaries=earlier.boundaries, edits=earlier.edits, notes=earlier.notes)
@@ -242,5 +307,10 @@ def _go_on(found: EntryMessages, made: EntryMessages, path: Sequence[TreeEntry],
         live=[*found.live, *said],
         states=found.states | states | dict.fromkeys(said, "live"),
     )
-    if len(said) == len(new):
-        vars(made).update(abandoned=found.abandoned)
+    if not states:
+        vars(made).update(abandoned=found.abandoned, left=found.left, unreached=0)
+
+
+def _as_said(entry: TreeEntry) -> TreeEntry:
+    """An entry without what tells where it stands, and how it is read there."""
+    return replace(entry, place=0, offset=0, length=0, form=NOTHING, is_in_tree=False)

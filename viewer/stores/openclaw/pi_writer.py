@@ -39,7 +39,7 @@ class PiWriter(TreeWriter):
 
     def _writable(self, session_id: str) -> SessionPlace:
         place = self._require_idle(session_id)
-        if reason := refusals.of_file(place):
+        if reason := refusals.of_pi(place):
             raise StoreReadOnly(reason)
         return place
 
@@ -53,7 +53,7 @@ class PiWriter(TreeWriter):
 
     def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
         place, made = self._place(session_id), str(uuid4())
-        if reason := refusals.of_branch(place):
+        if reason := refusals.of_pi_branch(place):
             raise StoreReadOnly(reason)
         own = new_entries.header(made, now) | {"parentSession": str(place.path)}
         time = own["timestamp"].replace(":", "-").replace(".", "-")

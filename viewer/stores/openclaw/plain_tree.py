@@ -1,6 +1,6 @@
 """The tree of a session's entries and the path that is active in it: from the root to the leaf.
 
-In pi the newest entry is the leaf. OpenClaw's rules are in `strict_tree`. A `leaf` entry sets the leaf to another one.
+In pi the newest entry is the leaf. OpenClaw's rules are in `strict_tree`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from .entries import EDIT, LEAF, TreeEntry
+from .entries import CUSTOM_MESSAGE, EDIT, TreeEntry
+
+EDITABLE = ("user", "assistant", "toolResult", "custom")  # roles of messages that an edit gives other words
 
 
 @dataclass
@@ -16,10 +18,10 @@ class EntryTree:
     """The entries of a session so far, by pi's rules. Of several with one id the last one counts.
 
     `leaf` is the id of the entry that is the leaf, "" for none, `append_parent` the one that the client's next entry
-    hangs on; `path` are the entries from the root to the leaf, without `leaf` entries. `missing` is the parent that the
-    path would go on to, and that is not there, "" where it ends at a root; `is_cyclic` says that it ends where it would
-    come to an entry again. `count` is how many entries were read that a path may have, those with an id that a later
-    one has included. `is_strict` says that OpenClaw's rules hold.
+    hangs on; `path` are the entries from the root to the leaf. `missing` is the parent that the path would go on to,
+    and that is not there, "" where it ends at a root; `is_cyclic` says that it ends where it would come to an entry
+    again (of such a path pi itself finds no end). `count` is how many entries were read that a path may have, those
+    with an id that a later one has included. `is_strict` says that OpenClaw's rules hold.
     """
 
     nodes: dict[str, TreeEntry] = field(default_factory=dict)
@@ -46,7 +48,7 @@ class EntryTree:
 
     def has(self, entry: TreeEntry) -> bool:
         """Whether an entry may be on a path."""
-        return entry.is_in_tree and entry.type != LEAF
+        return entry.is_in_tree
 
     def _take(self, entry: TreeEntry, goes_on: bool) -> bool:
         """Go on with an entry; whether the path was only made longer so far, and goes on to be."""
@@ -54,15 +56,8 @@ class EntryTree:
             return goes_on
         goes_on = goes_on and entry.id not in self.nodes and entry.id != self.missing
         self.nodes[entry.id] = entry
-        if entry.type == LEAF:
-            self.leaf = entry.target
-            self.append_parent = entry.target if entry.append_parent is None else entry.append_parent
-            return goes_on and self.leaf == self._end() and not self.missing
         self.count += 1
-        self.append_parent = entry.id
-        if entry.is_side:
-            return goes_on
-        self.leaf = entry.id
+        self.leaf = self.append_parent = entry.id
         return self._append(entry, goes_on)
 
     def _append(self, entry: TreeEntry, goes_on: bool) -> bool:
@@ -77,7 +72,11 @@ class EntryTree:
 
     def before(self, entry: TreeEntry) -> str:
         """The id of the entry before this one on its path, "" for none."""
-        return entry.target if entry.type == LEAF else entry.parent
+        return entry.parent
+
+    def went_back_to(self, name: str) -> bool:
+        """Whether somebody went back to this entry of the path, "" for its beginning: the path goes on from there."""
+        return name != self._end() if name else bool(self.path) and not self.before(self.path[0])
 
     def _walk(self) -> None:
         self.path, self.missing, self.is_cyclic = [], "", False
@@ -91,8 +90,7 @@ class EntryTree:
                 self.is_cyclic = True
                 break
             seen.add(at)
-            if entry.type != LEAF:
-                self.path.append(entry)
+            self.path.append(entry)
             at = self.before(entry)
         self.path.reverse()
 
@@ -113,6 +111,6 @@ class EntryTree:
         if entry.type != EDIT or not entry.has_words:
             return entry
         target = self.nodes.get(entry.target)
-        if target is None or not target.role or target.type == EDIT:
+        if target is None or not (target.type == CUSTOM_MESSAGE or target.message_role in EDITABLE):
             return entry
         return replace(entry, role=target.role, calls=target.calls, answers=target.answers, copy_of=target.offset)

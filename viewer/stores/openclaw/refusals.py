@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from . import database, sources
+from . import additions, database, sources
+from .codec import EntrySource
+from .messages import EntryMessages
+from .pi_forms import VERSION, header_of, unknown_in
 from .places import SessionPlace
 
 NO_SPLIT = "These sessions are compacted in place; one session does not go on in another."
@@ -18,6 +21,24 @@ EMPTY = "There is nothing in this session yet."
 OLD_FORM = (
     "This session's file has an older form, which its client rewrites when it opens the session. It can be changed "
     "once the client has gone on with it."
+)
+NEW_FORM = (
+    "This session's file names the version {version:g} of its form, which is newer than those that are known here (up "
+    "to {known}): it can be read as far as it is understood, and is not changed."
+)
+NO_FORM = "This session's file names no version of its form that is known: it can be read, and is not changed."
+NO_HEADER = "pi does not open this file: the first line that it can read is no header of a session. It is not changed."
+BYTE_ORDER_MARK = (
+    "A byte order mark stands before the first line of this session's file, which programs for Windows put there. pi "
+    "has not opened such files since version 0.87. It can be compacted once these three bytes are gone."
+)
+UNKNOWN_ENTRY = (
+    "This session has {what}, which is not known here, and so not what pi sends because of it. It can be read, and is "
+    "not changed."
+)
+CUT = (
+    "This session goes on from an entry, {entry}, that is not in its file or cannot be read. {count} of its messages "
+    "are not reached from there: pi does not send them, and a summary would leave them out. It is not compacted."
 )
 NOT_WRITABLE = "The session's file belongs to another user, or is read-only."
 NO_FORK = (
@@ -53,10 +74,65 @@ def of_file(place: SessionPlace) -> str:
     return "" if os.access(place.path, os.R_OK | os.W_OK) else NOT_WRITABLE
 
 
+def of_pi(place: SessionPlace) -> str:
+    """Why nothing is written to a session of pi's, "" where it can be. Raises StoreUnavailable."""
+    if reason := _of_pi_form(place):
+        return reason
+    if reason := of_links(sources.messages_of(place, None, is_strict=False)):
+        return reason
+    return "" if os.access(place.path, os.R_OK | os.W_OK) else NOT_WRITABLE
+
+
+def of_pi_branch(place: SessionPlace) -> str:
+    """Why no branch can be made of a session of pi's, "" where one can. Raises StoreUnavailable."""
+    return _of_pi_form(place) or _of_room(place)
+
+
+def _of_pi_form(place: SessionPlace) -> str:
+    """What of a file of pi's is not known here, as a sentence (`pi_forms`)."""
+    with sources.opened(place, None) as source:
+        found = sources.messages_of(place, None, is_strict=False)
+        return _of_header(source, found) or _of_unknown(source, found)
+
+
+def _of_header(source: EntrySource, found: EntryMessages) -> str:
+    if not found.entries:
+        return EMPTY
+    if source.start(found.entries[0], 3) == "\ufeff":
+        return BYTE_ORDER_MARK
+    header = header_of(found.entries)
+    if header is None or header.version is None or header.has_no_id:
+        return NO_HEADER
+    if header.version > VERSION:
+        return NEW_FORM.format(version=header.version, known=VERSION)
+    return "" if header.version == VERSION else OLD_FORM if header.version < VERSION else NO_FORM
+
+
+def _of_unknown(source: EntrySource, found: EntryMessages) -> str:
+    """An entry of no known form that is on the path, or names another one; on a branch that was left it may be any."""
+    on_path = {entry.offset for entry in found.tree.path}
+    for entry in found.entries:
+        has_say = entry.offset in on_path or (entry.is_in_tree and entry.names_any and entry.offset not in found.left)
+        if entry.is_unknown and has_say:
+            return UNKNOWN_ENTRY.format(what=unknown_in(source.value(entry) or {}))
+    return ""
+
+
+def of_links(found: EntryMessages) -> str:
+    """Why what is in context may not be all that should be, "" where it is."""
+    if found.tree.is_cyclic:
+        return additions.ENDLESS
+    if not found.is_cut:
+        return ""
+    return CUT.format(entry=found.tree.missing[:80], count=found.unreached)
+
+
 def of_branch(place: SessionPlace) -> str:
     """Why no branch can be made of a session in a file, "" where one can. Raises StoreUnavailable."""
-    if reason := _of_form(place):
-        return reason
+    return _of_form(place) or _of_room(place)
+
+
+def _of_room(place: SessionPlace) -> str:
     room = place.path.parent
     return "" if os.access(room, os.W_OK | os.X_OK) else NO_ROOM.format(path=room)
 

@@ -122,6 +122,10 @@ class StrictTree(EntryTree):
         found = self.hung[entry.id] if entry.id in self.hung else self.known_before(entry.parent)
         return "" if found == entry.id else found
 
+    def went_back_to(self, name: str) -> bool:
+        """Whether it was gone back to this entry of the path, or to before it: a `leaf` entry does it as well."""
+        return bool(name) or bool(self.path) and not self.before(self.path[0])
+
     def _append(self, entry: TreeEntry, goes_on: bool) -> bool:
         is_lost = not self.path and bool(entry.parent) and entry.id not in self.hung
         return super()._append(entry, goes_on and not is_lost)

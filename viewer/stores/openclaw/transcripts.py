@@ -18,6 +18,7 @@ from viewer.stores.transcript import SENT, TranscriptIndex
 
 from .entries import OWN_RECORD, TreeEntry
 from .messages import CompactedEntries, EntryMessages, grown
+from .pi_forms import migrated
 from .tree import tree_of
 
 HELD = 60_000  # messages in this process; of two sessions in any case
@@ -34,6 +35,8 @@ def messages_of(key: str, entries: Sequence[TreeEntry], text: str, *, is_strict:
         known = _held.get(key)
     if known is not None and known.text == text:
         return known
+    if not is_strict:
+        entries = migrated(entries)
     found = grown(known, entries, text) if known is not None else None
     if found is None:
         found = EntryMessages(entries, tree_of(entries, is_strict=is_strict), text)
@@ -106,6 +109,8 @@ def _boundary(root: Mapping[int, int], handoffs: set[int], made: CompactedEntrie
 def extended_index(found: EntryMessages, index: TranscriptIndex) -> TranscriptIndex | None:
     """The index with the messages that were appended since; None where any other may have changed."""
     if not index.ids or index.ids[-1] not in found.units or len(found.compactions) != len(index.boundaries):
+        return None
+    if index.unlinked != found.unreached:
         return None
     ids = found.ids[bisect_right(found.ids, index.ids[-1]) :]
     if len(found.units) != len(index.ids) + len(ids) or any(found.role_of(each) == OWN_RECORD for each in ids):

@@ -31,7 +31,8 @@ def _in_context(found: EntryMessages) -> int | None:
 
 def _cost(found: EntryMessages, forked_at: float) -> Cost | None:
     """By the client's own numbers; where it has none, those of the public price list."""
-    prices = [(entry.time < forked_at, _price(entry.usage)) for entry in found.entries if entry.usage is not None]
+    used = ((entry.time, entry.usage) for entry in found.entries if entry.offset not in found.repeated)
+    prices = [(time < forked_at, _price(usage)) for time, usage in used if usage is not None]
     return total((each for _, each in prices), (each for is_older, each in prices if is_older))
 
 

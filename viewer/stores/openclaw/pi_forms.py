@@ -1,0 +1,106 @@
+"""What pi's entries look like, as far as it is known, and its older files as pi itself reads them.
+
+**The rule for what is not known**: where an entry of another type, a message of another role, or an entry without an id
+may have a say in what is sent, nothing is written to its file, nor to one with a newer header. Known are the forms of
+pi 0.73 to 1.6, whose files have version 3.
+
+A file of version 1 is a list, whose entries have no ids; one of version 2 has another name for the messages of
+extensions. pi rewrites both when it opens them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .entries import TreeEntry
+
+VERSION, FIRST = 3, 1  # of files: the one that is written now, and that of a file whose header names none
+TREE = 2  # the version since which entries are a tree
+TYPES = frozenset((
+    "message", "thinking_level_change", "model_change", "usage", "compaction", "branch_summary", "custom",
+    "custom_message", "context_edit", "label", "session_info",
+))  # fmt: skip
+# Roles that messages have, and the role of a chat that each is sent in; what a model is told of itself is no message.
+ROLES = {
+    "user": "user", "assistant": "assistant", "toolResult": "tool", "bashExecution": "user", "custom": "user",
+    "branchSummary": "user",
+}  # fmt: skip
+
+
+HOOK = "hookMessage"  # the role of messages of extensions before they were called `custom`
+
+
+def unknown_in(value: dict[str, Any]) -> str:
+    """What of an entry is not known, "" where all of it is."""
+    kind = value.get("type")
+    if kind == "session":
+        return ""
+    if not isinstance(kind, str) or kind not in TYPES:
+        return f"an entry of the type “{kind}”"
+    if not isinstance(value.get("id"), str) or not value["id"]:
+        return "an entry without an id"
+    if not isinstance(value.get("parentId"), (str, type(None))):
+        return "an entry whose parent is no id"
+    if kind == "compaction" and not all(isinstance(value.get(each), str) for each in ("summary", "firstKeptEntryId")):
+        return "a compaction that does not say what it keeps"
+    if kind == "context_edit" and not _is_edit(value):
+        return "an edit that does not say of what, or how"
+    if kind != "message":
+        return ""
+    message = value.get("message")
+    role = message.get("role") if isinstance(message, dict) else None
+    if not isinstance(message, dict) or not (role == "system" or (isinstance(role, str) and role in ROLES)):
+        return f"a message of the role “{role}”"
+    return "" if isinstance(message.get("content"), (str, list, type(None))) else "a message whose content is no text"
+
+
+def _is_edit(value: dict[str, Any]) -> bool:
+    new = value.get("replacement", 0)
+    has_words = isinstance(new, dict) and isinstance(new.get("content"), (str, list))
+    return isinstance(value.get("targetId"), str) and (new is None or has_words)
+
+
+def version_in(header: dict[str, Any]) -> float:
+    """The version that a header names, as pi compares it: not a number where it names something else."""
+    version = header.get("version")
+    if version is None:
+        return FIRST
+    return float(version) if isinstance(version, (int, float)) and abs(version) < 1e9 else math.nan
+
+
+def header_of(entries: Iterable[TreeEntry]) -> TreeEntry | None:
+    """The first entry that pi reads, where it is a header: without one it does not open a file."""
+    first = next((each for each in entries if each.is_in_tree or each.version is not None), None)
+    return None if first is None or first.version is None else first
+
+
+def migrated(entries: Sequence[TreeEntry]) -> Sequence[TreeEntry]:
+    """The entries of a file as pi reads them: those of an older one as it would rewrite them."""
+    header = header_of(entries)
+    if header is None or header.version is None or not header.version < VERSION:
+        return entries
+    if header.version < TREE:
+        entries = _in_a_row(entries)
+    return [replace(each, role="user", is_unknown=False) if each.message_role == HOOK else each for each in entries]
+
+
+def _in_a_row(entries: Sequence[TreeEntry]) -> list[TreeEntry]:
+    """A list as a tree: each entry hangs on the one before it."""
+    made: list[TreeEntry] = []
+    read: list[str] = []  # ids of all that pi reads, "" for headers
+    parent = ""
+    for entry in entries:
+        if entry.version is not None:
+            read.append("")
+        if entry.is_in_tree:
+            name = f"{entry.place}"
+            read.append(name)
+            first = read[entry.first_place] if 0 <= entry.first_place < len(read) else ""
+            entry = replace(entry, id=name, parent=parent, first_kept=first or entry.first_kept)
+            parent = name
+        made.append(entry)
+    return made
