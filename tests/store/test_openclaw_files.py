@@ -69,6 +69,92 @@ def test_files_and_their_index(tmp_path: Path) -> None:
             reader.live("one")
 
 
+RESETS = ("2026-11-16T12-00-00.000Z", "2026-11-17T12-00-00Z", "2026-11-18T12-00-00.500Z")
+
+
+def test_what_a_reset_put_away_is_there(tmp_path: Path) -> None:
+    """Files that `/new` and the daily reset left, of the session's own id and of those that its key had before."""
+    home = tmp_path / ".openclaw"
+    for name, time in (("old", RESETS[0]), ("middle", RESETS[1]), ("middle", RESETS[2])):
+        path = file_of(home, name, {"role": "user", "content": f"{name} {time[:10]}"})
+        path.rename(f"{path}.reset.{time}")
+    path = file_of(home, "new", {"role": "user", "content": "anew"})
+    (path.parent / "new.jsonl.reset.yesterday").write_text("{}")
+    entry = {"sessionId": "new", "usageFamilySessionIds": ["old", 7, "gone", "middle", "new"], "label": "Garden"}
+    (path.parent / "sessions.json").write_text(json.dumps({"agent:main:feishu:direct:9": entry}))
+    agent = OpenClawByHand(tmp_path / "unused")
+    agent.url = f"openclaw://{home}"
+    ids = [f"old.reset.{RESETS[0]}", f"middle.reset.{RESETS[1]}", f"middle.reset.{RESETS[2]}", "new"]
+    with opened(agent) as reader:
+        assert {each.id for each in reader.listing.files()} == set(ids)  # type: ignore[attr-defined]
+        found = [reader.session(each) for each in ids]
+        assert [each.parent for each in found] == ["", *ids[:-1]]
+        assert [each.end_reason for each in found] == ["reset", "reset", "reset", ""]
+        assert [each.ended_at for each in found] == [1794830400.0, 1794916800.0, 1795003200.5, None]
+        assert {each.source for each in found} == {"main:feishu"}
+        assert [each.title for each in found] == ["", "", "", "Garden"]
+        assert sent(reader, ids[1]) == [("user", "middle 2026-11-17")]
+        found_text = reader.searchable(ids[0], "")
+        assert found_text is not None and [each.text for each in found_text.messages] == ["old 2026-11-16"]
+        assert [each.id for each in reader.children([ids[0]])] == [ids[1]]
+        refused = reader.compact_refusal(ids[0])
+        assert refused is not None and "A reset put this transcript away" in refused.message
+        assert reader.compact_refusal("new") is None
+        facts = reader.listing.facts([ids[0]])[ids[0]]
+        assert facts.ended_at and not facts.archived
+    assert agent_of(store_of(agent)).resume_command(ids[0]) == ""
+
+
+def test_what_no_index_names_says_so(tmp_path: Path) -> None:
+    """An index that was made anew names few: the others go on nowhere, and no reset or rewind is made up."""
+    home = tmp_path / ".openclaw"
+    path = file_of(home, "one", *talk(1))
+    file_of(home, "two", *talk(1))
+    (path.parent / "sessions.json").write_text(json.dumps({"agent:main:main": {"sessionId": "one"}}))
+    agent = OpenClawByHand(tmp_path / "unused")
+    agent.url = f"openclaw://{home}"
+    with opened(agent) as reader:
+        assert reader.compact_refusal("one") is None
+        refused = reader.compact_refusal("two")
+        assert refused is not None and refused.message.startswith("OpenClaw's own list of sessions does not name this")
+
+
+@pytest.mark.parametrize(
+    "file", ["C:\\Users\\ana\\.openclaw\\agents\\main\\sessions\\one.jsonl", "/away/gone.jsonl", "", None, 7]
+)
+def test_the_file_that_an_index_names(tmp_path: Path, file: Any) -> None:
+    home = tmp_path / ".openclaw"
+    path = file_of(home, "one", *talk(1))
+    entry = {"sessionId": "one", "sessionFile": file, "label": "Garden"}
+    (path.parent / "sessions.json").write_text(json.dumps({"agent:main:main": entry}))
+    agent = OpenClawByHand(tmp_path / "unused")
+    agent.url = f"openclaw://{home}"
+    with opened(agent) as reader:
+        assert reader.session("one").title == "Garden" and reader.compact_refusal("one") is None
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        b'\xef\xbb\xbf{"k": {"sessionId": "one", "label": "\\ud800"}}',
+        b"[]",
+        b'{"k": 7, "l": {"sessionId": []}}',
+        b'{"k": {"sessionId": "one", "usageFamilySessionIds": "one"}}',
+        b"{",
+        b"[" * 9_000,
+    ],
+)
+def test_an_index_of_any_kind(tmp_path: Path, index: bytes) -> None:
+    home = tmp_path / ".openclaw"
+    path = file_of(home, "one", *talk(1))
+    (path.parent / "sessions.json").write_bytes(index)
+    agent = OpenClawByHand(tmp_path / "unused")
+    agent.url = f"openclaw://{home}"
+    with opened(agent) as reader:
+        assert reader.session("one").title.encode() in (b"", b"?")
+        assert sent(reader, "one") == heard(talk(1))
+
+
 def test_a_session_in_both_forms_counts_once(agent: OpenClawByHand) -> None:
     agent.write("s", talk(1))
     file_of(agent.root, agent.id_of("s"), {"role": "user", "content": "before it was moved"})

@@ -47,7 +47,7 @@ class TreeListing(FileListing[SessionPlace]):
             part_number=1,
             parent=parent,
             started_at=found.began or file.state.changed / 1e9,
-            ended_at=None,
+            ended_at=file.ended or None,
             continued=False,
             archived=file.noted.is_archived,
             cwd=found.cwd,

@@ -12,11 +12,13 @@ from typing import Any
 from .entries import MOST_TOKENS
 
 LONGEST_TITLE = 300  # characters
+MOST_OF_A_FAMILY = 1_000  # sessions
 # The fields that are read.
 FIELDS = (
     "displayName", "label", "subject", "autoLabel", "modelOverride", "model", "providerOverride", "modelProvider",
     "contextTokens", "totalTokens", "totalTokensFresh", "estimatedCostUsd", "spawnedBy", "parentSessionKey",
     "archivedAt", "pinnedAt", "sessionStartedAt", "updatedAt", "sessionId", "sessionFile", "spawnedCwd", "cwd",
+    "usageFamilySessionIds",
 )  # fmt: skip
 
 
@@ -24,7 +26,8 @@ FIELDS = (
 class NotedEntry:
     """The fields of a session entry. `tokens` are those in context and `window` the model's, None and 0 where it does
     not say; `dollars` is the cost that the client estimates; `spawned_by` and `parent_key` are keys of sessions;
-    `began` in epoch seconds, 0.0 for unknown.
+    `began` in epoch seconds, 0.0 for unknown; `family` are the sessions that the conversation had before, oldest first,
+    as far as clients before 2026.8 note them.
     """
 
     title: str = ""
@@ -41,6 +44,7 @@ class NotedEntry:
     began: float = 0.0
     session_id: str = ""
     file_name: str = ""
+    family: tuple[str, ...] = ()
 
 
 def noted_of(fields: Mapping[str, Any]) -> NotedEntry:
@@ -49,6 +53,8 @@ def noted_of(fields: Mapping[str, Any]) -> NotedEntry:
     total = _number(fields.get("totalTokens"))
     dollars = fields.get("estimatedCostUsd")
     is_number = isinstance(dollars, (int, float)) and not isinstance(dollars, bool) and 0 <= dollars < 10**9
+    family = fields.get("usageFamilySessionIds")
+    family = family if isinstance(family, list) else []
     return NotedEntry(
         title=next((" ".join(each.split())[:LONGEST_TITLE] for each in names if each.strip()), ""),
         model=_text(fields.get("modelOverride")) or _text(fields.get("model")),
@@ -63,7 +69,8 @@ def noted_of(fields: Mapping[str, Any]) -> NotedEntry:
         is_pinned=bool(_number(fields.get("pinnedAt"))),
         began=_number(fields.get("sessionStartedAt")) / 1000,
         session_id=_text(fields.get("sessionId")),
-        file_name=_text(fields.get("sessionFile")).rpartition("/")[2],
+        file_name=_text(fields.get("sessionFile")).replace("\\", "/").rpartition("/")[2],
+        family=tuple(each for each in family if isinstance(each, str))[-MOST_OF_A_FAMILY:],
     )
 
 

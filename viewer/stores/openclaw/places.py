@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from viewer.errors import NotFound, StoreUnanswered, StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.jsonl.files import FileState, state_of
 from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.listing import number_of
+from viewer.stores.jsonl.values import seconds
 
 from . import database
 from .database import StoredWindow
@@ -24,6 +26,8 @@ from .noted import NotedEntry, noted_of
 ENDING = ".jsonl"
 # Ends of names of files beside sessions: what a run did, and copies that older clients made before compactions.
 NO_SESSIONS = re.compile(r"\.trajectory\.jsonl$|\.checkpoint\.[^/]{1,100}\.jsonl$")
+# What OpenClaw before 2026.8 calls a file when its conversation begins anew in another one.
+_RESET = re.compile(r"(.+)\.jsonl\.reset\.(\d{4}-\d\d-\d\dT)(\d\d)-(\d\d)-(\d\d(?:\.\d{3})?Z)")
 _NAMED = re.compile(r"[0-9TZ:.-]{10,40}_(.+)\.jsonl")  # pi: <time>_<session>
 INDEX = "sessions.json"
 LARGEST_INDEX = 200_000_000  # bytes of an index that are read
@@ -36,8 +40,10 @@ class SessionPlace:
     """One session. `row_id` is its id in the database at `path`, "" where that is a file of lines; `key` is what
     OpenClaw calls a conversation by, "" in pi. `parent` is the session that this one follows or began from,
     `branched_from` the one that it is a fork of, `delegated_from` the one whose sub-agent speaks in it, "" for none.
-    `is_current` says that its key goes on with it. One of which a rewind made a copy has `is_listed` False, and in
-    `newest` the session that the newest of its copies is. `is_cold` says that its entries are in an archive.
+    `is_current` says that its key goes on with it; where it goes on with another session, that is `goes_on`, and
+    `ended` when a reset put this one away, in epoch seconds, 0.0 for one that was not. One of which a rewind made a
+    copy has `is_listed` False, and in `newest` the session that the newest of its copies is. `is_cold` says that its
+    entries are in an archive.
     """
 
     id: str
@@ -54,6 +60,8 @@ class SessionPlace:
     delegated_from: str = ""
     newest: str = ""
     is_current: bool = True
+    goes_on: str = ""
+    ended: float = 0.0
     generation: str = ""
     is_listed: bool = True
     is_cold: bool = False
@@ -163,15 +171,59 @@ def _of_database(agent: str, path: Path, windows: Iterable[StoredWindow]) -> Ite
 
 def _of_directory(agent: str, directory: Path) -> Iterator[SessionPlace]:
     noted = _index(directory / INDEX)
-    by_file = {each.file_name or f"{each.session_id}{ENDING}": (key, each) for key, each in noted.items()}
-    for path in _files(directory, depth=0):
-        if NO_SESSIONS.search(path):
-            continue
+    paths = {os.path.basename(path): path for path in _files(directory, depth=0)}
+    by_file = {f"{each.session_id}{ENDING}": (key, each) for key, each in noted.items() if each.file_name not in paths}
+    by_file |= {each.file_name: (key, each) for key, each in noted.items() if each.file_name in paths}
+    names = [found for name in paths if (found := _file_name(name)) is not None]
+    begun = _conversations(noted, names)
+    for name in names:
+        path = Path(paths[name.name])
+        key, each = by_file.get(name.name, ("", NotedEntry()))
+        of_key, parent = begun[name.session_id]
         with suppress(OSError):
-            name = os.path.basename(path)
-            session_id = name.removesuffix(ENDING)
-            key, each = by_file.get(name, ("", NotedEntry()))
-            yield SessionPlace(session_id, agent, key, Path(path), "", state_of(path), each, is_current=bool(key))
+            yield SessionPlace(
+                name.session_id, agent, key or of_key, path, "", state_of(path), each,
+                parent=parent, is_current=bool(key), ended=name.ended,
+            )  # fmt: skip
+
+
+class _FileName(NamedTuple):
+    """The name of a session's file: `transcript` is what the session was called while it was written, `ended` when a
+    reset put it away, in epoch seconds, 0.0 for one that was not.
+    """
+
+    name: str
+    session_id: str
+    transcript: str
+    ended: float = 0.0
+
+
+def _file_name(name: str) -> _FileName | None:
+    """What the name of a file says; None for one that is no session's."""
+    if found := _RESET.fullmatch(name):
+        ended = seconds(f"{found[2]}{found[3]}:{found[4]}:{found[5]}")
+        return _FileName(name, f"{found[1]}{name.removeprefix(found[1] + ENDING)}", found[1], ended)
+    if not name.endswith(ENDING) or NO_SESSIONS.search(name):
+        return None
+    return _FileName(name, name.removesuffix(ENDING), name.removesuffix(ENDING))
+
+
+def _conversations(noted: Mapping[str, NotedEntry], names: Sequence[_FileName]) -> dict[str, tuple[str, str]]:
+    """Of each session in these files the key that it belongs to and the session that it follows, "" for none: a reset
+    puts a file away under another name, and the index has the sessions that a conversation had.
+    """
+    files: dict[str, list[str]] = {}
+    for name in sorted(names, key=lambda name: (not name.ended, name.ended)):
+        files.setdefault(name.transcript, []).append(name.session_id)
+    rows = [(key, dict.fromkeys([*each.family, each.session_id])) for key, each in noted.items()]
+    rows += [("", {transcript: None}) for transcript in files]
+    found: dict[str, tuple[str, str]] = {}
+    for key, transcripts in rows:
+        before = ""
+        for each in (each for transcript in transcripts for each in files.get(transcript, ())):
+            found.setdefault(each, (key, before))
+            before = each
+    return found
 
 
 def _index(path: Path) -> Mapping[str, NotedEntry]:
@@ -204,6 +256,7 @@ def _linked(found: Mapping[str, SessionPlace]) -> Places:
         spawned = current.get(place.noted.spawned_by, "")
         made[name] = replace(
             place,
+            goes_on=current.get(place.key, "") if not place.is_current else "",
             parent=spawned or place.branched_from or parent or current.get(place.noted.parent_key, ""),
             delegated_from=spawned,
             newest=_listed(place, next_of) if not place.is_listed else "",
@@ -228,6 +281,8 @@ def pi_sessions(store: Store, patience: float = 0.0) -> Places:
     found: dict[str, SessionPlace] = {}
     root = store.path / "sessions"
     for path in _files(root, depth=DEEPEST):
+        if not path.endswith(ENDING):
+            continue
         with suppress(OSError):
             name = pi_id(path)
             if name in found:
@@ -247,7 +302,7 @@ def pi_id(path: str) -> str:
 
 
 def _files(directory: Path, depth: int) -> Iterator[str]:
-    """The paths of the files of lines in a directory and those below it, by name."""
+    """The paths of the files of lines in a directory and those below it, by name; also of those with more behind."""
     try:
         changed = os.stat(directory).st_mtime_ns
     except OSError:
@@ -261,11 +316,13 @@ def _files(directory: Path, depth: int) -> Iterator[str]:
 
 @lru_cache(maxsize=20_000)
 def _entries(directory: str, changed: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of the directories and of the files of lines in a directory as it was at this time."""
+    """The names of the directories and of the files of lines in a directory as it was at this time, those that were
+    given another name included.
+    """
     folders, names = [], []
     with suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
-            if entry.name.endswith(ENDING) and not entry.name.startswith("."):
+            if ENDING in entry.name and not entry.name.startswith("."):
                 names.append(entry.name)
             elif entry.is_dir(follow_symlinks=False):
                 folders.append(entry.name)

@@ -49,6 +49,11 @@ NO_ROOM = "{path} cannot be written by this user."
 NO_TITLE = "OpenClaw gives its sessions their names."
 GOES_ON_ELSEWHERE = "This conversation goes on in another session since, by a reset or a rewind. Nothing was written."
 ENDED = "This conversation goes on in another session since, by a reset or a rewind."
+NOT_NAMED = (
+    "OpenClaw's own list of sessions does not name this one, so that it would not go on with it. It can be read, and "
+    "is not changed."
+)
+PUT_AWAY = "A reset put this transcript away, and OpenClaw does not go on with it. It can be read, and is not changed."
 UNSETTLED = (
     "OpenClaw has not brought its own index of this session up to date yet. It does when it starts, or with the next "
     "message. Nothing was written; try again then."
@@ -151,7 +156,7 @@ def of_place(place: SessionPlace) -> str:
     if place.is_cold:
         return COLD
     if not place.is_current:
-        return ENDED
+        return PUT_AWAY if place.ended else ENDED if place.goes_on else NOT_NAMED
     return of_database(place.path) if place.row_id else of_file(place)
 
 
