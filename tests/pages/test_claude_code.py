@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -187,3 +188,26 @@ def test_links_to_what_was_left_lead_somewhere(signed_in: Client, agent: ClaudeB
     left = read(signed_in.get(f"/stores/work/sessions/{agent.id_of('s')}/abandoned"))
     hrefs = {each.attributes["href"].partition("#")[0] for each in left.one("section").all("a")}
     assert hrefs and {signed_in.get(href, follow=True).status_code for href in hrefs} == {200}
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("2.1.332", ""), ("2.0.14", ""), ("1.0.128", ""), ("", ""), ("next", ""),
+        ("2.1.333", "2.1.333"), ("3.0.0-beta.1", "3.0.0"), ("2.2", "2.2"), ("3.0.0<script>", "3.0.0"),
+    ],
+)  # fmt: skip
+def test_a_newer_version_than_any_that_was_tried_is_said_and_not_refused(
+    signed_in: Client, tool: Tool, agent: ClaudeByHand, version: str, said: str
+) -> None:
+    agent.write("s", talk(12))
+    agent.hang("s", agent.lines("s")[-1]["uuid"], record({"role": "user", "content": "by another version"}))
+    lines = agent.lines("s")
+    lines[-1]["version"] = version
+    (agent.project / f"{agent.id_of('s')}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    sentence = f"Written by Claude Code {said}; this site was tried with versions up to 2.1.332." if said else ""
+    place = f"/stores/work/sessions/{agent.id_of('s')}"
+    found = tool.get(place)
+    assert (found["untried_version"], found["can_compact"]) == (sentence, True)
+    header = read(signed_in.get(place)).one("header", "about").text
+    assert sentence in header and ("Written by" in header) == bool(said)

@@ -96,7 +96,8 @@ class SessionOut(Schema):
     what the newest one had (system prompt and tools included), and `cost` is US dollars for all of them by the public
     price list, null where that is not known; with `cost_is_least` the price of some is not known, and it is more.
     `sends_otherwise` says why the agent sends a model something else than its session says, such as by another context
-    engine: "" where it does not, null in a list.
+    engine: "" where it does not, null in a list. `untried_version` says that a newer version of the agent wrote the
+    session than any that was tried with this site, "" where none did, null in a list.
     """
 
     id: str
@@ -123,6 +124,7 @@ class SessionOut(Schema):
     can_compact: bool
     compact_reason: str
     sends_otherwise: str | None = None
+    untried_version: str | None = None
 
 
 class SessionsOut(Schema):

@@ -71,6 +71,7 @@ def session(reader: Reader, found: Session) -> SessionOut:
         can_compact=refusal is None,
         compact_reason=refusal.message if refusal else "",
         sends_otherwise=agent_of(reader.store).sends_otherwise(),
+        untried_version=agent_of(reader.store).untried_version(found.id),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
@@ -64,6 +65,12 @@ class Agent:
         """
         return ""
 
+    def untried_version(self, session_id: str) -> str:
+        """That a newer version of the agent wrote to the session than any that was tried with this site, as a sentence
+        (`newer_than`); "" where none did, or that is not known.
+        """
+        return ""
+
     def resume_command(self, session_id: str) -> str:
         """What to type into a terminal to go on with this session."""
         return ""
@@ -90,6 +97,20 @@ def said_of_engine(name: object, own: str) -> str:
     """That an engine of this name, in an agent's settings, decides what is sent; "" for the agent's `own`."""
     named = " ".join(name.split())[:LONGEST_ENGINE] if isinstance(name, str) else ""
     return ENGINE.format(name=named) if named and named != own else ""
+
+
+def newer_than(tried: str, version: str, agent: str) -> str:
+    """`Agent.untried_version` of a session that this version wrote; "" for one up to `tried`, and for no version."""
+    if _numbers(version) <= _numbers(tried):
+        return ""
+    written = ".".join(map(str, _numbers(version)))
+    return f"Written by {agent} {written}; this site was tried with versions up to {tried}."
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The three numbers that a version begins with, as far as it has them."""
+    found = re.match(r"\d{1,9}(\.\d{1,9}){0,2}", version)
+    return tuple(map(int, found[0].split("."))) if found else ()
 
 
 class StoreKind(ABC):

@@ -38,7 +38,8 @@ class Header:
     """What every view of a session says first. `view` is "", "context" or "rows".
 
     `branch_of` is the name of the session this one was branched from, "" for none; `resume` what to type to go on, ""
-    where nothing is known of it.
+    where nothing is known of it; `untried` that a newer version of the agent wrote it than any that was tried, "" for
+    none.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Header:
     branch_of: str
     branch_href: str
     resume: str
+    untried: str
     kin: tuple[RelatedSessions, ...]
 
     @property
@@ -80,6 +82,7 @@ def header(found: Opened, view: str = "") -> Header:
         branch_of=branch_of,
         branch_href=branch_href,
         resume=resume_command(found.reader.store, session.id, redacting=found.redacting),
+        untried=agent_of(found.reader.store).untried_version(session.id),
         kin=tuple(_kin(found)),
     )
 

@@ -14,7 +14,7 @@ from django.conf import settings
 
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Session, Store
-from viewer.stores.kind import Agent, StoreKind
+from viewer.stores.kind import Agent, StoreKind, newer_than
 from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
 
@@ -22,6 +22,8 @@ from . import clients, places
 from .facts import facts_of
 from .reader import ClaudeReader
 from .writer import ClaudeWriter
+
+TRIED = "2.1.332"  # the newest version whose sessions were read, compacted and resumed (docs/claude-code.md)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,13 @@ class ClaudeCode(Agent):
 
     def reads_rules_by_itself(self) -> str:
         return "CLAUDE.md"
+
+    def untried_version(self, session_id: str) -> str:
+        try:
+            file = places.find(self.store, session_id)
+            return newer_than(TRIED, facts_of(file.path, file.state).version, self.name)
+        except (NotFound, OSError):
+            return ""
 
     def resume_command(self, session_id: str) -> str:
         """With the directory that it worked in: the client looks for a session in that of where it is started."""
