@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 SESSION_FIELDS = {
     "id", "address", "store", "title", "source", "model", "started_at", "last_active", "active", "messages_live",
     "messages_total", "tokens_live", "context_window", "compactions", "parent", "parts", "archived", "can_compact",
-    "compact_reason", "cwd", "git_branch", "cost",
+    "compact_reason", "cwd", "git_branch", "cost", "cost_is_least",
 }  # fmt: skip
 COMPACTION_FIELDS = {
     "at", "by", "messages_before", "messages_after", "tokens_before", "tokens_after", "summary", "boundary_message_id",
@@ -144,7 +144,9 @@ def test_live_and_raw(desk: Desk, tool: Tool) -> None:
 
 def test_context_is_what_a_model_should_be_sent(desk: Desk, tool: Tool) -> None:
     context = tool.get(f"{session_path(desk)}/context")
-    assert set(context) == {"session", "system", "messages", "tokens", "note_tokens", "events"}
+    assert set(context) == {
+        "session", "system", "messages", "tokens", "note_tokens", "events", "sends_otherwise",
+    }  # fmt: skip
     assert [(message["role"], message["content"]) for message in context["messages"]] == [
         (role, content) for role, content, _, _ in desk.live()
     ]
