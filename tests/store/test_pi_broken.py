@@ -11,7 +11,7 @@ import pytest
 from tests.contract.pi import PiByHand, said
 from tests.contract.talk import talk
 from tests.support.pi_session import agent, ask, session_id
-from tests.support.tree_stores import history, opened, sent, store_of
+from tests.support.tree_stores import history, opened, sent, shown, store_of
 from viewer.errors import NotFound
 from viewer.stores.jsonl.lines import LONGEST
 from viewer.stores.registry import session_version, store_version
@@ -28,7 +28,9 @@ def test_lines_that_are_none(agent: PiByHand, session_id: str) -> None:
     path.write_bytes(path.read_bytes() + odd + nul + b'{"type":"message","id":"torn","parentId":')
     with opened(agent) as reader:
         raw = reader.raw(session_id, before=None, limit=50)
-        assert [row.extra.get("line") for row in raw if "line" in row.extra] == ["no JSON object"] * 3
+        damaged = "damaged, so that the client does not read it"
+        said = [row.extra["line"] for row in raw if "line" in row.extra]
+        assert said == ["no JSON object", "no JSON object", damaged]
         assert any("not json" in str(row.content) for row in raw)
         assert history(reader, session_id).messages
         reader.session(session_id), reader.usage(session_id), reader.abandoned(session_id)
@@ -54,9 +56,13 @@ def test_a_line_that_is_too_long(agent: PiByHand, session_id: str) -> None:
     with opened(agent) as reader:
         assert ("user", "two") in sent(reader, session_id)
         raw = reader.raw(session_id, before=None, limit=2)
-        assert raw[0].extra == {"line": "too long to be read"} and len(str(raw[0].content)) <= 20_000
-        (note, *_) = reader.additions(session_id, [row.id for row in reader.live(session_id)], end=False)
-        assert note.name == "missing entry" and not note.is_sent
+        assert raw[0].role == "message" and len(str(raw[0].content)) <= 20_000
+        one, long, two = sent(reader, session_id)
+        assert (one, two) == (("user", "one"), ("user", "two"))
+        assert "Too long to show: 32,000,000 bytes" in long[1] and len(long[1]) < 2_000
+        assert shown(reader, session_id) == ["one", long[1], "two"]
+        assert reader.compact_refusal(session_id) is None
+        assert [each.state for each in history(reader, session_id).entries] == ["live"] * 3
 
 
 def test_a_circle_ends(agent: PiByHand, session_id: str) -> None:

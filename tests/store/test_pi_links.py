@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.contract.pi import PiByHand
+from tests.contract.pi import CWD, PiByHand
 from tests.support.pi_lines import HEADER, Line, entry, put, row
 from tests.support.pi_session import agent, session_id
 from tests.support.tree_stores import history, opened, sent, shown
+from viewer.stores.jsonl.values import seconds
 from viewer.stores.pricing import Cost
 from viewer.stores.reader import Reader
 
@@ -27,6 +28,44 @@ def contents(reader: Reader, session_id: str) -> list[str]:
 def without(at: int, *instead: Line | bytes) -> list[Line | bytes]:
     """The ten with something in place of the one at this place."""
     return [HEADER, *TEN[:at], *instead, *TEN[at + 1 :]]
+
+
+SALVAGED: dict[str, tuple[Sequence[Line | bytes], int]] = {  # and at which place what is sent begins
+    "NUL bytes behind it": (without(5, json.dumps(TEN[5]).encode() + b"\0" * 40), 6),
+    "NUL bytes before it": (without(5, b"\0" * 40 + json.dumps(TEN[5]).encode()), 6),
+    "half of it, then the whole": (without(5, json.dumps(TEN[5]).encode()[:60] + json.dumps(TEN[5]).encode()), 6),
+    "two on one line": ([HEADER, *TEN[:5], b"".join(json.dumps(each).encode() for each in TEN[5:7]), *TEN[7:]], 7),
+    "no JSON but nearly": (without(5, json.dumps(TEN[5] | {"n": float("nan")}).encode()), 6),
+    "the last two on one line": ([HEADER, *TEN[:8], b"".join(json.dumps(each).encode() for each in TEN[8:])], 0),
+}
+
+
+@pytest.mark.parametrize("case", SALVAGED)
+def test_what_a_damaged_line_says_is_shown(agent: PiByHand, session_id: str, case: str) -> None:
+    """pi does not read such a line."""
+    lines, start = SALVAGED[case]
+    put(agent, lines)
+    with opened(agent) as reader:
+        assert shown(reader, session_id) == ALL
+        assert contents(reader, session_id) == (ALL[start:] if start else ALL[:8])
+        assert history(reader, session_id).unlinked == (start or 2)
+        found = reader.searchable(session_id, "")
+        assert found is not None and [each.text for each in found.messages] == ALL
+        problem = reader.compact_refusal(session_id)
+        assert (problem is None) is (not start)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_byte_order_mark(agent: PiByHand, session_id: str, version: int) -> None:
+    """pi has not opened such a file since 0.87."""
+    header = b"\xef\xbb\xbf" + json.dumps(HEADER | {"version": version}).encode()
+    put(agent, [header, *TEN])
+    with opened(agent) as reader:
+        assert contents(reader, session_id) == ALL and shown(reader, session_id) == ALL
+        session = reader.session(session_id)
+        assert (session.cwd, session.started_at) == (CWD, seconds(HEADER["timestamp"]))
+        problem = reader.compact_refusal(session_id)
+        assert problem is not None and "A byte order mark stands before" in problem.message
 
 
 CUTS: dict[str, tuple[Sequence[Line | bytes], int, int]] = {

@@ -120,6 +120,17 @@ def decoded(data: bytes) -> dict[str, Any] | None:
     return None if is_cut or rest.strip(BLANKS) else value
 
 
+def is_other_json(data: bytes | None) -> bool:
+    """Whether a line is a JSON text that is no object, and counts as something where programs ask for that."""
+    if data is None or data.lstrip()[:1] in (b"{", b""):
+        return False
+    try:
+        value = json.loads(data.decode("utf-8", "replace"), parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, (dict, list)) or bool(value)
+
+
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
 

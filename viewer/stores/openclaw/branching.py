@@ -39,7 +39,7 @@ class CopiedEntry:
     def value(self, source: EntrySource) -> Json:
         """What it says in the branch. Raises NotBranchable."""
         value = source.value(self.entry)
-        if value is None:
+        if value is None or self.entry.is_cut:
             raise NotBranchable(TOO_LONG)
         kept = {"firstKeptEntryId": self.first_kept} if self.first_kept else {}
         own = {name: each for name, each in value.items() if name != "appendMode"}  # it is on the path here

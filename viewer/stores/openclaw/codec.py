@@ -228,6 +228,8 @@ def row_of(source: EntrySource, entry: TreeEntry, session_id: str, state: State)
     message: dict[str, Any] = found if isinstance(found, dict) else {}
     beside = ("type", "message", "content", "timestamp")
     extra = {name: each for name, each in value.items() if name not in beside and each is not None}
+    if entry.is_damaged:
+        extra["line"] = "damaged, so that the client does not read it"
     extra |= {f"message.{name}": each for name, each in message.items() if name != "content" and each is not None}
     return StoredMessage(
         id=entry.offset,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from viewer.stores.jsonl.lines import Line
+from viewer.stores.jsonl.lines import Line, Place, is_other_json
 from viewer.stores.jsonl.values import interned, seconds
 from viewer.stores.message import BOOKKEEPING_ROLES
 from viewer.stores.pricing import TokenUsage, noted
@@ -27,6 +27,7 @@ BROKEN_OFF = ("error", "aborted")  # why a reply stopped that no later request h
 CUSTOM, UNDONE = "custom", "palimpsest.undone"  # what a compaction that was taken back here becomes, and its name
 MARK, NOTE = "palimpsest", "palimpsest.pruned"  # a key of entries written here; the name of a note before edits
 UNKNOWN = "?"  # the call that a result answers, where it is not said
+READ: tuple[Place, ...] = ("alone", "marked", "cut")  # both clients skip a line that is not one JSON text
 NO_ID = "\0"  # begins what stands for the id of an entry without one: nothing can name it
 NOBODY = f"{NO_ID}?"  # the parent of an entry that names one by something else than a text
 SYSTEM = "system"  # the role in which pi notes what it tells a model about itself
@@ -58,9 +59,10 @@ class TreeEntry:
 
     `is_in_tree` says that the client reads it as an entry of the tree, `is_side` that it does not move the leaf,
     `tells` that the client tells a model of itself in it, `is_broken_off` that a reply ended in an error or was
-    stopped. Of an edit that has other words (`has_words`) `copy_of` is the number of the message that it changes.
-    `is_marked` says that it was written here, `is_note` that it is the note before edits of ours, which shorten tool
-    output, and `is_undone` that it was part of a compaction until that was undone here.
+    stopped, `is_cut` that parts of it are left out here, since it is too long. Of an edit that has other words
+    (`has_words`) `copy_of` is the number of the message that it changes. `is_marked` says that it was written here,
+    `is_note` that it is the note before edits of ours, which shorten tool output, and `is_undone` that it was part of a
+    compaction until that was undone here.
     """
 
     place: int
@@ -92,6 +94,7 @@ class TreeEntry:
     usage: ResponseUsage | None = None
     copy_of: int | None = None
     is_undone: bool = False
+    is_cut: bool = False
     is_marked: bool = False
     is_note: bool = False
 
@@ -99,6 +102,11 @@ class TreeEntry:
     def has_no_id(self) -> bool:
         """Whether nothing can name it."""
         return self.id.startswith(NO_ID)
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether the client does not read its line, in which it was found all the same."""
+        return bool(self.type) and not self.is_in_tree and self.version is None
 
     @property
     def names_any(self) -> bool:
@@ -127,12 +135,20 @@ class TreeEntry:
 
 
 def record_of(line: Line, place: int) -> TreeEntry:
-    """What a line says; an entry of no type for one that is no object or too long."""
-    return entry_of(line.value(), place, line.offset, line.length)
+    """What a line says; an entry of no type for one without an object, which pi may read as one all the same."""
+    if line.object is None:
+        is_read = is_other_json(line.data)
+        return TreeEntry(place, line.offset, line.length, "", f"{NO_ID}{place}", is_in_tree=is_read, is_unknown=is_read)
+    is_read, is_cut = line.place in READ, line.place == "cut"
+    return entry_of(line.object, place, line.offset, line.length, is_read=is_read, is_cut=is_cut)
 
 
-def entry_of(value: dict[str, Any] | None, place: int, number: int, length: int, *, is_read: bool = True) -> TreeEntry:
-    """The entry that an object says, which the client reads or not; one of no type for None."""
+def entry_of(
+    value: dict[str, Any] | None, place: int, number: int, length: int, *, is_read: bool = True, is_cut: bool = False
+) -> TreeEntry:
+    """The entry that an object says, which the client reads or not, and of which parts may be cut here; one of no type
+    for None.
+    """
     if value is None:
         return TreeEntry(place, number, length, "")
     kind = interned(value.get("type"))
@@ -171,6 +187,7 @@ def entry_of(value: dict[str, Any] | None, place: int, number: int, length: int,
         answers=(interned(message.get("toolCallId")) or UNKNOWN) if role == "tool" else "",
         usage=_usage(message or value),
         is_undone=kind == CUSTOM and value.get("customType") in (UNDONE, NOTE),
+        is_cut=is_cut,
         is_marked=MARK in value,
         is_note=kind in (CUSTOM_MESSAGE, CUSTOM) and MARK in value and value.get("customType") == NOTE,
     )

@@ -15,7 +15,7 @@ from cachetools import LRUCache
 from compaction import messages as chat
 from viewer.stores.base import LONGEST_FIRST_WORDS
 from viewer.stores.jsonl.files import plainly
-from viewer.stores.jsonl.lines import decoded
+from viewer.stores.jsonl.lines import MARK, decoded, parts_of
 from viewer.stores.jsonl.values import seconds
 
 from . import rows
@@ -84,7 +84,7 @@ def _of_file(path: Path) -> TreeFacts:
     with plainly(path) as file:
         size = file.seek(0, 2)
         file.seek(0)
-        head = _head(_values(file.read(START).split(b"\n")))
+        head = _head(_objects(file.read(START).removeprefix(MARK).split(b"\n")))
         file.seek(max(0, size - END))
         end = _newest_model(_values(reversed(file.read(END).split(b"\n"))))
         return replace(head, model=end or head.model, title=_newest_name(path, size))
@@ -92,6 +92,12 @@ def _of_file(path: Path) -> TreeFacts:
 
 def _values(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     return (value for line in lines if (value := decoded(line)) is not None)
+
+
+def _objects(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """All that lines say, also what the client does not read."""
+    parts = (part for line in lines if line.strip() for part in parts_of(line, 1))
+    return (part.object for part in parts if part.object is not None)
 
 
 def _head(values: Iterable[dict[str, Any]]) -> TreeFacts:

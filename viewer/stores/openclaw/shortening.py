@@ -17,7 +17,7 @@ from .codec import EntrySource
 from .entries import TreeEntry
 from .messages import EntryMessages
 
-GONE = "A message that was to be shortened cannot be read any more. Nothing was written. Plan again."
+GONE = "A message that was to be shortened cannot be read, or not as a whole. Nothing was written. Choose a summary."
 
 
 def is_asked_for(edits: Sequence[Edit]) -> bool:
@@ -59,7 +59,7 @@ def planned_shortening(
 def _content(source: EntrySource, unit: TreeEntry, changes: Mapping[str, Any]) -> Any:
     """A message's content as it is stored, with these changes. Raises CompactionConflict."""
     value = source.value(unit)
-    if value is None:
+    if value is None or unit.is_cut:
         raise CompactionConflict(GONE)
     stored = codec.stored_content(value, unit)
     if "content" in changes:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from viewer.stores.jsonl.files import RecordCache, line_at, plainly, readable
-from viewer.stores.jsonl.lines import LONGEST, decoded
+from viewer.stores.jsonl.lines import object_at
 
 from . import rows, transcripts
 from .codec import EntrySource
@@ -29,7 +29,7 @@ class LineSource:
     file: BinaryIO
 
     def value(self, entry: TreeEntry) -> dict[str, Any] | None:
-        return decoded(line_at(self.file, entry.offset, entry.length)) if entry.length <= LONGEST else None
+        return object_at(self.file, entry.offset, entry.length)
 
     def start(self, entry: TreeEntry, length: int) -> str:
         return line_at(self.file, entry.offset, min(entry.length, length)).decode("utf-8", "replace")
