@@ -88,7 +88,8 @@ def _of_message(message: Message, at: int, spoken: bool) -> Iterator[Anchor]:
     content = m.live_content(message)
     if m.is_system(message) or (spoken and m.role(message) in m.RESULT_ROLES):
         return
-    text = redact(m.said(content) if spoken else m.text(content))
+    typed = spoken or m.TYPED in message
+    text = redact(m.words(message) if typed else m.text(content))
     yield from anchors_of(text, at, printed=bool(m.answers(message)))
     if m.is_typed(message):
         for sentence in sentences(text):

@@ -201,7 +201,7 @@ class Rewrites:
     def _request(self) -> str:
         """The text of the message that the handoff repeats, "" for none."""
         quoted = self.plan.quoted
-        return "" if quoted is None else m.text(self.plan.messages[quoted].get("content")).strip()
+        return "" if quoted is None else m.words(self.plan.messages[quoted]).strip()
 
     def _repair(self) -> None:
         """Calls without results and results without calls are left out, and said."""

@@ -123,7 +123,7 @@ class Cut:
 
     def _quote(self, at: int) -> None:
         """Have the handoff repeat the text of a message that cannot stay."""
-        if text := m.text(self.rows[at].get("content")).strip():
+        if text := m.words(self.rows[at]).strip():
             self.quoted = at
             self.around += self.sizes.count(with_request("", text))
             self.reasons.append(

@@ -71,7 +71,7 @@ class SummaryRequest:
     def taken_back(self) -> tuple[str, ...]:
         """What people typed last that takes something back, by message, oldest first: "Never mind, undo that"."""
         typed = (message for message in (*reversed(self.newer), *reversed(self.sources)) if m.is_typed(message))
-        typed_words = [m.said(m.live_content(message)) for message in islice(typed, _NEWEST)]
+        typed_words = [m.words(message) for message in islice(typed, _NEWEST)]
         return tuple(reversed([_short(words) for words in typed_words if takes_back(words)][:_MOST_QUOTED]))
 
     @cached_property
@@ -245,7 +245,7 @@ def _unwrapped(message: Message) -> Message:
 def _redacted(message: Message) -> Message:
     """The message without secrets, and without Hermes' copy of what was sent, which may hold injected memory."""
     turn = {key: value for key, value in message.items() if key != "api_content"}
-    for key in ("content", "tool_calls") if isinstance(turn.get("role"), str) else tuple(turn):
+    for key in ("content", "tool_calls", m.TYPED, m.ADDED) if isinstance(turn.get("role"), str) else tuple(turn):
         if turn.get(key):
             turn[key] = redact_value(turn[key])
     return turn

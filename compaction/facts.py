@@ -238,7 +238,7 @@ def _attributed(turns: list[ReadMessage]) -> list[ReadMessage]:
 def _read(rows: Sequence[tuple[int, Message]], by_people: Sequence[bool]) -> list[ReadMessage]:
     """The messages as turns, every text cut to what is read of it and redacted."""
     messages = [row for _, row in rows]
-    words = ["" if m.role(row) in m.RESULT_ROLES else m.said(row.get("content")) for row in messages]
+    words = ["" if m.role(row) in m.RESULT_ROLES else m.words(row) for row in messages]
     outputs = _are_outputs(rows, words, by_people)
     typed = [by_person and not output for by_person, output in zip(by_people, outputs, strict=True)]
     results = [m.results(row) for row in messages]

@@ -16,6 +16,9 @@ from . import protocol
 
 Message = dict[str, Any]
 
+# Keys of a message in which a client put words of its own around those of a person (the caller splits them; its content
+# stays as it is sent): `TYPED` is what the person typed, as text, and `ADDED` the texts of the client, a list.
+TYPED, ADDED = "typed", "added"
 SYSTEM_ROLES = ("system", "developer")
 RESULT_ROLES = ("tool", "function")
 # Keys beside a message whose reasoning agents send back; the names are those of Hermes Agent's columns.
@@ -191,6 +194,18 @@ def live_content(message: Message) -> Any:
     return [block for c in own for block in blocks(c)]
 
 
+def words(message: Message) -> str:
+    """What the message's role says in words, without handoff, tool results, and what a client added to it."""
+    typed = message.get(TYPED)
+    return typed if isinstance(typed, str) else said(live_content(message))
+
+
+def added(message: Message) -> list[str]:
+    """The texts that a client added to what a person typed in this message."""
+    found = message.get(ADDED) if isinstance(message.get(TYPED), str) else None
+    return [text for text in found if isinstance(text, str)] if isinstance(found, list) else []
+
+
 def is_standalone_handoff(message: Message) -> bool:
     """Whether the row is a handoff and nothing else: no live text, image, call or result in it."""
     if not protocol.is_handoff(message):
@@ -210,14 +225,18 @@ def is_user_message(message: Message) -> bool:
 
 
 def is_typed(message: Message) -> bool:
-    """Whether a person typed this user message: not one of the agent's own notices (Hermes' synthetic rows).
+    """Whether a person typed this user message, or some of it: not one of the agent's own notices (Hermes' synthetic
+    rows), nor a message in which a client says all.
 
     So are the words of a request that was repeated behind a summary, and of one that was delivered while a turn ran.
     """
     kind = message.get("display_kind")
     if not is_user_message(message) or (isinstance(kind, str) and kind not in ("", "steer")):
         return False
-    return kind == "steer" or not said(live_content(message)).lstrip().startswith(protocol.SYNTHETIC_USER_STARTS)
+    said_here = words(message).lstrip()
+    if TYPED in message and not said_here:
+        return image_count(body(message)) > 0
+    return kind == "steer" or not said_here.startswith(protocol.SYNTHETIC_USER_STARTS)
 
 
 def is_readable_reply(message: Message) -> bool:

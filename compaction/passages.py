@@ -57,7 +57,7 @@ def _of_message(message: Message, at: int, called: dict[str, str], live: bool) -
         yield Passage(text, "tool", at, around=_values(called.get(id_, "")) if text and not live else frozenset())
     if m.role(message) not in m.RESULT_ROLES:
         typed = m.is_typed(message)
-        words = m.said(m.live_content(message))
+        words = m.words(message)
         if words:
             yield Passage(words, "person" if typed else "agent", at, typed)
         if not live and protocol.is_handoff(message):

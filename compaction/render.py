@@ -21,7 +21,9 @@ from . import messages as m
 from .messages import Call, Message
 from .secrets import redact, redact_value
 
-_LABEL = re.compile(r"(?m)^\[(?=(?:message|call) \d|result of |tool result|earlier summary|same output as )")
+_LABEL = re.compile(
+    r"(?m)^\[(?=(?:message|call) \d|result of |tool result|earlier summary|same output as |added to this message)"
+)
 _OWN_SECTIONS = ("tool_use", "tool_result")  # blocks that get a section of their own
 _THINKING = ("thinking", "redacted_thinking", "reasoning")
 _TIMES = ("timestamp", "created_at")  # Hermes; other stores
@@ -81,7 +83,7 @@ class _State:
             label = f"message {number}, {_who(message)}"
             calls, answers = m.calls(message), m.answers(message)
             own = _OWN_SECTIONS if answers else _OWN_SECTIONS[:1] if isinstance(content, list) else ()
-            sections = [_set_off(redact(_text(content, own)))]
+            sections = _by_a_person(message) if m.added(message) else [_set_off(redact(_text(content, own)))]
             self._called(number, calls, bool(answers))
             sections += [_call(i, call) for i, call in enumerate(calls, 1)]
             sections += self._results(number, content if answers else None)
@@ -134,6 +136,14 @@ def cut(text: str, most: int) -> str:
         return text
     end = most // 4
     return f"{text[: most - end]}\n[... {len(text) - most:,} characters left out ...]\n{text[-end:]}"
+
+
+def _by_a_person(message: Message) -> list[str]:
+    """Sections of a message in which a client put words of its own around a person's: these apart, and cut."""
+    pictures = [protocol.IMAGE_STUB] * m.image_count(m.body(message))
+    added = cut(redact("\n".join(m.added(message))), limits.ARGUMENTS_CHARS)
+    typed = _set_off(redact("\n".join(filter(None, (m.words(message), *pictures)))))
+    return [typed, f"[added to this message by the client, not by the user]\n{_set_off(added)}"]
 
 
 def _who(message: Message) -> str:

@@ -19,7 +19,8 @@ from viewer.catalog import sync_worker
 pytestmark = pytest.mark.django_db
 
 SESSION_FIELDS = {
-    "id", "address", "store", "title", "source", "model", "started_at", "last_active", "active", "messages_live",
+    "id", "address", "store", "title", "name", "source", "model", "started_at", "last_active", "active",
+    "messages_live", "sends_otherwise", "untried_version",
     "messages_total", "tokens_live", "context_window", "compactions", "parent", "parts", "archived", "can_compact",
     "compact_reason", "cwd", "git_branch", "cost", "cost_is_least",
 }  # fmt: skip
@@ -41,12 +42,14 @@ def test_sessions(desk: Desk, tool: Tool) -> None:
     assert walk(tool, "/stores/hermes/sessions", limit=7) == everything
 
     week = tool.get(session_path(desk))
-    assert week in everything
+    assert week | {"sends_otherwise": None, "untried_version": None} in everything
     assert (week["title"], week["messages_total"], week["compactions"]) == ("Airline desk, week 29", 1246, 2)
     assert week["messages_live"] == len(desk.live())
     assert 0 < week["tokens_live"] < week["context_window"]
     assert (week["can_compact"], week["compact_reason"], week["active"]) == (True, "", False)
     assert week["started_at"].endswith("Z")
+    assert week["name"] == week["title"]
+    assert all(item["name"] for item in everything)
 
 
 def test_more_sessions_in_a_list_mean_no_more_statements(

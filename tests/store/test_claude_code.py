@@ -24,6 +24,7 @@ from viewer.stores.jsonl import lines as jsonl_lines
 from viewer.stores.jsonl.append import appending
 from viewer.stores.jsonl.files import FileState, RecordCache, state_of
 from viewer.stores.jsonl.lines import parts_of
+from viewer.stores.message import message_of
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
 from viewer.stores.registry import open_store, session_version
@@ -306,7 +307,8 @@ def test_what_the_client_adds_is_no_prompt(agent: ClaudeByHand, reader: Reader, 
     for text in ("<task-notification>done</task-notification>", "[Request interrupted by user]"):
         agent.say("s", {"role": "user", "content": text})
     assert len(index_of(reader, session_id).prompts) == 1
-    assert [row.extra.get("display_kind", "") for row in reader.live(session_id)][-2:] == ["added by Claude Code"] * 2
+    said = [message_of(row) for row in reader.live(session_id)]
+    assert [message.get("display_kind", "") for message in said][-2:] == ["added by Claude Code"] * 2
     assert reader.session(session_id).first_words.startswith("request0")
 
 

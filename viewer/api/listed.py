@@ -6,9 +6,9 @@ from viewer.addresses import session_address
 from viewer.broken import Broken, lines_of
 from viewer.catalog import lines
 from viewer.catalog.lines import Order, SessionFilter, SessionList
-from viewer.catalog.models import SessionIndex
+from viewer.catalog.models import SessionIndex, name_of
 from viewer.errors import StoreUnavailable
-from viewer.stores.base import Store
+from viewer.stores.base import NAME, Store
 from viewer.stores.registry import open_store
 
 from . import cursors, shapes
@@ -49,6 +49,7 @@ def session_out(line: SessionIndex, store: str, reason: str, *, active: bool) ->
         address=session_address(store, line.session_id),
         store=store,
         title=line.title,
+        name=name_of(line, NAME),
         source=line.source,
         model=line.model,
         started_at=moment(line.started_at),

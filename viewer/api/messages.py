@@ -10,7 +10,7 @@ from typing import Any, Literal
 from viewer.errors import NotFound
 from viewer.history import indexes
 from viewer.stores.base import Session
-from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, message_of, parted
+from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, message_of, own_words, parted
 from viewer.stores.registry import Reader
 from viewer.stores.transcript import TranscriptIndex
 
@@ -121,6 +121,7 @@ def _handoff(row: StoredMessage, summary: str, rows: list[int]) -> MessageOut:
 
 
 def _message(row: StoredMessage, content: Any, rows: list[int]) -> MessageOut:
+    whose = own_words(row)
     return MessageOut(
         id=row.id,
         kind="message",
@@ -134,4 +135,5 @@ def _message(row: StoredMessage, content: Any, rows: list[int]) -> MessageOut:
         state=row.state,
         shortened=False,
         rows=rows,
+        typed=whose.words if whose.added else None,
     )

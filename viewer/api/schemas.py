@@ -98,12 +98,15 @@ class SessionOut(Schema):
     `sends_otherwise` says why the agent sends a model something else than its session says, such as by another context
     engine: "" where it does not, null in a list. `untried_version` says that a newer version of the agent wrote the
     session than any that was tried with this site, "" where none did, null in a list.
+    `title` is what the agent keeps, "" for none; `name` is what pages call the session: its title, else the beginning
+    of its first request, else its id.
     """
 
     id: str
     address: str
     store: str
     title: str
+    name: str
     source: str
     model: str
     started_at: datetime
@@ -163,6 +166,8 @@ class BranchOut(SessionOut):
 class MessageOut(Schema):
     """A message, or a compaction's handoff with its `summary`. `rows` are all rows that carry it, oldest first.
     `suspected` says that a message has the shape of a handoff of a form that is not known here: it is treated as none.
+    `typed` is what a person typed in it where the client added words of its own to its `content` ("" where nobody typed
+    any), null where it added none.
     """
 
     id: int
@@ -179,6 +184,7 @@ class MessageOut(Schema):
     rows: list[int]
     summary: str | None = None
     suspected: bool = False
+    typed: str | None = None
 
 
 class MessageIn(Body):

@@ -51,6 +51,7 @@ def session(reader: Reader, found: Session) -> SessionOut:
         address=session_address(found.store, found.id),
         store=found.store,
         title=found.title,
+        name=found.name,
         source=found.source,
         model=found.model,
         started_at=moment(found.started_at),

@@ -205,10 +205,12 @@ class SessionIndex(models.Model):
         return is_active(self.ended_at, self.last_active)
 
 
-def name_of(line: SessionIndex) -> str:
-    """What people call a session; of a conversation in parts, its name without the number of the newest part."""
+def name_of(line: SessionIndex, words: int | None = None) -> str:
+    """What people call a session; of a conversation in parts, its name without the number of the newest part. Of a
+    first request that stands for one at most `words` characters.
+    """
     title = line.base_title if line.parts > 1 else ""
-    return title or line.title or line.first_words or line.session_id
+    return title or line.title or line.first_words[:words] or line.session_id
 
 
 # -- full text, of stores that have no index of their own --------------------------------------------------------------

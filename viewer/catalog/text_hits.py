@@ -10,7 +10,7 @@ from viewer.batches import chunks
 from viewer.errors import NotFound
 from viewer.stores.base import redacted_name
 from viewer.stores.message import StoredMessage
-from viewer.stores.passages import Readable, passage, words_of
+from viewer.stores.passages import Readable, words_of
 from viewer.stores.query import Query, fold
 from viewer.stores.registry import Reader
 from viewer.stores.searching import NOT_RANKED, Hit, HitPage, HitSession, Key, PageRequest, SearchFilter, best_of
@@ -179,18 +179,18 @@ class TextFinding:
 
     def _hit(self, found: Found, listed: Mapping[str, SessionIndex]) -> Hit:
         row, words = found.row, found.words
-        said = bool(words.said) and (not words.summary or self.query.marks.search(fold(words.said)) is not None)
+        part = words.holding(self.query)
         session = self._session(row.session_id, listed.get(row.session_id))
         shown = words_of(row, redacting=True) if self.page.redacting else words
         return Hit(
             id=row.id,
             session=session,
-            kind="message" if said or not words.summary else "summary",
+            kind="summary" if part == "summary" else "message",
             standalone=bool(words.summary) and not words.said,
             role=row.role,
             time=row.timestamp,
             state="under" if session.split and row.state == "live" else row.state,
-            passage=passage(shown.said if said else shown.summary or shown.said, self.query),
+            passage=shown.passage_in(part, self.query),
             key=found.key,
         )
 

@@ -131,6 +131,17 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
+class Added:
+    """What a client added to the words of a person, folded; `begins` is the beginning of it."""
+
+    template: ClassVar[str] = "blocks/added.html"
+    by: str
+    begins: str
+    text: str
+    rest: Rest | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class More:
     """Parts that are not shown here."""
 
@@ -138,7 +149,7 @@ class More:
     rest: Rest
 
 
-Block = Markdown | Plain | Terminal | Code | Diff | Thinking | Image | Remote | Opaque | Unknown | More
+Block = Markdown | Plain | Terminal | Code | Diff | Thinking | Image | Remote | Opaque | Unknown | Added | More
 
 
 def as_html(shown: Sequence[Block]) -> SafeString:
@@ -310,6 +321,11 @@ def json_code(value: Any, whole: str, length: int, *, colours: bool = False) -> 
 def unknown(label: str, value: Any, whole: str) -> Unknown:
     shown, rest = _cut(as_text(value), OUTPUT_LIMIT, whole)
     return Unknown(line(label, 80), clean(shown), rest)
+
+
+def added(text: str, by: str, whole: str) -> Added:
+    shown, rest = _cut(text, OUTPUT_LIMIT, whole)
+    return Added(by, line(text, 60), clean(shown), rest)
 
 
 def diff(text: str, whole: str) -> Diff:

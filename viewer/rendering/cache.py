@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 
 from compaction import messages as engine
 from viewer.places import Place
+from viewer.stores.envelopes import split
 from viewer.stores.message import StoredMessage
 
 from . import blocks, diffs, highlight, lru, outcomes, tools
@@ -51,6 +52,7 @@ def said(row: StoredMessage, place: Place, *, colours: bool = False) -> Rendered
         place.href,
         row.id,
         colours,
+        row.envelopes and row.envelopes.by,
         *map(lru.digest, (row.content, row.reasoning, beside)),
     )
     return _CACHE.get(key, lambda: _shown(_said(row, place, colours)))
@@ -64,7 +66,11 @@ def _said(row: StoredMessage, place: Place, colours: bool) -> Iterable[blocks.Bl
     yield from blocks.of_reasoning(row.reasoning, row.extra, place.whole(row.id, "reasoning"), colours=colours)
     whole = place.whole(row.id, "content")
     if _kind(row.role) == "talk":
-        yield from blocks.of_content(row.content, whole, colours=colours)
+        found = split(row.content, row.envelopes)
+        own = row.content if found.kind else found.typed
+        yield from blocks.of_content(own, whole, colours=colours)
+        if row.envelopes is not None and not found.kind:
+            yield from (blocks.added(text, row.envelopes.by, whole) for text in found.added)
     elif row.content is not None and row.content != "":  # system rows and rows of roles nobody knows: as they are
         yield blocks.plain(as_text(row.content), whole)
 

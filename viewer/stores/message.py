@@ -9,6 +9,7 @@ from typing import Any, Literal
 import compaction
 from compaction import messages
 
+from .envelopes import Envelopes, Split, split
 from .history_types import Boundary, HistoryEntry
 from .transcript import IndexedBoundary
 
@@ -32,6 +33,7 @@ class StoredMessage:
     `timestamp` in epoch seconds; `flagged` is the agent's own mark for a compaction summary; `extra` holds every other
     column that is not NULL, or `Withheld` for it. `sub_agents` are the sessions of those whose answer a result has.
     `notes` are texts that the agent tells a model beside this message and drops with it, such as those of hooks.
+    `envelopes` is what the client may have added to what a person typed here.
     """
 
     id: int
@@ -49,6 +51,7 @@ class StoredMessage:
     extra: dict[str, Any] = field(default_factory=dict)
     sub_agents: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    envelopes: Envelopes | None = None
 
     @property
     def size(self) -> int:
@@ -80,7 +83,9 @@ class AbandonedBranch:
 
 
 def message_of(row: StoredMessage) -> compaction.Message:
-    """The message a model would be sent for this row, in OpenAI chat shape, with the agent's summary flag."""
+    """The message a model would be sent for this row, in OpenAI chat shape, with the agent's summary flag and what says
+    whose words these are (`compaction.messages`).
+    """
     message: compaction.Message = {"role": row.role, "content": row.content}
     if row.tool_calls:
         message["tool_calls"] = row.tool_calls
@@ -96,6 +101,10 @@ def message_of(row: StoredMessage) -> compaction.Message:
         message["_compressed_summary"] = True
     if row.extra.get("display_kind"):
         message["display_kind"] = row.extra["display_kind"]
+    elif (found := own_words(row)).kind:
+        message["display_kind"] = found.kind
+    elif found.added:
+        message |= {messages.TYPED: found.words, messages.ADDED: list(found.added)}
     return message
 
 
@@ -193,6 +202,11 @@ def live_content(row: StoredMessage) -> Any:
         return row.content
     live = [part.content for part in parts if part.kind != "summary"]
     return live[0] if len(live) == 1 else "\n\n".join(part.text for part in parts if part.kind != "summary")
+
+
+def own_words(row: StoredMessage) -> Split:
+    """The row's content without any summary, taken apart into what a person typed and what the client added."""
+    return split(live_content(row), row.envelopes)
 
 
 def for_model(rows: Iterable[StoredMessage]) -> list[StoredMessage]:

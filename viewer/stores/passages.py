@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import compaction
 from compaction import messages, secrets
 
+from .envelopes import Envelopes, split
 from .message import StoredMessage
 from .query import Query, fold
 
@@ -27,18 +29,37 @@ class PassagePart:
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """A row's words: `said` is what its role says, calls included, `summary` what a compaction wrote into it; `cut`
-    says that there is more than was read, `raw` is the row as it is stored.
+    """A row's words: `said` is what its role says, calls included, `added` what a client put around the words of a
+    person, `summary` what a compaction wrote into it; `cut` says that there is more than was read, `raw` is the row as
+    it is stored.
     """
 
     said: str
+    added: str
     summary: str
     raw: str
     cut: bool
 
     @property
     def text(self) -> str:
-        return f"{self.said}\n{self.summary}" if self.said and self.summary else self.said or self.summary
+        return "\n".join(filter(None, (self.said, self.added, self.summary)))
+
+    def holding(self, query: Query) -> Literal["said", "added", "summary"]:
+        """Which of the three has what is looked for, what was said before all: of a merged row, and of none of them,
+        the summary.
+        """
+        for name in _PARTS:
+            text = getattr(self, name)
+            if text and query.marks.search(fold(text)) is not None:
+                return name
+        return "summary" if self.summary else "said"
+
+    def passage_in(self, part: Literal["said", "added", "summary"], query: Query) -> tuple[PassagePart, ...]:
+        """The piece of one of these, or of another one where it has no words, around the first thing found."""
+        return passage(getattr(self, part) or self.said or self.added or self.summary, query)
+
+
+_PARTS: tuple[Literal["said", "added", "summary"], ...] = ("said", "added", "summary")
 
 
 def readable(
@@ -50,6 +71,7 @@ def readable(
     flagged: bool,
     cut: bool = False,
     redacting: bool = False,
+    envelopes: Envelopes | None = None,
 ) -> Readable:
     """The words of a row with this content and these calls, stored as `raw`.
 
@@ -60,10 +82,11 @@ def readable(
         content, tool_calls, tool_name = secrets.redact_shown_value([content, tool_calls, tool_name])
     parts = compaction.split(content, flagged=flagged)
     summary = "\n".join(part.text for part in parts if part.kind == "summary")
-    live = [messages.text(part.content) for part in parts if part.kind != "summary"]
+    live, added = _live([part.content for part in parts if part.kind != "summary"], envelopes)
     texts = [*live, *_calls(content, tool_calls), str(tool_name or "")]
     return Readable(
         said=_composed("\n".join(text for text in texts if text)),
+        added=_composed(added),
         summary=_composed(summary),
         raw=_composed(raw),
         cut=cut,
@@ -72,7 +95,23 @@ def readable(
 
 def words_of(row: StoredMessage, *, redacting: bool = False) -> Readable:
     """The words of a whole message, without `raw`."""
-    return readable(row.content, row.tool_calls, row.tool_name, raw="", flagged=row.flagged, redacting=redacting)
+    return readable(
+        row.content,
+        row.tool_calls,
+        row.tool_name,
+        raw="",
+        flagged=row.flagged,
+        redacting=redacting,
+        envelopes=row.envelopes,
+    )
+
+
+def _live(contents: Sequence[Any], envelopes: Envelopes | None) -> tuple[list[str], str]:
+    """The texts of contents, and what a client added to what a person typed in them."""
+    found = [split(content, envelopes) for content in contents]
+    if all(each.kind for each in found):
+        return [messages.text(content) for content in contents], ""
+    return [messages.text(each.typed) for each in found], "\n".join(text for each in found for text in each.added)
 
 
 def _composed(text: str) -> str:

@@ -16,7 +16,7 @@ from .base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Sessio
 from .changes import Commit, Edit, Json, LiveContext, UndoPlan
 from .history_types import HistoryEntry
 from .listing import Listing
-from .message import AbandonedBranch, Addition, Handoff, HistoryMessage, Preview, StoredMessage, live_content
+from .message import AbandonedBranch, Addition, Handoff, HistoryMessage, Preview, StoredMessage, live_content, own_words
 from .query import Query
 from .recorded import Recorded
 from .searching import HitPage, PageRequest, SearchableText, SearchFilter
@@ -257,6 +257,5 @@ class Reader(ABC):
 
 
 def preview(row: StoredMessage) -> str:
-    """What a message says, white space folded."""
-    content = live_content(row)
-    return " ".join(content.split()) if isinstance(content, str) else ""
+    """What a message says in words, without what a client added to them, white space folded."""
+    return " ".join(own_words(row).words.split())

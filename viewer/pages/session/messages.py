@@ -18,6 +18,7 @@ from viewer.rendering.marking import WordMarks
 from viewer.rendering.texts import line
 from viewer.rendering.words import CUT_OFF, STATES, role_label, was_cut_off
 from viewer.stores.counting import row_tokens
+from viewer.stores.envelopes import RAN
 from viewer.stores.message import HistoryMessage, StoredMessage, message_of
 
 
@@ -165,11 +166,12 @@ def _suspicion(item: MessageToShow, reading: MessageContext) -> tuple[str, ...]:
 
 def _notes(row: StoredMessage) -> tuple[str, ...]:
     notes = []
-    kind = str(row.extra.get("display_kind") or "")
     # What is shown is the row's own words: its flag, and what kind of row it is, may be those of a summary beside them.
-    said = message_of(replace(row, flagged=False)) | {"display_kind": "" if row.flagged else kind}
+    said = message_of(replace(row, flagged=False, extra={} if row.flagged else row.extra))
     if row.role == "user" and notices.restated(engine.text(row.content)) is not None:
         notes.append("A request from above, repeated by the agent behind its summary.")
+    elif row.role == "user" and (kind := str(said.get("display_kind") or "")) == RAN:
+        notes.append("A command that somebody ran in the agent's client.")
     elif row.role == "user" and not engine.is_typed(said):
         notes.append(f"Written by the agent, not typed by a person{f' ({line(kind, 40)})' if kind else ''}.")
     if row.extra.get("observed"):

@@ -12,7 +12,7 @@ from viewer.stores.jsonl.lines import LONGEST, object_at
 from viewer.stores.jsonl.values import seconds
 from viewer.stores.message import State, StoredMessage
 
-from .injected import KIND, is_injected
+from .envelopes import ENVELOPES, META, is_meta
 from .places import parent_of
 from .records import OWN_RECORD, Record, object_in, queued_of
 from .transcript import SessionMessages, Unit
@@ -110,7 +110,8 @@ def _from_user(value: dict[str, Any], unit: Unit, session_id: str, state: State)
         state=state,
         timestamp=unit.time,
         flagged=unit.is_summary,
-        extra={"display_kind": KIND} if is_injected(value) else {},
+        extra={"display_kind": META} if is_meta(value) else {},
+        envelopes=ENVELOPES,
     )
 
 

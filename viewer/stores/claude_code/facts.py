@@ -11,13 +11,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from compaction import messages as chat
 from viewer.stores.base import LONGEST_FIRST_WORDS
 from viewer.stores.jsonl.files import FileState, beginning
 from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.values import seconds
 
-from .injected import is_injected
+from .envelopes import typed_words
 from .records import SAID, SYNTHETIC_MODEL
 
 EDGE = 65_536  # bytes that are read at either end
@@ -111,10 +110,10 @@ def _last_value(data: bytes, name: str) -> str:
 def _typed(values: list[dict[str, Any]]) -> Iterator[str]:
     for value in values:
         message = value.get("message")
-        if value.get("type") != "user" or not isinstance(message, dict) or is_injected(value):
+        if value.get("type") != "user" or not isinstance(message, dict) or value.get("isCompactSummary"):
             continue
-        text = " ".join(chat.said(message.get("content")).split())
-        if text and not value.get("isCompactSummary"):
+        text = " ".join((typed_words(value, message.get("content")) or "").split())
+        if text:
             yield text
 
 

@@ -13,7 +13,7 @@ from viewer.stores.jsonl.values import interned, seconds
 from viewer.stores.message import BOOKKEEPING_ROLES, State
 from viewer.stores.pricing import TokenUsage
 
-from .injected import is_injected
+from .envelopes import typed_words
 
 # What the client reads of a line is the object that it begins with, whatever stands behind that.
 READ: tuple[Place, ...] = ("alone", "marked", "cut", "first")
@@ -115,7 +115,8 @@ def record_of(line: Line, place: int) -> Record:
     message = object_in(value, "message")
     queued = queued_of(value) if kind == "attachment" else None
     pieces = tuple(pieces_of(kind, value, message)) if kind in SAID and message else ()
-    pieces = (Piece(0, "user", _size(queued), is_prompt=True),) if queued else pieces
+    if queued:
+        pieces = (Piece(0, "user", _size(queued), is_prompt=typed_words(value, queued) is not None),)
     subtype = interned(value.get("subtype"))
     if kind == "system" and subtype == MICROCOMPACTED:
         pieces = (Piece(0, OWN_RECORD, 0),)
@@ -153,7 +154,7 @@ def pieces_of(kind: str, value: dict[str, Any], message: dict[str, Any]) -> Iter
     content = message.get("content")
     if kind == "assistant" or not isinstance(content, list):
         kind = interned(message.get("role")) or kind
-        typed = kind == "user" and not value.get("isCompactSummary") and not is_injected(value)
+        typed = kind == "user" and not value.get("isCompactSummary") and typed_words(value, content) is not None
         yield Piece(0, kind, _size(content), is_prompt=typed and _size(content) > 0)
         return
     rest: list[tuple[int, Any]] = []
@@ -163,7 +164,8 @@ def pieces_of(kind: str, value: dict[str, Any], message: dict[str, Any]) -> Iter
         else:
             rest.append((at, block))
     if rest:
-        typed = not value.get("isCompactSummary") and len(rest) == len(content) and not is_injected(value)
+        whole = len(rest) == len(content)
+        typed = whole and not value.get("isCompactSummary") and typed_words(value, content) is not None
         yield Piece(rest[0][0], "user", sum(_size(block) for _, block in rest), is_prompt=typed)
 
 

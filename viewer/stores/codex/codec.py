@@ -14,6 +14,7 @@ from viewer.stores.jsonl.lines import LONGEST, decoded
 from viewer.stores.message import State, StoredMessage, Withheld
 
 from . import items
+from .envelopes import ENVELOPES
 from .lineage import RolloutPart
 from .records import RolloutRecord
 from .replay import MESSAGE, PlacedItem
@@ -119,6 +120,7 @@ def _spoken(
         timestamp=unit.time,
         flagged=unit.is_summary,
         extra=_beside(item),
+        envelopes=ENVELOPES if unit.role == "user" else None,
     )
 
 

@@ -7,7 +7,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from compaction import messages as chat
 from viewer.stores.base import LONGEST_FIRST_WORDS
 from viewer.stores.jsonl.compressed import ENDING, from_start
 from viewer.stores.jsonl.files import FileState, plainly, state_of
@@ -163,7 +162,7 @@ def _asked(kind: str, payload: dict[str, Any]) -> str:
         return next(filter(None, (_asked("response_item", each) for each in payload["replacement_history"])), "")
     if kind != "response_item" or not isinstance(payload, dict) or payload.get("role") != "user":
         return ""
-    return " ".join(chat.said(payload.get("content")).split()) if items.facts_of(payload).is_prompt else ""
+    return " ".join((items.typed_words(payload) or "").split()) if items.facts_of(payload).is_prompt else ""
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -15,6 +15,9 @@ from cachetools import LRUCache, cached
 
 from compaction import messages as chat
 from compaction import protocol
+from viewer.stores.envelopes import split
+
+from .envelopes import ENVELOPES
 
 INTERNAL = "internal_chat_message_metadata_passthrough"
 CONTEXT = ""  # the role here of what the client tells a model about itself, which is no message
@@ -30,6 +33,7 @@ _PARTS = ("input_text", "output_text", "input_image", "input_audio", "input_file
 WRAPPERS = (
     "<environment_context>", "# AGENTS.md instructions", "<user_instructions>", "<turn_aborted>",
     "<permissions instructions>", "<skills_instructions>", "<user_shell_command>", "<subagent_notification>",
+    "<recommended_plugins>", "<plugins_instructions>", "<apps_instructions>", "<app-context>",
 )  # fmt: skip
 # The first words of a summary that the client itself wrote (its templates/compact/summary_prefix.md).
 SUMMARY_PREFIX = "Another language model started to solve this problem and produced a summary of its thinking process."
@@ -81,7 +85,11 @@ def facts_of(item: Item) -> ItemFacts:
         digest=digest_of(item),
         role=role,
         size=_size(content if content is not None else {name: item[name] for name in item if name != INTERNAL}),
-        is_prompt=role == "user" and kind == "message" and bool(content) and not is_summary,
+        is_prompt=role == "user"
+        and kind == "message"
+        and bool(content)
+        and not is_summary
+        and typed_words(item) is not None,
         is_summary=is_summary,
         call=_text(item.get("call_id")) if kind in CALLS else "",
         answers=(_text(item.get("call_id")) or "?") if kind in OUTPUTS else "",
@@ -120,7 +128,14 @@ def is_context(item: Item) -> bool:
         return False
     if kinds and set(kinds) != {"unknown"}:
         return not any(kind.startswith("user.") or kind == SUMMARY_KIND for kind in kinds)
-    return chat.said(item.get("content"))[:200].lstrip().startswith(WRAPPERS)
+    starts = chat.said(item.get("content"))[:200].lstrip().startswith(WRAPPERS)
+    return starts and typed_words(item) is None
+
+
+def typed_words(item: Item) -> str | None:
+    """What a person typed in a user's message, as text; None where the client alone says something."""
+    found = split(item.get("content"), ENVELOPES)
+    return None if found.kind else found.words
 
 
 def kinds_of(item: Item) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from typing import Any
 
 from viewer.batches import chunks
 from viewer.stores.base import redacted_name
-from viewer.stores.passages import Readable, passage, readable
+from viewer.stores.passages import Readable, readable
 from viewer.stores.query import Query, fold
 from viewer.stores.searching import INSIDE, Hit, HitPage, HitSession, Key, Note, PageRequest, SearchFilter, Stage
 
@@ -247,18 +247,17 @@ def _hit(key: Key, row: _Row, sessions: dict[str, HitSession], query: Query) -> 
     light, words = row.light, row.words
     session_id = str(light["session_id"] or "")
     session = sessions.get(session_id) or HitSession(session_id, "", "", split=False)
-    # A merged row holds both: it is the message's where that is what was found.
-    said = bool(words.said) and (not words.summary or query.marks.search(fold(words.said)) is not None)
+    part = words.holding(query)  # a merged row holds both: it is the message's where that is what was found
     state = state_of(light["active"], light["compacted"])
     return Hit(
         id=row.id,
         session=session,
-        kind="message" if said or not words.summary else "summary",
+        kind="summary" if part == "summary" else "message",
         standalone=row.is_summary,
         role=str(light["role"] or ""),
         time=number(light["timestamp"]),
         state="under" if session.split and state == "live" else state,
-        passage=passage(words.said if said else words.summary or words.said, query),
+        passage=words.passage_in(part, query),
         key=key,
     )
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from compaction import messages as chat
 from compaction import protocol
+from viewer.stores.envelopes import RAN, Envelopes
 from viewer.stores.jsonl.lines import LONGEST
 from viewer.stores.message import State, StoredMessage
 
@@ -18,7 +19,6 @@ SHOWN_BROKEN = 20_000  # bytes of an entry that is no object which are shown
 BRANCH_START = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n"
 BRANCH_END = "</summary>"
 RESET_SAYS = "The session was reset here{why}: what stands before it is not sent any more."
-BY_PERSON = "a command that somebody ran"
 BRANCH = "summary of a branch"
 
 
@@ -35,8 +35,10 @@ class EntrySource(Protocol):
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
-def message_of(value: dict[str, Any] | None, unit: TreeEntry, session_id: str, state: State) -> StoredMessage:
-    """The message of an entry as a model is sent it."""
+def message_of(
+    value: dict[str, Any] | None, unit: TreeEntry, session_id: str, state: State, envelopes: Envelopes
+) -> StoredMessage:
+    """The message of an entry as a model is sent it; `envelopes` is what its client adds to a person's words."""
     if value is None:
         return StoredMessage(unit.offset, session_id, unit.role, None, state, unit.time)
     found = value.get("message")
@@ -57,6 +59,7 @@ def message_of(value: dict[str, Any] | None, unit: TreeEntry, session_id: str, s
         timestamp=unit.time,
         flagged=unit.is_compaction,
         extra={"display_kind": kind} if kind else {},
+        envelopes=envelopes if unit.role == "user" else None,
     )
 
 
@@ -92,7 +95,7 @@ def _said(value: dict[str, Any], message: dict[str, Any], unit: TreeEntry) -> tu
         return f"{BRANCH_START}{_text(value.get('summary'))}{BRANCH_END}", BRANCH
     role = message.get("role")
     if role == "bashExecution":
-        return command_text(message), BY_PERSON
+        return command_text(message), RAN
     if role == "branchSummary":
         return f"{BRANCH_START}{_text(message.get('summary'))}{BRANCH_END}", BRANCH
     if role in ("custom", HOOK):

@@ -103,7 +103,7 @@ def _behind_reset(entries: Sequence[TreeEntry]) -> list[TreeEntry]:
             if not waiting[entry.answers]:
                 continue
             waiting[entry.answers] -= 1
-        elif entry.role != "assistant" and not entry.is_prompt:
+        elif entry.role != "assistant" and not entry.is_user:
             continue
         waiting.update(entry.calls)
         found.append(entry)

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from viewer.stores.envelopes import split
 from viewer.stores.jsonl.lines import Line, Place, is_other_json
 from viewer.stores.jsonl.values import interned, seconds
 from viewer.stores.message import BOOKKEEPING_ROLES
 from viewer.stores.pricing import TokenUsage, noted
 
+from .envelopes import OPENCLAW
 from .forms import NOTHING, form_of
 from .pi_forms import ROLES, unknown_in, version_in
 
@@ -60,9 +62,10 @@ class TreeEntry:
     `is_in_tree` says that the client reads it as an entry of the tree, `is_side` that it does not move the leaf,
     `tells` that the client tells a model of itself in it, `is_broken_off` that a reply ended in an error or was
     stopped, `is_cut` that parts of it are left out here, since it is too long. Of an edit that has other words
-    (`has_words`) `copy_of` is the number of the message that it changes. `is_marked` says that it was written here,
-    `is_note` that it is the note before edits of ours, which shorten tool output, and `is_undone` that it was part of a
-    compaction until that was undone here.
+    (`has_words`) `copy_of` is the number of the message that it changes. `is_user` says that it is a user's message,
+    `is_prompt` that a person typed some of that. `is_marked` says that it was written here, `is_note` that it is the
+    note before edits of ours, which shorten tool output, and `is_undone` that it was part of a compaction until that
+    was undone here.
     """
 
     place: int
@@ -75,6 +78,7 @@ class TreeEntry:
     time: float = 0.0
     role: str = ""
     size: int = 0
+    is_user: bool = False
     is_prompt: bool = False
     is_side: bool = False
     tells: bool = False
@@ -158,6 +162,7 @@ def entry_of(
     content = _content(kind, value, message)
     role = _role(kind, value, message)
     first_place = value.get("firstKeptEntryIndex") if kind == COMPACTION else None
+    is_user = message.get("role") == "user" and role == "user" and _size(content) > 0
     return TreeEntry(
         place=place,
         offset=number,
@@ -169,7 +174,8 @@ def entry_of(
         time=seconds(value.get("timestamp")) or _milliseconds(message.get("timestamp")),
         role=role,
         size=_size(content),
-        is_prompt=message.get("role") == "user" and role == "user" and _size(content) > 0,
+        is_user=is_user,
+        is_prompt=is_user and not split(content, OPENCLAW).kind,
         is_side=value.get("appendMode") == "side",
         tells=message.get("role") == SYSTEM or (kind == COMPACTION and isinstance(value.get("systemMessage"), dict)),
         target=interned(about),

@@ -12,14 +12,15 @@ from typing import Any, BinaryIO
 
 from cachetools import LRUCache
 
-from compaction import messages as chat
 from viewer.stores.base import LONGEST_FIRST_WORDS
+from viewer.stores.envelopes import split
 from viewer.stores.jsonl.files import plainly
 from viewer.stores.jsonl.lines import MARK, decoded, parts_of
 from viewer.stores.jsonl.values import seconds
 
 from . import rows
 from .entries import HEADER
+from .envelopes import OPENCLAW
 from .noted import LONGEST_TITLE
 from .places import SessionPlace, pi_id
 
@@ -139,7 +140,8 @@ def _asked(value: dict[str, Any]) -> str:
     message = value.get("message")
     if value.get("type") != "message" or not isinstance(message, dict) or message.get("role") != "user":
         return ""
-    return " ".join(chat.said(message.get("content")).split())[:LONGEST_FIRST_WORDS]
+    found = split(message.get("content"), OPENCLAW)
+    return "" if found.kind else " ".join(found.words.split())[:LONGEST_FIRST_WORDS]
 
 
 def _newest_name(path: Path, size: int) -> str:

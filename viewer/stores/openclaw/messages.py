@@ -7,10 +7,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from viewer.stores.envelopes import Envelopes
 from viewer.stores.message import AbandonedBranch, State
 
 from .context import PathContext
 from .entries import COMPACTION, EDIT, OWN_RECORD, UNKNOWN, TreeEntry
+from .envelopes import OPENCLAW, PI
 from .forms import KNOWN, LINK, NOTHING
 from .tree import EntryTree
 
@@ -45,6 +47,11 @@ class EntryMessages:
     def context(self) -> PathContext:
         """What of the active path is sent, at each place of it."""
         return PathContext(self.tree)
+
+    @property
+    def envelopes(self) -> Envelopes:
+        """What the client of these sessions adds to a person's words."""
+        return OPENCLAW if self.tree.is_strict else PI
 
     @cached_property
     def units(self) -> dict[int, TreeEntry]:

@@ -154,7 +154,7 @@ class TreeReader(FileReader):
     @staticmethod
     def _row(source: EntrySource, found: EntryMessages, message_id: int, session_id: str) -> StoredMessage:
         unit = found.units[message_id]
-        return codec.message_of(source.value(unit), unit, session_id, found.states[message_id])
+        return codec.message_of(source.value(unit), unit, session_id, found.states[message_id], found.envelopes)
 
     def sent(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
         found = self._messages(session_id)

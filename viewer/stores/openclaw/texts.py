@@ -32,7 +32,7 @@ def searchable(
     for unit in units:
         if size >= PORTION:
             break
-        row = codec.message_of(source.value(unit), unit, place.id, found.states[unit.offset])
+        row = codec.message_of(source.value(unit), unit, place.id, found.states[unit.offset], found.envelopes)
         text = words_of(row).text
         messages.append(SearchableMessage(unit.offset, row.role, row.timestamp, text))
         size, taken = size + len(text), unit
