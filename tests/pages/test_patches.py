@@ -12,6 +12,8 @@ from tests.pages.html import read
 from tests.support.patches import ENVELOPE
 from viewer.rendering import diffs
 
+FRAGMENT = {"HX-Request": "true"}
+
 
 def test_an_envelope_is_read_file_by_file() -> None:
     made = diffs.change_of({"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{ENVELOPE}\nEOF\n"]})
@@ -74,7 +76,7 @@ def test_code_in_a_fold_is_complete_and_coloured_on_demand(signed_in: Client, bo
     assert not fold.all("span", "k")
     lazy = fold.one(cls="out").all("div")[2]
     assert lazy.attributes["hx-trigger"] == "toggle from:closest details once"
-    coloured = read(signed_in.get(lazy.attributes["hx-get"]))
+    coloured = read(signed_in.get(lazy.attributes["hx-get"], headers=FRAGMENT))
     assert coloured.one("code").text.replace(" ", "") == "deff():return1"
     assert [span.text for span in coloured.all("span", "k")] == ["def", "return"]
     for query in (
@@ -85,8 +87,10 @@ def test_code_in_a_fold_is_complete_and_coloured_on_demand(signed_in: Client, bo
         "part=odd",
         "",
     ):
-        assert signed_in.get(f"{href}/messages/1/colours?{query}").status_code == 200
-    assert signed_in.get(f"{href}/messages/99/colours?part=said").status_code == 404
+        assert signed_in.get(f"{href}/messages/1/colours?{query}", headers=FRAGMENT).status_code == 200
+    assert signed_in.get(f"{href}/messages/99/colours?part=said", headers=FRAGMENT).status_code == 404
+    opened = signed_in.get(f"{href}/messages/1/colours?part=said")
+    assert opened.status_code == 302 and opened["Location"].startswith(href), "by itself it is a place in its session"
 
 
 def test_a_marked_result_comes_in_colours_at_once(signed_in: Client, book: Book) -> None:

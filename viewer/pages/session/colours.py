@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
-from viewer.pages.http import shows_refusals
+from viewer.pages.http import is_fragment, shows_refusals
 from viewer.pages.redaction import redacted, redacts
 from viewer.places import Place
 from viewer.rendering import cache, calls, highlight
@@ -20,6 +21,8 @@ from .rows import row_of
 @require_safe
 @shows_refusals
 def colours(request: HttpRequest, store: str, session_id: str, row_id: int) -> HttpResponse:
+    if not is_fragment(request):
+        return redirect(Place(store, session_id).message(row_id))  # a part of a page has no place of its own
     with open_store(get_store(store)) as reader:
         row = row_of(reader, session_id, row_id)
     row = redacted(row) if redacts(request) else row
