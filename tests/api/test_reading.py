@@ -23,7 +23,6 @@ SESSION_FIELDS = {
     "messages_live", "sends_otherwise", "untried_version",
     "messages_total", "tokens_live", "context_window", "compactions", "parent", "parts", "archived", "can_compact",
     "compact_reason", "cwd", "git_branch", "cost", "cost_is_least",
-    "sends_otherwise", "untried_version",
 }  # fmt: skip
 COMPACTION_FIELDS = {
     "at", "by", "messages_before", "messages_after", "tokens_before", "tokens_after", "summary", "boundary_message_id",
