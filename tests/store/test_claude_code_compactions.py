@@ -52,7 +52,7 @@ def said(reader: Reader, session_id: str) -> list[Any]:
         ({"trigger": "auto", "preTokens": 167_094}, {}, ReportedCompaction("auto", 167_094, None, "")),
         ({"trigger": "manual", "preTokens": 9, "postTokens": 5}, {}, ReportedCompaction("manual", 9, 5, "")),
         ({}, {"summarizeMetadata": {"direction": "up_to"}}, ReportedCompaction("", None, None, "up_to")),
-        ({"trigger": ["x"], "preTokens": -1, "postTokens": 1e400}, {"summarizeMetadata": "from"}, None),
+        ({"trigger": ["x"], "preTokens": -1, "postTokens": 1e308}, {"summarizeMetadata": "from"}, None),
         ({"trigger": "t" * 1000}, {}, ReportedCompaction("t" * 40, None, None, "")),
     ],
 )

@@ -19,8 +19,9 @@ from viewer.stores.jsonl.append import Appending, blank
 from . import codec, conversations, lines, places, usage
 from .context import Changed, Layout, layout_of, planned_records
 from .facts import facts_of
+from .forms import MARK
 from .places import SessionFile
-from .records import COPY, MARK, Record
+from .records import COPY, Record
 from .transcript import SessionMessages
 
 

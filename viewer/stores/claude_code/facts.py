@@ -17,7 +17,8 @@ from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.values import seconds
 
 from .envelopes import typed_words
-from .records import SAID, SYNTHETIC_MODEL
+from .forms import SAID
+from .records import SYNTHETIC_MODEL
 
 EDGE = 65_536  # bytes that are read at either end
 REMEMBERED = 5_000  # files

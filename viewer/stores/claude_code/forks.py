@@ -17,8 +17,9 @@ from viewer.stores.jsonl.files import plainly, state_of
 from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.values import seconds
 
+from .forms import IN_TREE
 from .places import ENDING, SESSION, SessionFile
-from .records import IN_TREE, RECORDS
+from .records import RECORDS
 
 START = 65_536  # bytes of a file in which its first record is looked for
 KNOWN = 100_000  # files whose first record is kept in this process

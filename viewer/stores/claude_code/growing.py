@@ -20,6 +20,8 @@ def grown(found: SessionMessages, records: Sequence[Record], *, sidechain: bool)
     end = found.end
     thread, live, states = list(found.thread), list(found.live), dict(found.states)
     for record in records:
+        if record.unknown:
+            return None
         if record.leaf:
             if record.leaf != end:
                 return None
@@ -42,7 +44,7 @@ def grown(found: SessionMessages, records: Sequence[Record], *, sidechain: bool)
 def _copied(found: SessionMessages) -> SessionMessages:
     tree = _copy(found.tree)
     read = tree if found.read is found.tree else _copy(found.read)
-    return SessionMessages(tree, read, dict(found.units), found.is_sub_agent)
+    return SessionMessages(tree, read, dict(found.units), found.is_sub_agent, found.beside)
 
 
 def _copy(tree: Tree) -> Tree:

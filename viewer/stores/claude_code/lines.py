@@ -9,7 +9,8 @@ from typing import Any
 from uuid import uuid4
 
 from .context import Layout
-from .records import MARK, object_in
+from .forms import BOUNDARY, MARK
+from .records import object_in
 
 # Of a record, what says in which session and by which client it was written.
 SURROUNDINGS = ("userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug")
@@ -49,7 +50,7 @@ def compaction(
         "parentUuid": None,
         "logicalParentUuid": last["uuid"],
         "type": "system",
-        "subtype": "compact_boundary",
+        "subtype": BOUNDARY,
         "content": "Conversation compacted",
         "isMeta": False,
         "uuid": boundary,

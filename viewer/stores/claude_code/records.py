@@ -14,14 +14,11 @@ from viewer.stores.message import BOOKKEEPING_ROLES, State
 from viewer.stores.pricing import TokenUsage
 
 from .envelopes import typed_words
+from .forms import BOUNDARY, IN_TREE, MARK, MICROCOMPACTED, SAID, unknown
 
 # What the client reads of a line is the object that it begins with, whatever stands behind that.
 READ: tuple[Place, ...] = ("alone", "marked", "cut", "first")
-IN_TREE = ("user", "assistant", "system", "attachment", "progress")
-SAID = ("user", "assistant")
-# Keys of ours, which the client leaves alone: in a boundary's metadata, and in the copy of a record.
-MARK, COPY = "palimpsest", "palimpsestCopyOf"
-MICROCOMPACTED = "microcompact_boundary"  # the subtype of a record that old tool results were cleared
+COPY = "palimpsestCopyOf"  # a key of ours in the copy of a record, which the client leaves alone
 (OWN_RECORD,) = BOOKKEEPING_ROLES
 SYNTHETIC_MODEL = "<synthetic>"  # of replies that the client wrote itself
 MOST_TOKENS = 10**12  # in one field of a usage; a larger number is none
@@ -66,7 +63,8 @@ class Record:
 
     `group` is the id of the model's response that an assistant's line is one block of, `usage` what that reports (None
     where it says nothing), `is_end` says that no line of it follows. `leaf` is the record that a line names as the end
-    of the thread, `copy_of` the one of which a compaction of ours wrote a shortened copy.
+    of the thread, `copy_of` the one of which a compaction of ours wrote a shortened copy; `unknown` is what has a form
+    that is not known (`forms`).
     """
 
     place: int
@@ -88,6 +86,7 @@ class Record:
     usage: TokenUsage | None = None
     is_end: bool = False
     copy_of: str = ""
+    unknown: str = ""
 
     @property
     def is_in_tree(self) -> bool:
@@ -134,12 +133,13 @@ def record_of(line: Line, place: int) -> Record:
         calls=tuple(_calls(message)) if kind == "assistant" else (),
         is_sidechain=bool(value.get("isSidechain")),
         is_summary=bool(value.get("isCompactSummary")),
-        boundary=_boundary(value) if kind == "system" and subtype == "compact_boundary" else None,
+        boundary=_boundary(value) if kind == "system" and subtype == BOUNDARY else None,
         leaf=interned(value.get("leafUuid")) if kind == "last-prompt" else "",
         model=interned(message.get("model")) if kind == "assistant" else "",
         usage=_usage(message) if kind == "assistant" else None,
         is_end=isinstance(message.get("stop_reason"), str),
         copy_of=interned(value.get(COPY)),
+        unknown=unknown(value) if isinstance(value.get("uuid"), str) else "",
     )
 
 

@@ -15,7 +15,8 @@ from viewer.stores.packing import extended, pack
 from viewer.stores.recorded import Recorded
 from viewer.stores.transcript import TranscriptIndex
 
-from .records import MICROCOMPACTED, OWN_RECORD, Piece, Record
+from .forms import MICROCOMPACTED
+from .records import OWN_RECORD, Piece, Record
 from .thread import Tree, end_of, first_read, kept_by, thread, tree_of
 
 
@@ -59,6 +60,17 @@ class SessionMessages:
     read: Tree
     units: dict[int, Unit] = field(default_factory=dict)
     is_sub_agent: bool = False
+    beside: tuple[Record, ...] = ()  # records of types that are not known, which are not in the tree
+
+    @cached_property
+    def unknown(self) -> str:
+        """What rules the context, or stands on its way, in a form that is not known (`forms`), "" for nothing."""
+        way = {record.uuid for record in self.thread}
+        ahead = {record.parent for record in self.thread}
+        records = (self.tree.nodes[uuid] for uuid in self.tree.order)
+        odd = (record for record in records if record.unknown and (record.type == "system" or record.uuid in way))
+        met = (record for record in self.beside if record.uuid in ahead or record.parent in way)
+        return next((record.unknown for record in chain(odd, met)), "")
 
     @cached_property
     def thread(self) -> list[Record]:
@@ -213,7 +225,8 @@ def conversation_of(records: Sequence[Record], *, sidechain: bool = False) -> Se
                 unit = unit_of(tree, lines, piece)
                 units[unit.id] = unit
     start = first_read(records)
-    return SessionMessages(tree, tree_of(records[start:]) if start else tree, units, sidechain)
+    beside = tuple(record for record in records if record.unknown and not record.is_in_tree)
+    return SessionMessages(tree, tree_of(records[start:]) if start else tree, units, sidechain, beside)
 
 
 def unit_of(tree: Tree, lines: Sequence[str], piece: Piece) -> Unit:

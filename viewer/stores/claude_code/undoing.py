@@ -15,7 +15,7 @@ from viewer.stores.jsonl.append import Appending, blank
 from viewer.stores.jsonl.files import FileState
 from viewer.stores.transcript import IndexedBoundary
 
-from . import codec, conversations, lines, places
+from . import codec, conversations, lines, places, refusals
 from .places import SessionFile
 from .records import Record
 from .thread import SKIPPED_ABOVE, Tree
@@ -72,6 +72,8 @@ def plan(
     if boundary.keeps_nothing and file.state.size + added > SKIPPED_ABOVE:
         return refused(TOO_LARGE)
     after = conversation_of(_noted(records, own, parent, leaf))
+    if reason := refusals.of_forms(after):
+        return refused(reason)
     before, now = set(found.live), set(after.live)
     undoing = AppendedUndo(file.id, taken.record.uuid, own, parent, leaf, tuple(after.live), file.state)
     end = found.tree.offset(taken.record.uuid)

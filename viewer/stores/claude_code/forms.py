@@ -1,0 +1,67 @@
+"""Lines in a form that no tried client writes: they are read as far as they can be, and not written behind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+IN_TREE = ("user", "assistant", "system", "attachment", "progress")
+SAID = ("user", "assistant")
+BOUNDARY = "compact_boundary"  # the subtype of a record that a compaction begins with
+MICROCOMPACTED = "microcompact_boundary"  # of one that old tool results were cleared
+# Other subtypes of a "system" record; one that is not among them may be any note, but not a boundary.
+_NOTES = (
+    None, "turn_duration", "stop_hook_summary", "local_command", "api_error", "away_summary", "informational",
+    "bridge_status", "scheduled_task_fire", "agents_killed", MICROCOMPACTED,
+)  # fmt: skip
+MARK = "palimpsest"  # a key of ours in a boundary's metadata, which the client leaves alone
+# What the metadata of boundaries have, of 2.0 to 2.1.332; and what names the messages that one keeps.
+_METADATA = {
+    "trigger", "preTokens", "postTokens", "durationMs", "cumulativeDroppedTokens", "messagesSummarized",
+    "preCompactDiscoveredTools", "preCompactOrganizationsCoverStart", "runningTurnPrompt", MARK,
+}  # fmt: skip
+_KEEPS = {
+    "preservedMessages": {"anchorUuid", "uuids", "allUuids"},
+    "preservedSegment": {"headUuid", "anchorUuid", "tailUuid"},
+}
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+LONGEST = 60  # characters that are said of a name
+
+
+def unknown(value: Mapping[str, Any]) -> str:
+    """What a record of a conversation has in such a form, within a sentence; "" where its form is known."""
+    kind, subtype = value.get("type"), value.get("subtype")
+    if kind not in IN_TREE:
+        return f"a record of the type {_named(kind)}"
+    if kind in SAID and not _is_message(value.get("message")):
+        return f"a record of the type {_named(kind)} without a message"
+    if kind != "system":
+        return ""
+    if subtype == BOUNDARY:
+        return next((f"a compaction with {_named(name)}" for name in _unknown_keys(value.get("compactMetadata"))), "")
+    is_like_one = "boundary" in str(subtype) or not {"compactMetadata", "logicalParentUuid"}.isdisjoint(value)
+    return f"a boundary {_named(subtype)}" if is_like_one and subtype not in _NOTES else ""
+
+
+def _is_message(message: Any) -> bool:
+    return isinstance(message, dict) and isinstance(message.get("content"), (str, list))
+
+
+def _unknown_keys(metadata: Any) -> Iterator[str]:
+    """The keys by which a boundary may say what it keeps, or drops, in a way that is not known."""
+    for name, value in metadata.items() if isinstance(metadata, dict) else ():
+        if name in _KEEPS:
+            inner = value if isinstance(value, dict) else {name: value}
+            yield from _naming((f"{name}.{each}", said) for each, said in inner.items() if each not in _KEEPS[name])
+        elif name not in _METADATA:
+            yield from _naming([(name, value)])
+
+
+def _naming(found: Iterable[tuple[str, Any]]) -> Iterator[str]:
+    """Those of these keys whose values name records."""
+    return (name for name, value in found if _UUID.search(str(value)))
+
+
+def _named(name: Any) -> str:
+    return f"“{name[:LONGEST]}”" if isinstance(name, str) and name else "that is not named"
