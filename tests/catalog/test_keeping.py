@@ -83,7 +83,7 @@ def test_one_new_message_costs_the_same_among_few_and_many(
         settle()
         sync_worker.sync_all()
         ids(20)
-        owner(path, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s3', 'user', 'news', 1.8e9)")
+        owner(path, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s3', 'user', 'news', 1.75e9)")
         statements.clear()
         assert ids(20)[0] == "s3"
         counts.append([statement.split(" WHERE ")[0] for statement in statements])
@@ -109,7 +109,7 @@ def test_a_new_session_and_its_words_are_listed_at_once(book: Book) -> None:
     [
         ("title = 'Anew'", "title", "Anew"),
         ("archived = 1", "archived", True),
-        ("ended_at = 5.0", "ended_at", 5.0),
+        ("ended_at = 1.7e9", "ended_at", 1.7e9),
         ("ended_at = 5.0, end_reason = 'compression'", "continued", True),
         ("model = 'gpt-4'", "model", "gpt-4"),
         ("source = 'telegram'", "source", "telegram"),

@@ -230,7 +230,7 @@ def test_unknown_columns_travel_and_missing_ones_have_defaults(tmp_path: Path) -
     with reader_of(path) as reader:
         session = sessions.get_session(reader, "s1")
         assert (session.parts, session.title) == (1, "")
-        assert reading.live_context(reader, "s1")[0].extra == {'odd "name': "kept"}
+        assert reading.live_context(reader, "s1")[0].extra == {'odd "name': "kept", "timestamp": 2.0}
         assert reading.read_history(reader, "s1").entries[0].id == row_id
         assert not opening.capabilities(reader).can_compact
 
@@ -258,10 +258,10 @@ def test_a_continuation_of_a_branch_is_a_chain_although_it_inherits_the_mark(emp
 
 def test_a_handoff_of_ours_is_no_activity(empty: Path) -> None:
     add_session(empty)
-    add_row(empty, content="hello", timestamp=50.0)
-    add_row(empty, content="[CONTEXT SUMMARY]: and so on", timestamp=90.0)
+    add_row(empty, content="hello", timestamp=1.79e9)
+    add_row(empty, content="[CONTEXT SUMMARY]: and so on", timestamp=1.791e9)
     with reader_of(empty) as reader:
-        assert sessions.get_session(reader, "s1").last_active == 50.0
+        assert sessions.get_session(reader, "s1").last_active == 1.79e9
 
 
 def test_lone_surrogates_in_json_are_replaced_and_pairs_kept(empty: Path) -> None:

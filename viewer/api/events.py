@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 from django.http import HttpRequest
@@ -16,7 +16,7 @@ from viewer.stores.registry import get_store, open_store
 
 from . import cursors
 from .answers import answers
-from .schemas import Limit, moment
+from .schemas import Limit
 from .scopes import READ, WRITE
 from .sessions import SESSION
 
@@ -168,7 +168,7 @@ def _audit(audit: Audit, warned: int | None) -> AuditOut:
         reason=audit.reason,
         workspace=audit.workspace,
         source=audit.source,
-        compacted_at=moment(audit.compacted_at),
+        compacted_at=datetime.fromtimestamp(audit.compacted_at, UTC),
         armed_at=audit.armed_at,
         audited_at=audit.audited_at,
     )

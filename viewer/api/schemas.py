@@ -13,6 +13,7 @@ from ninja import Schema
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from compaction.strategy import OLD_NAMES, STRATEGIES
+from viewer import times
 from viewer.runs.summarizers import KINDS
 from viewer.stores.changes import MODES
 
@@ -33,9 +34,10 @@ def _one_of(names: Iterable[str]) -> WithJsonSchema:
     return WithJsonSchema({"type": "string", "enum": list(names)})
 
 
-def moment(seconds: float) -> datetime:
-    """A stored time, epoch seconds, as the API gives it; one outside the calendar is its nearest end."""
-    return datetime.fromtimestamp(min(max(seconds, 0.0), 253402300799.0), UTC)
+def moment(seconds: float | None) -> datetime | None:
+    """A stored time, epoch seconds, as the API gives it; None for one that is not known or cannot be true."""
+    at = times.known(seconds)
+    return datetime.fromtimestamp(at, UTC) if at else None
 
 
 class ErrorOut(Schema):
@@ -109,8 +111,8 @@ class SessionOut(Schema):
     name: str
     source: str
     model: str
-    started_at: datetime
-    last_active: datetime
+    started_at: datetime | None
+    last_active: datetime | None
     active: bool
     archived: bool
     messages_live: int
@@ -178,7 +180,7 @@ class MessageOut(Schema):
     tool_call_id: str | None
     tool_name: str | None
     reasoning: str | None
-    timestamp: datetime
+    timestamp: datetime | None
     state: Literal["live", "under", "out", "lost"]
     shortened: bool
     rows: list[int]
@@ -317,8 +319,8 @@ class HeldOut(Schema):
     """Who holds a lock or a turn, since when and until when unless it is renewed."""
 
     holder: str
-    since: datetime
-    expires: datetime
+    since: datetime | None
+    expires: datetime | None
 
 
 class BusyOut(Schema):

@@ -48,7 +48,7 @@ class HitOut(Schema):
     source: str
     kind: Literal["message", "summary"]
     role: str
-    timestamp: datetime
+    timestamp: datetime | None
     state: Literal["live", "under", "out", "lost"]
     snippet: list[PieceOut]
 

@@ -84,7 +84,7 @@ def compaction(view: CompactionView, audit: str | None) -> CompactionOut:
     """A compaction with the status of its audit."""
     known = counted(view.run)
     return CompactionOut(
-        at=moment(view.at) if view.at else None,
+        at=moment(view.at),
         by=view.by,
         messages_before=view.messages_before,
         messages_after=view.messages_after,

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db.models import F
 
-from viewer import own_database
+from viewer import own_database, times
 from viewer.batches import chunks
 from viewer.stores import counting
 from viewer.stores.base import CHAIN_LIMIT, Store
@@ -105,7 +105,7 @@ def _note_unaskable(line: SessionIndex, found: Unaskable) -> bool:
     before = _values(line) if line.pk else None
     line.row, line.problem, line.due = found.row, found.why, False
     line.title, line.source = _kept(found.shown), _kept(found.source)
-    line.started_at = line.last_active = found.started_at
+    line.started_at = line.last_active = times.known(found.started_at)
     _set_words(line)
     return before != _values(line)
 
@@ -128,7 +128,7 @@ def _note(reader: Reader, line: SessionIndex, facts: SessionFacts) -> bool:
     line.parent, line.forked = _kept_id(facts.parent), facts.parent in facts.forked_from
     line.branched_from, line.delegated = _kept_id(facts.branched_from), facts.delegated
     line.base_title, line.part_number = _kept(facts.base_title), facts.part_number
-    line.started_at, line.ended_at, line.continued = facts.started_at, facts.ended_at, facts.continued
+    line.started_at, line.ended_at, line.continued = times.known(facts.started_at), facts.ended_at, facts.continued
     line.archived, line.pinned = facts.archived, facts.pinned
     line.cwd, line.git_branch = _kept(facts.cwd), _kept(facts.git_branch)
     line.window = counting.context_window(line.model, facts.window)
@@ -148,7 +148,7 @@ def _note_rows(reader: Reader, line: SessionIndex, facts: SessionFacts) -> None:
         line.live, line.in_context, line.messages = line.live + said, line.in_context + said, line.messages + said
     line.mark, line.due = mark.digest, True
     line.under = mark.rows > mark.live and reader.listing.has_archived(facts.id)
-    line.last_active = reader.listing.last_active(facts.id) or facts.started_at
+    line.last_active = times.known(reader.listing.last_active(facts.id)) or line.started_at
     line.own_words = _kept(reader.listing.first_words(facts.id))
     if not line.continues:
         line.first_words = line.own_words

@@ -100,7 +100,8 @@ def _columns(row: StoredMessage, place: Place) -> Iterator[Column]:
     for name in ("tool_call_id", "tool_name", "finish_reason"):
         if getattr(row, name):
             yield _column(name, getattr(row, name), "")
-    yield Column("timestamp", repr(row.timestamp), None)
+    if "timestamp" not in row.extra:
+        yield Column("timestamp", repr(row.timestamp), None)
     for name, value in row.extra.items():
         if isinstance(value, Withheld):
             yield Column(name, f"{formats.counted(value.size, 'character')}, not shown. {value.why}", None)

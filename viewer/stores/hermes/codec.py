@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from viewer import times
 from viewer.stores.message import State, StoredMessage, Withheld
 from viewer.texts import sanitized
 
@@ -75,14 +76,18 @@ def decode_row(row: dict[str, Any]) -> StoredMessage:
         role=str(row.get("role") or ""),
         content=decode_content(row.get("content")),
         state=state_of(row.get("active", 1), row.get("compacted", 0)),
-        timestamp=number(row.get("timestamp")),
+        timestamp=times.known(row.get("timestamp")),
         tool_calls=decode_calls(row.get("tool_calls")),
         tool_call_id=str(row.get("tool_call_id") or ""),
         tool_name=str(row.get("tool_name") or ""),
         reasoning=next((str(row[name]) for name in _REASONING if row.get(name)), ""),
         finish_reason=str(row.get("finish_reason") or ""),
         flagged=bool(row.get("_compressed_summary")),
-        extra={name: _extra(name, value) for name, value in row.items() if name not in _PLAIN and value is not None},
+        extra={
+            name: _extra(name, value)
+            for name, value in row.items()
+            if value is not None and (name not in _PLAIN or (name == "timestamp" and times.known(value) != value))
+        },
     )
 
 

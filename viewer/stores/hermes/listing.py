@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from viewer import times
 from viewer.batches import chunks
 from viewer.stores.listing import (
     LONGEST_ID,
@@ -26,11 +27,10 @@ from viewer.stores.listing import (
 
 from . import previews
 from .change_tokens import read_marks, rows_said
-from .codec import number
 from .columns import marks, selection
 from .dialect import SQLITE
 from .opening import OpenStore
-from .sessions import BRANCHED, CONTINUED, FORKS, read_config, split_title
+from .sessions import BRANCHED, CONTINUED, FORKS, circle, read_config, split_title
 
 DELEGATED = "_delegate_from"
 
@@ -124,7 +124,7 @@ def read_unaskable(reader: OpenStore, ids: Sequence[str]) -> dict[str, Unaskable
         values = reader.con.execute(sql, [row]).fetchone()
         if values and (why := why_unaskable(reader, row, values[0])):
             shown = values[0].decode("utf-8", "replace") if isinstance(values[0], bytes) else str(values[0] or "")
-            found[stand_in] = Unaskable(row, shown, str(values[1] or ""), number(values[2]), why)
+            found[stand_in] = Unaskable(row, shown, str(values[1] or ""), times.known(values[2]), why)
     return found
 
 
@@ -140,6 +140,8 @@ def read_facts(reader: OpenStore, ids: Sequence[str]) -> dict[str, SessionFacts]
         names = [column[0] for column in cursor.description]
         for values in cursor.fetchall():
             row = dict(zip(names, values, strict=True))
+            if row["parent_session_id"] and row["end_reason"] == CONTINUED and circle(reader, row["id"]):
+                row["parent_session_id"] = None
             found[row["id"]] = _facts(row, digests.get(row["id"], NOTHING))
     return found
 
@@ -156,8 +158,8 @@ def _facts(row: dict[str, Any], mark: RowsDigest) -> SessionFacts:
         base_title=base_title,
         part_number=part_number,
         parent=str(row["parent_session_id"] or ""),
-        started_at=number(row["started_at"]),
-        ended_at=number(row["ended_at"]) if row["ended_at"] is not None else None,
+        started_at=times.known(row["started_at"]),
+        ended_at=times.known(row["ended_at"]) if row["ended_at"] is not None else None,
         continued=row["end_reason"] == CONTINUED,
         archived=bool(row["archived"]),
         cwd=str(row["cwd"] or ""),

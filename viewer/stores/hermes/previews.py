@@ -6,14 +6,16 @@ it give an order.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import compaction
 from compaction import messages, notices, protocol
+from viewer import times
 from viewer.stores.base import LONGEST_FIRST_WORDS
 
-from .codec import JSON_MARK, decode_content, number
+from .codec import JSON_MARK, decode_content
 from .opening import OpenStore
 
 READ = 20_000  # bytes of a first request that are read
@@ -21,19 +23,23 @@ EARLIEST, NEWEST = 12, 3  # rows of each state among which the first request, an
 
 
 def last_active(reader: OpenStore, session_id: str) -> float:
-    """When something was last said, 0.0 for never. A handoff of ours is no activity of the agent's: it must not make a
-    resting session look alive.
+    """When something was last said, 0.0 for never, or where no row has a time that can be true. A handoff of ours is no
+    activity of the agent's: it must not make a resting session look alive.
     """
     header = protocol.LEGACY_HEADER
-    rows = _by_state(
-        reader,
-        session_id,
-        "SELECT timestamp, substr(COALESCE(content, ''), 1, ?) FROM messages WHERE session_id = ?{state} "
-        "ORDER BY timestamp DESC LIMIT ?",
-        [len(header)],
-        NEWEST,
-    )
-    return max((number(at) for at, start in rows if start != header), default=0.0)
+    latest = time.time() + times.AHEAD
+    for most in (latest, 1000 * latest):  # what is above in seconds may be milliseconds
+        rows = _by_state(
+            reader,
+            session_id,
+            f"SELECT timestamp, substr(COALESCE(content, ''), 1, ?) FROM messages WHERE timestamp <= {most!r} "
+            "AND session_id = ?{state} ORDER BY timestamp DESC LIMIT ?",
+            [len(header)],
+            NEWEST,
+        )
+        if found := max((times.known(at) for at, start in rows if start != header), default=0.0):
+            return found
+    return 0.0
 
 
 def first_words(reader: OpenStore, session_id: str) -> str:

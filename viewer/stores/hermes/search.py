@@ -19,6 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from viewer import times
 from viewer.batches import chunks
 from viewer.stores.base import redacted_name
 from viewer.stores.passages import Readable, readable
@@ -26,7 +27,7 @@ from viewer.stores.query import Query, fold
 from viewer.stores.searching import INSIDE, Hit, HitPage, HitSession, Key, Note, PageRequest, SearchFilter, Stage
 
 from .candidates import candidates, narrowed, narrowing_of
-from .codec import JSON_MARK, decode_calls, decode_content, number, state_of
+from .codec import JSON_MARK, decode_calls, decode_content, state_of
 from .columns import marks, selection
 from .copies import call_ids, copies_of, older_of
 from .opening import OpenStore
@@ -147,7 +148,9 @@ class _Gathering:
     def _take(self, keys: Sequence[Key]) -> None:
         rows = read_rows(self.reader, [row_id for _, row_id in keys])
         self.texts += len(rows)
-        holding = [(key, rows[key[1]]) for key in keys if key[1] in rows and self._holds(rows[key[1]])]
+        found = [(key, rows[key[1]]) for key in keys if key[1] in rows and self._holds(rows[key[1]])]
+        there = _there(self.reader, [row.light["session_id"] for _, row in found])
+        holding = [(key, row) for key, row in found if row.light["session_id"] in there]
         again = self._said_again([row for _, row in holding])
         self.rows += [(key, row) for key, row in holding if row.id not in again]
         self.reached = keys[-1]
@@ -192,6 +195,15 @@ class _Gathering:
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
+
+
+def _there(reader: OpenStore, ids: Iterable[Any]) -> set[Any]:
+    """Those of these sessions that have a row: no page can show another's messages."""
+    return {
+        row[0]
+        for chunk in chunks(list(dict.fromkeys(ids)))
+        for row in reader.con.execute(f"SELECT id FROM sessions WHERE id IN ({marks(chunk)})", chunk).fetchall()
+    }
 
 
 def read_rows(reader: OpenStore, ids: Sequence[int], *, redacting: bool = False) -> dict[int, _Row]:
@@ -255,7 +267,7 @@ def _hit(key: Key, row: _Row, sessions: dict[str, HitSession], query: Query) -> 
         kind="summary" if part == "summary" else "message",
         standalone=row.is_summary,
         role=str(light["role"] or ""),
-        time=number(light["timestamp"]),
+        time=times.known(light["timestamp"]),
         state="under" if session.split and state == "live" else state,
         passage=words.passage_in(part, query),
         key=key,

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from viewer import times
 from viewer.errors import NotFound
 from viewer.stores import pricing
 from viewer.stores.base import CHAIN_LIMIT, ReportedUsage, Session
@@ -50,7 +51,7 @@ def get_session(reader: OpenStore, session_id: str) -> Session:
     if found is None:
         raise NotFound(f"Store {reader.store.name} has no session {session_id!r}.")
     row = dict(zip(names, found, strict=True))
-    return _session(reader, row, last_active(reader, row["id"]) or number(row["started_at"]))
+    return _session(reader, row, last_active(reader, row["id"]) or times.known(row["started_at"]))
 
 
 def usage(reader: OpenStore, session_id: str) -> ReportedUsage:
@@ -79,9 +80,9 @@ def _session(reader: OpenStore, row: dict[str, Any], active: float) -> Session:
         title=str(row["title"] or ""),
         first_words="" if row["title"] else first_words(reader, parts[0]),
         parent=str(row["parent_session_id"] or ""),
-        started_at=number(row["started_at"]),
+        started_at=times.known(row["started_at"]),
         last_active=active,
-        ended_at=number(row["ended_at"]) if row["ended_at"] is not None else None,
+        ended_at=times.known(row["ended_at"]) if row["ended_at"] is not None else None,
         end_reason=str(row["end_reason"] or ""),
         archived=bool(row["archived"]),
         cwd=str(row["cwd"] or ""),
@@ -110,14 +111,32 @@ def system_prompt(reader: OpenStore, session_id: str) -> str:
 
 
 def chain(reader: OpenStore, session_id: str) -> list[str]:
-    """Ids of the parts of one conversation up to this session, first part first."""
+    """Ids of the parts of one conversation up to this session, first part first. Of sessions that are each other's
+    parents none goes on with another.
+    """
+    ids, parent = _upwards(reader, session_id)
+    return ids[: ids.index(parent) + 1 if parent else None][::-1]
+
+
+def circle(reader: OpenStore, session_id: str) -> list[str]:
+    """The sessions of the circle of parents that this one is in; none where it is in none."""
+    ids, parent = _upwards(reader, session_id)
+    return ids if parent == session_id else []
+
+
+def _upwards(reader: OpenStore, session_id: str) -> tuple[list[str], str]:
+    """The ids of a session and of those that it goes on with, newest first; and the one of them that the last of them
+    names as its parent, "" where there is no such circle.
+    """
     ids = [session_id]
     while len(ids) < CHAIN_LIMIT:
         parent = _continued_parent(reader, ids[-1])
-        if not parent or parent in ids:
+        if not parent:
             break
+        if parent in ids:
+            return ids, parent
         ids.append(parent)
-    return ids[::-1]
+    return ids, ""
 
 
 def tip(reader: OpenStore, session_id: str) -> str:
@@ -125,12 +144,14 @@ def tip(reader: OpenStore, session_id: str) -> str:
     seen = [session_id]
     if "parent_session_id" not in reader.columns.sessions:
         return session_id
+    beside = circle(reader, session_id)
     while len(seen) < CHAIN_LIMIT:
         children = reader.con.execute(
             "SELECT id FROM sessions WHERE parent_session_id = ? ORDER BY started_at DESC", [seen[-1]]
         ).fetchall()
-        child = next((row[0] for row in children if _continued_parent(reader, row[0]) == seen[-1]), None)
-        if child is None or child in seen:
+        ids = (row[0] for row in children if row[0] not in beside and row[0] not in seen)
+        child = next((each for each in ids if _continued_parent(reader, each) == seen[-1]), None)
+        if child is None:
             break
         seen.append(child)
     return seen[-1]

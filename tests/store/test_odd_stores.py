@@ -1,0 +1,100 @@
+"""Stores of Hermes with what cannot be: times, parents in a circle, messages of no session."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.stored_rows import add_row, add_session, reader_of
+from viewer import times
+from viewer.api.schemas import moment
+from viewer.stores.hermes import schema
+from viewer.stores.query import parse
+from viewer.stores.searching import PageRequest, SearchFilter
+
+NOW = 1_790_000_000.0
+NEVER = [
+    5.49e246,
+    -5e300,
+    1e-310,
+    0,
+    -1,
+    12,
+    NOW * 1e6,
+    time.time() + 9e6,
+    math.inf,
+    -math.inf,
+    None,
+    "2026-09-01",
+    b"x",
+    "",
+]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "state.db"
+    schema.create(path)
+    return path
+
+
+@pytest.mark.parametrize("stored", [*NEVER, math.nan, True, 2**63, [NOW], {}])
+def test_what_can_be_no_time_is_not_known(stored: Any) -> None:
+    assert times.known(stored) == 0.0
+    assert moment(stored) is None
+
+
+def test_milliseconds_are_a_time() -> None:
+    assert times.known(NOW * 1000) == times.known(NOW) == NOW
+    assert times.known(int(NOW)) == NOW
+
+
+@pytest.mark.parametrize("stored", [each for each in NEVER if each is not None])
+def test_a_session_was_active_when_a_time_that_can_be_true_says_so(path: Path, stored: Any) -> None:
+    add_session(path, started_at=stored, ended_at=stored)
+    for _ in range(5):
+        add_row(path, content="odd", timestamp=stored)
+    add_row(path, content="sound", timestamp=NOW)
+    with reader_of(path) as reader:
+        session, facts = reader.session("s1"), reader.listing.facts(["s1"])["s1"]
+        assert (session.started_at, session.last_active, session.ended_at) == (0.0, NOW, 0.0)
+        assert (facts.started_at, facts.ended_at, reader.listing.last_active("s1")) == (0.0, 0.0, NOW)
+        assert [row.timestamp for row in reader.live("s1")] == [*[0.0] * 5, NOW]
+        assert [row.extra.get("timestamp", 0) for row in reader.live("s1")] == [*[stored] * 5, 0]
+
+
+def test_a_session_in_milliseconds_has_its_times(path: Path) -> None:
+    add_session(path, started_at=NOW * 1000)
+    add_row(path, content="said", timestamp=(NOW + 5) * 1000)
+    with reader_of(path) as reader:
+        session = reader.session("s1")
+        assert (session.started_at, session.last_active) == (NOW, NOW + 5)
+        assert reader.listing.last_active("s1") == NOW + 5
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_sessions_that_are_each_others_parents_go_on_with_none(path: Path, size: int) -> None:
+    ids = [f"s{number}" for number in range(size)]
+    for number, session_id in enumerate(ids):
+        add_session(path, session_id, parent_session_id=ids[number - 1], end_reason="compression", ended_at=NOW)
+        add_row(path, session_id, content=f"said in {session_id}", timestamp=NOW)
+    add_session(path, "after", parent_session_id="s0", started_at=NOW)
+    with reader_of(path) as reader:
+        assert [reader.parts(session_id) for session_id in ids] == [[session_id] for session_id in ids]
+        assert [reader.newest_part(session_id) for session_id in ids[1:]] == ids[1:]
+        assert (reader.newest_part("s0"), reader.parts("after")) == ("after", ["s0", "after"])
+        assert {facts.parent for name, facts in reader.listing.facts(ids).items()} == {""}
+
+
+def test_messages_of_no_session_are_no_hits(path: Path) -> None:
+    add_session(path, "somebody")
+    for session_id in ("nobody", "somebody"):
+        for number in range(3):
+            add_row(path, session_id, content=f"bees {number}", timestamp=NOW)
+    with reader_of(path) as reader:
+        page = reader.search(parse("bees"), SearchFilter(), PageRequest(10))
+        assert [hit.session.id for hit in page.hits] == ["somebody"] * 3

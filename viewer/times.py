@@ -1,0 +1,19 @@
+"""Times as other programs stored them: seconds since 1970, or milliseconds, or what can be no time at all."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+EARLIEST = 946_684_800.0  # the year 2000: no agent is as old
+AHEAD = 86_400.0  # seconds by which another machine's clock may be ahead of ours
+
+
+def known(stored: Any) -> float:
+    """The moment that a stored number tells, in epoch seconds; 0.0 where it tells none: it is no number, or lies before
+    there were agents or in the future.
+    """
+    if isinstance(stored, bool) or not isinstance(stored, (int, float)):
+        return 0.0
+    latest = time.time() + AHEAD
+    return next((float(at) for at in (stored, stored / 1000) if EARLIEST <= at <= latest), 0.0)
