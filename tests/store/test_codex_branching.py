@@ -202,7 +202,7 @@ def test_a_draft_that_was_killed_is_no_session(agent: CodexByHand, writer: Write
 def test_lines_are_copied_byte_for_byte(agent: CodexByHand, writer: Writer, session_id: str) -> None:
     """Numbers and escapes stay as the client wrote them."""
     agent.write("s", talk(1))
-    odd = b'{"type": "event_msg",  "payload":{"type":"odd","n":1.10,"text":"\\u00e4\\/"},"ordinal":99}\n'
+    odd = b'{"timestamp":"","type": "event_msg",  "payload":{"type":"odd","n":1.10,"text":"\\u00e4\\/"},"ordinal":99}\n'
     with agent.path("s").open("ab") as file:
         file.write(odd)
     made = branched(writer, session_id, live(fresh(agent), session_id))

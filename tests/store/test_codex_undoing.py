@@ -114,7 +114,7 @@ def test_lines_that_moved_are_found_again(agent: CodexByHand, writer: Writer, se
     commit = compacted(agent, writer, session_id)
     path = agent.path("s")
     first, *others = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([first, b'{"type":"dead","payload":{}}\n', *others]))
+    path.write_bytes(b"".join([first, b'{"timestamp":"","type":"xvent_msg","payload":{}}\n', *others]))
     undo(agent, writer, session_id, commit)
     assert said(fresh(agent), session_id) == heard(talk(8))
 

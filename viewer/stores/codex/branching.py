@@ -16,7 +16,6 @@ from viewer.errors import NotBranchable, StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.jsonl.append import create
 from viewer.stores.jsonl.files import line_at
-from viewer.stores.jsonl.lines import LONGEST
 
 from . import commits, items, lines, places
 from .codec import ItemReader
@@ -158,8 +157,8 @@ def _copied(
 
 
 def _is_copied(record: RolloutRecord) -> bool:
-    """Not the first lines of files, and none that is torn."""
-    return record.type not in ("session_meta", "") or record.length > LONGEST
+    """Not the first lines of files, and none that the client leaves out."""
+    return record.type not in ("session_meta", "")
 
 
 def _line(reader: ItemReader, part: RolloutPart, record: RolloutRecord, cut: BranchCut) -> bytes:

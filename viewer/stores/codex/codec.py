@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 from compaction import messages as chat
 from viewer.stores.jsonl.compressed import opened
 from viewer.stores.jsonl.files import line_at, readable
-from viewer.stores.jsonl.lines import LONGEST, decoded
+from viewer.stores.jsonl.lines import object_at
 from viewer.stores.message import State, StoredMessage, Withheld
 
 from . import items
@@ -23,6 +23,7 @@ from .units import RolloutMessage, RolloutMessages
 SHOWN_BROKEN = 20_000  # bytes of a line that is no object which are shown
 OTHER_AGENT = "from another agent"
 ENCRYPTED = "[The summary is encrypted: {size:,} characters that the model alone can read.]"
+NOT_TAKEN = "Codex leaves this line out"
 IN_BOUNDARY = "It is what the model was sent from then on."
 _REPLY = ("reasoning", "function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
 
@@ -44,13 +45,11 @@ class ItemReader(ExitStack):
         return self._files[path]
 
     def value(self, part: RolloutPart, record: RolloutRecord) -> dict[str, Any] | None:
-        """The object of a line; None for one that is no object, too long, or another one by now."""
+        """The object of a line, also of one that the client does not take; None for one that has none by now."""
         key = part.rollout.path, record.offset
         if self._line is not None and self._line[0] == key:
             return self._line[1]
-        if record.length > LONGEST:
-            return None
-        value = decoded(line_at(self.file(part), record.offset, record.length))
+        value = object_at(self.file(part), record.offset, record.length)
         if value is not None:
             self._line = key, value
         return value
@@ -199,13 +198,14 @@ def row_of(
     value = reader.value(part, record)
     if value is None:
         start = line_at(reader.file(part), record.offset, min(record.length, SHOWN_BROKEN)).decode("utf-8", "replace")
-        why = "too long to be read" if record.length > LONGEST else "no JSON object"
-        return StoredMessage(row_id, session_id, "", start, state, 0.0, extra={"line": why})
+        return StoredMessage(row_id, session_id, "", start, state, 0.0, extra={"line": "no JSON object"})
     kind, payload = items.payload_of(value)
     extra = {name: each for name, each in payload.items() if name != "content" and each is not None}
     for name in ("replacement_history", "replacement_history_metadata"):
         if isinstance(extra.get(name), list):
             extra[name] = Withheld(record.length, f"{len(extra[name]):,} items. {IN_BOUNDARY}")
+    if record.is_lost:
+        extra["line"] = NOT_TAKEN
     extra |= {f"line.{name}": value[name] for name in ("ordinal", "metadata") if name in value}
     return StoredMessage(
         id=row_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from viewer.stores.base import LONGEST_FIRST_WORDS
 from viewer.stores.jsonl.compressed import ENDING, from_start
 from viewer.stores.jsonl.files import FileState, plainly, state_of
-from viewer.stores.jsonl.lines import decoded
+from viewer.stores.jsonl.lines import decoded, parts_of
 from viewer.stores.jsonl.values import seconds
 
 from . import items
@@ -81,9 +82,10 @@ def head_of(path: str) -> HeadFacts:
 def _head(path: str, inode: int, size: int) -> HeadFacts:
     with from_start(Path(path)) as file:
         first = file.readline(LONGEST_META)
-        lines = [first, *file.read(START).split(b"\n")]
-    values = [items.payload_of(value) for line in lines if (value := decoded(line)) is not None]
-    meta = values[0][1] if values and values[0][0] == "session_meta" else {}
+        lines = file.read(START).split(b"\n")
+    read = [value for value in (*_in_first(first), *map(decoded, lines)) if value is not None]
+    values = list(map(items.payload_of, read))
+    meta = _own_meta(values, path)
     git = _object(meta.get("git"))
     kind = _object(meta.get("source")).get("subagent")
     spawn = _object(_object(kind).get("thread_spawn"))
@@ -101,11 +103,26 @@ def _head(path: str, inode: int, size: int) -> HeadFacts:
         branch=_text(git.get("branch")),
         model=next((_text(each.get("model")) for each in reversed(contexts)), ""),
         first_words=next(filter(None, (_asked(kind, payload) for kind, payload in values)), "")[:LONGEST_FIRST_WORDS],
-        began=seconds(meta.get("timestamp")) or (seconds((decoded(first) or {}).get("timestamp"))),
+        began=next(filter(None, (seconds(each.get("timestamp")) for each in (meta, *read))), 0.0),
         agent=next(
             filter(None, map(_text, (meta.get("agent_nickname"), spawn.get("agent_nickname"), kind, _other(kind)))), ""
         ),
     )
+
+
+def _own_meta(values: Sequence[tuple[str, dict[str, Any]]], path: str) -> dict[str, Any]:
+    """What the file says of itself, in its first line or, where that is damaged, behind it."""
+    for at, (kind, payload) in enumerate(values):
+        thread = _text(payload.get("id"))
+        if kind == "session_meta" and (at == 0 or (thread and thread in path.rpartition("/")[2])):
+            return payload
+    return {}
+
+
+def _in_first(line: bytes) -> Iterator[dict[str, Any] | None]:
+    """The objects in a first line, also in a damaged one."""
+    if line.strip():
+        yield from (part.object for part in parts_of(line.rstrip(b"\r\n")))
 
 
 def _other(kind: Any) -> Any:

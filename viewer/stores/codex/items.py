@@ -28,7 +28,6 @@ CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_c
 # What the client tells a model beside one prompt, and leaves out of the context that a compaction of its own makes.
 NOTE_KINDS = frozenset({"hooks.additional_context", "skills.selected_skill_instructions"})
 NOT_SENT = ("ghost_snapshot", "compaction_trigger")
-_PARTS = ("input_text", "output_text", "input_image", "input_audio", "input_file")
 # Beginnings of what the client says in a user's role, in files that do not name the kinds of content.
 WRAPPERS = (
     "<environment_context>", "# AGENTS.md instructions", "<user_instructions>", "<turn_aborted>",
@@ -69,7 +68,11 @@ class ItemFacts:
 
 def _as_bytes(item: Item) -> bytes:
     """A digest of an item as it stands in its line, much quicker than looking at what it says."""
-    return blake2b(marshal.dumps(dict(item), 2), digest_size=16).digest()
+    try:
+        data = marshal.dumps(dict(item), 2)
+    except ValueError:  # a text of it was cut
+        data = json.dumps(item).encode()
+    return blake2b(data, digest_size=16).digest()
 
 
 @cached(LRUCache[bytes, "ItemFacts"](REPEATED), key=_as_bytes, lock=Lock())
@@ -149,38 +152,6 @@ def _is_summary(item: Item, said: str) -> bool:
     if SUMMARY_KIND in kinds_of(item) or said.startswith(SUMMARY_PREFIX):
         return True
     return protocol.is_handoff({"role": "user", "content": said})
-
-
-# -- whether the client takes it ---------------------------------------------------------------------------------------
-
-
-def is_sound(item: Any) -> bool:
-    """Whether the client reads an item; a line with any other is left out by it as a whole."""
-    if not isinstance(item, dict) or not isinstance(item.get("type"), str):
-        return False
-    kind = item["type"]
-    if kind == "message":
-        return isinstance(item.get("role"), str) and _is_content(item.get("content"))
-    if kind == "function_call":
-        return all(isinstance(item.get(name), str) for name in ("name", "arguments", "call_id"))
-    if kind == "custom_tool_call":
-        return all(isinstance(item.get(name), str) for name in ("name", "input", "call_id"))
-    if kind in ("function_call_output", "custom_tool_call_output"):
-        output = item.get("output")
-        return isinstance(item.get("call_id"), str) and (isinstance(output, str) or _is_content(output))
-    return isinstance(item.get("encrypted_content"), str) if kind == "compaction" else True
-
-
-def _is_content(content: Any) -> bool:
-    parts = content if isinstance(content, list) else None
-    return parts is not None and all(isinstance(part, dict) and part.get("type") in _PARTS for part in parts)
-
-
-def are_sound(history: Any, metadata: Any) -> bool:
-    """Whether the client takes the history of a compaction's line, with what stands beside it."""
-    if not isinstance(history, list) or not all(map(is_sound, history)):
-        return False
-    return metadata is None or (isinstance(metadata, list) and len(metadata) == len(history))
 
 
 # -- values ------------------------------------------------------------------------------------------------------------

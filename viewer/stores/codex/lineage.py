@@ -34,6 +34,11 @@ class RolloutPart:
         return Path(self.rollout.path)
 
     @property
+    def is_bare(self) -> bool:
+        """Whether it is one of the oldest, in which nothing stands around items."""
+        return bool(self.records) and self.records[0].is_bare
+
+    @property
     def number(self) -> int:
         """Which one it is among the files of its session."""
         return self.start >> SHIFT

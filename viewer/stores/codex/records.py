@@ -11,7 +11,7 @@ from viewer.stores.jsonl.files import ReadFile, RecordCache
 from viewer.stores.jsonl.lines import Line
 from viewer.stores.jsonl.values import interned, seconds
 
-from . import items
+from . import items, shapes
 from .items import ItemFacts
 
 MARK = "palimpsest"  # a key of ours in the line of a compaction, which the client leaves alone
@@ -66,7 +66,9 @@ class RolloutRecord:
     """One line. `place` is its number in the file; `time` in epoch seconds, 0.0 for none; `subtype` that of an event
     or item. `is_summarizing` says that the item is a model's answer to the question for a summary, which no later
     request has; `turn` is the turn that begins or ends, `is_asked_for` that a request began it; `spawned` are a call
-    and the session of the sub-agent that it started.
+    and the session of the sub-agent that it started. `is_lost` says that the client leaves the line out, so that it has
+    no type and is here for its item alone; `is_bare` that it is an item with nothing around it, as in the oldest files;
+    `unknown` is what a later client may understand otherwise, "" for nothing.
     """
 
     place: int
@@ -88,6 +90,9 @@ class RolloutRecord:
     base: HistoryBase | None = None
     header: HeaderFacts | None = None
     spawned: tuple[str, str] | None = None
+    is_lost: bool = False
+    is_bare: bool = False
+    unknown: str = ""
 
     @property
     def is_end_of_response(self) -> bool:
@@ -96,13 +101,18 @@ class RolloutRecord:
 
 
 def record_of(line: Line, place: int) -> RolloutRecord:
-    """What a line says; a record of no type for one that is no object or too long."""
-    value = line.value() or {}
+    """What a line says; a record of no type for one that the client does not take."""
+    value = line.object or {}
     kind, payload = items.payload_of(value or None)
+    is_bare = bool(kind) and "payload" not in value and line.place in shapes.READS
+    is_taken = is_bare or shapes.is_taken(line)
     around: dict[str, Any] = {
-        "place": place, "offset": line.offset, "length": line.length, "type": sys.intern(kind),
+        "place": place, "offset": line.offset, "length": line.length, "type": sys.intern(kind) if is_taken else "",
         "time": seconds(value.get("timestamp")), "ordinal": _number(value.get("ordinal")),
+        "is_lost": not is_taken, "is_bare": is_bare, "unknown": shapes.unknown_in(line),
     }  # fmt: skip
+    if not is_taken:
+        return _of_lost(around, kind, payload)
     if kind == "response_item":
         return _of_item(around, payload, value.get("metadata"))
     if kind == "compacted":
@@ -114,6 +124,13 @@ def record_of(line: Line, place: int) -> RolloutRecord:
     if kind == "session_meta":
         return RolloutRecord(**around, base=base_of(payload), header=_header(payload))
     return RolloutRecord(**around)
+
+
+def _of_lost(around: dict[str, Any], kind: str, payload: dict[str, Any]) -> RolloutRecord:
+    """Of a line that the client does not take, the message in it, and what its file goes on from."""
+    if kind == "response_item" and payload.get("type") not in items.NOT_SENT:
+        return RolloutRecord(**around, item=items.facts_of(payload))
+    return RolloutRecord(**around, base=base_of(payload) if kind == "session_meta" else None)
 
 
 def _of_item(around: dict[str, Any], item: dict[str, Any], metadata: Any) -> RolloutRecord:
@@ -152,16 +169,13 @@ def _spawned(kind: str, event: dict[str, Any]) -> tuple[str, str] | None:
     return (call, session) if call and session else None
 
 
-def _compacted(payload: dict[str, Any]) -> CompactedFacts | None:
-    """None for a line that the client leaves out."""
+def _compacted(payload: dict[str, Any]) -> CompactedFacts:
     history, message = payload.get("replacement_history"), payload.get("message")
     found = payload.get(MARK)
     mark = interned(found.get("id")) if isinstance(found, dict) else ""
     size, window = len(message) if isinstance(message, str) else 0, interned(payload.get("window_id"))
     if history is None:
         return CompactedFacts(None, None, size, window, mark)
-    if not items.are_sound(history, payload.get("replacement_history_metadata")):
-        return None
     facts = tuple(map(items.facts_of, history))
     handoffs = [at for at, each in enumerate(facts) if each.is_summary]
     told = _number(found.get("handoff")) if isinstance(found, dict) else None

@@ -10,7 +10,6 @@ from viewer.stores.jsonl.compressed import ENDING
 from viewer.stores.jsonl.files import readable
 
 from . import clients, places
-from .codec import ItemReader
 from .facts import head_of
 from .lineage import lineage_of
 from .places import ThreadFile, Threads
@@ -23,6 +22,11 @@ ARCHIVED = "This session is archived. Take it out of Codex' archive first: codex
 COMPRESSED = "This session's file is compressed. It can be compacted once Codex has gone on with it."
 MISSING = "This session goes on from another file, {file}, that is not here: Codex cannot go on with it either."
 NOT_WRITABLE = "The session's file belongs to another user, or is read-only."
+NO_START = "The first line of this session's file is damaged or not there: Codex cannot go on with it."
+UNKNOWN = (
+    "There is {what} in this session, which is not known here: a later Codex may send something else than is shown. "
+    "It is read, and not written to."
+)
 TOO_OLD = "This session was written by a Codex from before its files had a first line of their own."
 
 
@@ -54,9 +58,10 @@ def _of_lineage(file: ThreadFile, known: Threads) -> str:
     records = lineage.current.records
     if lineage.missing:
         return MISSING.format(file=lineage.missing)
-    with ItemReader() as reader:
-        first = reader.value(lineage.current, records[0]) if records else None
-    return "" if first is not None and first.get("type") == "session_meta" and "payload" in first else TOO_OLD
+    if not records or records[0].type != "session_meta" or records[0].is_bare:
+        return TOO_OLD if lineage.current.is_bare else NO_START
+    unknown = (record.unknown for part in lineage.parts if part.is_sent for record in part.sent())
+    return next((UNKNOWN.format(what=each) for each in unknown if each), "")
 
 
 def _of_file(file: ThreadFile) -> str:

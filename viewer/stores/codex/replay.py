@@ -47,7 +47,7 @@ class ReplayedCompaction:
 class Replay:
     """What the records say so far. `live` are the items that would be sent now; `responses` the items of each response
     of a model by its first one, `first` the first item of the response that an item belongs to; `left` what was taken
-    back, with the item that it stood behind.
+    back, with the item that it stood behind; `lost` the items in lines that the client does not take.
     """
 
     items: dict[int, PlacedItem] = field(default_factory=dict)
@@ -56,6 +56,7 @@ class Replay:
     responses: dict[int, list[int]] = field(default_factory=dict)
     first: dict[int, int] = field(default_factory=dict)
     left: list[tuple[int | None, list[int]]] = field(default_factory=list)
+    lost: set[int] = field(default_factory=set)
     open: int | None = None  # the response that goes on
     open_end: int | None = None  # that of the last file, where nothing says that it ended
     _by_id: dict[str, int] = field(default_factory=dict)  # the newest item of each `_name`
@@ -70,6 +71,7 @@ class Replay:
             responses=dict(self.responses),
             first=dict(self.first),
             left=list(self.left),
+            lost=set(self.lost),
             open=self.open_end,
             is_own_turn=self.is_own_turn,
             _by_id=dict(self._by_id),
@@ -85,6 +87,9 @@ class Replay:
         for record in records:
             if record.is_end_of_response:
                 self.open = None
+            if record.item is not None and (record.is_lost or (record.is_bare and not part.is_bare)):
+                self._lost(part, record, record.item)
+                continue
             if record.item is not None and not record.is_summarizing:
                 noted.append(self._item(part, record, record.item))
                 if sent:
@@ -118,6 +123,15 @@ class Replay:
             self.responses[self.open].append(placed.id)
         self.first[placed.id] = placed.id if self.open is None else self.open
         return placed.id
+
+    def _lost(self, part: RolloutPart, record: RolloutRecord, facts: ItemFacts) -> None:
+        """Note an item of which the client knows nothing: it is a message of its own."""
+        placed = PlacedItem(part.start + record.offset, part, record, facts)
+        self.items[placed.id] = placed
+        self.first[placed.id] = placed.id
+        if facts.is_of_model:
+            self.responses[placed.id] = [placed.id]
+        self.lost.add(placed.id)
 
     def _begins(self, facts: ItemFacts) -> bool:
         """Whether an item can only begin a response: what is thought or said comes before what is called."""

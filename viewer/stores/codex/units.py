@@ -125,13 +125,14 @@ class RolloutMessages:
 
     @cached_property
     def states(self) -> dict[int, State]:
-        """Of every message: in context, summarised away, or in no context any more."""
+        """Of every message: in context, summarised away, in no context any more, or in a line that no client takes."""
         found: dict[int, State] = dict.fromkeys(self.units, "out")
         for each in self.compactions:
             found.update(dict.fromkeys(each.before, "under"))
         for _, items in self.replay.left:
             found.update(dict.fromkeys(self.ids_of(items), "out"))
         found.update(dict.fromkeys(self.live, "live"))
+        found.update(dict.fromkeys(found.keys() & self.replay.lost, "lost"))
         return found
 
     @cached_property
