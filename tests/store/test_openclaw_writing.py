@@ -204,7 +204,7 @@ def test_an_owner_that_cannot_be_seen_from_here(agent: OpenClawByHand, said: str
         ("UPDATE session_transcript_index_state SET leaf_event_id = 'another'", SessionBusy, "from another entry"),
         ("INSERT INTO session_pending_inputs SELECT session_key, 'queued' FROM session_nodes", SessionBusy, "waits"),
         ("PRAGMA user_version = 24", StoreReadOnly, "schema 24, which is not known"),
-        ("DELETE FROM session_nodes", StoreError, "no conversation|has no session|goes on"),
+        ("DELETE FROM session_nodes", StoreError, "no conversation|has no session|does not name this"),
     ],
 )  # fmt: skip
 def test_what_the_client_has_not_settled(
@@ -236,7 +236,7 @@ def test_a_cold_session_and_one_in_a_file(agent: OpenClawByHand) -> None:
     agent.sql("INSERT INTO session_transcript_cold_archives VALUES (?, 'g', 'a', 1)", agent.id_of("s"))
     with opened(agent) as reader:
         assert "cold archive" in str(getattr(reader.compact_refusal(agent.id_of("s")), "message", ""))
-        assert "in another session" in str(getattr(reader.compact_refusal("old"), "message", "")), "no key has it"
+        assert "does not name this one" in str(getattr(reader.compact_refusal("old"), "message", "")), "no key has it"
         assert reader.compact_reason() == ""
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 KNOWN, LEAF_SET, LINK, NOTHING = "known", "leaf", "link", ""
+ROLES = ("user", "assistant", "toolResult", "custom", "bashExecution")  # of messages
 REASONS = ("new", "reset", "idle", "daily", "cron-stale")  # of a reset
 
 Value = dict[str, Any]
@@ -29,6 +30,17 @@ def form_of(value: Value) -> str:
         return LINK
     is_set = _is_id(value, "targetId") and ("appendParentId" not in value or _is_id(value, "appendParentId"))
     return LEAF_SET if is_set and value.get("appendMode", "side") == "side" else NOTHING
+
+
+def unknown_in(value: Value) -> str:
+    """What of an entry that is no KNOWN one is not known."""
+    kind, message = value.get("type"), value.get("message")
+    if not isinstance(kind, str) or (kind not in _CHECKS and kind != "leaf"):
+        return f"an entry of the type “{str(kind)[:80]}”"
+    role = message.get("role") if isinstance(message, dict) else None
+    if kind == "message" and role not in ROLES:
+        return f"a message of the role “{str(role)[:80]}”"
+    return f"an entry of the type “{kind}” without all that such a one has"
 
 
 def _is_base(value: Value) -> bool:

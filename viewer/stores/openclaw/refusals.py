@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
+from contextlib import ExitStack
 from pathlib import Path
 
-from . import additions, database, sources
+from . import additions, database, forms, sources
 from .codec import EntrySource
+from .entries import HEADER, NO_ID, TreeEntry
+from .forms import KNOWN, LEAF_SET
 from .messages import EntryMessages
 from .pi_forms import VERSION, header_of, unknown_in
 from .places import SessionPlace
@@ -33,12 +37,15 @@ BYTE_ORDER_MARK = (
     "has not opened such files since version 0.87. It can be compacted once these three bytes are gone."
 )
 UNKNOWN_ENTRY = (
-    "This session has {what}, which is not known here, and so not what pi sends because of it. It can be read, and is "
-    "not changed."
+    "This session has {what}, which is not known here, and so not what {client} sends because of it. It can be read, "
+    "and is not changed."
 )
 CUT = (
     "This session goes on from an entry, {entry}, that is not in its file or cannot be read. {count} of its messages "
-    "are not reached from there: pi does not send them, and a summary would leave them out. It is not compacted."
+    "are not reached from there: {client} does not send them, and a summary would leave them out. It is not compacted."
+)
+CIRCLE = (
+    "The entries of this session name one another as their parents, so that they have no beginning. It is not changed."
 )
 NOT_WRITABLE = "The session's file belongs to another user, or is read-only."
 NO_FORK = (
@@ -69,6 +76,7 @@ UNKNOWN = (
     "they are understood, and are not changed."
 )
 COLD = "This session is in a cold archive of OpenClaw's. It can be changed again once OpenClaw has restored it."
+VERSIONS_OF_ROWS = (3, 4)  # that a header in a database names
 FORM = 3  # of files of lines, in pi since November 2025
 
 
@@ -108,9 +116,7 @@ def _of_header(source: EntrySource, found: EntryMessages) -> str:
     header = header_of(found.entries)
     if header is None or header.version is None or header.has_no_id:
         return NO_HEADER
-    if header.version > VERSION:
-        return NEW_FORM.format(version=header.version, known=VERSION)
-    return "" if header.version == VERSION else OLD_FORM if header.version < VERSION else NO_FORM
+    return _of_version(header.version, VERSION)
 
 
 def _of_unknown(source: EntrySource, found: EntryMessages) -> str:
@@ -119,22 +125,23 @@ def _of_unknown(source: EntrySource, found: EntryMessages) -> str:
     for entry in found.entries:
         has_say = entry.offset in on_path or (entry.is_in_tree and entry.names_any and entry.offset not in found.left)
         if entry.is_unknown and has_say:
-            return UNKNOWN_ENTRY.format(what=unknown_in(source.value(entry) or {}))
+            return UNKNOWN_ENTRY.format(what=unknown_in(source.value(entry) or {}), client="pi")
     return ""
 
 
 def of_links(found: EntryMessages) -> str:
     """Why what is in context may not be all that should be, "" where it is."""
     if found.tree.is_cyclic:
-        return additions.ENDLESS
+        return CIRCLE if found.tree.is_strict else additions.ENDLESS
     if not found.is_cut:
         return ""
-    return CUT.format(entry=found.tree.missing[:80], count=found.unreached)
+    client = "OpenClaw" if found.tree.is_strict else "pi"
+    return CUT.format(entry=found.tree.missing[:80].lstrip(NO_ID), count=found.unreached, client=client)
 
 
 def of_branch(place: SessionPlace) -> str:
     """Why no branch can be made of a session in a file, "" where one can. Raises StoreUnavailable."""
-    return _of_form(place) or _of_room(place)
+    return _of_form(place) or _of_entries(place, to_branch=True) or _of_room(place)
 
 
 def _of_room(place: SessionPlace) -> str:
@@ -143,12 +150,20 @@ def _of_room(place: SessionPlace) -> str:
 
 
 def _of_form(place: SessionPlace) -> str:
-    with sources.opened(place, None) as source:
-        entries, _ = sources.entries_of(place, None)
-        header = source.value(entries[0]) if entries else None
-    if header is None:
+    entries, _ = sources.entries_of(place, None)
+    if not entries:
         return EMPTY
-    return "" if header.get("type") == "session" and header.get("version") == FORM else OLD_FORM
+    version = next((each.version for each in entries if each.version is not None), None)
+    return _of_version(version, FORM)
+
+
+def _of_version(version: float | None, known: float) -> str:
+    """Of the version that a header names, None where there is no header."""
+    if version is None or math.isnan(version):
+        return NO_FORM
+    if version > known:
+        return NEW_FORM.format(version=version, known=known)
+    return "" if version == known else OLD_FORM
 
 
 def of_place(place: SessionPlace) -> str:
@@ -157,12 +172,41 @@ def of_place(place: SessionPlace) -> str:
         return COLD
     if not place.is_current:
         return PUT_AWAY if place.ended else ENDED if place.goes_on else NOT_NAMED
-    return of_database(place.path) if place.row_id else of_file(place)
+    reason = of_database(place.path) if place.row_id else of_file(place)
+    return reason or _of_entries(place, to_branch=False)
 
 
 def of_place_to_branch(place: SessionPlace) -> str:
     """Why no branch can be made of a session of OpenClaw, "" where one can. Raises StoreUnavailable."""
-    return of_place(place) if place.is_cold or not place.is_current or place.row_id else of_branch(place)
+    if place.is_cold or not place.is_current:
+        return of_place(place)
+    if place.row_id:
+        return of_database(place.path) or _of_entries(place, to_branch=True)
+    return of_branch(place)
+
+
+def _of_entries(place: SessionPlace, *, to_branch: bool) -> str:
+    """What of OpenClaw's entries is not known here, or not there, as a sentence; a branch is of what is."""
+    with ExitStack() as opened:
+        con = opened.enter_context(database.connected(place.path)) if place.row_id else None
+        source = opened.enter_context(sources.opened(place, con))
+        found = sources.messages_of(place, con, is_strict=True)
+        version = next((each.version for each in found.entries if each.version is not None), None)
+        if place.row_id and version is not None and version not in VERSIONS_OF_ROWS:
+            return _of_version(version, max(VERSIONS_OF_ROWS))
+        unknown = next((each for each in found.entries if _has_a_say(found, each)), None)
+        if unknown is not None:
+            what = forms.unknown_in(source.value(unknown) or {})
+            return UNKNOWN_ENTRY.format(what=what, client="OpenClaw")
+        return "" if to_branch else of_links(found)
+
+
+def _has_a_say(found: EntryMessages, entry: TreeEntry) -> bool:
+    """Whether an entry of no known form may tell what is sent: not one that hangs on what was left by going back."""
+    if entry.form in (KNOWN, LEAF_SET) or not entry.id or entry.type == HEADER:
+        return False
+    before = found.tree.known_before(entry.parent)
+    return not before or found.tree.nodes[before].offset not in found.left
 
 
 def of_database(path: Path) -> str:

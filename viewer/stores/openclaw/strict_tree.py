@@ -124,7 +124,7 @@ class StrictTree(EntryTree):
 
     def went_back_to(self, name: str) -> bool:
         """Whether it was gone back to this entry of the path, or to before it: a `leaf` entry does it as well."""
-        return bool(name) or bool(self.path) and not self.before(self.path[0])
+        return bool(name) or (bool(self.path) and not self.missing and not self.before(self.path[0]))
 
     def _append(self, entry: TreeEntry, goes_on: bool) -> bool:
         is_lost = not self.path and bool(entry.parent) and entry.id not in self.hung
