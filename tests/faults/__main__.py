@@ -1,4 +1,6 @@
-"""`python -m tests.faults --rounds 100`: the campaign (`campaign`) outside of pytest."""
+"""`python -m tests.faults --rounds 100`: the campaign (`campaign`) outside of pytest; with `beside` that of clients of
+files (`beside`).
+"""
 
 import os
 import sys
@@ -8,6 +10,6 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "viewer.settings")
 django.setup()
 
-from .campaign import main  # noqa: E402  # our runs are Django models
+from . import beside, campaign  # noqa: E402  # our runs are Django models
 
-sys.exit(main(sys.argv[1:]))
+sys.exit(beside.main(sys.argv[2:]) if sys.argv[1:2] == ["beside"] else campaign.main(sys.argv[1:]))
