@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 from pytest_django import Settings
@@ -20,6 +20,7 @@ from viewer import holders
 from viewer.enforcement.models import Audit
 from viewer.errors import SessionBusy
 from viewer.history.models import Compaction
+from viewer.management.commands.worker import AWAY_SECONDS, SteadyWorker
 from viewer.runs import job, recovery, service
 from viewer.runs.hold import Hold, claim
 from viewer.runs.models import Run
@@ -257,6 +258,38 @@ def test_tasks_of_dead_workers_are_ended_and_what_they_had_not_claimed_is_taken_
     assert recovery.sweep() == []
     states = DBTaskResult.objects.order_by("enqueued_at").values_list("status", flat=True)
     assert list(states) == ["FAILED", "READY"]
+
+
+def test_a_task_whose_end_could_not_be_noted_is_taken_up_once_it_can(
+    desk: Desk, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full behind the claim: neither that the run is begun can be noted, nor that it was not."""
+    settings.TASKS = QUEUED
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
+    worker = SteadyWorker(
+        queue_names=[], interval=0, batch=False, backend_name="default", startup_delay=False, max_tasks=None,
+        worker_id=holders.new_holder(), excluded_queue_names=[],
+    )  # fmt: skip
+    set_failed = DBTaskResult.set_failed
+
+    def full(*_: object) -> None:
+        raise OperationalError("database or disk is full")
+
+    def room(seconds: float) -> None:
+        monkeypatch.setattr(job, "claim", claim)
+        monkeypatch.setattr(DBTaskResult, "set_failed", set_failed)
+        worker.running = seconds == AWAY_SECONDS
+
+    monkeypatch.setattr(job, "claim", full)
+    monkeypatch.setattr(DBTaskResult, "set_failed", full)
+    monkeypatch.setattr(time, "sleep", room)
+    worker.run()
+    assert DBTaskResult.objects.get().status == "FAILED"
+    assert recovery.sweep() == [run]
+    worker.running = True
+    worker.run()
+    run.refresh_from_db()
+    assert run.status == "applied"
 
 
 def test_a_task_whose_run_was_given_to_another_is_ended(desk: Desk, settings: Settings) -> None:

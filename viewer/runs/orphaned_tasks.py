@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django_tasks import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
@@ -32,13 +33,24 @@ def end_tasks(older_than: float) -> bool:
             same = DBTaskResult.objects.running().filter(pk=task.pk)
             if not dead:
                 same = same.filter(started_at__lt=Now() - timedelta(seconds=older_than))
-            same.update(
-                status=TaskResultStatus.FAILED,
-                finished_at=Now(),
-                exception_class_path=f"{LeaseLost.__module__}.{LeaseLost.__qualname__}",
-                traceback="The worker of this task died or lost it.",
-            )
+            _end(same)
     return found
+
+
+def end_tasks_of(worker: str) -> None:
+    """Mark as failed what this worker has, which works on nothing: it could not note how a task of its ended."""
+    for task in DBTaskResult.objects.running():
+        if task.worker_ids[-1:] == [worker]:
+            _end(DBTaskResult.objects.running().filter(pk=task.pk))
+
+
+def _end(tasks: QuerySet[DBTaskResult[[int], None]]) -> None:
+    tasks.update(
+        status=TaskResultStatus.FAILED,
+        finished_at=Now(),
+        exception_class_path=f"{LeaseLost.__module__}.{LeaseLost.__qualname__}",
+        traceback="The worker of this task died or lost it.",
+    )
 
 
 def forget_tasks() -> None:

@@ -16,7 +16,7 @@ from django_tasks_db.utils import exclusive_transaction
 from viewer import holders
 from viewer.catalog import sync_worker
 from viewer.management.quick import QuickCommand
-from viewer.runs import recovery, workers
+from viewer.runs import orphaned_tasks, recovery, workers
 from viewer.runs.queues import queues_here
 from viewer.up.leash import hold
 
@@ -39,8 +39,12 @@ class SteadyWorker(Worker):
 
     def run(self) -> None:
         """Until a signal or, in a batch, until nothing is queued."""
+        was_away = False
         while self.running:
             try:
+                if was_away:
+                    orphaned_tasks.end_tasks_of(self.worker_id)
+                    was_away = False
                 task = self._next()
                 if task is not None:
                     self.run_task(task)
@@ -49,6 +53,7 @@ class SteadyWorker(Worker):
                     raise
                 logger.warning("The site's own database is away: %s", problem)
                 connection.close()  # a broken connection stays broken
+                was_away = True
                 time.sleep(AWAY_SECONDS)
                 continue
             if task is None:
