@@ -18,7 +18,7 @@ from viewer.stores.jsonl.values import seconds
 
 from .envelopes import typed_words
 from .forms import SAID
-from .records import SYNTHETIC_MODEL
+from .records import SYNTHETIC_MODEL, is_summary
 
 EDGE = 65_536  # bytes that are read at either end
 REMEMBERED = 5_000  # files
@@ -111,7 +111,7 @@ def _last_value(data: bytes, name: str) -> str:
 def _typed(values: list[dict[str, Any]]) -> Iterator[str]:
     for value in values:
         message = value.get("message")
-        if value.get("type") != "user" or not isinstance(message, dict) or value.get("isCompactSummary"):
+        if value.get("type") != "user" or not isinstance(message, dict) or is_summary(value):
             continue
         text = " ".join((typed_words(value, message.get("content")) or "").split())
         if text:

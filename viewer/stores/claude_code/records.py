@@ -21,6 +21,7 @@ READ: tuple[Place, ...] = ("alone", "marked", "cut", "first")
 COPY = "palimpsestCopyOf"  # a key of ours in the copy of a record, which the client leaves alone
 (OWN_RECORD,) = BOOKKEEPING_ROLES
 SYNTHETIC_MODEL = "<synthetic>"  # of replies that the client wrote itself
+SUMMARY = "This session is being continued from a previous conversation"  # how the client begins one
 MOST_TOKENS = 10**12  # in one field of a usage; a larger number is none
 
 
@@ -132,7 +133,7 @@ def record_of(line: Line, place: int) -> Record:
         pieces=pieces,
         calls=tuple(_calls(message)) if kind == "assistant" else (),
         is_sidechain=bool(value.get("isSidechain")),
-        is_summary=bool(value.get("isCompactSummary")),
+        is_summary=is_summary(value),
         boundary=_boundary(value) if kind == "system" and subtype == BOUNDARY else None,
         leaf=interned(value.get("leafUuid")) if kind == "last-prompt" else "",
         model=interned(message.get("model")) if kind == "assistant" else "",
@@ -149,12 +150,23 @@ def object_in(value: Mapping[str, Any], name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def is_summary(value: Mapping[str, Any]) -> bool:
+    """Whether a line says what an earlier conversation was about, as a compaction does. The first versions of 1.0 did
+    not flag it.
+    """
+    content = object_in(value, "message").get("content")
+    blocks = content if isinstance(content, list) else [{"text": content}]
+    first = blocks[0].get("text") if blocks and isinstance(blocks[0], dict) else None
+    is_one = value.get("type") == "user" and isinstance(first, str) and first.lstrip().startswith(SUMMARY)
+    return is_one or bool(value.get("isCompactSummary"))
+
+
 def pieces_of(kind: str, value: dict[str, Any], message: dict[str, Any]) -> Iterator[Piece]:
     """The messages of a user's or assistant's line: each tool result is one, and the rest together is one."""
     content = message.get("content")
     if kind == "assistant" or not isinstance(content, list):
         kind = interned(message.get("role")) or kind
-        typed = kind == "user" and not value.get("isCompactSummary") and typed_words(value, content) is not None
+        typed = kind == "user" and not is_summary(value) and typed_words(value, content) is not None
         yield Piece(0, kind, _size(content), is_prompt=typed and _size(content) > 0)
         return
     rest: list[tuple[int, Any]] = []
@@ -165,7 +177,7 @@ def pieces_of(kind: str, value: dict[str, Any], message: dict[str, Any]) -> Iter
             rest.append((at, block))
     if rest:
         whole = len(rest) == len(content)
-        typed = whole and not value.get("isCompactSummary") and typed_words(value, content) is not None
+        typed = whole and not is_summary(value) and typed_words(value, content) is not None
         yield Piece(rest[0][0], "user", sum(_size(block) for _, block in rest), is_prompt=typed)
 
 

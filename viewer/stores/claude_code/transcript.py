@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -42,7 +42,10 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """A boundary: ids of the messages in context before and after it, in order, and of its summary."""
+    """A boundary: ids of the messages in context before and after it, in order, and of its summary. `record` is the
+    boundary's, or the summary's own where it stands alone: so did the client go on in a new session before it wrote
+    boundaries.
+    """
 
     record: Record
     handoff: int
@@ -129,7 +132,23 @@ class SessionMessages:
             record = self.tree.nodes[uuid]
             found.append(self._compacted(record, self.ids_of(thread(self.tree, before, self._start(uuid)))))
             before = uuid
-        return found
+        alone = self._alone({*self.live, *(each for compacted in found for each in compacted.before)})
+        return sorted([*found, *alone], key=lambda each: self.tree.place(each.record.uuid))
+
+    def _alone(self, sent: Collection[int]) -> Iterator[Compacted]:
+        """The summaries without a boundary that are or were `sent`. One drops nothing of what it hangs on."""
+        summaries = {summary_of(self.tree, uuid) for uuid in self.tree.boundaries}
+        before = ""
+        for uuid in self.tree.order:
+            record = self.tree.nodes[uuid]
+            if record.is_boundary:
+                before = uuid
+            elif record.is_summary and record.pieces and uuid not in summaries:
+                (handoff,) = self.of_record(uuid)[:1]
+                if handoff in sent:
+                    earlier = tuple(self.ids_of(thread(self.tree, before, self.tree.place(uuid))))
+                    hangs = record.parent in self.tree.nodes
+                    yield Compacted(record, handoff, earlier, (*(earlier if hangs else ()), handoff))
 
     def _start(self, boundary: str) -> int:
         """The place where a compaction begins: copies stand before its boundary."""

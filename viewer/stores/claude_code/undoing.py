@@ -21,6 +21,7 @@ from .records import Record
 from .thread import SKIPPED_ABOVE, Tree
 from .transcript import SessionMessages, conversation_of, summary_of
 
+ALONE = "This summary was written without a compaction that could be taken back: it stands alone in the session."
 TOO_LARGE = (
     "The session's file is larger than 5 MB, of which the client no longer reads what stands before this compaction."
 )
@@ -58,7 +59,7 @@ def plan(
         return refused("A later compaction stands on top of this one: undo that one first.")
     boundary = taken.record.boundary
     if boundary is None:
-        return refused(TOO_LARGE)
+        return refused(ALONE)
     with file.path.open("rb") as reading:
         value = codec.read_value(reading, taken.record) or {}
     summary = summary_of(found.tree, taken.record.uuid)
