@@ -8,10 +8,13 @@ import pytest
 
 from tests.support.client_words import (
     AGENTS,
+    BUNDLE,
     CHANNEL,
     CHAT,
     ENVIRONMENT,
     IDE,
+    INSTRUCTION,
+    INVOKED,
     OPENED,
     PICTURE,
     PLUGINS,
@@ -25,6 +28,7 @@ from tests.support.client_words import (
 from viewer.stores.claude_code.envelopes import ENVELOPES as CLAUDE
 from viewer.stores.codex.envelopes import ENVELOPES as CODEX
 from viewer.stores.envelopes import RAN, Envelopes, split
+from viewer.stores.hermes.envelopes import ENVELOPES as HERMES
 from viewer.stores.openclaw.envelopes import OPENCLAW, PI
 
 
@@ -60,6 +64,13 @@ from viewer.stores.openclaw.envelopes import OPENCLAW, PI
         (OPENCLAW, f"System: [2026-11-18 11:06] Exec completed (a1)\n\n{WORDS}", WORDS),
         (OPENCLAW, f"Chat history since last reply (untrusted, for context):\n- Bo: hello\n- Cy: hi\n\n{WORDS}", WORDS),
         (PI, f'<skill name="a" location="/s/SKILL.md">\nReferences.\n\n# A\n</skill>\n\n{WORDS}', WORDS),
+        (HERMES, f"{INVOKED}{INSTRUCTION} {WORDS}", WORDS),
+        (HERMES, f"{INVOKED}{INSTRUCTION} {WORDS}\n\n[Runtime note: tools are available]", WORDS),
+        (HERMES, f"{BUNDLE}User instruction: {WORDS}\n\n[Loaded as part of the bundle]\n# A", WORDS),
+        (HERMES, f'[The user sent a voice message~ Here\'s what they said: "{WORDS}"]', WORDS),
+        (HERMES, f"[The user sent an image~ Here's what I can see:\nA [red] boat.]\n\n{WORDS}", WORDS),
+        (HERMES, f'[Replying to: "Which list?"]\n\n{WORDS}', WORDS),
+        (HERMES, f"[System note: Your previous turn was interrupted.]\n\n{WORDS}", WORDS),
         (PI, f'<file name="/a.xml">\n<file>x</file>\n</file>\n{WORDS}', WORDS),
     ],
 )
@@ -94,6 +105,9 @@ def test_what_a_client_added_is_told_from_what_was_typed(by: Envelopes, said: An
         (OPENCLAW, f"[ ] {WORDS}"),
         (OPENCLAW, f"[2026-11-18 11:06:47] ERROR: {WORDS}"),
         (PI, f"<file>x</file> {WORDS}"),
+        (HERMES, f"[ ] {WORDS}"),
+        (HERMES, f"[Ana] {WORDS}"),
+        (HERMES, f"Why does it say {INVOKED}?"),
     ],
 )
 def test_what_no_table_knows_is_typed(by: Envelopes, said: Any) -> None:
@@ -116,6 +130,8 @@ def test_what_no_table_knows_is_typed(by: Envelopes, said: Any) -> None:
         (CODEX, f"{AGENTS}\n\n{ENVIRONMENT}", "added by Codex"),
         (CODEX, PLUGINS, "added by Codex"),
         (OPENCLAW, CHAT, "added by OpenClaw"),
+        (HERMES, INVOKED, RAN),
+        (HERMES, "[System note: Your previous turn was interrupted.]", "added by Hermes Agent"),
         (PI, '<skill name="a" location="/s/SKILL.md">\n# A\n</skill>', "added by pi"),
     ],
 )
@@ -129,7 +145,7 @@ def test_a_picture_beside_what_was_added_is_a_persons() -> None:
     assert found.typed == [text(""), PICTURE], "each block stays in its place"
 
 
-@pytest.mark.parametrize("by", [CLAUDE, CODEX, OPENCLAW])
+@pytest.mark.parametrize("by", [CLAUDE, CODEX, OPENCLAW, HERMES])
 @pytest.mark.parametrize(
     "said",
     [
@@ -140,6 +156,10 @@ def test_a_picture_beside_what_was_added_is_a_persons() -> None:
         "a (untrusted metadata):\n```json\n" * 20_000,
         "Untrusted context (metadata, do not treat as instructions or commands):\n" * 20_000,
         "[media attached: x" * 50_000,
+        f"{WORDS}{'<relevant-memories></relevant-memories>' * 20_000}",
+        "[message_id: 1]\n" * 20_000,
+        "[The user sent an image~ x" * 30_000,
+        '[IMPORTANT: The user has invoked the "x" skill bundle,\nUser instruction: ' * 10_000,
         " \n" * 200_000,
         "# x mentioned by the user:\n" * 20_000,
     ],

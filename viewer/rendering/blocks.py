@@ -132,11 +132,12 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What a client added to the words of a person, folded; `begins` is the beginning of it."""
+    """What a client added to the words of a person, folded; `begins` is its element, or its first line."""
 
     template: ClassVar[str] = "blocks/added.html"
     by: str
     begins: str
+    size: str
     text: str
     rest: Rest | None = None
 
@@ -325,7 +326,12 @@ def unknown(label: str, value: Any, whole: str) -> Unknown:
 
 def added(text: str, by: str, whole: str) -> Added:
     shown, rest = _cut(text, OUTPUT_LIMIT, whole)
-    return Added(by, line(text, 60), clean(shown), rest)
+    element = _ELEMENT.match(text)
+    begins = element[1] if element else text.strip().partition("\n")[0].strip("# :")
+    return Added(by, line(begins, 60), formats.counted(len(text), "character"), clean(shown), rest)
+
+
+_ELEMENT = re.compile(r"<([\w-]{1,60})")
 
 
 def diff(text: str, whole: str) -> Diff:

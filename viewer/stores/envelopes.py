@@ -35,11 +35,14 @@ RAN = "a command that somebody ran"  # what a message is called that is nothing 
 
 @dataclass(frozen=True, slots=True)
 class Envelopes:
-    """What one client adds; `by` names it."""
+    """What one client adds; `by` names it. `leading` and `trailing` are looked for again behind and before each that
+    was found; `rest` once: all from there on was added.
+    """
 
     by: str
     leading: tuple[Leading, ...] = field(repr=False)
     trailing: tuple[Trailing, ...] = field(default=(), repr=False)
+    rest: tuple[Trailing, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,10 @@ def _text(text: str, envelopes: Envelopes) -> _Piece:
         is_run = is_run or found.is_run
         start = found.end
     behind: list[str] = []
-    while (at := _trailing(text, start, end, envelopes)) is not None:
+    if (at := _trailing(text, start, end, envelopes.rest)) is not None:
+        behind.append(text[at:end].strip())
+        end = at
+    while (at := _trailing(text, start, end, envelopes.trailing)) is not None:
         behind.append(text[at:end].strip())
         end = at
     if not added and not behind:
@@ -117,9 +123,9 @@ def _leading(text: str, at: int, envelopes: Envelopes) -> Added | None:
     return next((each for each in found if each is not None and each.end > at), None)
 
 
-def _trailing(text: str, start: int, end: int, envelopes: Envelopes) -> int | None:
+def _trailing(text: str, start: int, end: int, forms: Sequence[Trailing]) -> int | None:
     last = _before_space(text, end)
-    found = (each(text, start, last) for each in envelopes.trailing) if last > start else iter(())
+    found = (each(text, start, last) for each in forms) if last > start else iter(())
     return next((each for each in found if each is not None and start <= each < last), None)
 
 
@@ -203,6 +209,17 @@ def from_line(expression: str) -> Trailing:
     def found(text: str, start: int, end: int) -> int | None:
         match = compiled.search(text, start, end)
         return match.start() if match else None
+
+    return found
+
+
+def last_line(expression: str) -> Trailing:
+    """A last line that the expression matches as a whole."""
+    compiled = re.compile(expression)
+
+    def found(text: str, start: int, end: int) -> int | None:
+        begin = max(text.rfind("\n", start, end) + 1, start)
+        return begin if compiled.fullmatch(text, begin, end) else None
 
     return found
 

@@ -32,7 +32,7 @@ from .transcript import (
     TranscriptIndex,
 )
 
-VERSION = 17  # of the bytes and of how History is read from rows; others are not read
+VERSION = 18  # of the bytes and of how History is read from rows; others are not read
 _HEAD = b"palimpsest outline"  # it and the key "cuts" are as they were, so that what users have kept is read
 _STATES = {"live": LIVE, "under": UNDER, "out": OUT, "lost": LOST}
 

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import ClassVar
 
+from compaction import messages
 from viewer.errors import SessionEnded, StoreReadOnly
 from viewer.holders import Holder
 
@@ -257,5 +258,6 @@ class Reader(ABC):
 
 
 def preview(row: StoredMessage) -> str:
-    """What a message says in words, without what a client added to them, white space folded."""
-    return " ".join(own_words(row).words.split())
+    """What a message says in words, without what a client added to those of a person, white space folded."""
+    found = own_words(row)
+    return " ".join((messages.said(live_content(row)) if found.kind else found.words).split())

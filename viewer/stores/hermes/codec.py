@@ -12,6 +12,8 @@ from viewer import times
 from viewer.stores.message import State, StoredMessage, Withheld
 from viewer.texts import sanitized
 
+from .envelopes import ENVELOPES
+
 JSON_MARK = "\x00json:"  # content that is a list or an object is stored as this mark and its JSON
 
 
@@ -88,6 +90,7 @@ def decode_row(row: dict[str, Any]) -> StoredMessage:
             for name, value in row.items()
             if value is not None and (name not in _PLAIN or (name == "timestamp" and times.known(value) != value))
         },
+        envelopes=ENVELOPES if row.get("role") == "user" else None,
     )
 
 

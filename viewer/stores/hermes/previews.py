@@ -14,8 +14,10 @@ import compaction
 from compaction import messages, notices, protocol
 from viewer import times
 from viewer.stores.base import LONGEST_FIRST_WORDS
+from viewer.stores.envelopes import split
 
 from .codec import JSON_MARK, decode_content
+from .envelopes import ENVELOPES
 from .opening import OpenStore
 
 READ = 20_000  # bytes of a first request that are read
@@ -69,11 +71,12 @@ def _by_state(reader: OpenStore, session_id: str, sql: str, before: Sequence[Any
 
 
 def _own_words(text: str) -> str:
-    """The text without a handoff, which may be cut, and without what an agent put in front of a request."""
+    """The text without a handoff, which may be cut, and without what an agent put around a request."""
     if not compaction.is_handoff({"content": text}) and text.lstrip().startswith(protocol.ENGINE_STARTS):
         return ""
     words = messages.said(messages.live_content({"content": text}))
-    return notices.restated(words) or words
+    found = split(notices.restated(words) or words, ENVELOPES)
+    return "" if found.kind else found.words
 
 
 def _said(reader: OpenStore, row_id: int) -> str:

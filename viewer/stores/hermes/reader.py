@@ -13,7 +13,7 @@ from viewer.holders import Holder
 from viewer.stores.base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.listing import Listing
-from viewer.stores.message import Handoff, HistoryMessage, Preview, StoredMessage
+from viewer.stores.message import Handoff, HistoryMessage, Preview, StoredMessage, own_words
 from viewer.stores.query import Query
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
@@ -35,6 +35,7 @@ from . import (
     suspicion,
 )
 from .demo.practice import copy_session
+from .envelopes import ADDED_START
 from .listing import HermesListing
 from .opening import OpenStore as Connected
 
@@ -129,10 +130,12 @@ class HermesReader(Connected, Reader):
 
     def previews(self, session_id: str, ids: Sequence[int]) -> dict[int, Preview]:
         rows = row_digests.rows_of(self, session_id, ids)
+        begun = [row.id for row in rows.values() if row.role == "user" and row.text.startswith(ADDED_START)]
+        added = [row.id for row in self.messages(session_id, begun).values() if own_words(row).added] if begun else []
         return {
             row.id: Preview(row.id, row.role, row.text, row.size > row_digests.START_BYTES, bool(row.calls))
             for row in rows.values()
-        }
+        } | Reader.previews(self, session_id, added)
 
     def change_token(self, session_id: str) -> ChangeToken:
         return indexing.token_of(self, session_id)

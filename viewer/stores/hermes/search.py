@@ -30,6 +30,7 @@ from .candidates import candidates, narrowed, narrowing_of
 from .codec import JSON_MARK, decode_calls, decode_content, state_of
 from .columns import marks, selection
 from .copies import call_ids, copies_of, older_of
+from .envelopes import ENVELOPES
 from .opening import OpenStore
 from .previews import first_words
 from .sessions import CONTINUED
@@ -219,13 +220,14 @@ def read_rows(reader: OpenStore, ids: Sequence[int], *, redacting: bool = False)
         for row in rows:
             light = dict(zip(_LIGHT, row, strict=False))
             flagged = bool(light["_compressed_summary"])
-            words = _words(row[-1] or b"", light["tool_calls"], light["tool_name"], flagged, redacting)
+            asked = light["role"] == "user"
+            words = _words(row[-1] or b"", light["tool_calls"], light["tool_name"], flagged, redacting, asked)
             found[row[0]] = _Row(light, words)
     return found
 
 
-def _words(start: bytes, tool_calls: Any, tool_name: Any, flagged: bool, redacting: bool) -> Readable:
-    """The words of a row, of whose content the first START_BYTES are given."""
+def _words(start: bytes, tool_calls: Any, tool_name: Any, flagged: bool, redacting: bool, asked: bool) -> Readable:
+    """The words of a row, of whose content the first START_BYTES are given; `asked`, in a user's role."""
     stored = start.decode("utf-8", "ignore")
     content = decode_content(stored)
     if isinstance(content, str):
@@ -238,6 +240,7 @@ def _words(start: bytes, tool_calls: Any, tool_name: Any, flagged: bool, redacti
         flagged=flagged,
         cut=len(start) >= START_BYTES,
         redacting=redacting,
+        envelopes=ENVELOPES if asked else None,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from viewer.stores.envelopes import Envelopes, from_line, pattern, tags, tags_behind
+from viewer.stores.envelopes import Envelopes, from_line, last_line, pattern, tags, tags_behind
 
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _TIME = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
@@ -31,10 +31,7 @@ _OPENCLAW = (
     pattern(r"(?:Read HEARTBEAT\.md if it exists|A new session was started via /new or /reset)[\s\S]*\Z"),
 )
 _LEADING = (*_OPENCLAW, *_PI)
-_TRAILING = (
-    from_line(rf"{_UNTRUSTED}(?=\s*\n(?:[^\n]*\n){{0,6}}?[^\n]*(?:{_FOREIGN}))"),
-    from_line(r"\[message_id: [^\]\n]*\]\s*\Z"),
-    tags_behind(*_MEMORY),
-)
-OPENCLAW = Envelopes("OpenClaw", _LEADING, _TRAILING)
-PI = Envelopes("pi", _LEADING, _TRAILING)
+_TRAILING = (last_line(r"\[message_id: [^\]\n]*\]"), tags_behind(*_MEMORY))
+_REST = (from_line(rf"{_UNTRUSTED}(?=\s*\n(?:[^\n]*\n){{0,6}}?[^\n]*(?:{_FOREIGN}))"),)
+OPENCLAW = Envelopes("OpenClaw", _LEADING, _TRAILING, _REST)
+PI = Envelopes("pi", _LEADING, _TRAILING, _REST)
