@@ -18,6 +18,10 @@ COLD = (
 MISSING = "The session goes on from an entry, {entry}, that is not there: what was said before is not sent."
 CYCLIC = "The entries of this session name one another as their parents: what is sent begins where they would repeat."
 ENDLESS = "The entries of this session name one another as their parents: pi itself does not come to an end with it."
+NO_OBJECT = (
+    "OpenClaw does not open this session: its entry number {number} is no JSON object. What else is stored of it can "
+    "be read, and is not changed."
+)
 UNANSWERED = "The newest calls have no result. The client answers them by itself when it goes on."
 OPENCLAW_PROMPT = "OpenClaw puts a system prompt before the messages, made anew for each request; it is not stored."
 OPENCLAW_WORDS = (
@@ -55,6 +59,9 @@ def _told(source: EntrySource, entry: TreeEntry, before: int | None) -> Addition
 def _at_the_start(place: SessionPlace, found: EntryMessages, first: int | None) -> Iterator[Addition]:
     if place.is_cold:
         yield Addition(first, "cold archive", COLD, is_sent=False)
+    broken = next((each for each in found.entries if not each.id), None) if place.row_id else None
+    if broken is not None:
+        yield Addition(first, "damaged entry", NO_OBJECT.format(number=broken.offset), is_sent=False)
     if found.is_cut:
         yield Addition(
             first, "missing entry", MISSING.format(entry=found.tree.missing[:80].lstrip(NO_ID)), is_sent=False

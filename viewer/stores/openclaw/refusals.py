@@ -131,7 +131,7 @@ def _of_unknown(source: EntrySource, found: EntryMessages) -> str:
 
 def of_links(found: EntryMessages) -> str:
     """Why what is in context may not be all that should be, "" where it is."""
-    if found.tree.is_cyclic:
+    if found.tree.is_cyclic or any(entry.parent == entry.id for entry in found.tree.path):
         return CIRCLE if found.tree.is_strict else additions.ENDLESS
     if not found.is_cut:
         return ""
@@ -194,6 +194,8 @@ def _of_entries(place: SessionPlace, *, to_branch: bool) -> str:
         version = next((each.version for each in found.entries if each.version is not None), None)
         if place.row_id and version is not None and version not in VERSIONS_OF_ROWS:
             return _of_version(version, max(VERSIONS_OF_ROWS))
+        if place.row_id and (broken := next((each for each in found.entries if not each.id), None)) is not None:
+            return additions.NO_OBJECT.format(number=broken.offset)
         unknown = next((each for each in found.entries if _has_a_say(found, each)), None)
         if unknown is not None:
             what = forms.unknown_in(source.value(unknown) or {})
@@ -203,7 +205,8 @@ def _of_entries(place: SessionPlace, *, to_branch: bool) -> str:
 
 def _has_a_say(found: EntryMessages, entry: TreeEntry) -> bool:
     """Whether an entry of no known form may tell what is sent: not one that hangs on what was left by going back."""
-    if entry.form in (KNOWN, LEAF_SET) or not entry.id or entry.type == HEADER:
+    is_damaged = not entry.type and not entry.is_unknown  # the client does not read it, and its links are missed
+    if entry.form in (KNOWN, LEAF_SET) or is_damaged or entry.type == HEADER:
         return False
     before = found.tree.known_before(entry.parent)
     return not before or found.tree.nodes[before].offset not in found.left
