@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
-from tests.contract.claude_code import ClaudeByHand
+from tests.contract.claude_code import ClaudeByHand, record
 from tests.contract.talk import talk
 from tests.support.claude_code import agent, reader
+from viewer.errors import NotFound
 from viewer.stores.message import Handoff
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
+from viewer.stores.registry import open_store
 from viewer.stores.transcript import TranscriptIndex
 
 __all__ = ["agent", "reader"]
@@ -80,3 +86,132 @@ def test_a_summary_that_hangs_on_what_it_sums_up_drops_nothing(agent: ClaudeByHa
     (boundary,) = index.compactions
     assert (boundary.summarised, index.in_context) == (0, len(talk(3)) + 1)
     assert [row.content for row in reader.live(session_id)][-2:] == [CONTINUED, "and on"]
+
+
+# -- sub-agents --------------------------------------------------------------------------------------------------------
+
+PROMPTS = ("Survey the harbour.", "Count the boats.")
+USAGE = {"input_tokens": 1_000_000, "output_tokens": 0}
+
+
+def reply(text: str, *blocks: dict[str, Any]) -> dict[str, Any]:
+    said = record({"role": "assistant", "content": text})
+    said["message"] |= {"model": "claude-opus-4-8", "usage": USAGE}
+    said["message"]["content"] += blocks
+    return said
+
+
+def task(number: int) -> dict[str, Any]:
+    return {"type": "tool_use", "id": f"t{number}", "name": "Task", "input": {"prompt": PROMPTS[number]}}
+
+
+def answer(number: int, **more: Any) -> dict[str, Any]:
+    block = {"type": "tool_result", "tool_use_id": f"t{number}", "content": f"answer {number}"}
+    return {"type": "user", "message": {"role": "user", "content": [block]}, **more}
+
+
+def of_sub_agent(agent: ClaudeByHand, number: int) -> list[dict[str, Any]]:
+    """What one is asked and says, in a row."""
+    around = {"isSidechain": True, "sessionId": agent.id_of("s"), "version": "1.0.51"}
+    asked, said = str(uuid4()), str(uuid4())
+    prompt = {"type": "user", "message": {"role": "user", "content": PROMPTS[number]}}
+    return [
+        {**prompt, "uuid": asked, "parentUuid": None, **around},
+        {**reply(f"found {number}"), "uuid": said, "parentUuid": asked, **around},
+    ]
+
+
+def within(agent: ClaudeByHand) -> list[str]:
+    """A session of 1.0 with two sub-agents that spoke in its file at once; their ids."""
+    agent._append("s", {"type": "user", "version": "1.0.51", "uuid": "u", "parentUuid": None, **PROMPT})
+    agent.hang("s", "u", reply("I ask two.", task(0), task(1)))
+    caller = agent.lines("s")[-1]["uuid"]
+    both = [of_sub_agent(agent, number) for number in (1, 0)]
+    for lines in zip(*both, strict=True):
+        for line in lines:
+            agent._append("s", line)
+    agent.hang("s", caller, answer(0))
+    agent.hang("s", agent.lines("s")[-1]["uuid"], answer(1))
+    agent.hang("s", agent.lines("s")[-1]["uuid"], reply("Done."))
+    return [f"{agent.id_of('s')}/sidechain-{lines[0]['uuid']}" for lines in reversed(both)]
+
+
+PROMPT = {"message": {"role": "user", "content": "Ask two."}}
+
+
+def beside(agent: ClaudeByHand) -> list[str]:
+    """A session of 2.0 with two sub-agents in files beside its own; their ids."""
+    agent.hang("s", None, {"type": "user", **PROMPT})
+    agent.hang("s", agent.lines("s")[-1]["uuid"], reply("I ask two.", task(0), task(1)))
+    for number in (0, 1):
+        lines = "".join(json.dumps(line) + "\n" for line in of_sub_agent(agent, number))
+        (agent.project / f"agent-a{number}.jsonl").write_text(lines)
+        found = answer(number, toolUseResult={"agentId": f"a{number}"})
+        agent.hang("s", agent.lines("s")[-1]["uuid"], found)
+    agent.hang("s", agent.lines("s")[-1]["uuid"], reply("Done."))
+    return [f"{agent.id_of('s')}/agent-a{number}" for number in (0, 1)]
+
+
+@pytest.mark.parametrize("write", [within, beside])
+def test_sub_agents_of_older_clients_are_sessions_that_calls_lead_to(
+    agent: ClaudeByHand, reader: Reader, write: Callable[[ClaudeByHand], list[str]]
+) -> None:
+    ids, session_id = write(agent), agent.id_of("s")
+    for path in agent.project.iterdir():
+        os.utime(path, (1_000, 1_000))  # long ago: no more lines of a reply are waited for
+    (agent.project / "agent-of-nobody.jsonl").write_text('{"type": "user"}\n')
+    assert sorted(reader.listing.active_lately(10)) == sorted([session_id, *ids])
+    assert {child.id: child.title for child in reader.children([session_id])} == dict(zip(ids, PROMPTS, strict=True))
+    rows = reader.live(session_id)
+    assert [row.content for row in rows] == ["Ask two.", "I ask two.", "answer 0", "answer 1", "Done."]
+    assert [row.sub_agents for row in rows if row.role == "tool"] == [(ids[0],), (ids[1],)]
+    for number, each in enumerate(ids):
+        assert [row.content for row in reader.live(each)] == [PROMPTS[number], f"found {number}"]
+        assert len(reader.raw(each, before=None, limit=9)) == 2
+        session = reader.session(each)
+        assert (session.parent, session.delegated_from) == (session_id, session_id)
+        assert session.first_words == PROMPTS[number]
+        facts = reader.listing.facts([each])[each]
+        assert facts.delegated and facts.parent == session_id
+        searched = reader.searchable(each, "")
+        assert searched is not None
+        assert [said.text for said in searched.messages] == [PROMPTS[number], f"found {number}"]
+        assert "sub-agent" in str(reader.compact_refusal(each))
+    one = reader.usage(ids[0]).cost
+    own = reader.usage(session_id).cost
+    assert one is not None and own is not None and own.dollars == 2 * one.dollars > 0
+
+
+def test_only_what_a_session_has_can_be_asked_for(agent: ClaudeByHand, reader: Reader) -> None:
+    one, session_id = within(agent)[0], agent.id_of("s")
+    for wrong in (
+        f"{session_id}/sidechain-{uuid4()}",
+        f"{session_id}/sidechain-u",
+        f"{session_id}/agent-a0",
+        f"{one}/x",
+    ):
+        with pytest.raises(NotFound):
+            reader.session(wrong)
+
+
+# -- one id twice ------------------------------------------------------------------------------------------------------
+
+
+def test_of_a_session_in_two_directories_the_newest_file_counts_everywhere(agent: ClaudeByHand, reader: Reader) -> None:
+    session_id = agent.id_of("s")
+    elsewhere = agent.root / "projects" / "-home-user-elsewhere"
+    elsewhere.mkdir()
+    agent.write("s", talk(1))
+    first = agent.project / f"{session_id}.jsonl"
+    second = elsewhere / first.name
+    second.write_text(first.read_text().replace("request0", "elsewhere0"))
+    for newer, older, word in ((first, second, "request0"), (second, first, "elsewhere0")):
+        os.utime(older, (1_000, 1_000))
+        os.utime(newer, (2_000, 2_000))
+        with open_store(reader.store) as fresh:
+            assert fresh.session(session_id).first_words.startswith(word)
+            assert fresh.listing.first_words(session_id).startswith(word)
+            assert fresh.listing.facts([session_id])[session_id].mark.newest == 2_000 * 10**9
+            assert len(fresh.listing.active_lately(10)) == 1
+            searched = fresh.searchable(session_id, "")
+            assert searched is not None and searched.messages[0].text.startswith(word)

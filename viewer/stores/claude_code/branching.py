@@ -24,7 +24,7 @@ def branch(file: SessionFile, ids: Sequence[int], *, now: float) -> str:
     if not values:
         raise NotBranchable("There are no messages to branch from.")
     written = list(_in_a_row(_with_boundary(values, found, ids), session_id))
-    name = facts_of(file.path, file.state)
+    name = facts_of(file)
     title = f"{(name.title or name.first_words)[:90]} (branch)"
     create(file.path.with_name(f"{session_id}{ENDING}"), [lines.encoded([*written, lines.title(session_id, title)])])
     return session_id

@@ -7,13 +7,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, BinaryIO
 
+from compaction import messages as chat
 from viewer.stores.jsonl.files import line_at
 from viewer.stores.jsonl.lines import LONGEST, object_at
 from viewer.stores.jsonl.values import seconds
 from viewer.stores.message import State, StoredMessage
 
 from .envelopes import ENVELOPES, META, is_meta
-from .places import parent_of
+from .places import SIDECHAIN, parent_of
 from .records import OWN_RECORD, Record, object_in, queued_of
 from .transcript import SessionMessages, Unit
 
@@ -41,7 +42,10 @@ def message_of(file: BinaryIO, found: SessionMessages, unit: Unit, session_id: s
         return _reply(values, unit, session_id, state)
     queued = queued_of(values[0])
     value = values[0] if queued is None else {**values[0], "message": {"role": "user", "content": queued}}
-    return _from_user(value, unit, session_id, state)
+    row = _from_user(value, unit, session_id, state)
+    if found.sidechains and row.role == "tool" and not row.sub_agents:
+        return replace(row, sub_agents=_within(file, found, unit.piece.answers, session_id))
+    return row
 
 
 def without(row: StoredMessage, calls: Collection[str]) -> StoredMessage | None:
@@ -119,6 +123,19 @@ def _sub_agents(value: dict[str, Any], session_id: str) -> tuple[str, ...]:
     """The session of the sub-agent whose answer a line has."""
     agent = object_in(value, "toolUseResult").get("agentId")
     return (f"{parent_of(session_id) or session_id}/agent-{agent}",) if isinstance(agent, str) else ()
+
+
+def _within(file: BinaryIO, found: SessionMessages, call: str, session_id: str) -> tuple[str, ...]:
+    """The sub-agent that spoke in the session's own file for this call: the first behind it that was asked the same."""
+    caller = next((uuid for uuid in reversed(found.tree.order) if call in found.tree.nodes[uuid].calls), "")
+    blocks = _blocks(read_value(file, found.tree.nodes[caller]) or {}) if caller else []
+    calls = [block for block in blocks if _type(block) == "tool_use" and block.get("id") == call]
+    asked = object_in(calls[0], "input").get("prompt") if calls else None
+    for record in found.sidechains if isinstance(asked, str) else ():
+        value = read_value(file, record) if record.place > found.tree.place(caller) else None
+        if value and chat.said(object_in(value, "message").get("content")) == asked:
+            return (f"{session_id}/{SIDECHAIN}{record.uuid}",)
+    return ()
 
 
 def _result(block: dict[str, Any]) -> Any:

@@ -154,7 +154,7 @@ def _kept_ids(found: SessionMessages, layout: Layout) -> list[int]:
 
 def _tokens(file: SessionFile, reading: BinaryIO, found: SessionMessages, layout: Layout) -> tuple[int, int]:
     """Tokens in context before and after: what the last response reported, or else as they are counted here."""
-    count = counting.counter_for(facts_of(file.path, file.state).model)
+    count = counting.counter_for(facts_of(file).model)
     rows = {each: codec.message_of(reading, found, found.units[each], file.id) for each in found.live}
     counted = {each: counting.row_tokens(row, count) for each, row in rows.items()}
     reported = usage.tokens_in_context(found.thread)

@@ -6,9 +6,8 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from viewer.stores.base import LONGEST_FIRST_WORDS
@@ -16,8 +15,10 @@ from viewer.stores.jsonl.files import FileState, beginning
 from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.values import seconds
 
+from . import sidechains
 from .envelopes import typed_words
 from .forms import SAID
+from .places import SessionFile
 from .records import SYNTHETIC_MODEL, is_summary
 
 EDGE = 65_536  # bytes that are read at either end
@@ -40,9 +41,14 @@ class Facts:
     began: float
 
 
-def facts_of(path: Path, state: FileState) -> Facts:
-    """The facts of a file as it was in this state. Raises OSError."""
-    return _facts(str(path), state)
+def facts_of(file: SessionFile) -> Facts:
+    """The facts of a session. Raises OSError."""
+    found = _facts(str(file.path), file.state)
+    if not file.sidechain:
+        return found
+    begun = sidechains.in_file(str(file.path), file.state).get(file.sidechain) or sidechains.Sidechain("", "", 0.0)
+    words = " ".join(begun.words.split())[:LONGEST_FIRST_WORDS]
+    return replace(found, title="", first_words=words, began=begun.began)
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from viewer.errors import StoreUnavailable
-from viewer.stores.jsonl.files import plainly, state_of
+from viewer.stores.jsonl.files import beginning, state_of
 from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.values import seconds
 
@@ -110,9 +110,7 @@ def _firsts(directory: str, changed: int) -> tuple[dict[str, list[str]], dict[st
 @lru_cache(maxsize=KNOWN)
 def _first(path: str, device: int, inode: int) -> FirstRecord:
     """Raises LookupError for a file that has none (yet), OSError."""
-    with plainly(Path(path)) as file:
-        data = file.read(START)
-    for line in data.split(b"\n"):
+    for line in beginning(path, START).split(b"\n"):
         value = decoded(line) or {}
         if isinstance(value.get("uuid"), str) and value.get("type") in IN_TREE:
             is_boundary = value.get("subtype") == "compact_boundary"

@@ -20,14 +20,14 @@ def grown(found: SessionMessages, records: Sequence[Record], *, sidechain: bool)
     end = found.end
     thread, live, states = list(found.thread), list(found.live), dict(found.states)
     for record in records:
-        if record.unknown:
+        if record.unknown or (record.is_sidechain and not sidechain):
             return None
         if record.leaf:
             if record.leaf != end:
                 return None
             for tree in _trees(made):
                 tree.leaves.append(record)
-        if not record.is_in_tree or (record.is_sidechain and not sidechain):
+        if not record.is_in_tree:
             continue
         is_of_compaction = record.is_boundary or record.is_summary or record.copy_of
         if record.uuid in made.tree.nodes or record.parent != end or is_of_compaction:
@@ -44,7 +44,7 @@ def grown(found: SessionMessages, records: Sequence[Record], *, sidechain: bool)
 def _copied(found: SessionMessages) -> SessionMessages:
     tree = _copy(found.tree)
     read = tree if found.read is found.tree else _copy(found.read)
-    return SessionMessages(tree, read, dict(found.units), found.is_sub_agent, found.beside)
+    return SessionMessages(tree, read, dict(found.units), found.is_sub_agent, found.beside, found.sidechains)
 
 
 def _copy(tree: Tree) -> Tree:

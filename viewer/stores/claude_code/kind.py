@@ -44,7 +44,7 @@ class ClaudeCode(Agent):
     def untried_version(self, session_id: str) -> str:
         try:
             file = places.find(self.store, session_id)
-            return newer_than(TRIED, facts_of(file.path, file.state).version, self.name)
+            return newer_than(TRIED, facts_of(file).version, self.name)
         except (NotFound, OSError):
             return ""
 
@@ -55,7 +55,7 @@ class ClaudeCode(Agent):
         command = f"claude --resume {shlex.quote(session_id)}"
         try:
             file = places.find(self.store, session_id)
-            cwd = facts_of(file.path, file.state).cwd
+            cwd = facts_of(file).cwd
         except (NotFound, OSError):
             return command
         return f"cd {shlex.quote(cwd)} && {command}" if cwd else command

@@ -24,10 +24,10 @@ class ClaudeListing(FileListing[SessionFile]):
         return places.all_files(self.store)
 
     def words_of(self, file: SessionFile) -> str:
-        return facts_of(file.path, file.state).first_words
+        return facts_of(file).first_words
 
     def facts_of(self, file: SessionFile) -> SessionFacts:
-        found = facts_of(file.path, file.state)
+        found = facts_of(file)
         return SessionFacts(
             id=file.id,
             row=file.number,

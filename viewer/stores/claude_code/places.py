@@ -1,24 +1,32 @@
 """Where sessions lie: `projects/<directory>/<session>.jsonl`, and the sub-agents of a session in its own directory.
 
-A sub-agent's session id is `<session>/<its file below subagents, without .jsonl>`.
+A sub-agent's session id is `<session>/<its file below subagents, without .jsonl>`. Clients of 2.0 wrote that file
+beside the session's (`agent-<id>.jsonl`), those of 1.0 within it: `<session>/sidechain-<its first record>`.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from viewer.errors import NotFound
 from viewer.stores.base import Store
-from viewer.stores.jsonl.files import FileState, state_of
+from viewer.stores.jsonl.files import FileState, beginning, state_of
+from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.listing import number_of
 
+from . import sidechains
+
 SESSION = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_SUB_AGENT = re.compile(r"(?:[A-Za-z0-9_-]{1,100}/){0,4}agent-[A-Za-z0-9_-]{1,100}")
+SIDECHAIN = "sidechain-"
+_SUB_AGENT = re.compile(rf"(?:[A-Za-z0-9_-]{{1,100}}/){{0,4}}agent-[A-Za-z0-9_-]{{1,100}}|{SIDECHAIN}{SESSION.pattern}")
+START = 65_536  # bytes of a sub-agent's file in which its session is named
+REMEMBERED = 100_000  # such files
 ENDING = ".jsonl"
 
 
@@ -34,6 +42,11 @@ class SessionFile:
     def number(self) -> int:
         """A number of its own in the store, made of its id."""
         return number_of(self.id)
+
+    @property
+    def sidechain(self) -> str:
+        """The first record of the part of a session's file that it is (`sidechains`), "" for a whole file."""
+        return self.id.partition(f"/{SIDECHAIN}")[2]
 
     @property
     def parent(self) -> str:
@@ -58,19 +71,56 @@ def all_files(store: Store) -> list[SessionFile]:
 
 def states(store: Store) -> Iterator[tuple[str, str, FileState]]:
     """Id, path and state of every session's file: a look at a store asks for thousands, so without a `Path` for each.
-    Raises OSError where the directory cannot be listed.
+    Of a session with a file in several directories, the newest. Raises OSError where the directory cannot be listed.
     """
+    newest: dict[str, tuple[int, str, FileState]] = {}
     for project in _directories(projects(store)):
-        for entry in _entries(project):
-            session_id = entry.name.removesuffix(ENDING)
-            if not SESSION.fullmatch(session_id):
-                continue
-            if session_id != entry.name:
-                with suppress(OSError):
-                    yield session_id, entry.path, state_of(entry.path)
-            else:
-                below = _below(session_id, Path(entry.path) / "subagents")
+        for session_id, path, state in _in_project(project):
+            newest[session_id] = max(newest.get(session_id, _NOWHERE), (state.changed, path, state), key=_age)
+    return ((session_id, path, state) for session_id, (_, path, state) in newest.items())
+
+
+_NOWHERE = (-1, "", FileState(0, 0, 0, -1))
+
+
+def _age(found: tuple[int, str, FileState]) -> tuple[int, str]:
+    """What the files of one session in several directories are told apart by: the newest is the session's."""
+    return found[:2]
+
+
+def _in_project(project: Path) -> Iterator[tuple[str, str, FileState]]:
+    for entry in _entries(project):
+        name = entry.name.removesuffix(ENDING)
+        with suppress(OSError):
+            if SESSION.fullmatch(name) and name == entry.name:
+                below = _below(name, Path(entry.path) / "subagents")
                 yield from ((each.id, str(each.path), each.state) for each in below)
+            elif SESSION.fullmatch(name):
+                state = state_of(entry.path)
+                yield name, entry.path, state
+                yield from ((f"{name}/{SIDECHAIN}{uuid}", entry.path, state) for uuid in _sidechains(entry.path, state))
+            elif name != entry.name and name.startswith("agent-") and _SUB_AGENT.fullmatch(name):
+                state = state_of(entry.path)
+                if owner := _owner(entry.path, state.device, state.inode):
+                    yield f"{owner}/{name}", entry.path, state
+
+
+def _sidechains(path: str, state: FileState) -> Iterable[str]:
+    """The ids of the sidechains in a session's file that an address can name."""
+    try:
+        return filter(SESSION.fullmatch, sidechains.in_file(path, state))
+    except OSError:
+        return ()
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _owner(path: str, device: int, inode: int) -> str:
+    """The session whose sub-agent wrote this file beside it, as clients of 2.0 did; "" where no line says. Raises
+    OSError.
+    """
+    values = filter(None, map(decoded, beginning(path, START).split(b"\n")))
+    named = (value["sessionId"] for value in values if isinstance(value.get("sessionId"), str))
+    return next(filter(SESSION.fullmatch, named), "")
 
 
 def _below(session_id: str, directory: Path) -> Iterator[SessionFile]:
@@ -105,13 +155,32 @@ def _directories(directory: Path) -> list[Path]:
 def find(store: Store, session_id: str) -> SessionFile:
     """The file of a session. Raises NotFound, also for an id that names no file of the store."""
     session, _, agent = session_id.partition("/")
-    is_named = SESSION.fullmatch(session) and ("/" not in session_id or _SUB_AGENT.fullmatch(agent))
-    if is_named:
-        below = Path(session, "subagents", f"{agent}{ENDING}") if agent else Path(f"{session}{ENDING}")
-        found = [file for project in _listed(store) for file in _file(session_id, project / below)]
+    if SESSION.fullmatch(session) and ("/" not in session_id or _SUB_AGENT.fullmatch(agent)):
+        found = [file for project in _listed(store) for file in _at(project, session_id, session, agent)]
         if found:
-            return max(found, key=lambda each: each.state.changed)
+            return max(found, key=lambda each: (each.state.changed, str(each.path)))
     raise NotFound(f"Store {store.name} has no session {session_id!r}.")
+
+
+def _at(project: Path, session_id: str, session: str, agent: str) -> Iterator[SessionFile]:
+    """The file of a session in a directory, or of its sub-agent, which may be in one of three places."""
+    if not agent:
+        yield from _file(session_id, project / f"{session}{ENDING}")
+    elif agent.startswith(SIDECHAIN):
+        for file in _file(session_id, project / f"{session}{ENDING}"):
+            if file.sidechain in _sidechains(str(file.path), file.state):
+                yield file
+    else:
+        yield from _file(session_id, project / session / "subagents" / f"{agent}{ENDING}")
+        yield from _beside(project, session_id, session, agent)
+
+
+def _beside(project: Path, session_id: str, session: str, agent: str) -> Iterator[SessionFile]:
+    """The file of a session's sub-agent beside the session's own."""
+    for file in _file(session_id, project / f"{agent}{ENDING}") if "/" not in agent else ():
+        with suppress(OSError):
+            if _owner(str(file.path), file.state.device, file.state.inode) == session:
+                yield file
 
 
 def _listed(store: Store) -> list[Path]:
@@ -123,4 +192,15 @@ def _listed(store: Store) -> list[Path]:
 
 def sub_agents(file: SessionFile) -> list[SessionFile]:
     """The sub-agents of a session, in no order."""
-    return list(_below(file.id, file.path.with_suffix("") / "subagents"))
+    within = [
+        SessionFile(f"{file.id}/{SIDECHAIN}{uuid}", file.path, file.state)
+        for uuid in _sidechains(str(file.path), file.state)
+    ]
+    names = (entry.name.removesuffix(ENDING) for entry in _entries(file.path.parent) if entry.name.startswith("agent-"))
+    beside = [
+        each
+        for name in names
+        if _SUB_AGENT.fullmatch(name)
+        for each in _beside(file.path.parent, f"{file.id}/{name}", file.id, name)
+    ]
+    return [*_below(file.id, file.path.with_suffix("") / "subagents"), *within, *beside]

@@ -16,7 +16,7 @@ from viewer.holders import Holder
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.history_types import HistoryEntry
-from viewer.stores.jsonl.files import FileState, ReadFile, readable
+from viewer.stores.jsonl.files import FileState, readable
 from viewer.stores.jsonl.reader import FileReader, row_id_of
 from viewer.stores.message import (
     AbandonedBranch,
@@ -145,7 +145,7 @@ class ClaudeReader(FileReader):
         return [rows[each] for each in found.live if each in rows]
 
     def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
-        found, records = self._conversation(session_id), self._records(session_id).records
+        found, records = self._conversation(session_id), self._records(session_id)
         live = {record.offset for record in found.thread}
         chosen: list[Record] = []
         for record in reversed(records):
@@ -263,15 +263,15 @@ class ClaudeReader(FileReader):
     def sees_turns(self) -> bool:
         return True
 
-    def _records(self, session_id: str) -> ReadFile[Record]:
-        return RECORDS.read(self._file(session_id).path)
+    def _records(self, session_id: str) -> list[Record]:
+        return conversations.records_of(self._file(session_id))
 
     def _conversation(self, session_id: str) -> SessionMessages:
         return conversations.of(self._file(session_id))
 
 
-def _state_key(file: SessionFile) -> tuple[str, FileState]:
-    return str(file.path), file.state
+def _state_key(file: SessionFile) -> tuple[str, str, FileState]:
+    return str(file.path), file.sidechain, file.state
 
 
 @cached(LRUCache(REMEMBERED), key=_state_key, lock=Lock())
@@ -280,7 +280,13 @@ def _usage(file: SessionFile) -> ReportedUsage:
     thread = conversations.of(file).thread
     came_from = forks.origin(file)
     elsewhere = forks.responses(file, came_from) if came_from else frozenset()
-    return ReportedUsage(usage.tokens_in_context(thread), usage.cost(RECORDS.read(file.path).records, elsewhere))
+    return ReportedUsage(usage.tokens_in_context(thread), usage.cost(_own_records(file), elsewhere))
+
+
+def _own_records(file: SessionFile) -> list[Record]:
+    """Without those of sub-agents that are sessions of their own."""
+    records = conversations.records_of(file)
+    return records if file.parent else [record for record in records if not record.is_sidechain]
 
 
 @cached(LRUCache(REMEMBERED), key=_state_key, lock=Lock())
@@ -304,7 +310,7 @@ def _state(found: SessionMessages, record: Record, live: set[int]) -> State:
 
 def _facts(file: SessionFile) -> Facts:
     with readable(file.path):
-        return facts_of(file.path, file.state)
+        return facts_of(file)
 
 
 def _name(file: SessionFile) -> str:

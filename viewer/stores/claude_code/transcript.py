@@ -17,6 +17,7 @@ from viewer.stores.transcript import TranscriptIndex
 
 from .forms import MICROCOMPACTED
 from .records import OWN_RECORD, Piece, Record
+from .sidechains import begun
 from .thread import Tree, end_of, first_read, kept_by, thread, tree_of
 
 
@@ -64,6 +65,7 @@ class SessionMessages:
     units: dict[int, Unit] = field(default_factory=dict)
     is_sub_agent: bool = False
     beside: tuple[Record, ...] = ()  # records of types that are not known, which are not in the tree
+    sidechains: tuple[Record, ...] = ()  # where sub-agents begin that spoke in the session's file
 
     @cached_property
     def unknown(self) -> str:
@@ -245,7 +247,8 @@ def conversation_of(records: Sequence[Record], *, sidechain: bool = False) -> Se
                 units[unit.id] = unit
     start = first_read(records)
     beside = tuple(record for record in records if record.unknown and not record.is_in_tree)
-    return SessionMessages(tree, tree_of(records[start:]) if start else tree, units, sidechain, beside)
+    read = tree_of(records[start:]) if start else tree
+    return SessionMessages(tree, read, units, sidechain, beside, () if sidechain else tuple(begun(records)))
 
 
 def unit_of(tree: Tree, lines: Sequence[str], piece: Piece) -> Unit:
