@@ -43,7 +43,7 @@ def _message(message: ExportedMessage) -> str:
     blocks = [f"## {_heading(message)}", *(quoting.escaped(note) for note in words.notes(message))]
     if message.row.reasoning:
         blocks += ["Thinking:", quoting.quoted(message.row.reasoning)]
-    blocks += [_part(part) for part in parts(message.row.role, message.row.content)]
+    blocks += [_part(part) for part in parts(message.row)]
     for call in engine.calls({"tool_calls": message.row.tool_calls}):
         blocks.append(f"Calls **{quoting.escaped(line(call.name, 80) or 'a tool')}**:\n\n{_code(call.arguments)}")
     blocks += [f"{quoting.escaped(name)}:\n\n{_code(pretty(value))}" for name, value in message.row.extra.items()]

@@ -78,7 +78,7 @@ def _message(message: ExportedMessage, labels: tuple[str, ...]) -> str:
     kind = message.row.role if message.row.role in ("user", "assistant", "tool") else "other"
     inside = [f'<p class="note">{_text(note)}</p>' for note in words.notes(message)]
     inside += [_folded("Thinking", message.row.reasoning)] if message.row.reasoning else []
-    inside += [_part(part) for part in parts(message.row.role, message.row.content)]
+    inside += [_part(part) for part in parts(message.row)]
     inside += [_call(call.name, call.arguments) for call in engine.calls({"tool_calls": message.row.tool_calls})]
     inside += _columns(message)
     away = "" if message.row.state == "live" else " away"

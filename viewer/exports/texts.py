@@ -10,6 +10,8 @@ from compaction import messages as engine
 from compaction import protocol
 from viewer.rendering.images import address_of
 from viewer.rendering.texts import as_text, json_value
+from viewer.stores.envelopes import split
+from viewer.stores.message import StoredMessage
 
 LONGEST = 1_000_000  # characters of JSON that are laid out
 
@@ -32,8 +34,19 @@ class ContentPart:
     name: str = ""
 
 
-def parts(role: str, content: Any) -> Iterator[ContentPart]:
-    """The parts of a message's content; what is not understood comes raw, nothing is dropped."""
+def parts(row: StoredMessage) -> Iterator[ContentPart]:
+    """The parts of a message's content, what a client added to a person's words named and last; what is not understood
+    comes raw, nothing is dropped.
+    """
+    found = split(row.content, row.envelopes)
+    if row.envelopes is None or found.kind or not found.added:
+        yield from _parts(row.role, row.content)
+        return
+    yield from _parts(row.role, found.typed)
+    yield from (ContentPart("raw", text, f"added by {row.envelopes.by}") for text in found.added)
+
+
+def _parts(role: str, content: Any) -> Iterator[ContentPart]:
     if content is None or content == "":
         return
     if role in engine.RESULT_ROLES:
