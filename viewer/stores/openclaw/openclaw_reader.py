@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -9,8 +10,9 @@ from typing import ClassVar
 from viewer.errors import SessionEnded, StoreReadOnly, StoreUnavailable
 from viewer.holders import Holder
 from viewer.stores.base import Capabilities
+from viewer.stores.message import StoredMessage
 
-from . import database, places, refusals, turns
+from . import aged, database, places, refusals, turns
 from .compacting import CompactingReader
 from .places import Places
 
@@ -23,6 +25,9 @@ class OpenClawReader(CompactingReader):
 
     def _all(self) -> Places:
         return places.openclaw_sessions(self.store, self.patience)
+
+    def sent(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
+        return aged.as_sent(self._messages(session_id), super().sent(session_id, ids))
 
     def capabilities(self) -> Capabilities:
         said = super().capabilities()
