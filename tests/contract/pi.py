@@ -21,7 +21,7 @@ START = "The conversation history before this point was compacted into the follo
 END = "\n</summary>"
 USAGE = {
     "input": 100, "output": 10, "cacheRead": 20, "cacheWrite": 5, "totalTokens": 135,
-    "cost": {"input": 0.1, "output": 0.1, "cacheRead": 0.0, "cacheWrite": 0.0, "total": 0.2},
+    "cost": {"input": 0.05, "output": 0.05, "cacheRead": 0.0, "cacheWrite": 0.0, "total": 0.1},
 }  # fmt: skip
 
 

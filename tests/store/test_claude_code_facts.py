@@ -89,6 +89,7 @@ USED = {"input_tokens": 1_000, "output_tokens": 1_000}
         ("glm-4.6", {}, 0.0028),
         ("z-ai/glm-4.6", {}, 0.0028),
         ("us.anthropic.claude-of-nobody", {}, None),
+        ("claude-opus-4-6", {"input_tokens": 900_000_000}, None),  # no window is so large
         ("/", {}, None),
     ],
 )

@@ -185,7 +185,7 @@ def test_openclaw_passes_over_a_compaction_that_lacks_a_field(flaw: dict[str, An
 def test_what_an_entry_says() -> None:
     usage = {
         "input": 10, "output": 5, "cacheRead": 3, "cacheWrite": 2, "cacheWrite1h": 1, "totalTokens": 20,
-        "contextUsage": {"state": "available", "totalTokens": 25}, "cost": {"total": 0.5},
+        "contextUsage": {"state": "available", "totalTokens": 25}, "cost": {"total": 0.01},
     }  # fmt: skip
     call = {"type": "toolCall", "id": "call_1", "name": "read", "arguments": {"path": "a.py"}}
     said = {"role": "assistant", "content": [{"type": "text", "text": "Yes."}, call], "usage": usage, "model": "m"}
@@ -197,7 +197,7 @@ def test_what_an_entry_says() -> None:
     )
     assert (reply.role, reply.calls, reply.size) == ("assistant", ("call_1",), 12)
     assert reply.usage is not None
-    assert (tuple(reply.usage.used), reply.usage.context, reply.usage.dollars) == ((10, 1, 1, 3, 5), 25, 0.5)
+    assert (reply.usage.used.tokens, reply.usage.context, reply.usage.dollars) == ((10, 1, 1, 3, 5), 25, 0.01)
     assert (result.role, result.answers, result.is_prompt) == ("tool", "call_1", False)
     assert (command.role, command.size, broken.type) == ("session_meta", 3, "")
     assert reply.time == pytest.approx(1_795_687_200.0)

@@ -152,7 +152,7 @@ def test_a_file_of_the_first_version(agent: PiByHand, session_id: str) -> None:
         assert said == [wrapped("So far."), "m3", "m4", "m5", "m6", "m7", "m8", "m9", "m10"]
         assert shown(reader, session_id) == ["m1", "m2", "|", *(f"m{at}" for at in range(3, 11))]
         assert (history(reader, session_id).unlinked, reader.abandoned(session_id)) == (0, [])
-        assert reader.usage(session_id).cost == Cost(1.0), "of five replies"
+        assert reader.usage(session_id).cost == Cost(0.5), "of five replies"
     assert "older form" in refusal(agent, session_id)
 
 

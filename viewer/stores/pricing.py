@@ -16,7 +16,8 @@ from genai_prices.types import PriceCalculation, TieredPrices
 
 LONGEST_NAME = 200  # characters of a model's name that are looked at
 MOST_DOLLARS = 1_000_000.0  # for one session; what an agent notes above that is no price
-MOST_A_TOKEN = 0.01  # US dollars: some ten times the dearest token there is, in fast mode
+MOST_A_TOKEN = 0.001  # US dollars; the dearest of the price list costs 0.0006 (November 2026)
+LARGEST = 20_000_000  # tokens of one request, and of one response: twice the largest window there is
 SEARCH = 0.01  # US dollars for one web search (Anthropic's price list, November 2026)
 BATCH = 0.5  # of the price, for requests sent as a batch (the same)
 # Times the price of a model's tokens in fast mode (the same); of other models it is not known.
@@ -92,7 +93,7 @@ def price(model: str, usage: TokenUsage, provider: str = "anthropic") -> float |
     """
     model = model[:LONGEST_NAME]
     known, times = _rates(model, provider), _times(model, usage)
-    if known is None or times is None:
+    if known is None or times is None or max(usage.context, usage.output) > LARGEST:
         return None
     if usage.context < known.until:
         tokens = sum(count * rate for count, rate in zip(usage.tokens, known.rates, strict=True))
