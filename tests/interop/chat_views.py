@@ -64,13 +64,13 @@ def _sent(message: Json) -> Iterator[ChatBlock]:
 # -- the client's own context ------------------------------------------------------------------------------------------
 
 
-def of_context(messages: Sequence[Json]) -> list[ChatBlock]:
+def of_context(messages: Sequence[Json], *, unasked: bool = False) -> list[ChatBlock]:
     """The blocks of messages in the shape that the clients keep, as far as a request has them: the client has put those
-    of its own roles into words already.
+    of its own roles into words already. `unasked` says that results without a call count as well.
     """
     called = {part["id"] for each in messages for part in _parts(each) if part["type"] == "toolCall"}
     told = (each for each in messages if each.get("stopReason") not in ("error", "aborted"))
-    sent = (each for each in told if each["role"] != "toolResult" or each["toolCallId"] in called)
+    sent = (each for each in told if unasked or each["role"] != "toolResult" or each["toolCallId"] in called)
     return _gathered(block for each in sent for block in _kept(each))
 
 

@@ -18,11 +18,14 @@ from tests.interop.processes import WAIT, Command, run
 
 from .rpc import Rpc
 
-OLDER, NEWEST = "0.73.1", "0.87.1"
-# Each with the name that it has on npm; the older is the last of its name, and the last that runs with Node 20.
-PACKAGES = {OLDER: "@mariozechner/pi-coding-agent", NEWEST: "@earendil-works/pi-coding-agent"}
+# The last that runs with Node 20, the first that knows edits, and the newest whose package is whole on npm: 1.6.0 asks
+# for others that are not there.
+OLDER, EDITING, NEWEST = "0.73.1", "0.87.1", "1.5.2"
+LATER = "@earendil-works/pi-coding-agent"
+PACKAGES = {OLDER: "@mariozechner/pi-coding-agent", EDITING: LATER, NEWEST: LATER}  # each by its name on npm
 OLDEST_NODE = 20
 PROVIDER = "ours"
+LONG = 900.0  # seconds for the contexts of many files
 WINDOW = 200_000  # of its model
 RESERVE = 16_384  # tokens short of that at which it compacts by itself
 RECENT = 60  # tokens that its own compactions keep
@@ -39,8 +42,10 @@ def program(version: str = OLDER) -> Path:
     def install(home: Path) -> None:
         runs = node() if version == OLDER else newer_node()
         npm("install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", home, f"{package}@{version}")
+        inside = home / "node_modules" / package
+        (main,) = json.loads((inside / "package.json").read_text())["bin"].values()
         started = home / "pi"
-        started.write_text(f'#!/bin/sh\nexec "{runs}" "{home / "node_modules" / package / "dist" / "cli.js"}" "$@"\n')
+        started.write_text(f'#!/bin/sh\nexec "{runs}" "{inside / main}" "$@"\n')
         started.chmod(0o755)
 
     return fetched(f"pi-{version}", "pi", version, install)
@@ -131,12 +136,14 @@ class PiClient:
             process.close()
 
     def contexts(self, *files: Path) -> list[Json]:
-        """What the client itself makes of these files, as it would send it: the leaf's id and the messages of each."""
+        """What the client itself makes of these files, as it would send it: the leaf's id and the messages of each, or
+        the error for which it does not go on with one.
+        """
         modules = self.program.parent / "node_modules"
-        version = next(each for each, package in PACKAGES.items() if (modules / package).exists())
-        runs = node() if version == OLDER else newer_node()
-        command: Command = [runs, CONTEXT, modules / PACKAGES[version] / "dist" / "index.js", *files]
-        found: list[Json] = json.loads(run(command, self.work, self.environment()))
+        package = next(modules / each for each in PACKAGES.values() if (modules / each).exists())
+        runs = node() if package.match(PACKAGES[OLDER]) else newer_node()
+        command: Command = [runs, CONTEXT, package / "dist" / "core", *files]
+        found: list[Json] = json.loads(run(command, self.work, self.environment(), LONG))
         return found
 
 

@@ -1,0 +1,73 @@
+"""Of files that are damaged at random, what we say that is sent is what the real pi builds of them; where pi does not
+open one, it is not compacted. And whatever is said in any line of a file is in History, or was left by going back.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.contract.pi import PiByHand
+from tests.interop import chat_views
+from tests.interop.chat_service import ChatService
+from tests.interop.fetched import NotInstalled
+from tests.support.thorough import thorough
+from tests.support.tree_stores import history, opened
+from viewer.stores.jsonl.lines import lines_from
+from viewer.stores.reader import Reader
+
+from .client import EDITING, NEWEST, PiClient, program
+from .damaged import damaged
+
+SOME, ALL = 40, 300  # files
+
+
+@pytest.fixture(params=[NEWEST, *thorough(EDITING)])
+def client(request: pytest.FixtureRequest, tmp_path: Path) -> PiClient:
+    """An older client does not know the edits that are in these files."""
+    try:
+        found = program(request.param)
+    except NotInstalled as missing:
+        pytest.skip(f"pi is not here: {missing}")
+    with ChatService() as model:
+        return PiClient(found, tmp_path / "pi", model)
+
+
+@pytest.mark.parametrize("count", [SOME, *thorough(ALL)])
+def test_files_that_are_damaged_at_random(client: PiClient, count: int, tmp_path: Path) -> None:
+    agent = PiByHand(tmp_path / "ours")
+    files, copies = ([place / f"{seed}.jsonl" for seed in range(count)] for place in (agent.room, client.place))
+    for seed in range(count):
+        files[seed].write_bytes(damaged(seed))
+        copies[seed].write_bytes(damaged(seed))
+    compacted = 0
+    for seed, built in enumerate(client.contexts(*copies)):
+        with opened(agent) as reader:
+            refusal = reader.compact_refusal(str(seed))
+            compacted += refusal is None
+            read = chat_views.of_rows(reader.live(str(seed)))
+            if "error" in built:
+                assert refusal is not None, (seed, built["error"])
+            else:
+                assert chat_views.of_context(built["messages"], unasked=True) == read, seed
+            assert _said_in(files[seed]) <= _shown(reader, str(seed)), seed
+    assert count / 4 < compacted < count, "some of them are refused, and not all"
+
+
+def _said_in(file: Path) -> set[str]:
+    """The texts of all messages that can be found in a file."""
+    with file.open("rb") as lines:
+        objects = [line.object for line in lines_from(lines, 0) if line.is_whole and line.object is not None]
+    messages = [each.get("message") for each in objects if each.get("type") == "message"]
+    contents = [each.get("content") for each in messages if isinstance(each, dict)]
+    parts = [content[0] for content in contents if isinstance(content, list) and content]
+    return {part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)}
+
+
+def _shown(reader: Reader, session_id: str) -> set[str]:
+    ids = {entry.full_id for entry in history(reader, session_id).entries}
+    ids.update(each for branch in reader.abandoned(session_id) for each in branch.ids)
+    contents = [row.content for row in reader.messages(session_id, sorted(ids)).values()]
+    texts = [each if isinstance(each, str) else each[0]["text"] for each in contents if each]
+    return {str(each) for each in texts}
