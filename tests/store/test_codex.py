@@ -119,6 +119,28 @@ def test_a_local_compaction(agent: CodexByHand, reader: Reader, session_id: str)
     assert reader.messages(session_id, [boundary.handoff_id])[boundary.handoff_id].flagged
 
 
+def test_without_its_compaction_the_answer_to_the_question_for_a_summary_is_sent(
+    agent: CodexByHand, reader: Reader, session_id: str
+) -> None:
+    """A client that is killed in between leaves it so."""
+    agent.write("s", talk(1))
+    agent.append("s", "response_item", answer("The garden was planned."), metadata={"compaction_output": True})
+    assert said(reader, session_id) == [*heard(talk(1)), ("assistant", "The garden was planned.")]
+    compact(agent, [told("user", SUMMARY, "compaction.summary")], SUMMARY)
+    assert said(fresh(agent), session_id) == [("user", SUMMARY)]
+    assert "The garden was planned." not in shown(fresh(agent), session_id)
+
+
+def test_what_is_thought_behind_what_is_said_begins_a_message(
+    agent: CodexByHand, reader: Reader, session_id: str
+) -> None:
+    agent.write("s", [])
+    thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]}
+    add(agent, ask("Go on"), thought, thought, answer("I look."), thought, answer("I have it."))
+    rows = [(row.reasoning, row.content) for row in reader.live(session_id)]
+    assert rows == [("", "Go on"), ("Hm.\n\nHm.", "I look."), ("Hm.", "I have it.")]
+
+
 def test_a_remote_compaction_says_what_is_known(agent: CodexByHand, reader: Reader, session_id: str) -> None:
     agent.write("s", [])
     first = ask("first")

@@ -124,6 +124,19 @@ def test_a_line_that_is_too_long_is_in_context_and_not_written_behind(
     assert refused is not None and "a line of 200," in refused.message
 
 
+def test_bytes_that_are_no_text_stop_the_client_in_a_file_without_numbers(agent: CodexByHand, session_id: str) -> None:
+    agent.write("s", talk(3))
+    for numbered in (True, False):
+        stored = lines_of(agent.path("s"))
+        for each in stored if not numbered else ():
+            del each["ordinal"]
+        data = "".join(json.dumps(each) + "\n" for each in stored).encode()
+        agent.path("s").write_bytes(data + b'{"timestamp":"\xff","type":"event_msg","payload":{}}\n')
+        refused = fresh(agent).compact_refusal(session_id)
+        assert ("no text (UTF-8)" in refused.message if refused else False) is not numbered
+        agent.path("s").write_bytes(data)
+
+
 # -- the first line ----------------------------------------------------------------------------------------------------
 
 STARTS: dict[str, Callable[[bytes, bytes], bytes]] = {

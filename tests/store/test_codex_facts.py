@@ -17,6 +17,7 @@ import pytest
 from tests.contract.codex import CodexByHand, meta
 from tests.contract.talk import heard, talk
 from tests.support.codex_home import agent, fresh, reader, said, session_id
+from tests.support.codex_writer import with_meta
 from viewer.errors import StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.codex import database
@@ -222,6 +223,26 @@ def test_a_search_index_is_given_each_message_once(agent: CodexByHand, reader: R
     agent.say("s", {"role": "user", "content": "a further word"})
     second = reader.searchable(session_id, first.cursor)
     assert second is not None and [each.text for each in second.messages] == ["a further word"]
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("0.171.0", ""),
+        ("0.99.9", ""),
+        ("0.180.2", "0.180.2"),
+        ("1.4.0-alpha.1", "1.4.0"),
+        ("", ""),
+        ("new", ""),
+        (7, ""),
+    ],
+)
+def test_a_newer_client_is_said(agent: CodexByHand, session_id: str, version: object, said: str) -> None:
+    agent.write("s", talk(1))
+    with_meta(agent, "s", {"cli_version": version})
+    told = agent_of(Store("codex", agent.url, "configured")).untried_version(session_id)
+    assert told == (f"Written by Codex {said}; this site was tried with versions up to 0.171.0." if said else "")
+    assert agent_of(Store("codex", agent.url, "configured")).untried_version("nobody") == ""
 
 
 def test_no_home_no_store(tmp_path: Path) -> None:

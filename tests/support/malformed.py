@@ -11,7 +11,7 @@ from typing import Any
 from viewer.errors import NotBranchable, StoreError
 from viewer.stores import counting
 from viewer.stores.base import Session
-from viewer.stores.message import StoredMessage, message_of, parted
+from viewer.stores.message import StoredMessage, Withheld, message_of, parted
 from viewer.stores.passages import words_of
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
@@ -127,4 +127,5 @@ def _made_of(session: Session, rows: Sequence[StoredMessage]) -> None:
         parted(row)
         counting.row_tokens(row, count)
         json.dumps(message_of(row), ensure_ascii=False).encode()
-        json.dumps(row.extra, ensure_ascii=False).encode()
+        extra = {name: value for name, value in row.extra.items() if not isinstance(value, Withheld)}
+        json.dumps(extra, ensure_ascii=False).encode()

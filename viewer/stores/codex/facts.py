@@ -29,8 +29,8 @@ SUB_AGENTS = ("subagent", "guardian_review")  # sources of threads that nobody b
 class HeadFacts:
     """What the first lines of a file say. `is_sub_agent` says that a sub-agent speaks in it (also one that reviews, or
     that decides on approvals), `spawned_by` is the session that has it, `forked_from` the one that it is a fork of,
-    `base` the file that it goes on from; "" for none. `agent` is what the sub-agent is called. `began` is in epoch
-    seconds, 0.0 where no line has a time.
+    `base` the file that it goes on from; "" for none. `agent` is what the sub-agent is called, `version` that of the
+    client. `began` is in epoch seconds, 0.0 where no line has a time.
     """
 
     is_sub_agent: bool
@@ -44,6 +44,7 @@ class HeadFacts:
     first_words: str
     began: float
     agent: str
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ def _head(path: str, inode: int, size: int) -> HeadFacts:
         model=next((_text(each.get("model")) for each in reversed(contexts)), ""),
         first_words=next(filter(None, (_asked(kind, payload) for kind, payload in values)), "")[:LONGEST_FIRST_WORDS],
         began=next(filter(None, (seconds(each.get("timestamp")) for each in (meta, *read))), 0.0),
+        version=_text(meta.get("cli_version")),
         agent=next(
             filter(None, map(_text, (meta.get("agent_nickname"), spawn.get("agent_nickname"), kind, _other(kind)))), ""
         ),

@@ -14,14 +14,16 @@ from django.conf import settings
 
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Session, Store
-from viewer.stores.kind import Agent, StoreKind
+from viewer.stores.kind import Agent, StoreKind, newer_than
 from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
 
 from . import client_settings, clients, places
-from .facts import facts_of
+from .facts import facts_of, head_of
 from .reader import CodexReader
 from .writer import CodexWriter
+
+TRIED = "0.171.0"  # the newest version whose sessions were read, compacted and resumed (docs/codex.md)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,13 @@ class Codex(Agent):
         if found.head.is_sub_agent:
             return ""
         return f"cd {shlex.quote(found.cwd)} && {command}" if found.cwd else command
+
+    def untried_version(self, session_id: str) -> str:
+        try:
+            head = head_of(places.find(self.store, session_id).rollout.path)
+        except (NotFound, OSError):
+            return ""
+        return newer_than(TRIED, head.version, self.name)
 
     def open_sessions(self) -> Collection[str] | None:
         return clients.open_sessions(self.store)

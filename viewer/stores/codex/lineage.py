@@ -39,6 +39,11 @@ class RolloutPart:
         return bool(self.records) and self.records[0].is_bare
 
     @property
+    def is_numbered(self) -> bool:
+        """Whether its lines have numbers, as newer clients write them."""
+        return bool(self.records) and self.records[0].ordinal is not None
+
+    @property
     def number(self) -> int:
         """Which one it is among the files of its session."""
         return self.start >> SHIFT

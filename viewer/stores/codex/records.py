@@ -68,7 +68,7 @@ class RolloutRecord:
     request has; `turn` is the turn that begins or ends, `is_asked_for` that a request began it; `spawned` are a call
     and the session of the sub-agent that it started. `is_lost` says that the client leaves the line out, so that it has
     no type and is here for its item alone; `is_bare` that it is an item with nothing around it, as in the oldest files;
-    `unknown` is what a later client may understand otherwise, "" for nothing.
+    `unknown` is what a later client may understand otherwise, "" for nothing; `is_text` says that the line is UTF-8.
     """
 
     place: int
@@ -93,6 +93,7 @@ class RolloutRecord:
     is_lost: bool = False
     is_bare: bool = False
     unknown: str = ""
+    is_text: bool = True
 
     @property
     def is_end_of_response(self) -> bool:
@@ -110,6 +111,7 @@ def record_of(line: Line, place: int) -> RolloutRecord:
         "place": place, "offset": line.offset, "length": line.length, "type": sys.intern(kind) if is_taken else "",
         "time": seconds(value.get("timestamp")), "ordinal": _number(value.get("ordinal")),
         "is_lost": not is_taken, "is_bare": is_bare, "unknown": shapes.unknown_in(line),
+        "is_text": shapes.is_text(line),
     }  # fmt: skip
     if not is_taken:
         return _of_lost(around, kind, payload)

@@ -23,6 +23,7 @@ COMPRESSED = "This session's file is compressed. It can be compacted once Codex 
 MISSING = "This session goes on from another file, {file}, that is not here: Codex cannot go on with it either."
 NOT_WRITABLE = "The session's file belongs to another user, or is read-only."
 NO_START = "The first line of this session's file is damaged or not there: Codex cannot go on with it."
+NO_TEXT = "There are bytes in this session's file that are no text (UTF-8): Codex cannot go on with it."
 UNKNOWN = (
     "There is {what} in this session, which is not known here: a later Codex may send something else than is shown. "
     "It is read, and not written to."
@@ -60,6 +61,8 @@ def _of_lineage(file: ThreadFile, known: Threads) -> str:
         return MISSING.format(file=lineage.missing)
     if not records or records[0].type != "session_meta" or records[0].is_bare:
         return TOO_OLD if lineage.current.is_bare else NO_START
+    if any(not part.is_numbered and not record.is_text for part in lineage.parts for record in part.records):
+        return NO_TEXT
     unknown = (record.unknown for part in lineage.parts if part.is_sent for record in part.sent())
     return next((UNKNOWN.format(what=each) for each in unknown if each), "")
 

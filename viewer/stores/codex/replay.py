@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from .items import ItemFacts
+from .items import CONTEXT, ItemFacts
 from .lineage import Lineage, RolloutPart
 from .records import TURN_ENDS, TURN_STARTS, RolloutRecord
 
+THOUGHT = "reasoning"  # the type of an item
 MESSAGE = -1  # stands for the place of a summary that a compaction's line has beside its items
 
 
@@ -90,7 +91,7 @@ class Replay:
             if record.item is not None and (record.is_lost or (record.is_bare and not part.is_bare)):
                 self._lost(part, record, record.item)
                 continue
-            if record.item is not None and not record.is_summarizing:
+            if record.item is not None:
                 noted.append(self._item(part, record, record.item))
                 if sent:
                     self.live.append(noted[-1])
@@ -134,10 +135,14 @@ class Replay:
         self.lost.add(placed.id)
 
     def _begins(self, facts: ItemFacts) -> bool:
-        """Whether an item can only begin a response: what is thought or said comes before what is called."""
+        """Whether an item begins a response of its own: messages have what is thought before what is said, and that
+        before what is called.
+        """
         assert self.open is not None
-        called = any(self.items[each].facts.call for each in self.responses[self.open])
-        return called and not facts.call
+        known = [self.items[each].facts for each in self.responses[self.open]]
+        if facts.type == THOUGHT:
+            return any(each.type != THOUGHT for each in known)
+        return not facts.call and any(each.call for each in known)
 
     # -- compactions ----------------------------------------------------------------------------------------------
 
@@ -145,6 +150,7 @@ class Replay:
         facts = record.compacted
         assert facts is not None
         line = part.start + record.offset
+        self._forget_summarizing()
         before = tuple(self.live)
         if facts.items is None:
             after = [each for each in before if self.items[each].facts.is_prompt]
@@ -156,6 +162,20 @@ class Replay:
         self.live = after
         made = ReplayedCompaction(line, part, record, handoff, before, tuple(after), self.is_own_turn)
         self.compactions.append(made)
+
+    def _forget_summarizing(self) -> None:
+        """Leave out what the model answered when it was asked for a summary: without the compaction that it was for, it
+        is a message as any other.
+        """
+        for each in [each for each in self.live if self.items[each].record.is_summarizing]:
+            first = self.first[each]
+            if each == first and len(self.responses[first]) > 1:
+                continue
+            self.responses[first].remove(each)
+            if each == first:
+                del self.responses[first]
+            self.live.remove(each)
+            del self.first[each], self.items[each]
 
     def _carried(
         self, part: RolloutPart, record: RolloutRecord, history: Sequence[ItemFacts], handoff: int | None
@@ -219,7 +239,8 @@ class Replay:
     ) -> int:
         """An item that stands nowhere but in the line of a compaction."""
         item_id = part.start + record.offset + at + 2
-        root = None if copy_of is None or facts.is_summary else self.items[copy_of].copy_of or copy_of
+        of_context = copy_of is not None and CONTEXT in (facts.role, self.items[copy_of].facts.role)
+        root = None if copy_of is None or of_context or facts.is_summary else self.items[copy_of].copy_of or copy_of
         self.items[item_id] = PlacedItem(item_id, part, record, facts, at, root)
         self.first[item_id] = item_id
         if facts.is_of_model:

@@ -118,6 +118,7 @@ ITEMS: dict[str, Check] = {
         _fields({}, _NAMED),
     ),
 }  # fmt: skip
+_SPOKEN = ("message", "function_call_output", "custom_tool_call_output")
 _SOURCE = _fields(
     {"id": _fields({"message_id": _text, "turn_id": _text, "role": _text}), "revision": _text, "complete": _flag}
 )
@@ -140,7 +141,7 @@ _COMPACTED = _fields(
 
 def is_taken(line: Line) -> bool:
     """Whether the client takes the object of a line."""
-    if line.place not in READS or not _LINE(line.object) or not _is_unicode(line.data):
+    if line.place not in READS or not _LINE(line.object) or not is_text(line) or _has_halves(line.data or b""):
         return False
     assert line.object is not None
     kind, payload = line.object["type"], line.object["payload"]
@@ -169,15 +170,24 @@ def are_sound(history: Any, metadata: Any) -> bool:
     return metadata is None or (isinstance(metadata, list) and len(metadata) == len(history))
 
 
-def _is_unicode(data: bytes | None) -> bool:
-    """Whether a line is text; half a character, also one that is escaped, is none to the client."""
+def is_text(line: Line) -> bool:
+    """Whether a line is UTF-8."""
     try:
-        text = (data or b"").decode()
-        if "\\ud" in text or "\\uD" in text:
-            json.dumps(json.loads(text), ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
+        (line.data or b"").decode()
+    except ValueError:
         return False
     return True
+
+
+def _has_halves(data: bytes) -> bool:
+    """Whether half a character is escaped in a line, which the client takes for no character."""
+    if b"\\ud" not in data and b"\\uD" not in data:
+        return False
+    try:
+        json.dumps(json.loads(data), ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 # -- what is not known -------------------------------------------------------------------------------------------------
@@ -204,10 +214,10 @@ def unknown_in(line: Line) -> str:
 
 def _unknown_item(item: Any) -> str:
     kind = item.get("type") if isinstance(item, dict) else None
-    if isinstance(kind, (str, int)) and kind not in ITEMS:
+    if not isinstance(kind, (str, int)):
+        return ""
+    if kind not in ITEMS:
         return f"an item “{str(kind)[:60]}”"
-    parts = item.get("content", item.get("output")) if kind in ITEMS and isinstance(item, dict) else None
-    named = (each.get("type") for each in parts if isinstance(each, dict)) if isinstance(parts, list) else ()
-    of_message = kind in ("message", "function_call_output", "custom_tool_call_output")
-    other = (each for each in named if of_message and isinstance(each, str) and each not in _PARTS)
-    return next((f"a part “{each[:60]}”" for each in other), "")
+    parts = item.get("content", item.get("output")) if kind in _SPOKEN else None
+    named = [each.get("type") for each in parts if isinstance(each, dict)] if isinstance(parts, list) else []
+    return next((f"a part “{each[:60]}”" for each in named if isinstance(each, str) and each not in _PARTS), "")
