@@ -55,17 +55,17 @@ def _first_own(records: Sequence[RolloutRecord]) -> int:
     """
     if not records:
         return 0
-    headers = [(each.place, each.header) for each in records if each.header is not None]
-    own_from = next((header.own_from for _, header in headers if header.own_from is not None), None)
+    headers = [each.header for each in records if each.header is not None]
+    own_from = next((header.own_from for header in headers if header.own_from is not None), None)
     if own_from is not None:
         return next((each.place for each in records if (each.ordinal or 0) >= own_from), len(records))
-    is_derived = any(header.is_derived for _, header in headers) or len({header.id for _, header in headers}) > 1
+    is_derived = any(header.is_derived for header in headers) or len({header.id for header in headers}) > 1
     if not is_derived or records[0].ordinal is not None:
         return next((each.place for each in records[1:] if each.time >= records[0].time), len(records))
-    start = headers[-1][0]
-    written = max(records[0].time, records[start].time)
-    for record in records[start + 1 :]:
-        if record.time > written + AT_ONCE:
+    written = records[0].time
+    for record in records[1:]:
+        is_of_another = record.header is not None and record.header.id != headers[0].id
+        if record.time > written + AT_ONCE and not is_of_another:
             return record.place
         written = max(written, record.time)
     return len(records)
