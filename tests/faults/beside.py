@@ -54,7 +54,7 @@ Line = dict[str, Any]
 KINDS: dict[str, Callable[[Path], Agent]] = {
     "claude-code": ClaudeByHand, "codex": CodexByHand, "openclaw-files": OpenClawFilesByHand, "pi": PiByHand,
 }  # fmt: skip
-TURNS, SECONDS = 5, 0.35
+TURNS, SECONDS, PATIENCE = 5, 0.35, 30.0
 HOLDER = f"pid={os.getpid()}:agent=palimpsest:nonce=1"
 PAUSES = {"rarely": 0.05, "steadily": 0.004, "fast": 0.0}
 BURST = 150  # lines, of one that writes as fast as it can
@@ -195,13 +195,15 @@ class Round:
         client, of_client = self._started(write_beside, self.kind, self.path, self._end())
         us, of_us = self._started(change, self.agent.url, self.session_id)
         if self.chance.random() < 0.7:
-            time.sleep(self.chance.uniform(0.05, SECONDS))
+            of_us.poll(PATIENCE)  # the first change takes longest
+            time.sleep(self.chance.uniform(0, SECONDS))
             us.kill()
             self._count(of_us)
             us.join()
             self.counts["kills"] += 1
             us, of_us = self._started(change, self.agent.url, self.session_id)
-        time.sleep(self.chance.uniform(0.2, SECONDS))
+        of_us.poll(PATIENCE)
+        time.sleep(self.chance.uniform(0, SECONDS))
         of_us.send("end")
         of_client.send("end")
         written = int(of_client.recv())
@@ -220,7 +222,7 @@ class Round:
 
     def _count(self, of_us: Connection) -> None:
         try:
-            while of_us.poll(5):
+            while of_us.poll(PATIENCE):
                 self.counts[str(of_us.recv())] += 1
         except (EOFError, ConnectionError):
             pass
