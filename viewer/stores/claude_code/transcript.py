@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -303,7 +303,9 @@ def index_of(found: SessionMessages, recorded: Recorded) -> TranscriptIndex:
         if (entry := _entry(found, unit, copies.get(unit.id, ()))) is not None
     ]
     runs = {each.receipt["handoff"]: each.run for each in recorded.written if not each.undone}
-    boundaries = tuple(_boundary(found, each, runs.get(each.handoff)) for each in found.boundaries)
+    handoffs = {each.handoff for each in found.boundaries}
+    root = {unit.id: unit.copy_of for unit in found.units.values() if unit.copy_of is not None}
+    boundaries = tuple(_boundary(each, runs.get(each.handoff), handoffs, root) for each in found.boundaries)
     message_of = {row: entry.id for entry in entries for row in entry.rows}
     history = History(in_order(entries, boundaries), boundaries, message_of, settled=True)
     rows = sorted([*_rows(found), *_further_lines(found)], key=lambda row: row.id)
@@ -339,9 +341,8 @@ def _entry(found: SessionMessages, unit: Unit, copies: Sequence[Unit]) -> Histor
     )
 
 
-def _boundary(found: SessionMessages, compacted: Compacted, run: int | None) -> Boundary:
-    handoffs = {each.handoff for each in found.boundaries}
-    root = {unit.id: unit.copy_of for unit in found.units.values() if unit.copy_of is not None}
+def _boundary(compacted: Compacted, run: int | None, handoffs: Collection[int], root: Mapping[int, int]) -> Boundary:
+    """`handoffs` are all of the session, `root` of each copy the message that it is one of."""
     new = {each: root[each] for each in compacted.after if each in root and each not in compacted.before}
     said = dict.fromkeys(root.get(each, each) for each in compacted.before if each not in handoffs)
     kept = dict.fromkeys(root.get(each, each) for each in compacted.after if each not in handoffs)
