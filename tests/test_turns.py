@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,3 +125,30 @@ def until(happened: Callable[[], bool]) -> None:
     while not happened():
         assert time.monotonic() < end
         time.sleep(0.005)
+
+
+def test_who_came_first_is_next(tmp_path: Path) -> None:
+    """However many others come meanwhile: one that is overtaken again and again waits for as long as they come."""
+    with closing(sqlite3.connect(tmp_path / "a.db")) as con:
+        con.executescript("CREATE TABLE t (a); INSERT INTO t VALUES (1)")
+    begun, overtaken, lock = count(), list[int](), threading.Lock()
+
+    def computes(environ: dict[str, Any], _: Any) -> list[bytes]:
+        with lock:
+            overtaken.append(next(begun) - environ["arrived"])
+        for _ in range(4):  # who asks a database lets others run
+            with closing(sqlite3.connect(tmp_path / "a.db")) as con:
+                con.execute("SELECT * FROM t").fetchall()
+            compute(0.0005)
+        return []
+
+    turns = Turns(computes)
+
+    def client() -> None:
+        while len(overtaken) < 500:
+            turns({"PATH_INFO": "/", "arrived": len(overtaken)}, None)  # type: ignore[arg-type]
+
+    with ThreadPoolExecutor(8) as pool:
+        for each in [pool.submit(client) for _ in range(8)]:
+            each.result()
+    assert sorted(overtaken)[-5] <= 8

@@ -14,6 +14,7 @@ import socket
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -151,23 +152,36 @@ class Turns:
     def __init__(self, application: Callable[..., Any]) -> None:
         self._application = application
         self._under_way: set[ServedRequest] = set()
-        self._next = threading.Lock()  # held by the one whose turn is next
-        self._ended = threading.Condition()
+        self._lock = threading.Lock()
+        self._waiting: deque[threading.Condition] = deque()  # in the order in which they came; a lock has none
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         if _is_export(environ["PATH_INFO"]):
             return self._application(environ, start_response)
-        with self._next, self._ended:
-            while any(turn.computes() for turn in self._under_way):
-                self._ended.wait(LOOK_SECONDS)
-            mine = ServedRequest(threading.get_ident())
-            self._under_way.add(mine)
+        mine = self._begun()
         try:
             return self._application(environ, start_response)
         finally:
-            with self._ended:
+            with self._lock:
                 self._under_way.discard(mine)
-                self._ended.notify()
+                self._call_next()
+
+    def _begun(self) -> ServedRequest:
+        """This thread's request, once it is its turn."""
+        called = threading.Condition(self._lock)
+        with self._lock:
+            self._waiting.append(called)
+            while self._waiting[0] is not called or any(turn.computes() for turn in self._under_way):
+                called.wait(LOOK_SECONDS if self._waiting[0] is called else None)
+            self._waiting.popleft()
+            mine = ServedRequest(threading.get_ident())
+            self._under_way.add(mine)
+            self._call_next()
+            return mine
+
+    def _call_next(self) -> None:
+        if self._waiting:
+            self._waiting[0].notify()
 
 
 class ServedRequest:
