@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from viewer.errors import NotBranchable
 from viewer.stores.jsonl.append import create
+from viewer.stores.jsonl.long_lines import is_cut
 
 from . import codec, conversations, lines
 from .facts import facts_of
@@ -20,7 +21,9 @@ def branch(file: SessionFile, ids: Sequence[int], *, now: float) -> str:
     found, session_id = conversations.of(file), str(uuid4())
     uuids = list(dict.fromkeys(uuid for each in ids if each in found.units for uuid in found.units[each].uuids))
     with file.path.open("rb") as reading:
-        values = [value for uuid in uuids if (value := codec.read_value(reading, found.tree.nodes[uuid])) is not None]
+        values = [value for uuid in uuids if (value := codec.read_value(reading, found.tree.record(uuid))) is not None]
+    if any(map(is_cut, values)):
+        raise NotBranchable("A message is too long to be read here, so that it cannot be copied to a branch.")
     if not values:
         raise NotBranchable("There are no messages to branch from.")
     written = list(_in_a_row(_with_boundary(values, found, ids), session_id))

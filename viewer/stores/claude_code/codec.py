@@ -32,7 +32,7 @@ def read_value(file: BinaryIO, record: Record) -> dict[str, Any] | None:
 
 def message_of(file: BinaryIO, found: SessionMessages, unit: Unit, session_id: str) -> StoredMessage:
     """A message as the model is sent it."""
-    values = [value for uuid in unit.uuids if (value := read_value(file, found.tree.nodes[uuid])) is not None]
+    values = [value for uuid in unit.uuids if (value := read_value(file, found.tree.record(uuid))) is not None]
     state = found.states[unit.id]
     if values and unit.role == OWN_RECORD:
         return StoredMessage(unit.id, session_id, unit.role, _cleared(values[0]), state, unit.time)
@@ -185,6 +185,8 @@ def row_of(file: BinaryIO, record: Record, session_id: str, state: State) -> Sto
     message = object_in(value, "message")
     beside = _BESIDE if message else _BESIDE[1:]  # what is no object is shown as it is
     extra = {name: each for name, each in value.items() if name not in beside and each is not None}
+    if not record.is_read:
+        extra["line"] = "not read by Claude Code: damaged, or behind something else on its line"
     extra |= {f"message.{name}": each for name, each in message.items() if name != "content" and each is not None}
     return StoredMessage(
         id=record.offset,

@@ -28,6 +28,8 @@ def grown(found: SessionMessages, records: Sequence[Record], *, sidechain: bool)
             for tree in _trees(made):
                 tree.leaves.append(record)
         if not record.is_in_tree:
+            if record.pieces:
+                return None
             continue
         is_of_compaction = record.is_boundary or record.is_summary or record.copy_of
         if record.uuid in made.tree.nodes or record.parent != end or is_of_compaction:
@@ -49,8 +51,8 @@ def _copied(found: SessionMessages) -> SessionMessages:
 
 def _copy(tree: Tree) -> Tree:
     return Tree(
-        dict(tree.nodes), dict(tree.rewritten), list(tree.order), dict(tree.groups), dict(tree.results),
-        list(tree.leaves),
+        dict(tree.nodes), dict(tree.rewritten), list(tree.order), dict(tree.beside), dict(tree.groups),
+        dict(tree.responses), dict(tree.first_lines), tree.open, dict(tree.results), list(tree.leaves),
     )  # fmt: skip
 
 
@@ -58,7 +60,7 @@ def _noted(made: SessionMessages, record: Record) -> list[Unit]:
     """Put a record into the conversation; the messages that are new with it."""
     for tree in _trees(made):
         tree.append(record)
-    lines = made.tree.groups[record.group] if record.group else [record.uuid]
+    lines = made.tree.lines(record.uuid)
     if len(lines) > 1:
         first = made.units[made.tree.offset(lines[0])]
         size = first.size + sum(piece.size for piece in record.pieces)

@@ -71,8 +71,12 @@ class ClaudeReader(FileReader):
 
     def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
         reason = refusals.refusal(self.store, self._file(session_id)) or (
-            refusals.NO_SPLIT if mode != "in_place" else ""
+            refusals.NO_SPLIT if mode != "in_place" else refusals.of_context(self._conversation(session_id))
         )
+        return StoreReadOnly(reason) if reason else None
+
+    def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
+        reason = refusals.refusal(self.store, self._file(session_id))
         return StoreReadOnly(reason) if reason else None
 
     @cached_property
@@ -304,6 +308,8 @@ def _unit_id(found: SessionMessages, row_id: int) -> int | None:
 def _state(found: SessionMessages, record: Record, live: set[int]) -> State:
     if record.offset in live:
         return "live"
+    if not record.is_read or f"\0{record.offset}" in found.tree.beside:
+        return "lost" if record.offset in found.units else "out"
     ids = found.of_record(record.uuid)
     return found.states[ids[0]] if ids else "out"
 

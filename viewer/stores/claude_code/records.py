@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from viewer.stores.jsonl.files import ReadFile, RecordCache
 from viewer.stores.jsonl.lines import Line, Place
+from viewer.stores.jsonl.long_lines import CutText, is_cut
 from viewer.stores.jsonl.values import interned, seconds
 from viewer.stores.message import BOOKKEEPING_ROLES, State
 from viewer.stores.pricing import TokenUsage
@@ -19,6 +20,7 @@ from .forms import BOUNDARY, IN_TREE, MARK, MICROCOMPACTED, SAID, unknown
 # What the client reads of a line is the object that it begins with, whatever stands behind that.
 READ: tuple[Place, ...] = ("alone", "marked", "cut", "first")
 COPY = "palimpsestCopyOf"  # a key of ours in the copy of a record, which the client leaves alone
+NO_UUID = "\0none"  # the uuid of records that have none: the client takes all of them for one
 (OWN_RECORD,) = BOOKKEEPING_ROLES
 SYNTHETIC_MODEL = "<synthetic>"  # of replies that the client wrote itself
 SUMMARY = "This session is being continued from a previous conversation"  # how the client begins one
@@ -65,7 +67,8 @@ class Record:
     `group` is the id of the model's response that an assistant's line is one block of, `usage` what that reports (None
     where it says nothing), `is_end` says that no line of it follows. `leaf` is the record that a line names as the end
     of the thread, `copy_of` the one of which a compaction of ours wrote a shortened copy; `unknown` is what has a form
-    that is not known (`forms`).
+    that is not known (`forms`). `is_read` says that the client reads it, `is_cut` that its message is too long to be
+    read here.
     """
 
     place: int
@@ -88,10 +91,12 @@ class Record:
     is_end: bool = False
     copy_of: str = ""
     unknown: str = ""
+    is_read: bool = True
+    is_cut: bool = False
 
     @property
     def is_in_tree(self) -> bool:
-        return bool(self.uuid) and self.type in IN_TREE
+        return self.is_read and self.type in IN_TREE
 
     @property
     def is_boundary(self) -> bool:
@@ -107,10 +112,15 @@ SessionRecords = ReadFile[Record]
 
 
 def record_of(line: Line, place: int) -> Record:
-    """What a line says; a record of no type for one without an object, or whose object the client does not read."""
-    value = line.value(READ)
+    """What a line says; a record of no type for one without an object."""
+    value = line.object
     if value is None:
         return Record(place, line.offset, line.length, "")
+    record = _record(value, line, place)
+    return record if line.place in READ else replace(record, is_read=False, boundary=None, leaf="", unknown="")
+
+
+def _record(value: dict[str, Any], line: Line, place: int) -> Record:
     kind = interned(value.get("type"))
     message = object_in(value, "message")
     queued = queued_of(value) if kind == "attachment" else None
@@ -126,8 +136,8 @@ def record_of(line: Line, place: int) -> Record:
         length=line.length,
         type=kind,
         subtype=subtype,
-        uuid=interned(value.get("uuid")),
-        parent=interned(value.get("parentUuid")),
+        uuid=interned(value.get("uuid")) or (NO_UUID if kind in IN_TREE else ""),
+        parent=_parent(value.get("parentUuid")),
         time=seconds(value.get("timestamp")),
         group=interned(message.get("id")) if kind == "assistant" else "",
         pieces=pieces,
@@ -141,7 +151,12 @@ def record_of(line: Line, place: int) -> Record:
         is_end=isinstance(message.get("stop_reason"), str),
         copy_of=interned(value.get(COPY)),
         unknown=unknown(value) if isinstance(value.get("uuid"), str) else "",
+        is_cut=line.place == "cut" and is_cut([message, value.get("attachment")]),
     )
+
+
+def _parent(value: Any) -> str:
+    return interned(value) if value is None or isinstance(value, str) else NO_UUID
 
 
 def object_in(value: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -252,6 +267,8 @@ def _one(*told: Any) -> TokenUsage:
 
 def _size(value: Any) -> int:
     """Characters of the texts in a content."""
+    if isinstance(value, CutText):
+        return value.size
     if isinstance(value, str):
         return len(value)
     if isinstance(value, list):

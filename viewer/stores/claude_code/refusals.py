@@ -8,6 +8,7 @@ from viewer.stores.base import Store
 
 from . import conversations, places
 from .places import SessionFile
+from .records import NO_UUID
 from .transcript import SessionMessages
 
 NO_SPLIT = "Claude Code's sessions are compacted in place; one session does not go on in another."
@@ -15,6 +16,20 @@ SUB_AGENT = "This is the transcript of a sub-agent: the client does not go on wi
 UNKNOWN = (
     "The session has {what}. What Claude Code makes of it is not known here, so nothing is written to this session."
 )
+CUT = (
+    "This session goes on from a record, {record}, that is not in its file or cannot be read. {count:,} of its "
+    "messages are not reached from there: Claude Code does not send them, and a summary would leave them out. It is "
+    "not compacted."
+)
+TANGLED = (
+    "Records of this session are each other's parents, or have one id of a response in several places, so that it is "
+    "not known in which order Claude Code sends them. It is not compacted."
+)
+TOO_LONG = (
+    "A message that Claude Code still sends, in a line of {size:,} bytes, is too long to be read here, so that no "
+    "summary could say what is in it. It is not compacted."
+)
+NO_IDS = "Records of this session have no id of their own by which a compaction could keep them. It is not compacted."
 NOT_WRITABLE = "The session's file belongs to another user, or is read-only."
 
 
@@ -36,3 +51,19 @@ def refusal(store: Store, file: SessionFile) -> str:
 def of_forms(found: SessionMessages) -> str:
     """Why nothing is written to a session of which not all forms are known, "" where they are."""
     return UNKNOWN.format(what=found.unknown) if found.unknown else ""
+
+
+def of_context(found: SessionMessages) -> str:
+    """Why what is in context can be neither summarised nor kept without a loss, "" where it can."""
+    if not found.thread or found.is_sub_agent:
+        return ""
+    top, on_way = found.thread[0], {record.uuid for record in found.thread}
+    parent = "" if top.is_boundary else top.parent
+    if parent and found.lost:
+        return CUT.format(record=parent, count=found.lost)
+    if parent in on_way or found.is_tangled:
+        return TANGLED
+    if NO_UUID in on_way:
+        return NO_IDS
+    cut = [record.length for record in found.thread if record.is_cut]
+    return TOO_LONG.format(size=max(cut)) if cut else ""

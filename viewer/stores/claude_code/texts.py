@@ -46,13 +46,13 @@ def searchable(file: SessionFile, reading: BinaryIO, found: SessionMessages, aft
 
 def _last(file: SessionFile, found: SessionMessages, cursor: str) -> int | None:
     inode, last, uuid = json.loads(cursor)
-    known = found.tree.nodes.get(uuid)
-    return last if inode == file.state.inode and known is not None and last in found.units else None
+    is_known = uuid in found.tree.nodes or uuid in found.tree.beside
+    return last if inode == file.state.inode and is_known and last in found.units else None
 
 
 def _whole(file: SessionFile, found: SessionMessages, units: Sequence[Unit]) -> Sequence[Unit]:
     """Without a response at the end of which more lines may follow."""
     if not units or units[-1].role != "assistant" or time.time() - file.state.changed / 1e9 > SETTLED:
         return units
-    is_whole = any(found.tree.nodes[uuid].is_end for uuid in units[-1].uuids)
+    is_whole = any(found.tree.record(uuid).is_end for uuid in units[-1].uuids)
     return units if is_whole else units[:-1]

@@ -2,8 +2,10 @@
 
 The newest compaction boundary rules: it may keep earlier records by reference, in an order of its own, and everything
 else before it is dropped. Of what is left the thread ends where the last `last-prompt` line says, or else at the newest
-record, and goes from there to the root by parents. Parallel tool calls are lines of their own, each the parent of its
-result, so that the way up passes most of them: they are added behind the last line of their response that is on it.
+record, and goes up from there by parents: to a boundary, or to a record without a parent. Where a parent is not there,
+or has been passed, it goes on with the record that is the newest before by time, if one is `NEAR_IN_TIME`. Parallel
+tool calls are lines of their own, each the parent of its result, so that the way up passes most of them: they are added
+behind the last line of their response that is on it.
 """
 
 from __future__ import annotations
@@ -11,20 +13,28 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from .records import Kept, Record
+from .records import NO_UUID, Kept, Record
+
+NEAR_IN_TIME = 5.0  # seconds
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Tree:
     """The records of a conversation. Of several lines with one uuid the last one counts (`nodes`), in the place of the
-    first (`rewritten`).
+    first (`rewritten`). `beside` are those that say something and are not in it, by names of ours: what a line says
+    that the client does not read, and earlier lines of a uuid that say something else.
     """
 
     nodes: dict[str, Record] = field(default_factory=dict)
     rewritten: dict[str, Record] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
-    groups: dict[str, list[str]] = field(default_factory=dict)  # response -> its lines
+    beside: dict[str, Record] = field(default_factory=dict)
+    groups: dict[str, list[str]] = field(default_factory=dict)  # the id of a response -> all lines that have it
+    responses: dict[str, list[str]] = field(default_factory=dict)  # the first line of a response -> its lines
+    first_lines: dict[str, str] = field(default_factory=dict)  # a line -> the first one of its response
+    open: str = ""  # the response that a next line may be one of
     results: dict[str, list[str]] = field(default_factory=dict)  # call -> the records that have its result
     leaves: list[Record] = field(default_factory=list)
 
@@ -33,17 +43,46 @@ class Tree:
         first = self.rewritten.get(uuid) or self.nodes.get(uuid)
         return missing if first is None else first.place
 
+    def record(self, uuid: str) -> Record:
+        """A record of the tree, or beside it."""
+        return self.nodes.get(uuid) or self.beside[uuid]
+
     def offset(self, uuid: str) -> int:
-        return (self.rewritten.get(uuid) or self.nodes[uuid]).offset
+        """What the ids of a record's messages are made of: where it stands; of one that was written again, where it
+        stood first, unless it says something else there.
+        """
+        now, first = self.record(uuid), self.rewritten.get(uuid)
+        return now.offset if first is None or says_another(first, now) else first.offset
 
     def append(self, record: Record) -> None:
-        """Put a record behind all others, whose `uuid` is new."""
+        """Put a record behind all others, whose `uuid` is new; lists that another tree has, too, stay as they are."""
         self.nodes[record.uuid] = record
         self.order.append(record.uuid)
         for call in record.answers:
-            self.results[call] = [*self.results.get(call, ()), record.uuid]
+            self.results[call] = [*self.results.get(call, ())]
         if record.group:
-            self.groups[record.group] = [*self.groups.get(record.group, ()), record.uuid]
+            self.groups[record.group] = [*self.groups.get(record.group, ())]
+            self.responses |= {self.open: [*self.responses[self.open]]} if self.open else {}
+        self.link(record)
+
+    def link(self, record: Record) -> None:
+        """Note what a record answers and the response that it is a line of: lines of one id are one response where no
+        request and no other response stands between them.
+        """
+        for call in record.answers:
+            self.results.setdefault(call, []).append(record.uuid)
+        if record.group:
+            self.groups.setdefault(record.group, []).append(record.uuid)
+            if not self.open or self.nodes[self.open].group != record.group:
+                self.open = record.uuid
+            self.responses.setdefault(self.open, []).append(record.uuid)
+            self.first_lines[record.uuid] = self.open
+        elif any(not piece.answers for piece in record.pieces):
+            self.open = ""
+
+    def lines(self, uuid: str) -> list[str]:
+        """The lines of the response that a record is one of, or that record alone."""
+        return self.responses.get(self.first_lines.get(uuid, ""), [uuid])
 
     @property
     def boundaries(self) -> list[str]:
@@ -56,26 +95,63 @@ class Tree:
         return self.order[start : bisect_left(self.order, until, key=self.place)]
 
 
+def says_another(first: Record, now: Record) -> bool:
+    """Whether two lines of one uuid say different things, both of them something."""
+    is_other = (first.pieces, first.time, first.group) != (now.pieces, now.time, now.group)
+    return bool(first.pieces and now.pieces) and (is_other or now.uuid == NO_UUID)
+
+
 def tree_of(records: Iterable[Record], *, sidechain: bool = False) -> Tree:
     """The tree of a file's records; with `sidechain` those of a sub-agent."""
     tree = Tree()
+    aside: list[Record] = []
+    side: dict[str, Record] = {}
     for record in records:
         if record.leaf:
             tree.leaves.append(record)
-        if not record.is_in_tree or (record.is_sidechain and not sidechain):
+        if record.is_sidechain and not sidechain:
+            side[record.uuid] = record
+            continue
+        if not record.is_in_tree:
+            if record.pieces:
+                aside.append(record)
             continue
         if record.uuid in tree.nodes:
             tree.rewritten.setdefault(record.uuid, tree.nodes[record.uuid])
+            aside.append(tree.nodes[record.uuid])
         else:
             tree.order.append(record.uuid)
         tree.nodes[record.uuid] = record
+    _adopt(tree, side)
     for uuid in tree.order:
-        record = tree.nodes[uuid]
-        if record.group:
-            tree.groups.setdefault(record.group, []).append(uuid)
-        for call in record.answers:
-            tree.results.setdefault(call, []).append(uuid)
+        tree.link(tree.nodes[uuid])
+    tree.beside.update((f"\0{each.offset}", each) for each in _beside(tree, aside))
     return tree
+
+
+def _adopt(tree: Tree, side: Mapping[str, Record]) -> None:
+    """Take the records of sub-agents into the tree on which the session's own records hang."""
+    waiting = [tree.nodes[uuid].parent for uuid in tree.order] if side else []
+    while waiting:
+        uuid = waiting.pop()
+        if uuid in side and uuid not in tree.nodes and side[uuid].is_in_tree:
+            tree.nodes[uuid] = side[uuid]
+            tree.order.append(uuid)
+            waiting.append(side[uuid].parent)
+    if side:
+        tree.order.sort(key=tree.place)
+
+
+def _beside(tree: Tree, lines: Iterable[Record]) -> Iterator[Record]:
+    """What these lines say that no record of the tree says, each once."""
+    known = set[object]()
+    for record in lines:
+        has_uuid = record.uuid not in ("", NO_UUID)
+        now = tree.nodes.get(record.uuid) if has_uuid or record.is_in_tree else None
+        same = (record.uuid, record.pieces, record.time, record.group) if has_uuid else record.offset
+        if same not in known and record.pieces and (now is None or says_another(record, now)):
+            known.add(same)
+            yield record
 
 
 SKIPPED_ABOVE = 5 * 1024 * 1024  # bytes of a file
@@ -91,7 +167,7 @@ def first_read(records: Sequence[Record]) -> int:
     return next((at for at, boundary in facts if boundary and boundary.keeps_nothing), 0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Segment:
     """What is in question up to some place in a file: the boundary that rules there, what it keeps (`listed`: which
     records), and what stands behind it.
@@ -115,12 +191,24 @@ class Segment:
     def parent(self, uuid: str) -> str:
         return self.parents.get(uuid, self.tree.nodes[uuid].parent)
 
+    @cached_property
+    def by_time(self) -> list[tuple[float, int, str]]:
+        """The records that the way may go on with where a link is lost, oldest first; of one time, the first last."""
+        nodes, place = self.tree.nodes, self.tree.place
+        alive = (uuid for uuid in self.tree.order if nodes[uuid].type != "progress" and self.is_alive(uuid))
+        return sorted((nodes[uuid].time, -place(uuid), uuid) for uuid in alive if nodes[uuid].time)
+
 
 def thread(tree: Tree, boundary: str = "", until: int = 2**62) -> list[Record]:
     """The records that a resume sends, in order, of those before the place `until`; `boundary` is the newest there."""
     segment = _segment(tree, boundary, until)
-    chain = _up(segment, _leaf(segment))
-    return list(_with_siblings(segment, chain))
+    return list(_with_siblings(segment, _up(segment, _leaf(segment))))
+
+
+def way_of(tree: Tree) -> list[Record]:
+    """The records of the thread now without those that the way up passes."""
+    segment = _segment(tree, next(reversed(tree.boundaries), ""), 2**62)
+    return _up(segment, _leaf(segment))
 
 
 def end_of(tree: Tree) -> str:
@@ -147,17 +235,13 @@ def _segment(tree: Tree, boundary: str, until: int) -> Segment:
 
 def kept_by(tree: Tree, boundary: str, until: int = 2**62) -> Kept | None:
     """What a boundary keeps by reference; None where it keeps nothing, or names a record that is not there."""
-    record = tree.nodes[boundary]
-    if record.parent:
-        return None
-    facts = record.boundary
+    facts = tree.nodes[boundary].boundary
     if facts is None:
         return None
     kept = facts.kept or (_walked(tree, facts.segment) if facts.segment else None)
     if kept is None:
         return None
-    named = (kept.anchor, *kept.uuids)
-    return kept if all(tree.place(uuid, until) < until for uuid in named) else None
+    return kept if kept.anchor and all(tree.place(uuid, until) < until for uuid in kept.uuids) else None
 
 
 def _walked(tree: Tree, segment: tuple[str, str, str]) -> Kept:
@@ -173,38 +257,66 @@ def _walked(tree: Tree, segment: tuple[str, str, str]) -> Kept:
 
 
 def _leaf(segment: Segment) -> str:
-    """Where the thread ends, "" where there is none: at the newest record behind the one that the last line of its kind
-    names, or where that names none, at the newest without a child.
+    """Where the thread ends, "" where there is none: at the newest record, or where the last line of its kind says,
+    unless the newest hangs on that.
     """
     tree, edge = segment.tree, segment.tree.place(segment.boundary)
     kept = segment.kept.uuids if segment.kept else ()
-    near = [*([segment.boundary] if segment.boundary else []), *kept, *segment.region]
+    near = dict.fromkeys([*([segment.boundary] if segment.boundary else []), *kept, *segment.region])
+    newest = _newest(segment, near)
     lines = [each.leaf for each in tree.leaves if edge < each.place < segment.until]
     named = lines[-1] if lines and segment.is_alive(lines[-1]) else ""
+    return newest if not named or named in _above(segment, newest) else named
+
+
+def _newest(segment: Segment, near: Collection[str]) -> str:
+    """What is found from the last record downwards, by the newest child each time; where that goes round in a circle,
+    the last record.
+    """
     children: dict[str, list[str]] = {}
-    for uuid in dict.fromkeys(near):
-        children.setdefault(segment.parent(uuid), []).append(uuid)
-    ends = _below(children, named) if named else [uuid for uuid in near if uuid not in children]
-    return max(ends, key=tree.place, default="")
+    for uuid in near:
+        if parent := segment.parent(uuid):
+            children.setdefault(parent, []).append(uuid)
+    at = last = max(near, key=segment.tree.place, default="")
+    passed = {last}
+    while hanging := children.get(at):
+        at = max(hanging, key=segment.tree.place)
+        if at in passed:
+            return last
+        passed.add(at)
+    return at
 
 
-def _below(children: Mapping[str, Sequence[str]], uuid: str) -> list[str]:
-    """A record and all that hang on it."""
-    found = dict.fromkeys([uuid])
-    waiting = [uuid]
-    while waiting:
-        new = [each for each in children.get(waiting.pop(), ()) if each not in found]
-        found |= dict.fromkeys(new)
-        waiting += new
-    return list(found)
+def _above(segment: Segment, uuid: str) -> dict[str, None]:
+    """A record and all that it hangs on."""
+    way: dict[str, None] = {}
+    while uuid not in way and segment.is_alive(uuid):
+        way[uuid] = None
+        uuid = segment.parent(uuid)
+    return way
 
 
 def _up(segment: Segment, leaf: str) -> list[Record]:
+    """The way from a record to where it ends, in the order of the conversation."""
     way: dict[str, None] = {}
-    while leaf not in way and segment.is_alive(leaf):
-        way[leaf] = None
-        leaf = segment.parent(leaf)
+    at = leaf if segment.is_alive(leaf) else ""
+    while at:
+        way[at] = None
+        parent = "" if segment.tree.nodes[at].is_boundary else segment.parent(at)
+        is_lost = parent and (parent in way or not segment.is_alive(parent))
+        at = _before_in_time(segment, at, way) if is_lost else parent
     return [segment.tree.nodes[uuid] for uuid in reversed(way)]
+
+
+def _before_in_time(segment: Segment, uuid: str, way: Collection[str]) -> str:
+    """What the client goes on with where a record's parent is not there, "" for nothing."""
+    time = segment.tree.nodes[uuid].time
+    at = bisect_right(segment.by_time, (time, 1, "")) if time else 0
+    while at and time - segment.by_time[at - 1][0] <= NEAR_IN_TIME + 1e-6:
+        at -= 1
+        if segment.by_time[at][2] not in way:
+            return segment.by_time[at][2]
+    return ""
 
 
 def _with_siblings(segment: Segment, chain: Sequence[Record]) -> Iterator[Record]:

@@ -16,9 +16,10 @@ from viewer.stores.recorded import Recorded
 from viewer.stores.transcript import TranscriptIndex
 
 from .forms import MICROCOMPACTED
+from .left import LeftBranches
 from .records import OWN_RECORD, Piece, Record
 from .sidechains import begun
-from .thread import Tree, end_of, first_read, kept_by, thread, tree_of
+from .thread import Tree, end_of, first_read, kept_by, thread, tree_of, way_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +100,14 @@ class SessionMessages:
     def sent(self, unit_id: int) -> Unit:
         """A message with those of its lines alone that a resume sends."""
         unit = self.units[unit_id]
-        lines = tuple(filter(self._sent.__contains__, unit.uuids)) if len(unit.uuids) > 1 else unit.uuids
-        return unit if lines == unit.uuids else replace(unit, uuids=lines)
+        if len(unit.uuids) < 2:
+            return unit
+        lines = sorted(filter(self._sent.__contains__, unit.uuids), key=self._sent.__getitem__)
+        return replace(unit, uuids=tuple(lines))
 
     @cached_property
-    def _sent(self) -> frozenset[str]:
-        return frozenset(record.uuid for record in self.thread)
+    def _sent(self) -> dict[str, int]:
+        return {record.uuid: at for at, record in enumerate(self.thread)}
 
     @cached_property
     def lone(self) -> frozenset[str]:
@@ -117,9 +120,10 @@ class SessionMessages:
     @cached_property
     def unfinished(self) -> frozenset[str]:
         """The calls without a result that the thread ends with."""
-        said = (record.group for record in reversed(self.thread) if record.pieces and not record.answers)
-        end = next(said, "")
-        calls = (call for record in self.thread if end and record.group == end for call in record.calls)
+        said = (record for record in reversed(self.thread) if record.pieces and not record.answers)
+        end = next(said, None)
+        lines = frozenset(self.tree.lines(end.uuid) if end and end.group else ())
+        calls = (call for record in self.thread if record.uuid in lines for call in record.calls)
         return frozenset(calls) - self._answered
 
     @cached_property
@@ -169,13 +173,38 @@ class SessionMessages:
 
     @cached_property
     def states(self) -> dict[int, State]:
-        """Of every message: in context, summarised away, or in no context any more."""
-        found: dict[int, State] = dict.fromkeys(self.units, "out")
+        """Of every message: in context, summarised away, left or undone ("out"), or not linked to any more."""
+        found: dict[int, State] = dict.fromkeys(self.units, "lost")
         for boundary in self.boundaries:
             found.update(dict.fromkeys(boundary.before, "under"))
         found.update((unit.id, "live") for unit in self.units.values() if unit.role == OWN_RECORD)
         found.update(dict.fromkeys(self.live, "live"))
+        path = {unit.uuids[0] for unit in self.units.values() if found[unit.id] != "lost"}
+        begin = next(iter((*(self.boundaries[0].before if self.boundaries else ()), *self.live)), None)
+        left = LeftBranches(
+            self.tree, path, self.units[begin].uuids[0] if begin in self.units and len(path) > 1 else ""
+        )
+        for unit in self.units.values():
+            is_own = unit.is_summary or unit.copy_of is not None
+            if found[unit.id] == "lost" and (is_own or left.has(unit.uuids[0])):
+                found[unit.id] = "out"
         return found
+
+    @cached_property
+    def is_tangled(self) -> bool:
+        """Whether lines beside the way have the id of a response that stands in several places on it."""
+        places: dict[str, set[str]] = {}
+        for record in self.thread:
+            if record.group:
+                places.setdefault(record.group, set()).add(self.tree.lines(record.uuid)[0])
+        several = {group for group, firsts in places.items() if len(firsts) > 1}
+        on_way = {record.uuid for record in way_of(self.read)} if several else set()
+        return any(record.group in several and record.uuid not in on_way for record in self.thread)
+
+    @cached_property
+    def lost(self) -> int:
+        """How many messages nothing links to any more."""
+        return sum(state == "lost" for state in self.states.values())
 
     @cached_property
     def ids(self) -> list[int]:
@@ -193,7 +222,7 @@ class SessionMessages:
         if record is None:
             return []
         if record.group:
-            return [self.tree.offset(self.tree.groups[record.group][0])]
+            return [self.tree.offset(self.tree.lines(uuid)[0])]
         at = self.tree.offset(uuid)
         if record.is_boundary:
             return [at] if at in self.units else []
@@ -240,11 +269,14 @@ def conversation_of(records: Sequence[Record], *, sidechain: bool = False) -> Se
             if not summary_of(tree, uuid):  # it stands for the summary that is missing
                 at = tree.offset(uuid)
                 units[at] = Unit(at, "system", record.time, (uuid,), Piece(0, "system", 0), 0, True)
-        elif not record.group or tree.groups[record.group][0] == uuid:
-            lines = tree.groups[record.group] if record.group else [uuid]
+        elif (lines := tree.lines(uuid))[0] == uuid:
             for piece in record.pieces:
                 unit = unit_of(tree, lines, piece)
                 units[unit.id] = unit
+    for name, record in tree.beside.items():
+        for piece in record.pieces:
+            unit = unit_of(tree, [name], piece)
+            units[unit.id] = unit
     start = first_read(records)
     beside = tuple(record for record in records if record.unknown and not record.is_in_tree)
     read = tree_of(records[start:]) if start else tree
@@ -253,7 +285,7 @@ def conversation_of(records: Sequence[Record], *, sidechain: bool = False) -> Se
 
 def unit_of(tree: Tree, lines: Sequence[str], piece: Piece) -> Unit:
     """The message, or the piece of one, that these lines say."""
-    first = tree.nodes[lines[0]]
+    first = tree.record(lines[0])
     size = sum(each.size for uuid in lines for each in tree.nodes[uuid].pieces) if len(lines) > 1 else piece.size
     copied = tree.nodes.get(first.copy_of)
     return Unit(
@@ -269,7 +301,7 @@ def unit_of(tree: Tree, lines: Sequence[str], piece: Piece) -> Unit:
 
 
 def _first_line(tree: Tree, record: Record) -> str:
-    return tree.groups[record.group][0] if record.group else record.uuid
+    return tree.lines(record.uuid)[0]
 
 
 # -- the index ---------------------------------------------------------------------------------------------------------
@@ -323,7 +355,7 @@ def _further_lines(found: SessionMessages) -> Iterable[MessageRow]:
 
 
 def _entry(found: SessionMessages, unit: Unit, copies: Sequence[Unit]) -> HistoryEntry | None:
-    """A message with the copies of it; None where none of them is or was in context."""
+    """A message with the copies of it; None where it was left, or undone."""
     carriers = [each for each in (unit, *copies) if found.states[each.id] != "out"]
     if not carriers:
         return None

@@ -11,9 +11,9 @@ from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.jsonl.append import appending
 from viewer.stores.writer import Writer, conflict_as
 
-from . import branching, commits, lines, places, undoing
+from . import branching, commits, conversations, lines, places, undoing
 from .clients import clients_of
-from .refusals import NO_SPLIT, refusal
+from .refusals import NO_SPLIT, of_context, refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,8 @@ class ClaudeWriter(Writer):
             raise StoreReadOnly(NO_SPLIT)
         file = self._writable(session_id)
         self._require_closed(session_id)
+        if reason := of_context(conversations.of(file)):
+            raise StoreReadOnly(reason)
         with appending(file.path) as opened:
             return commits.commit(self.store, file, opened, token, edits, now=now)
 

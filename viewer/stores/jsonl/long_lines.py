@@ -23,6 +23,12 @@ class CutText(str):
     size: int
 
 
+def is_cut(value: Any) -> bool:
+    """Whether something in a value was too long to be read."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return isinstance(value, CutText) or any(map(is_cut, inside))
+
+
 class CutLine:
     """One JSON text that is taken piece by piece: of long texts in it the start is kept, and nothing of what is nested
     too deep. All that is kept has at most about `most` bytes.
