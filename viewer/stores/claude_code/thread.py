@@ -14,6 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 
 from .records import NO_UUID, Kept, Record
 
@@ -202,7 +203,7 @@ class Segment:
 def thread(tree: Tree, boundary: str = "", until: int = 2**62) -> list[Record]:
     """The records that a resume sends, in order, of those before the place `until`; `boundary` is the newest there."""
     segment = _segment(tree, boundary, until)
-    return list(_with_siblings(segment, _up(segment, _leaf(segment))))
+    return list(_results_in_order(_with_siblings(segment, _up(segment, _leaf(segment)))))
 
 
 def way_of(tree: Tree) -> list[Record]:
@@ -329,6 +330,12 @@ def _with_siblings(segment: Segment, chain: Sequence[Record]) -> Iterator[Record
             for uuid in _response(segment, record.group):
                 if uuid not in on_chain:
                     yield segment.tree.nodes[uuid]
+
+
+def _results_in_order(records: Iterable[Record]) -> Iterator[Record]:
+    """The records, where several results follow on one another in the order of the file."""
+    for is_result, together in groupby(records, key=lambda record: bool(record.answers)):
+        yield from sorted(together, key=lambda record: record.place) if is_result else together
 
 
 def _response(segment: Segment, group: str) -> list[str]:
