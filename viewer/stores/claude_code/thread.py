@@ -334,7 +334,8 @@ def _with_siblings(segment: Segment, chain: Sequence[Record]) -> Iterator[Record
 
 def _results_in_order(records: Iterable[Record]) -> Iterator[Record]:
     """The records, where several results follow on one another in the order of the file."""
-    for is_result, together in groupby(records, key=lambda record: bool(record.answers)):
+    for is_result, found in groupby(records, key=lambda record: bool(record.answers)):
+        together = list(found)
         yield from sorted(together, key=lambda record: record.place) if is_result else together
 
 
