@@ -11,7 +11,7 @@ from typing import Any
 from viewer.errors import NotBranchable, StoreError
 from viewer.stores import counting
 from viewer.stores.base import Session
-from viewer.stores.message import StoredMessage, Withheld, message_of, parted
+from viewer.stores.message import StoredMessage, message_of, parted
 from viewer.stores.passages import words_of
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
@@ -109,7 +109,7 @@ def ask_everything(reader: Reader, session_id: str) -> None:
     live = reader.live(session_id)
     reader.additions(session_id, [row.id for row in live], end=True)
     cursor = ""
-    while (found := reader.searchable(session_id, cursor)) and found.more:
+    while reader.offers_text and (found := reader.searchable(session_id, cursor)) and found.more:
         cursor = found.cursor
     _made_of(session, [*rows, *live, *(each.row for each in shown)])
     for boundary in index.compactions:
@@ -127,5 +127,4 @@ def _made_of(session: Session, rows: Sequence[StoredMessage]) -> None:
         parted(row)
         counting.row_tokens(row, count)
         json.dumps(message_of(row), ensure_ascii=False).encode()
-        extra = {name: value for name, value in row.extra.items() if not isinstance(value, Withheld)}
-        json.dumps(extra, ensure_ascii=False).encode()
+        json.dumps(row.extra, ensure_ascii=False, default=str).encode()  # as exports write it

@@ -1,0 +1,41 @@
+"""No value in a row of Hermes makes a page, the API or an export fail."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from contextlib import closing, suppress
+
+import pytest
+from django.test import Client
+
+from tests.api.tool import Tool
+from tests.pages.conftest import Book
+from viewer import access
+
+VALUES = (
+    None, 2**63 - 1, math.inf, "a\0b", '{"cut": ', '[null, 1, {"function": 7}]', '["\\ud800"]', "[" * 100_000, b"\xff\x00\xfe",
+    '\0json:[1, null, {"type": "text", "text": 5}, {"type": []}, {"type": "image_url", "image_url": 7}]', "\0json:7",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("column", ["content", "tool_calls", "timestamp", "role", "reasoning", "display_kind"])
+def test_a_row_with_any_value_is_shown(signed_in: Client, book: Book, column: str) -> None:
+    tool = Tool(access.new_token("everything", access.SCOPES))
+    for number, value in enumerate(VALUES):
+        name = f"s{number}"
+        href = book.session(name)
+        book.say(name, "user", "before")
+        row = book.say(name, "assistant", "spoilt")
+        with closing(sqlite3.connect(book.path)) as con, suppress(sqlite3.IntegrityError), con:
+            con.execute(f"UPDATE messages SET {column} = ? WHERE id = ?", [value, row])
+        book.say(name, "user", "a lighthouse")
+        for view in ("", "/context", "/rows"):
+            answer = signed_in.get(f"{href}{view}", follow=True)
+            assert answer.status_code == 200, (view, value)
+        for view in ("history", "live", "raw"):
+            status, _ = tool.call("GET", f"{href}/messages", view=view)
+            assert status == 200, (view, value)
+        for format in ("json", "jsonl", "md", "html"):
+            answer = signed_in.get(f"{href}/export", {"format": format})
+            assert b"a lighthouse" in b"".join(answer.streaming_content), (format, value)  # type: ignore[arg-type]
