@@ -25,7 +25,7 @@ def _rule(kind: str, starts: str, pattern: str, flags: re.RegexFlag = re.NOFLAG)
 
 # The groups that hold a secret; without one of them it is the whole match.
 QUOTED = ("single", "inner")  # may be too short for one
-SAID = ("asked", "set", "written", "told", "used", "named", "quoted")  # may be words that only describe one
+SAID = ("asked", "set", "written", "told", "used", "named", "quoted", "near")  # may be words that only describe one
 VALUES = ("value", "bare", "double", "single", "inner", "setting", "line", "part", "element", "padded", "forty", *SAID)
 
 # -- values with a name beside them ----------------------------------------------------------------------------------
@@ -33,7 +33,12 @@ VALUES = ("value", "bare", "double", "single", "inner", "setting", "line", "part
 _WORDS = (
     r"passw(?:or)?d|passphrase|pwd|(?<=[_-])pass|secret(?:[_-]?access)?(?:[_-]?key)?|token|credentials?"
     # A session is in its user's language.
-    r"|passwort|kennwort|contraseña|senha|mot de passe|пароль|密码|密碼|パスワード|비밀번호"
+    r"|passwort|kennwort|contraseña|senha|mot de passe|\bmdp\b|wachtwoord|lösenord|adgangskode|passord|salasana|hasło"
+    r"|heslo|jelszó|parola|şifre|kata sandi|mật khẩu|пароль|密码|密碼|パスワード|비밀번호|كلمة المرور|סיסמה|รหัสผ่าน|पासवर्ड"
+)
+_WORD_STARTS = (
+    "contraseña senha mot mdp wachtwoord lösenord adgangskode passord salasana hasło heslo jelszó parola şifre kata mật"
+    " пароль 密码 密碼 パスワード 비밀번호 كلمة סיסמה รหัสผ่าน पासवर्ड"
 )
 _OF_KEYS = ("api", "access", "private", "account", "signing", "encryption")
 _AGAIN = r"(?:[_-]?(?:\d|confirm(?:ation)?))?"  # password2, password_confirmation
@@ -113,6 +118,14 @@ _USED = (
     r"(?P<label>(?i:passw(?:or)?d|passphrase|pwd|secret|token|api[ _-]?key|senha|mot de passe))\s"
     rf"(?:(?=\d{{6,32}}{_PHRASE_END})|{_MIXED})"
     rf"(?P<named>[A-Za-z0-9][!#%&*+.0-9?@A-Z^_a-z~-]{{4,62}}?[\w!?#@]){_PHRASE_END}"
+)
+# Behind the word, in the same sentence: "the password of the db (prod): Xk7qTz91". Only what looks like no name: small
+# letters and capitals with digits in two places.
+_NEAR = (
+    rf"(?i:{_WORDS})(?![\w(\[])[^\n.!?;{{}}<>$]{{1,40}}?(?<![\w/.@#$-])"
+    rf"(?P<near>{_NUMBERED}"
+    r"(?=[!-~]{0,30}[a-z])(?=[!-~]{0,30}[A-Z])(?=[!-~]{0,30}\d[!-~]{0,30}[A-Za-z][!-~]{0,30}\d)"
+    rf"[A-Za-z0-9][!#%&*+.0-9?@A-Z^_a-z~-]{{6,62}}[\w!?#@]){_PHRASE_END}"
 )
 # What stands there, in code, on forms and in talk, and is no password: a type, a state, the name once more.
 _TYPES = (
@@ -238,9 +251,10 @@ RULES = (
     _rule("password", "machine", r"\bmachine\s+\S{1,200}\s+login\s+\S{1,200}\s+password\s+(?P<value>[^\s\[]{4,})"),
     _rule(
         "",
-        "pass pwd secret token credential key kennwort contraseña senha mot пароль 密码 密碼 パスワード 비밀번호",
+        f"pass pwd secret token credential key kennwort {_WORD_STARTS}",
         _LABELLED,
     ),
     _rule("password", "passw passphrase kennwort contraseña пароль", _SAID),
     _rule("", "passw passphrase pwd secret token api senha mot", _USED),
+    _rule("password", f"passw passphrase kennwort {_WORD_STARTS}", _NEAR),
 )

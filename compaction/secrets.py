@@ -29,6 +29,7 @@ _PLACEHOLDER = re.compile(
     r"(?i)(?:\[redacted\]|\[(?:redacted|masked): .*|\*+|x{3,}|none|null|undefined|true|false|str|string|number"
     r"|required|optional|\.\.\.|<.*>|\$.*|%.*|\{.*)$"
 )
+_DIGITS_INSIDE = re.compile(r"[^\W\d_]\d+[^\W\d_]")
 _LAST_WORD = re.compile(r"(?<![!-~])[!-~]+\Z")  # of ASCII, as credentials are
 _COUNT = re.compile(r"[\d.,]+$")  # "max_token: 4096" counts tokens
 _PAGING = re.compile(r"(?i)(?:next|prev(?:ious)?|page|continuation|sync|start|end|pad|bos|eos|unk|mask)[_-]?token$")
@@ -183,6 +184,8 @@ def _harmless(match: re.Match[str]) -> bool:
 def _is_description(value: str) -> bool:
     """Whether a word describes a password instead of being one: "required", "str", "wrong"."""
     word = value.strip(".,;:!?*_`").casefold()
+    if _DIGITS_INSIDE.search(word):  # a name for one has them at its end, if at all
+        return False
     return word in DESCRIPTIONS or word.endswith(ENDINGS) or bool(NAMED_AGAIN.search(word))
 
 

@@ -417,3 +417,51 @@ def test_every_way_to_look_for_credentials_grows_with_the_text(piece: str) -> No
     for look in (redact, secrets.redact_shown, secrets.redact_start):
         assert within(1, look, text)
     assert within(1, secrets.redact_all, [text, text], [4_000, 40_000])
+
+
+@pytest.mark.parametrize("secret", ["hunter2Zq81secret", "Xk7qTz91vbn", "pass3Word8Token"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "never use password {} in prod",
+        "never use the password {} in production",
+        "mot de passe : {}",
+        "mot de passe {}",
+        "mdp: {}",
+        "wachtwoord: {}",
+        "hasło: {}",
+        "heslo je {}",
+        "şifre: {}",
+        "mật khẩu: {}",
+        "รหัสผ่าน: {}",
+        "| password | {} |",
+        "password (prod): {}",
+        "password for the db: {}",
+        "the db password, {}, is old",
+        "password of ana is {}",
+        "password must be {}",
+        "password ({})",
+    ],
+)
+def test_a_password_that_is_said_goes_whatever_words_it_has_in_it(said: str, secret: str) -> None:
+    assert secret not in redact(said.format(secret))
+    assert secret not in secrets.redact_shown(said.format(secret))
+    assert secret not in secrets.redact_shown_value({"content": said.format(secret)})["content"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the password is stored with Base64Encoder",
+        "password hashes use Sha256Hasher and Pbkdf2Sha512Hasher",
+        "the password field of UserV2Form, see Login2faView",
+        "passwords of the release of 2026-09-01 are in the vault",
+        "parola d'ordine: una lunga",
+        "heslo je dlouhé a bezpečné",
+        "mot de passe oublié : voir la page 12",
+        "the password rules of iPhone12Pro",
+        "password reset in a94a8fe5ccb19ba61c4c0873d391e987982fbbd3",
+    ],
+)
+def test_talk_of_passwords_stays(text: str) -> None:
+    assert redact(text) == text
