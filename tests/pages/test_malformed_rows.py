@@ -14,7 +14,8 @@ from tests.pages.conftest import Book
 from viewer import access
 
 VALUES = (
-    None, 2**63 - 1, math.inf, "a\0b", '{"cut": ', '[null, 1, {"function": 7}]', '["\\ud800"]', "[" * 100_000, b"\xff\x00\xfe",
+    None, 2**63 - 1, math.inf, "a\0b", '{"cut": ', '[null, 1, {"function": 7}]', '["\\ud800"]', "[" * 100_000,
+    b"\xff\x00\xfe",
     '\0json:[1, null, {"type": "text", "text": 5}, {"type": []}, {"type": "image_url", "image_url": 7}]', "\0json:7",
 )  # fmt: skip
 

@@ -54,7 +54,8 @@ VALUES: dict[str, Any] = {
 
 FEW = ("null", "inf", "deep", "bytes", "an object")  # for columns that nothing here reads but as a value to show
 READ = {
-    "id", "source", "model", "title", "parent_session_id", "started_at", "ended_at", "end_reason", "cwd", "model_config",
+    "id", "source", "model", "title", "parent_session_id", "started_at", "ended_at", "end_reason", "cwd",
+    "model_config",
     "system_prompt_hash", "estimated_cost_usd", "input_tokens",
     "session_id", "role", "content", "tool_call_id", "tool_calls", "tool_name", "timestamp", "active", "compacted",
     "_compressed_summary", "display_kind", "display_metadata", "reasoning", "reasoning_details", "message_uid",
@@ -90,8 +91,8 @@ def spoilt(path: Path, table: str) -> list[str]:
                         [session_id],
                     )
                     con.execute(
-                        f"INSERT INTO messages (session_id, {', '.join(said)}) SELECT ?, {', '.join(said)} FROM messages "
-                        "WHERE session_id = 's1' ORDER BY id",
+                        f"INSERT INTO messages (session_id, {', '.join(said)}) SELECT ?, {', '.join(said)} "
+                        "FROM messages WHERE session_id = 's1' ORDER BY id",
                         [session_id],
                     )
                     if table == "sessions":

@@ -99,8 +99,8 @@ def message_of(row: StoredMessage) -> compaction.Message:
             message["reasoning"] = row.reasoning
     if row.flagged:
         message["_compressed_summary"] = True
-    if row.extra.get("display_kind"):
-        message["display_kind"] = row.extra["display_kind"]
+    if isinstance(kind := row.extra.get("display_kind"), str) and kind:
+        message["display_kind"] = kind
     elif (found := own_words(row)).kind:
         message["display_kind"] = found.kind
     elif found.added:
