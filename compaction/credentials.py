@@ -34,7 +34,8 @@ _WORDS = (
     r"passw(?:or)?d|passphrase|pwd|(?<=[_-])pass|secret(?:[_-]?access)?(?:[_-]?key)?|token|credentials?"
     # A session is in its user's language.
     r"|passwort|kennwort|contraseña|senha|mot de passe|\bmdp\b|wachtwoord|lösenord|adgangskode|passord|salasana|hasło"
-    r"|heslo|jelszó|parola|şifre|kata sandi|mật khẩu|пароль|密码|密碼|パスワード|비밀번호|كلمة المرور|סיסמה|รหัสผ่าน|पासवर्ड"
+    r"|heslo|jelszó|parola|şifre|kata sandi|mật khẩu|пароль"
+    r"|密码|密碼|パスワード|비밀번호|كلمة المرور|סיסמה|รหัสผ่าน|पासवर्ड"
 )
 _WORD_STARTS = (
     "contraseña senha mot mdp wachtwoord lösenord adgangskode passord salasana hasło heslo jelszó parola şifre kata mật"

@@ -463,5 +463,5 @@ def test_a_password_that_is_said_goes_whatever_words_it_has_in_it(said: str, sec
         "password reset in a94a8fe5ccb19ba61c4c0873d391e987982fbbd3",
     ],
 )
-def test_talk_of_passwords_stays(text: str) -> None:
+def test_what_names_things_beside_a_word_for_a_password_stays(text: str) -> None:
     assert redact(text) == text
