@@ -106,6 +106,29 @@ def test_own_database_that_cannot_be_opened(tmp_path: Path) -> None:
     assert "PALIMPSEST_DATABASE_URL" in said
 
 
+@pytest.mark.parametrize("content", [b"this is no database. " * 400, b"SQLite format 3\0" + b"\xff" * 9_000])
+def test_own_database_that_is_none(tmp_path: Path, content: bytes) -> None:
+    own = tmp_path / "own.db"
+    own.write_bytes(content)
+    said = refusal(PALIMPSEST_DATABASE_URL=f"sqlite:///{own}", PORT=str(free_port()))
+    assert "PALIMPSEST_DATABASE_URL" in said and "database" in said.split(":")[-1]
+    assert own.read_bytes() == content
+
+
+def test_own_database_of_a_newer_version(prepared: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(prepared, data)
+    own = data / "palimpsest.sqlite3"
+    with closing(sqlite3.connect(own)) as con, con:
+        con.execute(
+            "INSERT INTO django_migrations (app, name, applied) VALUES ('runs', '0999_of_tomorrow', '2030-01-01')"
+        )
+    before = own.read_bytes()
+    said = refusal(PALIMPSEST_DATA_DIR=str(data), PORT=str(free_port()))
+    assert "newer version" in said and "runs.0999_of_tomorrow" in said
+    assert own.read_bytes() == before
+
+
 # Serving
 
 

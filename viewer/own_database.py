@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from django.apps import apps
 from django.core.signals import request_finished, request_started
 from django.db import Error, connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -28,11 +29,13 @@ _LOCKED = "another program has it locked"
 _FULL = "its disk is full or failing"
 _UNWRITABLE = "its file or directory may not be written"
 _AWAY = "its server cannot be reached"
+_DAMAGED = "its file is no database, or damaged"
 # By the beginning of SQLite's name of an error, or of PostgreSQL's SQLSTATE.
 # https://www.sqlite.org/rescode.html, https://www.postgresql.org/docs/current/errcodes-appendix.html
 _REASONS = {
     "SQLITE_BUSY": _LOCKED, "SQLITE_LOCKED": _LOCKED, "SQLITE_FULL": _FULL, "SQLITE_IOERR": _FULL,
     "SQLITE_READONLY": _UNWRITABLE, "SQLITE_CANTOPEN": _UNWRITABLE, "SQLITE_PERM": _UNWRITABLE,
+    "SQLITE_NOTADB": _DAMAGED, "SQLITE_CORRUPT": _DAMAGED,
     "55P03": _LOCKED, "40P01": _LOCKED, "53": _FULL, "58": _FULL, "25006": "its server takes no writes",
     "08": _AWAY, "57P": _AWAY,
 }  # fmt: skip
@@ -73,6 +76,17 @@ def is_behind() -> bool:
 
     executor = MigrationExecutor(connection)
     return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+
+
+def newer_migrations() -> list[str]:
+    """What a newer version of this site applied and this one does not have: its tables are not those known here."""
+    from django.db.migrations.loader import MigrationLoader
+
+    loader = MigrationLoader(connection)
+    ours = {config.label for config in apps.get_app_configs() if config.name.startswith("viewer")}
+    known = [(app, name) for app, name in loader.disk_migrations if app in ours]
+    newest = {label: max(name for app, name in known if app == label) for label, _ in known}
+    return sorted(f"{app}.{name}" for app, name in loader.applied_migrations if app in newest and name > newest[app])
 
 
 def trouble() -> str:

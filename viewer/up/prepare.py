@@ -8,8 +8,9 @@ import socket
 from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
-from django.db import OperationalError
+from django.db import DatabaseError
 
+from viewer.own_database import newer_migrations
 from viewer.stores.registry import all_stores, is_here, is_of_a_kind, make_demo
 
 BACKLOG = 1024  # connections that wait while the server is started again
@@ -60,9 +61,14 @@ def own_database() -> None:
     from viewer.runs.summarizers import connections  # models, which need Django to be set up
 
     try:
+        if newer := newer_migrations():
+            raise CannotStart(
+                "The site's own database (PALIMPSEST_DATABASE_URL) was brought up to date by a newer version of "
+                f"Palimpsest ({', '.join(newer)}): start that version, or set PALIMPSEST_DATA_DIR to another directory."
+            )
         call_command("migrate", verbosity=0, interactive=False)
         connections.renew_keys()
-    except OperationalError as problem:
+    except DatabaseError as problem:
         first = str(problem).strip().partition("\n")[0]
         raise CannotStart(f"The site's own database (PALIMPSEST_DATABASE_URL) cannot be opened: {first}") from None
 
