@@ -54,7 +54,7 @@ def test_what_is_left_out_of_a_store_is_named(signed_in: Client, settings: Setti
         assert "The sessions of agent garden are left out:" in page and str(broken) in page, place
     assert any("agent garden" in line for line in listing.lines())
     (store, _) = signed_in.get("/api/v1/stores").json()["items"]
-    assert (store["sessions"], len(store["left_out"])) == (1, 1)
+    assert (store["sessions"], len(store["remarks"])) == (1, 1)
 
 
 def test_other_agents_homes_are_named(signed_in: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from tests.support.tree_stores import history, opened, sent, shown, store_of, wr
 from viewer.errors import StoreUnavailable
 from viewer.stores.openclaw import database, rows
 from viewer.stores.openclaw.entries import entry_of
-from viewer.stores.registry import agent_of, left_out, session_version, store_version
+from viewer.stores.registry import agent_of, remarks, session_version, store_version
 
 
 @pytest.fixture
@@ -376,7 +376,7 @@ def test_a_database_that_is_none_takes_no_other_agent_with_it(agent: OpenClawByH
         assert sent(reader, session) == heard(talk(1))
         assert {each.id for each in reader.listing.files()} == {session, file.stem}  # type: ignore[attr-defined]
         assert reader.compact_reason() == "" and reader.capabilities().schema == 23
-    (said,) = left_out(store_of(agent))
+    (said,) = remarks(store_of(agent))
     assert said.startswith("The sessions of agent garden are left out:") and str(broken) in said
 
 

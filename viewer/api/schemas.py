@@ -57,8 +57,8 @@ class HealthOut(Schema):
 
 
 class StoreOut(Schema):
-    """`error` says why a store is not open; what it can do is null then. `left_out` are sentences on what of an open
-    one cannot be read.
+    """`error` says why a store is not open; what it can do is null then. `remarks` are sentences on what of an open
+    one is left out, and where links are followed.
     """
 
     name: str
@@ -70,7 +70,7 @@ class StoreOut(Schema):
     compact_reason: str = ""
     search: bool = False
     turn_leases: bool = False
-    left_out: list[str] = []
+    remarks: list[str] = []
     error: ErrorOut | None = None
 
 

@@ -9,7 +9,7 @@ from ninja import Router
 from viewer.broken import lines_of
 from viewer.errors import StoreError
 from viewer.stores.base import Store
-from viewer.stores.registry import all_stores, left_out, open_store
+from viewer.stores.registry import all_stores, open_store, remarks
 
 from . import shapes
 from .answers import answers
@@ -53,5 +53,5 @@ def store_out(store: Store) -> StoreOut:
         compact_reason=able.compact_reason,
         search=able.search or is_indexed_here,
         turn_leases=able.turn_leases,
-        left_out=left_out(store),
+        remarks=remarks(store),
     )

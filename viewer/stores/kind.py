@@ -148,8 +148,10 @@ class StoreKind(ABC):
         """
         return self.store_version(store)
 
-    def left_out(self, store: Store) -> list[str]:
-        """What of an open store cannot be read and is left out of it, a sentence each."""
+    def remarks(self, store: Store) -> list[str]:
+        """What somebody should know of an open store: what is left out of it, and where links are followed; a sentence
+        each.
+        """
         return []
 
     def writer(self, store: Store) -> Writer:

@@ -21,7 +21,7 @@ from .writer import Writer
 
 __all__ = [
     "KINDS", "Agent", "Reader", "Writer", "agent_of", "all_stores", "for_list", "get_store", "identity", "is_here",
-    "is_of_a_kind", "left_out", "make_demo", "make_empty", "open_store", "session_version", "store_version",
+    "is_of_a_kind", "remarks", "make_demo", "make_empty", "open_store", "session_version", "store_version",
     "unread_homes", "writer_of",
 ]  # fmt: skip
 
@@ -105,9 +105,11 @@ def session_version(store: Store, session_id: str) -> str:
     return kind_of(store).session_version(store, session_id)
 
 
-def left_out(store: Store) -> list[str]:
-    """What of an open store cannot be read and is left out of it, a sentence each."""
-    return kind_of(store).left_out(store)
+def remarks(store: Store) -> list[str]:
+    """What somebody should know of an open store: what is left out of it, and where links are followed; a sentence
+    each.
+    """
+    return kind_of(store).remarks(store)
 
 
 def writer_of(store: Store) -> Writer:

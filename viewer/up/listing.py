@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from viewer.errors import StoreError
 from viewer.stores.base import Store
-from viewer.stores.registry import all_stores, left_out, open_store, unread_homes
+from viewer.stores.registry import all_stores, open_store, remarks, unread_homes
 
 
 def lines() -> Iterator[str]:
@@ -27,4 +27,4 @@ def _state(store: Store) -> str:
     search = "" if able.search or finds else ", no full-text search"
     compacts = "can compact" if able.can_compact else f"cannot compact: {able.compact_reason}"
     schema = f"schema {able.schema}, " if able.schema is not None else ""
-    return " ".join([f"{schema}{sessions}{search}, {compacts}", *left_out(store)])
+    return " ".join([f"{schema}{sessions}{search}, {compacts}", *remarks(store)])

@@ -23,7 +23,7 @@ from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import redacts
 from viewer.rendering import formats
 from viewer.stores.base import Store
-from viewer.stores.registry import left_out
+from viewer.stores.registry import remarks
 
 from .facets import Facets
 from .form import ListForm, asked_for, query_of
@@ -38,12 +38,12 @@ HEADS: dict[Order, str] = {
 
 @dataclass(frozen=True, slots=True)
 class StoreLine:
-    """A store as the list introduces it: why it is open, or why it cannot be read; and what is left out of it."""
+    """A store as the list introduces it: why it is open, or why it cannot be read; and remarks on what is read."""
 
     name: str
     why: str
     problem: str
-    left_out: tuple[str, ...]
+    remarks: tuple[str, ...]
     is_demo: bool
 
 
@@ -166,8 +166,8 @@ def _columns(asked: ListForm) -> Iterator[Link]:
 
 def _store_line(shelf: StoreListing) -> StoreLine:
     known = " Its sessions are listed as they were before." if shelf.problem and shelf.state else ""
-    missing = () if shelf.problem else tuple(left_out(shelf.store))
-    return StoreLine(shelf.store.name, why_open(shelf.store), shelf.problem + known, missing, shelf.store.is_managed)
+    said = () if shelf.problem else tuple(remarks(shelf.store))
+    return StoreLine(shelf.store.name, why_open(shelf.store), shelf.problem + known, said, shelf.store.is_managed)
 
 
 def why_open(store: Store) -> str:

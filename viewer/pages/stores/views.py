@@ -19,7 +19,7 @@ from viewer.pages.sessions.views import why_open
 from viewer.rendering import formats
 from viewer.runs import workers
 from viewer.stores.base import Capabilities, Store
-from viewer.stores.registry import Reader, all_stores, get_store, left_out, open_store, unread_homes
+from viewer.stores.registry import Reader, all_stores, get_store, open_store, remarks, unread_homes
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class IndexSwitch:
 
 @dataclass(frozen=True, slots=True)
 class ShownStore:
-    """One store. `problem` says why it cannot be opened; nothing else is known of it then. `left_out` are sentences on
-    what of it cannot be read. `index` is None for a store that has its own.
+    """One store. `problem` says why it cannot be opened; nothing else is known of it then. `remarks` are sentences on
+    what of it is left out, and where links are followed. `index` is None for a store that has its own.
     """
 
     name: str
@@ -55,7 +55,7 @@ class ShownStore:
     size: str = ""
     sessions: str = ""
     abilities: tuple[Ability, ...] = ()
-    left_out: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     index: IndexSwitch | None = None
 
 
@@ -102,7 +102,7 @@ def _shown(store: Store) -> ShownStore:
         size=formats.size(capabilities.size),
         sessions=formats.counted(capabilities.sessions, "session"),
         abilities=_abilities(capabilities, index),
-        left_out=tuple(left_out(store)),
+        remarks=tuple(remarks(store)),
         index=index,
     )
 

@@ -14,6 +14,7 @@ from django.conf import settings
 
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Session, Store
+from viewer.stores.jsonl import links
 from viewer.stores.kind import Agent, StoreKind, newer_than
 from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
@@ -77,6 +78,10 @@ class ClaudeCodeStores(StoreKind):
     def discover(self) -> list[tuple[str, str]]:
         home: Path = settings.CLAUDE_HOME
         return [("claude-code", f"claude-code://{home}")] if os.path.isdir(home / "projects") else []
+
+    def remarks(self, store: Store) -> list[str]:
+        room = places.projects(store)
+        return [*links.linked(room), *links.remarks(str(room), (places.ENDING,))]
 
     def is_here(self, store: Store) -> bool:
         return os.path.isdir(places.projects(store))

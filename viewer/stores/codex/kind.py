@@ -14,6 +14,8 @@ from django.conf import settings
 
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Session, Store
+from viewer.stores.jsonl import links
+from viewer.stores.jsonl.compressed import ENDING
 from viewer.stores.kind import Agent, StoreKind, newer_than
 from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
@@ -80,6 +82,11 @@ class CodexStores(StoreKind):
     def discover(self) -> list[tuple[str, str]]:
         home: Path = settings.CODEX_HOME
         return [("codex", f"codex://{home}")] if any(os.path.isdir(home / room) for room in places.ROOMS) else []
+
+    def remarks(self, store: Store) -> list[str]:
+        rooms = [store.path / room for room in places.ROOMS]
+        said = [each for room in rooms for each in links.remarks(str(room), (".jsonl", f".jsonl{ENDING}"))]
+        return [*links.linked(*rooms), *said]
 
     def is_here(self, store: Store) -> bool:
         return any(os.path.isdir(store.path / room) for room in places.ROOMS)

@@ -7,8 +7,6 @@ named by `watched`; a line that begins with a blank may be one of ours that is n
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +19,7 @@ from cachetools import LRUCache
 from viewer.errors import StoreUnavailable
 
 from .lines import BUFFER, FINISHED, Line, lines_from
+from .links import regular_file
 
 HELD = 60_000  # records in this process, about 40 MB; of two files in any case
 TAIL = 512  # bytes before the end by which a file is known again
@@ -53,10 +52,8 @@ class FileState:
 
 
 def state_of(path: str | Path) -> FileState:
-    """Raises OSError, also for what is no regular file."""
-    found = os.stat(path)
-    if not stat.S_ISREG(found.st_mode):
-        raise OSError(f"{path} is not a file")
+    """Raises OSError, also for what is no regular file, and for a link that leads elsewhere (`links`)."""
+    found = regular_file(path)
     return FileState(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 

@@ -20,6 +20,7 @@ from cachetools import LRUCache
 
 from viewer.errors import StoreUnanswered, StoreUnavailable
 from viewer.stores.jsonl.lines import decoded
+from viewer.stores.jsonl.links import leads_away
 from viewer.stores.tables import table_columns
 
 from .noted import FIELDS, NotedEntry, noted_of
@@ -66,7 +67,7 @@ def databases(home: Path) -> list[tuple[str, Path]]:
     except OSError:
         return []
     paths = ((name, home / "agents" / name / "agent" / NAME) for name in names)
-    return [(name, path) for name, path in paths if os.path.isfile(path) and os.path.realpath(path).endswith(NAME)]
+    return [(name, path) for name, path in paths if os.path.isfile(path) and not leads_away(path)]
 
 
 def state_text(path: Path) -> str:

@@ -17,6 +17,7 @@ from django.conf import settings
 
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Session, Store
+from viewer.stores.jsonl import links
 from viewer.stores.kind import Agent, StoreKind, said_of_engine
 from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
@@ -176,6 +177,10 @@ class PiStores(TreeStores):
     def reader(self, store: Store, connections: ExitStack, patience: float) -> TreeReader:
         return PiReader(store, connections, patience)
 
+    def remarks(self, store: Store) -> list[str]:
+        room = store.path / self.room
+        return [*links.linked(room), *links.remarks(str(room), (places.ENDING,))]
+
     def writer(self, store: Store) -> Writer:
         return PiWriter(store)
 
@@ -206,8 +211,8 @@ class OpenClawStores(TreeStores):
     def reader(self, store: Store, connections: ExitStack, patience: float) -> TreeReader:
         return OpenClawReader(store, connections, patience)
 
-    def left_out(self, store: Store) -> list[str]:
-        return list(places.left_out(store))
+    def remarks(self, store: Store) -> list[str]:
+        return list(places.remarks(store))
 
     def writer(self, store: Store) -> Writer:
         return OpenClawWriter(store)

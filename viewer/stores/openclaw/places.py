@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from viewer.errors import NotFound, StoreUnanswered, StoreUnavailable
 from viewer.stores.base import Store
+from viewer.stores.jsonl import links
 from viewer.stores.jsonl.files import FileState, state_of
 from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.listing import number_of
@@ -117,8 +118,13 @@ def openclaw_sessions(store: Store, patience: float = database.BUSY_SECONDS) -> 
     return _linked(found)
 
 
-def left_out(store: Store) -> Iterator[str]:
-    """Which agents have a database that cannot be read, a sentence each."""
+def remarks(store: Store) -> Iterator[str]:
+    """Which agents have a database that cannot be read, and which links are followed or not, a sentence each."""
+    for agent in _agents(store.path):
+        home = store.path / "agents" / agent
+        yield from links.linked(home, home / "agent", home / "sessions")
+        yield from links.remarks(str(home / "agent"), (database.NAME,))
+        yield from links.remarks(str(home / "sessions"), (ENDING,))
     for agent, path in database.databases(store.path):
         try:
             database.windows(path, database.state_text(path), database.LIST_SECONDS)
@@ -284,10 +290,12 @@ def pi_sessions(store: Store, patience: float = 0.0) -> Places:
         if not path.endswith(ENDING):
             continue
         with suppress(OSError):
-            name = pi_id(path)
+            name, state = pi_id(path), state_of(path)
+            if name in found and found[name].state == state:
+                continue  # the same file, by way of a link
             if name in found:
                 name = os.path.relpath(path, root).removesuffix(ENDING)
-            found[name] = SessionPlace(name, "", "", Path(path), "", state_of(path), NotedEntry())
+            found[name] = SessionPlace(name, "", "", Path(path), "", state, NotedEntry())
     return found
 
 
@@ -324,6 +332,6 @@ def _entries(directory: str, changed: int) -> tuple[tuple[str, ...], tuple[str, 
         for entry in entries:
             if ENDING in entry.name and not entry.name.startswith("."):
                 names.append(entry.name)
-            elif entry.is_dir(follow_symlinks=False):
+            elif entry.is_dir() and not (entry.is_symlink() and links.leads_back(entry.path)):
                 folders.append(entry.name)
     return tuple(sorted(folders)), tuple(sorted(names))
