@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,21 @@ def test_what_the_person_typed_while_a_turn_ran_is_told_from_a_notice(tmp_path: 
         line = {"type": "attachment", "attachment": {"type": "queued_command", "prompt": prompt}}
         agent.hang("s", agent.lines("s")[-1]["uuid"], line)
     assert previews(agent) == [WORDS, "And the boats."]
+
+
+def test_the_newest_prompt_that_stands_for_a_title_is_what_was_typed(tmp_path: Path) -> None:
+    agent = ClaudeByHand(tmp_path)
+    path = agent.project / f"{agent.id_of('s')}.jsonl"
+    for prompt, title in (
+        (f"{OPENED}\n{WORDS}", WORDS),
+        (command("compact", ""), WORDS),
+        ("And\nthe boats.", "And the boats."),
+    ):
+        with path.open("a") as file:
+            file.write(json.dumps({"type": "last-prompt", "lastPrompt": prompt}) + "\n")
+        agent.hang("s", None, {"type": "user", "message": {"role": "user", "content": "x"}})
+        with opened(agent) as reader:
+            assert reader.session(agent.id_of("s")).title == title
 
 
 def test_codex_own_context_is_still_no_message(tmp_path: Path) -> None:

@@ -106,11 +106,12 @@ def _last_value(data: bytes, name: str) -> str:
     found = re.findall(rb'"%b":\s*("(?:[^"\\\n]|\\.){1,20000}")' % name.encode(), data)
     for value in reversed(found):
         try:
-            text = " ".join(json.loads(value.decode("utf-8", "replace")).split())
+            text = str(json.loads(value.decode("utf-8", "replace")))
         except ValueError:
             continue
-        if text:
-            return str(text)
+        typed = typed_words({}, text) or ""  # the client keeps the newest prompt as it sent it
+        if words := " ".join(typed.split()):
+            return words
     return ""
 
 
