@@ -16,6 +16,7 @@ from tests.runs.desk import at_once
 from tests.support.client_words import OPENED, REMINDER, WORDS, command
 from viewer import exports
 from viewer.catalog import sync_worker
+from viewer.stores.hermes import schema
 
 __all__ = ["at_once", "tool"]
 ANSWER = {"role": "assistant", "content": "Done."}
@@ -128,3 +129,11 @@ def test_a_compaction_writes_the_messages_as_they_stand(agent: ClaudeByHand, too
     assert "Please sort harbour list" in str(summary) and "ide_opened_file" not in str(summary)
     kept = {content for role, content in agent.load("s") if role == "user" and content != summary}
     assert kept and kept <= {line["message"]["content"] for line in before}
+
+
+def test_a_copy_to_practise_on_can_be_made(signed_in: Client, agent: ClaudeByHand, settings: Settings) -> None:
+    schema.create(settings.DEMO_STORE)
+    say(agent, f"{OPENED}\n{WORDS}")
+    answer = signed_in.post(f"{place(agent)}/practise")
+    assert answer.status_code == 302, answer.content
+    assert WORDS in read(signed_in.get(answer["Location"])).text

@@ -70,8 +70,8 @@ def split(content: Any, envelopes: Envelopes | None) -> Split:
         return Split(content)
     left = [_with_text(block, piece) for block, piece in zip(blocks, pieces, strict=True)]
     is_typed = any(piece.text.strip() or not piece.is_text for piece in pieces)
-    run = RAN if any(piece.is_run for piece in pieces) else f"added by {envelopes.by}"
-    return Split(left if isinstance(content, list) else left[0], added, "" if is_typed else run)
+    kind = RAN if any(piece.is_run for piece in pieces) else f"added by {envelopes.by}"
+    return Split(left if isinstance(content, list) else left[0], added, "" if is_typed else kind)
 
 
 class _Piece(NamedTuple):
@@ -96,6 +96,7 @@ def _with_text(block: Any, piece: _Piece) -> Any:
 
 
 def _text(text: str, envelopes: Envelopes) -> _Piece:
+    """One text, taken apart from both ends."""
     start, end = 0, len(text)
     within: list[str] = []
     added: list[str] = []
@@ -162,13 +163,16 @@ def tags(*names: str, attribute: str = "", is_run: bool = False) -> Leading:
 
 
 def tags_behind(*names: str) -> Trailing:
-    """The same at the end of a text."""
+    """The same at the end of a text. One that ends a typed line is quoted there."""
     closing = re.compile(rf"</(?P<name>{'|'.join(names)})>")
 
     def found(text: str, start: int, end: int) -> int | None:
         last = text.rfind("</", start, end)
         match = closing.fullmatch(text, last, end) if last >= 0 else None
-        return None if match is None else _opened(text, match["name"], start, last)
+        begin = None if match is None else _opened(text, match["name"], start, last)
+        if begin is None or (text[max(begin - 1, start)] in " \t" and "\n" not in text[begin:end]):
+            return None
+        return begin
 
     return found
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from viewer.stores.envelopes import Added, Envelopes, Split, closed, pattern, split, tags, tags_behind
 
-_NOTES = (r"ide_[\w-]+", "system-reminder", "new-diagnostics", r"[\w-]+-hook")
+_HOOKS = r"(?:session-start|user-prompt-submit|(?:pre|post)-tool-use|pre-compact|(?:subagent-)?stop|notification)-hook"
+_NOTES = (r"ide_[\w-]+", "system-reminder", "new-diagnostics", _HOOKS)
 _NOTICES = ("task-notification", "teammate-message", "cross-session-message", r"local-command-[\w-]+")
 
 
