@@ -25,6 +25,7 @@ from viewer.stores.query import parse
 
 PNG = "iVBORw0KGgo="
 SKILL = '<skill name="a" location="/s/SKILL.md">\n# Never write in red.\n</skill>'
+SKILL_TEXT = "<skill>\n<name>a</name>\nNever write in red.\n</skill>"  # as Codex has it
 KINDS: dict[str, Callable[[Path], Agent]] = {
     "claude-code": ClaudeByHand,
     "codex": CodexByHand,
@@ -109,6 +110,18 @@ def sent_by(agent: Agent) -> list[tuple[str, Any]]:
         return sent(reader, agent.id_of("s"))
 
 
+@pytest.mark.parametrize(
+    ("agent", "added"),
+    [("claude-code", REMINDER), ("codex", SKILL_TEXT), ("openclaw-files", CHAT), ("pi", SKILL)],
+    indirect=["agent"],
+)
+def test_a_message_that_the_client_alone_wrote_is_no_prompt(agent: Agent, added: str) -> None:
+    ask(agent, [added])
+    ask(agent, [WORDS])
+    assert previews(agent) == [WORDS]
+    assert len([role for role, _ in sent_by(agent) if role == "user"]) == 2
+
+
 @pytest.mark.parametrize("agent", KINDS, indirect=True)
 def test_a_prompt_of_several_blocks_shows_its_words(agent: Agent) -> None:
     ask(agent, ["Please sort the list.", "And keep the names."])
@@ -151,6 +164,17 @@ def test_the_newest_prompt_that_stands_for_a_title_is_what_was_typed(tmp_path: P
         agent.hang("s", None, {"type": "user", "message": {"role": "user", "content": "x"}})
         with opened(agent) as reader:
             assert reader.session(agent.id_of("s")).title == title
+
+
+@pytest.mark.parametrize("agent", ["openclaw", "openclaw-files"], indirect=True)
+def test_a_reset_sends_what_it_keeps_of_a_users_messages_typed_or_not(agent: Agent) -> None:
+    assert isinstance(agent, (OpenClawByHand, OpenClawFilesByHand))
+    ask(agent, [f"{CHAT}{WORDS}"])
+    ask(agent, [CHAT])
+    with opened(agent) as reader:
+        first = reader.raw(agent.id_of("s"), before=None, limit=2)[0].extra["id"]
+    agent.append("s", "reset", reason="daily", firstKeptEntryId=first)
+    assert [content for role, content in sent_by(agent) if role == "user"] == [f"{CHAT}{WORDS}", CHAT]
 
 
 def test_codex_own_context_is_still_no_message(tmp_path: Path) -> None:

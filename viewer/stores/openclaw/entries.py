@@ -175,7 +175,7 @@ def entry_of(
         role=role,
         size=_size(content),
         is_user=is_user,
-        is_prompt=is_user and not split(content, OPENCLAW).kind,
+        is_prompt=is_user and not split(message.get("content"), OPENCLAW).kind,
         is_side=value.get("appendMode") == "side",
         tells=message.get("role") == SYSTEM or (kind == COMPACTION and isinstance(value.get("systemMessage"), dict)),
         target=interned(about),
