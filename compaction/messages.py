@@ -24,6 +24,7 @@ RESULT_ROLES = ("tool", "function")
 # Keys beside a message whose reasoning agents send back; the names are those of Hermes Agent's columns.
 REPLAYED = ("reasoning", "reasoning_content", "reasoning_details", "codex_reasoning_items", "codex_message_items")
 NOTES = "agent_notes"  # key of texts that an agent tells a model beside this message alone: they count, and go with it
+INNER = "inner_calls"  # key of the calls that a script made whose result this is: each has an `output`
 CALL_ITEMS = ("function_call", "custom_tool_call")  # https://platform.openai.com/docs/api-reference/responses
 RESULT_ITEMS = ("function_call_output", "custom_tool_call_output")
 IMAGE_TYPES = ("image_url", "input_image", "image")  # OpenAI chat, Responses, Anthropic

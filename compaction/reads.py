@@ -100,6 +100,13 @@ def reads_of(messages: Sequence[Message]) -> list[Read]:
     found: list[tuple[Place, Read]] = []
     for at, message in enumerate(map(in_chat_shape, messages)):
         open_calls.see(at, message)
+        for each in m.blocks(message.get(m.INNER)):
+            result = _result(str(each.get("output") or ""), None, {})
+            found += (
+                ((at, 0), Read(at, call.name, path))
+                for call in m.calls({"tool_calls": [each]})
+                for path in _paths_read(call, result)
+            )
         answered = zip(open_calls.answered, open_calls.places, _results(message), strict=True)
         for call, place, result in answered:
             if call and place and m.role(messages[place[0]]) != "user":  # a person shows a call, an agent makes it

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import zstandard
 
+from compaction.messages import INNER
+from compaction.reads import reads_of
 from tests.contract.codex import INTERNAL, CodexByHand, Line, items, meta, told
 from tests.contract.talk import heard, talk, turn
 from tests.support.codex_home import agent, fresh, history, reader, said, session_id, shown
@@ -23,6 +25,7 @@ from viewer.stores.codex import index
 from viewer.stores.codex.items import SUMMARY_PREFIX
 from viewer.stores.codex.replay import replayed
 from viewer.stores.jsonl import compressed
+from viewer.stores.message import message_of
 from viewer.stores.reader import Reader
 from viewer.stores.registry import agent_of
 
@@ -99,6 +102,24 @@ def test_calls_that_were_cut_off(agent: CodexByHand, reader: Reader, session_id:
     assert [row.role for row in reader.live(session_id)] == ["user", "assistant"]
     (note,) = reader.additions(session_id, [], end=True)
     assert not note.is_sent and "aborted" in note.text
+
+
+def test_what_a_script_ran_is_known_by_its_result(agent: CodexByHand, reader: Reader, session_id: str) -> None:
+    agent.write("s", [])
+    script = {"type": "custom_tool_call", "call_id": "c1", "name": "exec", "input": "await tools.exec_command(…)"}
+    add(agent, ask("Read the notes"), script)
+    for name, command in (("exec-1", "cat NOTES.md"), ("call_9", "cat OTHER.md"), ("exec-2", "cat gone.md")):
+        ran = {"type": "CommandExecution", "id": name, "command": ["/bin/bash", "-lc", command], "cwd": "file:///work",
+               "exit_code": int("gone" in command), "aggregated_output": "Rule one."}  # fmt: skip
+        agent.append("s", "event_msg", {"type": "item_completed", "item": ran})
+    add(agent, {"type": "custom_tool_call_output", "call_id": "c1", "output": "Script completed"}, answer("Done."))
+    add(agent, {"type": "custom_tool_call_output", "call_id": "c2", "output": "of no script"})
+    asked, reply, result, *others = reader.live(session_id)
+    assert [call["function"]["name"] for call in reply.tool_calls] == ["exec"]
+    assert (result.content, [each["id"] for each in result.inner]) == ("Script completed", ["exec-1", "exec-2"])
+    assert not any(row.inner for row in (asked, reply, *others))
+    said_in_it = [message_of(row) | {INNER: list(row.inner)} for row in (asked, reply, result)]
+    assert [(read.message, read.path) for read in reads_of(said_in_it)] == [(2, "/work/NOTES.md")]
 
 
 # -- compactions -------------------------------------------------------------------------------------------------------

@@ -250,7 +250,7 @@ def _judge(reader: Reader, session: Session, each: Audit, index: TranscriptIndex
     if not ids or ids[-1] <= each.seen_to or not _may_be_complete(reader, each, index, ids):
         return
     rows = list(_rows(reader, session.id, index, ids[:MOST_ROWS]))
-    said = list(map(message_of, rows))
+    said = [message_of(row) | {m.INNER: list(row.inner)} for row in rows]
     if len(ids) > MOST_ROWS:  # a turn that is longer is judged by its beginning, or it would be read again for ever
         said.append({"role": "user", "content": "What came after is not read."})
     complete = turns(said)[:JUDGED]

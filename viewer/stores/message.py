@@ -32,7 +32,9 @@ class StoredMessage:
     """One row, decoded. `content` is text, a list of parts, an object or None; `tool_calls` is in OpenAI shape;
     `timestamp` in epoch seconds; `flagged` is the agent's own mark for a compaction summary; `extra` holds every other
     column that is not NULL, or `Withheld` for it. `sub_agents` are the sessions of those whose answer a result has.
-    `notes` are texts that the agent tells a model beside this message and drops with it, such as those of hooks.
+    `notes` are texts that the agent tells a model beside this message and drops with it, such as those of hooks;
+    `inner` the calls that a script made whose result this is, in OpenAI shape with the `output` of each: no model saw
+    them as calls.
     `envelopes` is what the client may have added to what a person typed here.
     """
 
@@ -51,6 +53,7 @@ class StoredMessage:
     extra: dict[str, Any] = field(default_factory=dict)
     sub_agents: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    inner: tuple[dict[str, Any], ...] = ()
     envelopes: Envelopes | None = None
 
     @property

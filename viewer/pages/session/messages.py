@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, NamedTuple
 
@@ -200,6 +200,17 @@ def _calls(found: _Found, at: int) -> Iterable[calls.ShownCall]:
             result=result,
             waiting=result is None and item.id == found.reading.newest,
         )
+        if answer is not None:
+            yield from _inner(found.said[answer].row, found.reading)
+
+
+def _inner(row: StoredMessage, reading: MessageContext) -> Iterator[calls.ShownCall]:
+    """The calls that a script made: what they gave is in its result, as far as it told it."""
+    for each in row.inner:
+        for call in engine.calls({"tool_calls": [each]}):
+            asked = reading.body(cache.asked(call, "", None))
+            title = asked.title or tools.Title("tool", "")
+            yield calls.ShownCall(f"{line(call.name, 60)}, by the script", title, asked.html, "", None, waiting=False)
 
 
 def _result(found: _Found, at: int, call: engine.Call, answer: int) -> calls.ShownResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, BinaryIO
@@ -16,10 +16,11 @@ from viewer.stores.message import State, StoredMessage, Withheld
 from . import items
 from .envelopes import ENVELOPES
 from .lineage import RolloutPart
-from .records import RolloutRecord
+from .records import TURN_STARTS, RolloutRecord, is_inner
 from .replay import MESSAGE, PlacedItem
 from .units import RolloutMessage, RolloutMessages
 
+MOST_INNER = 500  # lines before an output in which commands are looked for that its script ran
 SHOWN_BROKEN = 20_000  # bytes of a line that is no object which are shown
 OTHER_AGENT = "from another agent"
 ENCRYPTED = "[The summary is encrypted: {size:,} characters that the model alone can read.]"
@@ -109,6 +110,7 @@ def _spoken(
         return StoredMessage(
             unit.id, session_id, "tool", _content(item.get("output", item.get("tools"))), state, unit.time,
             tool_call_id=call, sub_agents=(started,) if started else (),
+            inner=tuple(_inner(reader, found.replay.items[chosen[0]])),
         )  # fmt: skip
     return StoredMessage(
         id=unit.id,
@@ -121,6 +123,31 @@ def _spoken(
         extra=_beside(item),
         envelopes=ENVELOPES if unit.role == "user" else None,
     )
+
+
+def _inner(reader: ItemReader, output: PlacedItem) -> Iterator[dict[str, Any]]:
+    """The commands that the script ran whose output this is: those that ended since its call, or another output."""
+    records, place = output.part.records, output.record.place
+    if output.at is not None or output.facts.type != "custom_tool_call_output":
+        return
+    ran: list[RolloutRecord] = []
+    for record in reversed(records[max(0, place - MOST_INNER) : place]):
+        if record.subtype in TURN_STARTS or (record.item is not None and not record.is_lost):
+            break
+        if record.is_inner:
+            ran.append(record)
+    for record in reversed(ran):
+        item = items.payload_of(reader.value(output.part, record))[1].get("item")
+        if isinstance(item, dict) and is_inner(item):
+            yield _ran(item)
+
+
+def _ran(item: dict[str, Any]) -> dict[str, Any]:
+    """A command that ran, as a call of the shell with what it printed, below the heading that the client puts there."""
+    named = {"command": item.get("command"), "workdir": str(item.get("cwd") or "").removeprefix("file://")}
+    printed = f"Process exited with code {item.get('exit_code')}\nOutput:\n{item.get('aggregated_output') or ''}"
+    called = {"name": "exec_command", "arguments": items.as_json(named)}
+    return {"id": item["id"], "type": "function", "function": called, "output": printed}
 
 
 def _said(item: dict[str, Any]) -> Any:

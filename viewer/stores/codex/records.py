@@ -68,7 +68,8 @@ class RolloutRecord:
     request has; `turn` is the turn that begins or ends, `is_asked_for` that a request began it; `spawned` are a call
     and the session of the sub-agent that it started. `is_lost` says that the client leaves the line out, so that it has
     no type and is here for its item alone; `is_bare` that it is an item with nothing around it, as in the oldest files;
-    `unknown` is what a later client may understand otherwise, "" for nothing; `is_text` says that the line is UTF-8.
+    `unknown` is what a later client may understand otherwise, "" for nothing; `is_text` says that the line is UTF-8,
+    `is_inner` that a script made the call that ended.
     """
 
     place: int
@@ -94,6 +95,7 @@ class RolloutRecord:
     is_bare: bool = False
     unknown: str = ""
     is_text: bool = True
+    is_inner: bool = False
 
     @property
     def is_end_of_response(self) -> bool:
@@ -156,6 +158,17 @@ def _of_event(around: dict[str, Any], event: dict[str, Any]) -> RolloutRecord:
         total=_tokens(info.get("total_token_usage")),
         last=_tokens(info.get("last_token_usage")),
         spawned=_spawned(kind, event),
+        is_inner=kind == "item_completed" and is_inner(event.get("item")),
+    )
+
+
+def is_inner(item: Any) -> bool:
+    """Whether this is a command that a script of `exec` ran: one that a model called by itself has its call's id."""
+    return (
+        isinstance(item, dict)
+        and item.get("type") == "CommandExecution"
+        and isinstance(item.get("id"), str)
+        and item["id"].startswith("exec-")
     )
 
 
