@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+import sqlite3
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.stored_rows import add_row, add_session, reader_of
+from tests.support.stored_rows import add_row, add_session, reader_of, store_at
 from viewer import times
 from viewer.api.schemas import moment
-from viewer.stores.hermes import schema
+from viewer.errors import TitleTaken
+from viewer.stores.hermes import editing, schema, sqlite
+from viewer.stores.hermes.agent import HermesAgent
 from viewer.stores.query import parse
 from viewer.stores.searching import PageRequest, SearchFilter
 
@@ -88,6 +91,39 @@ def test_sessions_that_are_each_others_parents_go_on_with_none(path: Path, size:
         assert [reader.newest_part(session_id) for session_id in ids[1:]] == ids[1:]
         assert (reader.newest_part("s0"), reader.parts("after")) == ("after", ["s0", "after"])
         assert {facts.parent for name, facts in reader.listing.facts(ids).items()} == {""}
+
+
+def test_a_log_that_cannot_be_read_here_is_said_in_words(path: Path) -> None:
+    add_session(path)
+    open_elsewhere = sqlite3.connect(path)
+    open_elsewhere.execute("PRAGMA journal_mode = wal")
+    open_elsewhere.execute("INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s1', 'user', 'x', 1)")
+    open_elsewhere.commit()
+    copy = path.parent / "copy.db"
+    for ending in ("", "-wal"):
+        Path(f"{copy}{ending}").write_bytes(Path(f"{path}{ending}").read_bytes())
+    open_elsewhere.close()
+    problem = sqlite.unavailable("work", copy, sqlite3.OperationalError("unable to open database file"))
+    assert "copy.db-wal" in problem.message and "SQLite reports" not in problem.message
+    Path(f"{copy}-wal").unlink()
+    problem = sqlite.unavailable("work", copy, sqlite3.OperationalError("unable to open database file"))
+    assert "SQLite reports" in problem.message
+
+
+def test_the_session_that_has_a_name_is_named(path: Path) -> None:
+    add_session(path, "first", title="Desk", end_reason="compression", ended_at=NOW)
+    add_session(path, "tip", title="Desk #2", parent_session_id="first")
+    with pytest.raises(TitleTaken, match="first"):
+        editing.rename(store_at(path), "tip", "Desk")
+
+
+def test_a_session_that_was_closed_without_a_next_part_is_to_be_branched(path: Path) -> None:
+    add_session(path, end_reason="compression", ended_at=NOW)
+    with reader_of(path) as reader:
+        refusal = reader.compact_refusal("s1")
+        assert refusal is not None and "Branch it" in refusal.message
+        assert reader.branch_refusal("s1") is None
+        assert not HermesAgent(reader.store).resumes(reader.session("s1"))
 
 
 def test_messages_of_no_session_are_no_hits(path: Path) -> None:

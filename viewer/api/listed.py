@@ -14,7 +14,7 @@ from viewer.stores.registry import open_store
 from . import cursors, shapes
 from .schemas import SessionOut, SessionsOut, moment
 
-ENDED = "An older compaction ended this session; the agent does not go on with it."
+ENDED = "An older compaction ended this session; the agent does not go on with it. Branch it to go on."
 
 
 def page(store: Store, wanted: SessionFilter, limit: int, cursor: str) -> SessionsOut:

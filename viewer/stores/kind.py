@@ -71,6 +71,10 @@ class Agent:
         """
         return ""
 
+    def resumes(self, session: Session) -> bool:
+        """Whether the agent goes on with a session at all."""
+        return True
+
     def resume_command(self, session_id: str) -> str:
         """What to type into a terminal to go on with this session."""
         return ""

@@ -81,7 +81,9 @@ def header(found: Opened, view: str = "") -> Header:
         ours=found.reader.store.is_managed,
         branch_of=branch_of,
         branch_href=branch_href,
-        resume=resume_command(found.reader.store, session.id, redacting=found.redacting),
+        resume=resume_command(found.reader.store, session.id, redacting=found.redacting)
+        if agent_of(found.reader.store).resumes(session)
+        else "",
         untried=agent_of(found.reader.store).untried_version(session.id),
         kin=tuple(_kin(found)),
     )

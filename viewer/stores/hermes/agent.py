@@ -10,6 +10,7 @@ from viewer.stores.base import Session
 from viewer.stores.kind import Agent, said_of_engine
 
 from . import agent_config
+from .sessions import CONTINUED
 
 # Sources whose open process keeps the context to itself until the session is resumed.
 _HELD_IN_MEMORY = frozenset({"cli", "tui", "desktop", "acp", "local"})
@@ -36,6 +37,9 @@ class HermesAgent(Agent):
 
     def sends_otherwise(self) -> str:
         return said_of_engine(agent_config.engine(self.store), agent_config.OWN_ENGINE)
+
+    def resumes(self, session: Session) -> bool:
+        return session.end_reason != CONTINUED
 
     def resume_command(self, session_id: str) -> str:
         return f"hermes --resume {shlex.quote(session_id)}"

@@ -19,7 +19,7 @@ def to_compact(reader: OpenStore, session_id: str, mode: str) -> StoreReadOnly |
         return SessionEnded(
             f"An older compaction ended this session and the conversation went on in {newest}: compact that one."
             if newest != session_id
-            else "An older compaction ended this session; the agent does not go on with it."
+            else "An older compaction ended this session; the agent does not go on with it. Branch it to go on."
         )
     if mode == "split" and (reason := branching.ended_reason(reader, session_id)):
         return SessionEnded(reason)

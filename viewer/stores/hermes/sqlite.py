@@ -70,6 +70,13 @@ def unavailable(name: str, path: Path, problem: sqlite3.Error) -> StoreUnavailab
         )
     if "not a database" in text or "malformed" in text:
         return StoreUnavailable(f"Store {name}: {path} is not a readable SQLite database ({text}).")
+    if "unable to open" in text and stamp(f"{path}-wal")[0] and not os.path.exists(f"{path}-shm"):
+        # Without that log (immutable=1) the newest messages would be missing, unseen.
+        return StoreUnavailable(
+            f"Store {name} cannot be read here: its newest messages are still in {path.name}-wal. To read them, SQLite "
+            f"makes {path.name}-shm beside it, and nothing can be written there. Make the directory writable, or close "
+            "the agent where it runs: that puts them into the file."
+        )
     return StoreUnavailable(f"Store {name}: SQLite reports: {text}.")
 
 
