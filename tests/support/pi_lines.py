@@ -13,7 +13,7 @@ STAMP = "2026-11-26T10:00:{:02}.000Z"
 HEADER: Line = {"type": "session", "version": 3, "id": "s", "timestamp": STAMP.format(0), "cwd": CWD}
 
 
-def entry(name: str, parent: str | None, kind: str = "message", **more: Any) -> Line:
+def entry(name: str, parent: str | None, kind: str = "message", /, **more: Any) -> Line:
     """An entry; a message says its own name, in turns as a person and as a model."""
     number = int("".join(filter(str.isdigit, name)) or 0)
     if kind == "message" and "message" not in more:
