@@ -57,7 +57,7 @@ KINDS: dict[str, Callable[[Path], Agent]] = {
 TURNS, SECONDS, PATIENCE = 5, 0.35, 30.0
 HOLDER = f"pid={os.getpid()}:agent=palimpsest:nonce=1"
 PAUSES = {"rarely": 0.05, "steadily": 0.004, "fast": 0.0}
-BURST = 150  # lines, of one that writes as fast as it can
+BURST, MOST = 150, 2_000  # lines of one that writes as fast as it can, at once and in all
 _FORKING = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload(["tests.faults.beside"])
 
@@ -70,7 +70,7 @@ def write_beside(told: Connection, kind: str, path: Path, before: str, seed: int
     chance, written = random.Random(seed), 0
     pause = PAUSES[chance.choice([*PAUSES])]
     while not told.poll():
-        for _ in range(1 if pause else chance.randint(1, BURST)):
+        for _ in range(min(1 if pause else chance.randint(1, BURST), MOST - written)):
             line, before = line_of(kind, written, before)
             with path.open("ab", buffering=0) as file:
                 file.write(json.dumps(line).encode() + b"\n")
