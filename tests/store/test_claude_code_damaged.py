@@ -218,7 +218,7 @@ def test_a_circle_of_parents_is_sent_as_it_stands(agent: ClaudeByHand, reader: R
     session_id = write(agent, lines)
     assert live(reader, session_id) == ["0", "1", "2", "3", "4", "5"]
     refused = reader.compact_refusal(session_id)
-    assert refused is not None and "each other's parents" in refused.message
+    assert refused is not None and "each other as parents" in refused.message
 
 
 @pytest.mark.parametrize("parent", [3, 11, 99])
@@ -242,14 +242,24 @@ def test_one_id_of_all_responses_makes_no_one_response(agent: ClaudeByHand, read
     assert reader.compact_refusal(session_id) is None
 
 
-def test_of_one_id_in_several_places_no_line_beside_the_way_is_summarised(agent: ClaudeByHand, reader: Reader) -> None:
+def test_calls_of_one_id_in_several_places_are_not_compacted(agent: ClaudeByHand, reader: Reader) -> None:
     lines = talk()
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {}}
     for each in (lines[1], lines[5]):
-        each["message"]["id"] = "msg_1"
-    beside = line(21, 4, "beside 21")
-    beside["message"]["id"] = "msg_1"
-    refused = reader.compact_refusal(write(agent, [*lines[:5], beside, *lines[5:]]))
-    assert refused is not None and "not known in which order" in refused.message
+        each["message"] |= {"id": "msg_1", "content": [*each["message"]["content"], call]}
+    refused = reader.compact_refusal(write(agent, lines))
+    assert refused is not None and "not known what Claude Code makes" in refused.message
+
+
+def test_a_line_of_a_response_beside_the_way_is_sent_in_its_place(agent: ClaudeByHand, reader: Reader) -> None:
+    lines = talk()
+    for number, each in enumerate(lines[3:6], 3):
+        each |= {"type": "assistant", "message": {"role": "assistant", "id": "msg_1", "content": f"part {number}"}}
+    lines[5]["parentUuid"] = name(3)
+    session_id = write(agent, lines)
+    (reply,) = [row.content for row in reader.live(session_id) if isinstance(row.content, list)]
+    assert numbers([block["text"] for block in reply]) == ["3", "4", "5"]
+    assert reader.compact_refusal(session_id) is None
 
 
 def test_a_rewind_is_left_by_going_back_and_what_hangs_on_nothing_is_lost(agent: ClaudeByHand, reader: Reader) -> None:

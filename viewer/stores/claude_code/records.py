@@ -103,6 +103,11 @@ class Record:
         return self.boundary is not None
 
     @property
+    def ends_response(self) -> bool:
+        """Whether a line of the response before it can no more come behind it."""
+        return self.type in SAID and any(not piece.answers for piece in self.pieces)
+
+    @property
     def answers(self) -> tuple[str, ...]:
         """The calls whose results it has."""
         return tuple(piece.answers for piece in self.pieces if piece.answers)

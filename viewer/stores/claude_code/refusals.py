@@ -22,8 +22,8 @@ CUT = (
     "not compacted."
 )
 TANGLED = (
-    "Records of this session are each other's parents, or have one id of a response in several places, so that it is "
-    "not known in which order Claude Code sends them. It is not compacted."
+    "Records of this session name one another in a way of which it is not known what Claude Code makes: each other as "
+    "parents, one id of a response in several places, or a parent from before the compaction. It is not compacted."
 )
 TOO_LONG = (
     "A message that Claude Code still sends, in a line of {size:,} bytes, is too long to be read here, so that no "

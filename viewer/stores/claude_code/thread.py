@@ -4,8 +4,7 @@ The newest compaction boundary rules: it may keep earlier records by reference, 
 else before it is dropped. Of what is left the thread ends where the last `last-prompt` line says, or else at the newest
 record, and goes up from there by parents: to a boundary, or to a record without a parent. Where a parent is not there,
 or has been passed, it goes on with the record that is the newest before by time, if one is `NEAR_IN_TIME`. Parallel
-tool calls are lines of their own, each the parent of its result, so that the way up passes most of them: they are added
-behind the last line of their response that is on it.
+tool calls are lines of their own, each the parent of its result, so that the way up passes most of them: they are added.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ class Tree:
                 self.open = record.uuid
             self.responses.setdefault(self.open, []).append(record.uuid)
             self.first_lines[record.uuid] = self.open
-        elif any(not piece.answers for piece in record.pieces):
+        elif record.ends_response:
             self.open = ""
 
     def lines(self, uuid: str) -> list[str]:
@@ -203,13 +202,20 @@ class Segment:
 def thread(tree: Tree, boundary: str = "", until: int = 2**62) -> list[Record]:
     """The records that a resume sends, in order, of those before the place `until`; `boundary` is the newest there."""
     segment = _segment(tree, boundary, until)
-    return list(_results_in_order(_with_siblings(segment, _up(segment, _leaf(segment)))))
+    return list(_results_in_order(tree, _with_siblings(segment, _up(segment, _leaf(segment)))))
 
 
-def way_of(tree: Tree) -> list[Record]:
-    """The records of the thread now without those that the way up passes."""
-    segment = _segment(tree, next(reversed(tree.boundaries), ""), 2**62)
-    return _up(segment, _leaf(segment))
+def hangs_on_dropped(tree: Tree) -> bool:
+    """Whether the thread goes on from a record that the boundary dropped."""
+    boundary = next(reversed(tree.boundaries), "")
+    segment = _segment(tree, boundary, 2**62)
+    if segment.kept is None:
+        return False
+    return any(
+        record.parent in tree.nodes and not segment.is_alive(record.parent)
+        for record in _up(segment, _leaf(segment))
+        if tree.place(record.uuid) > tree.place(boundary)
+    )
 
 
 def end_of(tree: Tree) -> str:
@@ -259,33 +265,31 @@ def _walked(tree: Tree, segment: tuple[str, str, str]) -> Kept:
 
 def _leaf(segment: Segment) -> str:
     """Where the thread ends, "" where there is none: at the newest record, or where the last line of its kind says,
-    unless the newest hangs on that.
+    unless the last record of all hangs on that.
     """
     tree, edge = segment.tree, segment.tree.place(segment.boundary)
     kept = segment.kept.uuids if segment.kept else ()
     near = dict.fromkeys([*([segment.boundary] if segment.boundary else []), *kept, *segment.region])
-    newest = _newest(segment, near)
+    last = max(near, key=tree.place, default="")
     lines = [each.leaf for each in tree.leaves if edge < each.place < segment.until]
-    named = lines[-1] if lines and segment.is_alive(lines[-1]) else ""
-    return newest if not named or named in _above(segment, newest) else named
+    if lines and segment.is_alive(lines[-1]):
+        return last if lines[-1] in _above(segment, last) else lines[-1]
+    return _newest(segment, near, last)
 
 
-def _newest(segment: Segment, near: Collection[str]) -> str:
-    """What is found from the last record downwards, by the newest child each time; where that goes round in a circle,
-    the last record.
-    """
-    children: dict[str, list[str]] = {}
+def _newest(segment: Segment, near: Collection[str], last: str) -> str:
+    """The last record without a child; the last one of all where the way down from it goes round in a circle."""
+    place, children = segment.tree.place, dict[str, list[str]]()
     for uuid in near:
         if parent := segment.parent(uuid):
             children.setdefault(parent, []).append(uuid)
-    at = last = max(near, key=segment.tree.place, default="")
-    passed = {last}
+    at, passed = last, {last}
     while hanging := children.get(at):
-        at = max(hanging, key=segment.tree.place)
+        at = max(hanging, key=place)
         if at in passed:
             return last
         passed.add(at)
-    return at
+    return max((uuid for uuid in near if uuid not in children), key=place, default="")
 
 
 def _above(segment: Segment, uuid: str) -> dict[str, None]:
@@ -321,31 +325,42 @@ def _before_in_time(segment: Segment, uuid: str, way: Collection[str]) -> str:
 
 
 def _with_siblings(segment: Segment, chain: Sequence[Record]) -> Iterator[Record]:
-    """The chain, and behind the last line of each response those of its lines and results that the way passed."""
+    """The chain, with those lines of each response that the way passed: before the first of its later lines on the way
+    that is newer in the file, or behind the last one; and behind that the results that the way passed.
+    """
     on_chain = {record.uuid for record in chain}
-    last = {record.group: record.uuid for record in chain if record.group}
+    responses: dict[str, list[str]] = {}
     for record in chain:
-        yield record
-        if record.group and last[record.group] == record.uuid:
-            for uuid in _response(segment, record.group):
-                if uuid not in on_chain:
-                    yield segment.tree.nodes[uuid]
+        if record.group:
+            responses.setdefault(record.group, []).append(record.uuid)
+    before: dict[str, list[str]] = {}
+    behind: dict[str, list[str]] = {}
+    for group, (_, *later) in responses.items():
+        lines, results = _response(segment, group)
+        for uuid in lines:
+            if uuid not in on_chain:
+                newer = (each for each in later if segment.tree.place(each) > segment.tree.place(uuid))
+                at = next(newer, "")
+                (before if at else behind).setdefault(at or responses[group][-1], []).append(uuid)
+        behind.setdefault(responses[group][-1], []).extend(each for each in results if each not in on_chain)
+    for record in chain:
+        around = [*before.get(record.uuid, ()), record.uuid, *behind.get(record.uuid, ())]
+        yield from map(segment.tree.nodes.__getitem__, around)
 
 
-def _results_in_order(records: Iterable[Record]) -> Iterator[Record]:
+def _results_in_order(tree: Tree, records: Iterable[Record]) -> Iterator[Record]:
     """The records, where several results follow on one another in the order of the file."""
     for is_result, found in groupby(records, key=lambda record: bool(record.answers)):
         together = list(found)
-        yield from sorted(together, key=lambda record: record.place) if is_result else together
+        yield from sorted(together, key=lambda record: tree.place(record.uuid)) if is_result else together
 
 
-def _response(segment: Segment, group: str) -> list[str]:
-    """The lines of a response, then the results of its calls."""
+def _response(segment: Segment, group: str) -> tuple[list[str], list[str]]:
+    """The lines of a response, and the results of its calls."""
     tree = segment.tree
     lines = _alive(segment, tree.groups[group])
     calls = dict.fromkeys(call for uuid in lines for call in tree.nodes[uuid].calls)
-    results = _alive(segment, {uuid for call in calls for uuid in tree.results.get(call, ())})
-    return [*lines, *results]
+    return lines, _alive(segment, {uuid for call in calls for uuid in tree.results.get(call, ())})
 
 
 def _alive(segment: Segment, uuids: Collection[str]) -> list[str]:

@@ -19,7 +19,7 @@ from .forms import MICROCOMPACTED
 from .left import LeftBranches
 from .records import OWN_RECORD, Piece, Record
 from .sidechains import begun
-from .thread import Tree, end_of, first_read, kept_by, thread, tree_of, way_of
+from .thread import Tree, end_of, first_read, hangs_on_dropped, kept_by, thread, tree_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,14 +192,23 @@ class SessionMessages:
 
     @cached_property
     def is_tangled(self) -> bool:
-        """Whether lines beside the way have the id of a response that stands in several places on it."""
-        places: dict[str, set[str]] = {}
+        """Whether it is not known what the client sends: where the thread goes on from a record that the boundary
+        dropped, or where lines of one response, some of them calls, stand in several places.
+        """
+        if hangs_on_dropped(self.read):
+            return True
+        lines: dict[str, list[Record]] = {}
+        end = ""
         for record in self.thread:
             if record.group:
-                places.setdefault(record.group, set()).add(self.tree.lines(record.uuid)[0])
-        several = {group for group, firsts in places.items() if len(firsts) > 1}
-        on_way = {record.uuid for record in way_of(self.read)} if several else set()
-        return any(record.group in several and record.uuid not in on_way for record in self.thread)
+                is_apart = record.group in lines and record.group != end
+                if is_apart and any(each.calls for each in [*lines[record.group], record]):
+                    return True
+                lines.setdefault(record.group, []).append(record)
+                end = record.group
+            elif record.ends_response:
+                end = ""
+        return False
 
     @cached_property
     def lost(self) -> int:
