@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -243,3 +244,31 @@ def test_two_writers_at_once(work: Work) -> None:
         ends = [each.ended() for each in (first, second)]
     assert sorted(ends) == [(0, ""), (0, "compaction_conflict")]
     assert [is_summary(block) for block in work.sent()].count(True) == 1
+
+
+def padded(lines: list[bytes]) -> None:
+    """NUL bytes behind a line in the middle, as a crash leaves them."""
+    at = max(at for at, line in enumerate(lines) if b'"type":"assistant"' in line and b"4: All" in line)
+    lines[at] = lines[at].rstrip(b"\n") + b"\0" * 300 + b"\n"
+
+
+def lengthened(lines: list[bytes]) -> None:
+    """A line of 33 MB, most of it a copy of a result that is not sent."""
+    at = max(at for at, line in enumerate(lines) if b'"toolUseResult"' in line)
+    record = json.loads(lines[at])
+    lines[at] = json.dumps(record | {"toolUseResult": {"stdout": "x" * 33_000_000}}).encode() + b"\n"
+
+
+@pytest.mark.parametrize("damage", [padded, *thorough(lengthened)])
+def test_of_a_damaged_session_every_turn_is_in_context_or_in_the_summary(
+    work: Work, damage: Callable[[list[bytes]], None]
+) -> None:
+    lines = work.file.read_bytes().splitlines(keepends=True)
+    damage(lines)
+    work.file.write_bytes(b"".join(lines))
+    before = work.sent()
+    work.compact()
+    after = work.sent()
+    assert len(after) < len(before)
+    said = "\n".join(block.said for block in after)
+    assert [number for number in range(TURNS) if f"bed {number}?" not in said] == []

@@ -4,7 +4,7 @@ The newest compaction boundary rules: it may keep earlier records by reference, 
 else before it is dropped. Of what is left the thread ends where the last `last-prompt` line says, or else at the newest
 record, and goes up from there by parents: to a boundary, or to a record without a parent. Where a parent is not there,
 or has been passed, it goes on with the record that is the newest before by time, if one is `NEAR_IN_TIME`. Parallel
-tool calls are lines of their own, each the parent of its result, so that the way up passes most of them: they are added.
+tool calls are lines of their own, each the parent of its result, so that the way up passes most: they are added.
 """
 
 from __future__ import annotations
