@@ -197,18 +197,12 @@ class SessionMessages:
         """
         if hangs_on_dropped(self.read):
             return True
-        lines: dict[str, list[Record]] = {}
-        end = ""
+        places: dict[str, set[str]] = {}
         for record in self.thread:
             if record.group:
-                is_apart = record.group in lines and record.group != end
-                if is_apart and any(each.calls for each in [*lines[record.group], record]):
-                    return True
-                lines.setdefault(record.group, []).append(record)
-                end = record.group
-            elif record.ends_response:
-                end = ""
-        return False
+                places.setdefault(record.group, set()).add(self.tree.lines(record.uuid)[0])
+        apart = {group for group, firsts in places.items() if len(firsts) > 1}
+        return any(record.group in apart and record.calls for record in self.thread)
 
     @cached_property
     def lost(self) -> int:
