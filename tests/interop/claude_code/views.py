@@ -12,7 +12,10 @@ from tests.interop.model_server import Json
 from viewer.stores.message import StoredMessage
 
 # What the client says when it goes on from a request that nobody answered, or has nothing left of a message, ...
-FILLERS = ("No response requested.", "Continue from where you left off.", "(no content)")
+FILLERS = (
+    "No response requested.", "Continue from where you left off.", "(no content)",
+    "[Orphaned tool result removed due to conversation resume]",
+)  # fmt: skip
 INTERRUPTED = "[Tool call interrupted: "  # ... as the result of a call, ...
 LOST = "didn't finish before the previous session ended"  # ... and of a sub-agent that it finds without an end.
 
