@@ -121,7 +121,7 @@ def test_a_line_that_is_too_long_is_in_context_and_not_written_behind(
     assert others == heard(talk(3)) and role == "user" and content.startswith(WORDS)
     assert len(content) < 100_000
     refused = reader.compact_refusal(session_id)
-    assert refused is not None and "a line of 200," in refused.message
+    assert refused is not None and "a line of 200," in refused.message and "shown in part" in refused.message
 
 
 def test_bytes_that_are_no_text_stop_the_client_in_a_file_without_numbers(agent: CodexByHand, session_id: str) -> None:

@@ -69,6 +69,7 @@ class RolloutRecord:
     and the session of the sub-agent that it started. `is_lost` says that the client leaves the line out, so that it has
     no type and is here for its item alone; `is_bare` that it is an item with nothing around it, as in the oldest files;
     `unknown` is what a later client may understand otherwise, "" for nothing; `is_text` says that the line is UTF-8,
+    `is_cut` that it is too long or nested too deep to be held as a whole,
     `is_inner` that a script made the call that ended.
     """
 
@@ -95,6 +96,7 @@ class RolloutRecord:
     is_bare: bool = False
     unknown: str = ""
     is_text: bool = True
+    is_cut: bool = False
     is_inner: bool = False
 
     @property
@@ -113,7 +115,7 @@ def record_of(line: Line, place: int) -> RolloutRecord:
         "place": place, "offset": line.offset, "length": line.length, "type": sys.intern(kind) if is_taken else "",
         "time": seconds(value.get("timestamp")), "ordinal": _number(value.get("ordinal")),
         "is_lost": not is_taken, "is_bare": is_bare, "unknown": shapes.unknown_in(line),
-        "is_text": shapes.is_text(line),
+        "is_text": shapes.is_text(line), "is_cut": line.place == "cut",
     }  # fmt: skip
     if not is_taken:
         return _of_lost(around, kind, payload)

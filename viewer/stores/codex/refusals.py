@@ -24,6 +24,10 @@ MISSING = "This session goes on from another file, {file}, that is not here: Cod
 NOT_WRITABLE = "The session's file belongs to another user, or is read-only."
 NO_START = "The first line of this session's file is damaged or not there: Codex cannot go on with it."
 NO_TEXT = "There are bytes in this session's file that are no text (UTF-8): Codex cannot go on with it."
+TOO_LONG = (
+    "There is a line of {size:,} bytes in this session that is too long, or nested too deep, to be held here as a "
+    "whole: what it says is shown in part, and the session is not written to."
+)
 UNKNOWN = (
     "There is {what} in this session, which is not known here: a later Codex may send something else than is shown. "
     "It is read, and not written to."
@@ -63,6 +67,9 @@ def _of_lineage(file: ThreadFile, known: Threads) -> str:
         return TOO_OLD if lineage.current.is_bare else NO_START
     if any(not part.is_numbered and not record.is_text for part in lineage.parts for record in part.records):
         return NO_TEXT
+    cut = (record.length for part in lineage.parts if part.is_sent for record in part.sent() if record.is_cut)
+    if (size := next(cut, None)) is not None:
+        return TOO_LONG.format(size=size)
     unknown = (record.unknown for part in lineage.parts if part.is_sent for record in part.sent())
     return next((UNKNOWN.format(what=each) for each in unknown if each), "")
 

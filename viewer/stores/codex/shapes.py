@@ -198,8 +198,6 @@ def unknown_in(line: Line) -> str:
     if line.place not in READS or line.object is None:
         return ""
     kind, payload = line.object.get("type"), line.object.get("payload")
-    if line.place == "cut":
-        return f"a line of {line.length:,} bytes"
     if not isinstance(payload, dict):
         return ""
     if isinstance(kind, str) and kind not in KINDS:
