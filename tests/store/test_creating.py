@@ -18,7 +18,7 @@ from viewer.errors import NotFound, NotManaged, SessionBusy, SessionEnded, Store
 from viewer.stores.base import Store
 from viewer.stores.hermes import creating, deleting, reading, schema, sessions
 
-NOW = 1_800_000_000.5
+NOW = 1_790_000_000.5
 TALK: list[dict[str, Any]] = [
     {"role": "user", "content": "Begin with \x00 and \ud800."},
     {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "sh", "arguments": "{}"}}]},
