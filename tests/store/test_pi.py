@@ -7,12 +7,14 @@ import os
 
 import pytest
 
+from compaction.messages import INNER
+from compaction.reads import reads_of
 from tests.contract.pi import CWD, PiByHand, said
 from tests.contract.talk import talk
 from tests.support.pi_session import agent, ask, session_id
 from tests.support.strange_trees import strange_entries
 from tests.support.tree_stores import history, opened, sent, shown, store_of, wrapped
-from viewer.stores.message import ReportedCompaction
+from viewer.stores.message import ReportedCompaction, message_of
 from viewer.stores.openclaw.entries import entry_of
 from viewer.stores.openclaw.messages import EntryMessages, grown
 from viewer.stores.openclaw.tree import tree_of
@@ -285,3 +287,23 @@ def test_two_files_of_one_id_are_two_sessions(agent: PiByHand, session_id: str) 
     with opened(agent) as reader:
         ids = {each.id for each in reader.listing.files()}  # type: ignore[attr-defined]
         assert len(ids) == 2 and session_id in ids
+
+
+def test_calls_of_a_script_are_shown_and_count_as_reads(agent: PiByHand, session_id: str) -> None:
+    """pi's `codemode`: what each call gave back is not stored; one that failed read nothing."""
+    ask(agent, "Look.")
+    called = {"role": "assistant", "content": [{"type": "toolCall", "id": "c", "name": "codemode", "arguments": {}}]}
+    agent.append("s", "message", message=called)
+    nested = [
+        {"id": "c/1", "name": "read", "status": "ok", "arguments": {"path": "AGENTS.md"}},
+        {"id": "c/2", "name": "read", "status": "error", "error": "ENOENT", "arguments": {"path": "gone.md"}},
+        {"id": "c/3", "name": "bash", "status": "unfinished", "argumentsBytes": 90_000},
+        {"id": "c/4"},
+    ]
+    result = said({"role": "tool", "content": "Script completed", "tool_call_id": "c"})
+    agent.append("s", "message", message=result | {"nestedCalls": {"calls": nested, "complete": True}})
+    with opened(agent) as reader:
+        rows = reader.live(session_id)
+    assert [each["function"]["name"] for each in rows[-1].inner] == ["read", "read", "bash"]
+    reads = reads_of([message_of(row) | {INNER: list(row.inner)} for row in rows])
+    assert [each.path for each in reads] == ["AGENTS.md"]

@@ -46,7 +46,7 @@ def processes_in(cwd: str) -> Iterator[int]:
     """Processes of pi in a directory, as far as this user may look at them; none but on Linux."""
     if sys.platform != "linux" or not cwd:
         return
-    with suppress(OSError):
+    with suppress(OSError, ValueError):  # a path may have a NUL byte
         wanted = os.stat(cwd)
         for name in os.listdir("/proc"):
             if name.isdigit() and _is_pi(name) and _is_in(name, wanted):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from compaction import messages as chat
@@ -149,7 +150,17 @@ def _result(message: dict[str, Any], unit: TreeEntry, session_id: str, state: St
         tool_call_id=_text(message.get("toolCallId")) or UNKNOWN,
         tool_name=_text(message.get("toolName")),
         extra={"is_error": True} if message.get("isError") is True else {},
+        inner=tuple(_inner_calls(message.get("nestedCalls"))),
     )
+
+
+def _inner_calls(nested: Any) -> Iterator[dict[str, Any]]:
+    """The calls that a script of pi's `codemode` made, in chat shape; what each gave back is not stored."""
+    calls = nested.get("calls") if isinstance(nested, dict) else None
+    for each in calls if isinstance(calls, list) else ():
+        if isinstance(each, dict) and isinstance(each.get("name"), str):
+            failed = "" if each.get("status") == "ok" else f"Error: {_text(each.get('error')) or each.get('status')}"
+            yield _call(each) | {"output": failed}
 
 
 def _content(content: Any) -> Any:
