@@ -8,11 +8,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 from pytest_django import Settings
 
 from tests.runs.desk import QUEUED, Desk
+from viewer.catalog import sync_worker
 from viewer.runs import job, queues, recovery, service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
@@ -41,6 +43,25 @@ def test_a_store_that_may_not_be_looked_at_is_not_here(forbidden: Path, settings
     assert "far" not in queues.stores_here()
     with pytest.raises(CannotStart, match="far"):
         check_stores()
+
+
+HOMES = ("claude-code", "codex", "openclaw", "pi")
+
+
+@pytest.mark.parametrize("kind", HOMES)
+def test_an_agents_home_without_sessions_stops_neither_the_start_nor_a_page(
+    signed_in: Client, tmp_path: Path, settings: Settings, kind: str
+) -> None:
+    settings.STORES = {"new": f"{kind}://{tmp_path}/home"}
+    with pytest.raises(CannotStart, match="new"):
+        check_stores()
+    (tmp_path / "home").mkdir()
+    check_stores()
+    sync_worker.sync_all()
+    for page in ("/", "/stores", "/search?q=anything"):
+        answer = signed_in.get(page)
+        assert answer.status_code == 200, page
+    assert "has no sessions" in signed_in.get("/stores").content.decode()
 
 
 def test_a_home_that_may_not_be_looked_at_holds_no_store(forbidden: Path, settings: Settings) -> None:

@@ -191,3 +191,31 @@ def test_git_branch_and_directory_are_listed(agent: ClaudeByHand, reader: Reader
     agent.write("s", talk(1))
     facts = reader.listing.facts([agent.id_of("s")])[agent.id_of("s")]
     assert (facts.cwd, facts.git_branch) == ("/home/user/work", "main")
+
+
+def test_a_title_is_taken_from_lines_that_name_a_session_alone(agent: ClaudeByHand, reader: Reader) -> None:
+    session_id = agent.id_of("s")
+    agent._append("s", {"type": "summary", "summary": "Of an older\ntalk", "leafUuid": "x"})
+    agent.hang("s", None, record({"role": "user", "content": "the first request"}))
+    call = {"type": "tool_use", "id": "t", "name": "Ticket", "input": {"summary": "[P3] printer out of paper"}}
+    said = record({"role": "assistant", "content": "I file it."})
+    said["message"]["content"].append(call)
+    hang(agent, said)
+    hang(agent, {"type": "user", "customTitle": "not a name", "message": {"role": "user", "content": "go on"}})
+    assert reader.session(session_id).title == "Of an older talk"
+    agent._append("s", {"type": "ai-title", "aiTitle": "Printers"})
+    assert reader.session(session_id).title == "Printers"
+    agent._append("s", {"type": "custom-title", "customTitle": "Mine"})
+    agent._append("s", {"type": "custom-title", "customTitle": ["x"]})
+    assert reader.session(session_id).title == "Mine"
+
+
+def test_a_session_of_commands_alone_is_called_by_them_and_an_empty_file_is_none(
+    agent: ClaudeByHand, reader: Reader
+) -> None:
+    run = "<command-name>/usage</command-name>\n<command-message>usage</command-message>\n<command-args></command-args>"
+    agent.hang("s", None, record({"role": "user", "content": run}))
+    (agent.project / f"{agent.id_of('t')}.jsonl").touch()
+    assert reader.session(agent.id_of("s")).name == "/usage"
+    assert reader.listing.active_lately(5) == [agent.id_of("s")]
+    assert reader.session(agent.id_of("t")).id == agent.id_of("t"), "it can be asked for"

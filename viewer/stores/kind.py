@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from typing import ClassVar
 from zoneinfo import ZoneInfo
 
 from viewer.errors import StoreReadOnly, StoreUnanswered
@@ -46,7 +48,9 @@ class Agent:
         return None
 
     def reads_rules_by_itself(self) -> str:
-        """The file of rules that it reads anew for each context, however short; "" where it does not."""
+        """The file of rules that it reads anew for each context, however short, within a sentence; "" where it does
+        not.
+        """
         return ""
 
     def rule_sections(self) -> tuple[str, ...] | None:
@@ -118,10 +122,13 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 class StoreKind(ABC):
-    """One kind. `schemes` are the beginnings of its addresses in PALIMPSEST_STORES."""
+    """One kind. `schemes` are the beginnings of its addresses in PALIMPSEST_STORES; with `is_home` these name the home
+    of an agent, in which there may be no session yet.
+    """
 
     name: str
     schemes: tuple[str, ...]
+    is_home: ClassVar[bool] = False
 
     @abstractmethod
     def discover(self) -> list[tuple[str, str]]:
@@ -130,6 +137,10 @@ class StoreKind(ABC):
     @abstractmethod
     def is_here(self, store: Store) -> bool:
         """Whether this machine can reach the store at all."""
+
+    def is_named_rightly(self, store: Store) -> bool:
+        """Whether its address names something that is there, though no session may be in it yet."""
+        return self.is_here(store) or (self.is_home and os.path.isdir(store.path))
 
     @abstractmethod
     def open(self, store: Store, *, listed: bool) -> AbstractContextManager[Reader]:

@@ -21,8 +21,8 @@ from .writer import Writer
 
 __all__ = [
     "KINDS", "Agent", "Reader", "Writer", "agent_of", "all_stores", "for_list", "get_store", "identity", "is_here",
-    "is_of_a_kind", "remarks", "make_demo", "make_empty", "open_store", "session_version", "store_version",
-    "unread_homes", "writer_of",
+    "is_named_rightly", "is_of_a_kind", "remarks", "make_demo", "make_empty", "open_store", "session_version",
+    "store_version", "unread_homes", "writer_of",
 ]  # fmt: skip
 
 KINDS: list[StoreKind] = [Hermes(), ClaudeCodeStores(), CodexStores(), OpenClawStores(), PiStores()]
@@ -88,6 +88,11 @@ def open_store(store: Store, *, listed: bool = False) -> AbstractContextManager[
 def is_here(store: Store) -> bool:
     """Whether this machine can reach the store at all."""
     return kind_of(store).is_here(store)
+
+
+def is_named_rightly(store: Store) -> bool:
+    """Whether its address names something that is there, though no session may be in it yet."""
+    return kind_of(store).is_named_rightly(store)
 
 
 def identity(store: Store) -> tuple[int, int]:

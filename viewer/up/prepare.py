@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.db import DatabaseError
 
 from viewer.own_database import newer_migrations
-from viewer.stores.registry import all_stores, is_here, is_of_a_kind, make_demo
+from viewer.stores.registry import all_stores, is_named_rightly, is_of_a_kind, make_demo
 
 BACKLOG = 1024  # connections that wait while the server is started again
 NOT_SERVED = ["redoc*", "htm*-4*"]  # django-ninja's other API page, and the htmx that is still a beta
@@ -52,7 +52,7 @@ def check_stores() -> None:
     for store in all_stores():
         if not is_of_a_kind(store):
             raise CannotStart(f"PALIMPSEST_STORES: no kind of store has addresses like {store.url}.")
-        if store.origin == "configured" and not is_here(store):
+        if store.origin == "configured" and not is_named_rightly(store):
             raise CannotStart(f"Store {store.name}: there is no file {store.place}. Correct PALIMPSEST_STORES.")
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
+from compaction import messages as chat
 from viewer.stores.base import LONGEST_FIRST_WORDS
 from viewer.stores.jsonl.files import FileState, beginning
 from viewer.stores.jsonl.lines import decoded
@@ -19,12 +20,15 @@ from . import sidechains
 from .envelopes import typed_words
 from .forms import SAID
 from .places import SessionFile
-from .records import SYNTHETIC_MODEL, is_summary
+from .records import SYNTHETIC_MODEL, is_summary, object_in
 
 EDGE = 65_536  # bytes that are read at either end
 REMEMBERED = 5_000  # files
-# The keys by which the client's own list names a session, the first found counts (claude_agent_sdk, sessions.py).
-_TITLES = ("customTitle", "aiTitle", "lastPrompt", "summary")
+# What the client's own list names a session by, the first found counts (claude_agent_sdk, sessions.py): type and key.
+_TITLES = (
+    ("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("last-prompt", "lastPrompt"), ("summary", "summary"),
+)  # fmt: skip
+_COMMAND = re.compile(r"<command-name>([^<]{1,80})</command-name>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +64,8 @@ def _facts(path: str, state: FileState) -> Facts:
     first, last = list(_objects(start)), list(_objects(end))
     newest = [*first, *last][::-1]
     return Facts(
-        title=_title(start, end) or _sub_agent_title(path),
-        first_words=next(_typed([*first, *last]), "")[:LONGEST_FIRST_WORDS],
+        title=_title(newest) or _sub_agent_title(path),
+        first_words=next(chain(_typed([*first, *last]), _commands([*first, *last])), "")[:LONGEST_FIRST_WORDS],
         cwd=_text(newest, "cwd"),
         model=next(_models(newest), ""),
         source=_text(newest, "entrypoint"),
@@ -93,24 +97,12 @@ def _objects(data: bytes) -> Iterator[dict[str, Any]]:
             yield value
 
 
-def _title(start: bytes, end: bytes) -> str:
-    for name in _TITLES:
-        for data in (end, start):
-            if found := _last_value(data, name):
-                return found
-    return ""
-
-
-def _last_value(data: bytes, name: str) -> str:
-    """The last text behind this key, wherever it stands."""
-    found = re.findall(rb'"%b":\s*("(?:[^"\\\n]|\\.){1,20000}")' % name.encode(), data)
-    for value in reversed(found):
-        try:
-            text = str(json.loads(value.decode("utf-8", "replace")))
-        except ValueError:
-            continue
-        typed = typed_words({}, text) or ""  # the client keeps the newest prompt as it sent it
-        if words := " ".join(typed.split()):
+def _title(newest: list[dict[str, Any]]) -> str:
+    """The newest name that a line of its kind gives: a tool's input may have the same keys."""
+    for kind, name in _TITLES:
+        named = (value[name] for value in newest if value.get("type") == kind and isinstance(value.get(name), str))
+        typed = (typed_words({}, each) or "" for each in named)  # the client keeps the newest prompt as it sent it
+        if words := next(filter(None, (" ".join(each.split()) for each in typed)), ""):
             return words
     return ""
 
@@ -123,6 +115,14 @@ def _typed(values: list[dict[str, Any]]) -> Iterator[str]:
         text = " ".join((typed_words(value, message.get("content")) or "").split())
         if text:
             yield text
+
+
+def _commands(values: list[dict[str, Any]]) -> Iterator[str]:
+    """Names of the client's own commands, for a session in which nothing else was asked."""
+    for value in values:
+        said = chat.said(object_in(value, "message").get("content")) if value.get("type") == "user" else ""
+        if named := _COMMAND.search(said):
+            yield named[1].strip()
 
 
 def _models(values: list[dict[str, Any]]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import ClassVar
 
 from django.conf import settings
 
@@ -40,7 +41,7 @@ class ClaudeCode(Agent):
         return True
 
     def reads_rules_by_itself(self) -> str:
-        return "CLAUDE.md"
+        return "CLAUDE.md (AGENTS.md where there is none)"
 
     def untried_version(self, session_id: str) -> str:
         try:
@@ -74,6 +75,7 @@ class ClaudeCodeStores(StoreKind):
 
     name = "claude-code"
     schemes = ("claude-code:///",)
+    is_home: ClassVar[bool] = True
 
     def discover(self) -> list[tuple[str, str]]:
         home: Path = settings.CLAUDE_HOME
@@ -96,7 +98,8 @@ class ClaudeCodeStores(StoreKind):
         try:
             found = os.stat(directory)
         except OSError as problem:
-            raise StoreUnavailable(f"Store {store.name}: {directory} cannot be read: {problem.strerror}.") from problem
+            said = f"Store {store.name}: {store.path} has no sessions of Claude Code that can be read."
+            raise StoreUnavailable(said) from problem
         return found.st_dev, found.st_ino
 
     def store_version(self, store: Store) -> str:

@@ -97,7 +97,8 @@ def _in_project(project: Path) -> Iterator[tuple[str, str, FileState]]:
                 yield from ((each.id, str(each.path), each.state) for each in below)
             elif SESSION.fullmatch(name):
                 state = state_of(entry.path)
-                yield name, entry.path, state
+                if state.size:  # a client that was ended at its start leaves an empty one
+                    yield name, entry.path, state
                 yield from ((f"{name}/{SIDECHAIN}{uuid}", entry.path, state) for uuid in _sidechains(entry.path, state))
             elif name != entry.name and name.startswith("agent-") and _SUB_AGENT.fullmatch(name):
                 state = state_of(entry.path)

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import ClassVar
 
 from django.conf import settings
 
@@ -78,6 +79,7 @@ class CodexStores(StoreKind):
 
     name = "codex"
     schemes = ("codex:///",)
+    is_home: ClassVar[bool] = True
 
     def discover(self) -> list[tuple[str, str]]:
         home: Path = settings.CODEX_HOME

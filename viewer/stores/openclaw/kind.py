@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import ClassVar
 
 from django.conf import settings
 
@@ -116,6 +117,7 @@ class OpenClaw(Agent):
 class TreeStores(StoreKind):
     """What both kinds have in common."""
 
+    is_home: ClassVar[bool] = True
     room: str  # the directory that a store of this kind has
 
     @abstractmethod
