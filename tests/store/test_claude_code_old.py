@@ -182,6 +182,16 @@ def test_sub_agents_of_older_clients_are_sessions_that_calls_lead_to(
     assert one is not None and own is not None and own.dollars == 2 * one.dollars > 0
 
 
+def test_a_sub_agents_file_beside_is_found_once_it_says_whose_it_is(agent: ClaudeByHand, reader: Reader) -> None:
+    agent.write("s", talk(1))
+    path = agent.project / "agent-late.jsonl"
+    path.touch()
+    assert not reader.children([agent.id_of("s")])
+    with path.open("a") as file:
+        file.write(json.dumps(of_sub_agent(agent, 0)[0]) + "\n")
+    assert [child.id for child in reader.children([agent.id_of("s")])] == [f"{agent.id_of('s')}/agent-late"]
+
+
 def test_only_what_a_session_has_can_be_asked_for(agent: ClaudeByHand, reader: Reader) -> None:
     one, session_id = within(agent)[0], agent.id_of("s")
     for wrong in (

@@ -91,7 +91,7 @@ def _age(found: tuple[int, str, FileState]) -> tuple[int, str]:
 def _in_project(project: Path) -> Iterator[tuple[str, str, FileState]]:
     for entry in _entries(project):
         name = entry.name.removesuffix(ENDING)
-        with suppress(OSError):
+        with suppress(OSError, LookupError):
             if SESSION.fullmatch(name) and name == entry.name:
                 below = _below(name, Path(entry.path) / "subagents")
                 yield from ((each.id, str(each.path), each.state) for each in below)
@@ -102,8 +102,7 @@ def _in_project(project: Path) -> Iterator[tuple[str, str, FileState]]:
                 yield from ((f"{name}/{SIDECHAIN}{uuid}", entry.path, state) for uuid in _sidechains(entry.path, state))
             elif name != entry.name and name.startswith("agent-") and _SUB_AGENT.fullmatch(name):
                 state = state_of(entry.path)
-                if owner := _owner(entry.path, state.device, state.inode):
-                    yield f"{owner}/{name}", entry.path, state
+                yield f"{_owner(entry.path, state.device, state.inode)}/{name}", entry.path, state
 
 
 def _sidechains(path: str, state: FileState) -> Iterable[str]:
@@ -116,12 +115,12 @@ def _sidechains(path: str, state: FileState) -> Iterable[str]:
 
 @lru_cache(maxsize=REMEMBERED)
 def _owner(path: str, device: int, inode: int) -> str:
-    """The session whose sub-agent wrote this file beside it, as clients of 2.0 did; "" where no line says. Raises
-    OSError.
+    """The session whose sub-agent wrote this file beside it, as clients of 2.0 did. Raises OSError, and LookupError
+    where no line says (yet).
     """
     values = filter(None, map(decoded, beginning(path, START).split(b"\n")))
     named = (value["sessionId"] for value in values if isinstance(value.get("sessionId"), str))
-    return next(filter(SESSION.fullmatch, named), "")
+    return [name for name in named if SESSION.fullmatch(name)][0]
 
 
 def _below(session_id: str, directory: Path) -> Iterator[SessionFile]:
@@ -179,7 +178,7 @@ def _at(project: Path, session_id: str, session: str, agent: str) -> Iterator[Se
 def _beside(project: Path, session_id: str, session: str, agent: str) -> Iterator[SessionFile]:
     """The file of a session's sub-agent beside the session's own."""
     for file in _file(session_id, project / f"{agent}{ENDING}") if "/" not in agent else ():
-        with suppress(OSError):
+        with suppress(OSError, LookupError):
             if _owner(str(file.path), file.state.device, file.state.inode) == session:
                 yield file
 
