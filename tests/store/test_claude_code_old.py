@@ -14,7 +14,7 @@ from tests.contract.claude_code import ClaudeByHand, record
 from tests.contract.talk import talk
 from tests.support.claude_code import agent, reader
 from viewer.errors import NotFound
-from viewer.stores.message import Handoff
+from viewer.stores.message import Handoff, HistoryMessage
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
 from viewer.stores.registry import open_store
@@ -225,3 +225,75 @@ def test_of_a_session_in_two_directories_the_newest_file_counts_everywhere(agent
             assert len(fresh.listing.active_lately(10)) == 1
             searched = fresh.searchable(session_id, "")
             assert searched is not None and searched.messages[0].text.startswith(word)
+
+
+# -- words that only the queue kept ------------------------------------------------------------------------------------
+
+STEERING = "Steering: the parser first, please."
+
+
+def queue(agent: ClaudeByHand, operation: str, content: str | None = None) -> None:
+    line = {"type": "queue-operation", "operation": operation, "timestamp": "2026-11-18T11:07:01.002Z"}
+    agent._append("s", line if content is None else {**line, "content": content})
+
+
+def begun(agent: ClaudeByHand) -> None:
+    agent.hang("s", None, record({"role": "user", "content": "Please start the migration."}))
+    answered(agent, "I start.")
+
+
+def answered(agent: ClaudeByHand, text: str) -> None:
+    agent.hang("s", last(agent), record({"role": "assistant", "content": text}))
+
+
+@pytest.mark.parametrize("content", [STEERING, None])
+def test_words_that_only_the_queue_kept_are_the_persons_and_not_sent(
+    agent: ClaudeByHand, reader: Reader, content: str | None
+) -> None:
+    begun(agent)
+    queue(agent, "enqueue", STEERING)
+    queue(agent, "remove", content)
+    answered(agent, "The parser first.")
+    os.utime(agent.project / f"{agent.id_of('s')}.jsonl", (1_000, 1_000))
+    session_id = agent.id_of("s")
+    index = index_of(reader, session_id)
+    shown = [item for item in reader.shown(session_id, index.window().items) if isinstance(item, HistoryMessage)]
+    assert [item.content for item in shown] == [
+        "Please start the migration.",
+        "I start.",
+        STEERING,
+        "The parser first.",
+    ]
+    assert [item.entry.state for item in shown] == ["live", "live", "lost", "live"]
+    assert shown[2].row.role == "user" and len(index.prompts) == 2
+    assert STEERING not in [row.content for row in reader.live(session_id)]
+    searched = reader.searchable(session_id, "")
+    assert searched is not None and STEERING in [message.text for message in searched.messages]
+    assert reader.compact_refusal(session_id) is None
+
+
+def test_words_that_a_request_has_or_that_were_taken_back_are_not_shown_twice(
+    agent: ClaudeByHand, reader: Reader
+) -> None:
+    begun(agent)
+    session_id = agent.id_of("s")
+    prompt = {"type": "queued_command", "prompt": "as an attachment"}
+    queue(agent, "enqueue", "first line\nsecond line")
+    queue(agent, "enqueue", "third line")
+    queue(agent, "enqueue", "as an attachment")
+    queue(agent, "enqueue", "<task-notification>\n<task-id>b</task-id></task-notification>")
+    queue(agent, "enqueue", "/mcp")
+    assert len(reader.messages(session_id, list(index_of(reader, session_id).ids))) == 5
+    for _ in range(5):
+        queue(agent, "dequeue")
+    agent.hang("s", last(agent), {"type": "attachment", "attachment": prompt})
+    agent.hang("s", last(agent), record({"role": "user", "content": "first line\nsecond line\nthird line"}))
+    queue(agent, "enqueue", "taken back")
+    queue(agent, "popAll")
+    agent.hang("s", last(agent), record({"role": "user", "content": "said otherwise"}))
+    index = index_of(reader, session_id)
+    assert index.unlinked == 0 and len(index.ids) == 5
+
+
+def last(agent: ClaudeByHand) -> str:
+    return str(next(line["uuid"] for line in reversed(agent.lines("s")) if "uuid" in line))

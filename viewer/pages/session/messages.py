@@ -174,6 +174,8 @@ def _notes(row: StoredMessage) -> tuple[str, ...]:
         notes.append("A command that somebody ran in the agent's client.")
     elif row.role == "user" and not engine.is_typed(said):
         notes.append(f"Written by the agent, not typed by a person{f' ({line(kind, 40)})' if kind else ''}.")
+    if row.extra.get("queued"):
+        notes.append("Typed while a turn ran, and kept in the client's queue alone: it is not sent any more.")
     if row.extra.get("observed"):
         notes.append("Seen in a group chat, not addressed to the agent.")
     if was_cut_off(row.finish_reason):

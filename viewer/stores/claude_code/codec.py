@@ -15,7 +15,7 @@ from viewer.stores.message import State, StoredMessage
 
 from .envelopes import ENVELOPES, META, is_meta
 from .places import SIDECHAIN, parent_of
-from .records import OWN_RECORD, Record, object_in, queued_of
+from .records import OWN_RECORD, QUEUED, Record, object_in, queued_of
 from .transcript import SessionMessages, Unit
 
 SHOWN_BROKEN = 20_000  # bytes of a line that is no object which are shown
@@ -43,6 +43,8 @@ def message_of(file: BinaryIO, found: SessionMessages, unit: Unit, session_id: s
     queued = queued_of(values[0])
     value = values[0] if queued is None else {**values[0], "message": {"role": "user", "content": queued}}
     row = _from_user(value, unit, session_id, state)
+    if value.get("type") == QUEUED:
+        return replace(row, extra={"queued": True})
     if found.sidechains and row.role == "tool" and not row.sub_agents:
         return replace(row, sub_agents=_within(file, found, unit.piece.answers, session_id))
     return row

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .records import OWN_RECORD, Record
+from .records import OWN_RECORD, QUEUED, Record
 from .thread import Tree
 from .transcript import SessionMessages, Unit, unit_of
 
@@ -20,7 +20,9 @@ def grown(found: SessionMessages, records: Sequence[Record], *, sidechain: bool)
     end = found.end
     thread, live, states = list(found.thread), list(found.live), dict(found.states)
     for record in records:
-        if record.unknown or (record.is_sidechain and not sidechain):
+        if record.unknown or record.type == QUEUED or (record.is_sidechain and not sidechain):
+            return None
+        if record.typed and any(each.type == QUEUED for each in found.tree.beside.values()):
             return None
         if record.leaf:
             if record.leaf != end:

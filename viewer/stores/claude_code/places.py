@@ -119,8 +119,8 @@ def _owner(path: str, device: int, inode: int) -> str:
     where no line says (yet).
     """
     values = filter(None, map(decoded, beginning(path, START).split(b"\n")))
-    named = (value["sessionId"] for value in values if isinstance(value.get("sessionId"), str))
-    return [name for name in named if SESSION.fullmatch(name)][0]
+    named: list[str] = [value["sessionId"] for value in values if isinstance(value.get("sessionId"), str)]
+    return list(filter(SESSION.fullmatch, named))[0]
 
 
 def _below(session_id: str, directory: Path) -> Iterator[SessionFile]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -24,6 +24,8 @@ NO_UUID = "\0none"  # the uuid of records that have none: the client takes all o
 (OWN_RECORD,) = BOOKKEEPING_ROLES
 SYNTHETIC_MODEL = "<synthetic>"  # of replies that the client wrote itself
 SUMMARY = "This session is being continued from a previous conversation"  # how the client begins one
+QUEUED = "queue-operation"  # the type of what the client notes of words that were typed while a turn ran
+MOST_LINES = 100  # of a request, by which it is known again
 MOST_TOKENS = 10**12  # in one field of a usage; a larger number is none
 
 
@@ -67,8 +69,8 @@ class Record:
     `group` is the id of the model's response that an assistant's line is one block of, `usage` what that reports (None
     where it says nothing), `is_end` says that no line of it follows. `leaf` is the record that a line names as the end
     of the thread, `copy_of` the one of which a compaction of ours wrote a shortened copy; `unknown` is what has a form
-    that is not known (`forms`). `is_read` says that the client reads it, `is_cut` that its message is too long to be
-    read here.
+    that is not known (`forms`). `typed` has the lines that a person typed, by their hashes. `is_read` says that the
+    client reads it, `is_cut` that its message is too long to be read here.
     """
 
     place: int
@@ -93,6 +95,7 @@ class Record:
     unknown: str = ""
     is_read: bool = True
     is_cut: bool = False
+    typed: tuple[int, ...] = ()
 
     @property
     def is_in_tree(self) -> bool:
@@ -132,7 +135,11 @@ def _record(value: dict[str, Any], line: Line, place: int) -> Record:
     pieces = tuple(pieces_of(kind, value, message)) if kind in SAID and message else ()
     if queued:
         pieces = (Piece(0, "user", _size(queued), is_prompt=typed_words(value, queued) is not None),)
-    subtype = interned(value.get("subtype"))
+    subtype = interned(value.get("operation" if kind == QUEUED else "subtype"))
+    typed = _typed(value, message.get("content") if queued is None else queued) if _is_prompt(pieces) else ()
+    if kind == QUEUED and subtype == "enqueue":
+        typed = _typed({}, value.get("content"))
+        pieces = (Piece(0, "user", _size(value.get("content")), is_prompt=True),) if typed else ()
     if kind == "system" and subtype == MICROCOMPACTED:
         pieces = (Piece(0, OWN_RECORD, 0),)
     return Record(
@@ -157,7 +164,20 @@ def _record(value: dict[str, Any], line: Line, place: int) -> Record:
         copy_of=interned(value.get(COPY)),
         unknown=unknown(value) if isinstance(value.get("uuid"), str) else "",
         is_cut=line.place == "cut" and is_cut([message, value.get("attachment")]),
+        typed=typed,
     )
+
+
+def _is_prompt(pieces: Iterable[Piece]) -> bool:
+    return any(piece.is_prompt for piece in pieces)
+
+
+def _typed(value: dict[str, Any], content: Any) -> tuple[int, ...]:
+    """The lines of what a person typed, by their hashes; none of a command without words, which is no message."""
+    words = typed_words(value, content) if isinstance(content, (str, list)) else None
+    lines = [line.strip() for line in (words or "").splitlines() if line.strip()]
+    is_command = len(lines) == 1 and lines[0].startswith("/") and " " not in lines[0]
+    return () if is_command else tuple(map(hash, lines[:MOST_LINES]))
 
 
 def _parent(value: Any) -> str:
@@ -202,7 +222,11 @@ def pieces_of(kind: str, value: dict[str, Any], message: dict[str, Any]) -> Iter
 
 
 def queued_of(value: dict[str, Any]) -> Any:
-    """What a person typed while a turn ran, which the client keeps as an attachment; None for any other."""
+    """What a person typed while a turn ran, which the client keeps as an attachment, or in its queue alone; None for
+    any other line.
+    """
+    if value.get("type") == QUEUED:
+        return value.get("content")
     attachment = object_in(value, "attachment")
     return attachment.get("prompt") if attachment.get("type") == "queued_command" else None
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 
-from .records import NO_UUID, Kept, Record
+from .queued import unsent
+from .records import NO_UUID, QUEUED, Kept, Record
 
 NEAR_IN_TIME = 5.0  # seconds
 
@@ -103,8 +104,8 @@ def says_another(first: Record, now: Record) -> bool:
 
 def tree_of(records: Iterable[Record], *, sidechain: bool = False) -> Tree:
     """The tree of a file's records; with `sidechain` those of a sub-agent."""
-    tree = Tree()
-    aside: list[Record] = []
+    tree, records = Tree(), list(records)
+    aside = [] if sidechain else unsent(records)
     side: dict[str, Record] = {}
     for record in records:
         if record.leaf:
@@ -113,7 +114,7 @@ def tree_of(records: Iterable[Record], *, sidechain: bool = False) -> Tree:
             side[record.uuid] = record
             continue
         if not record.is_in_tree:
-            if record.pieces:
+            if record.pieces and record.type != QUEUED:
                 aside.append(record)
             continue
         if record.uuid in tree.nodes:
