@@ -32,7 +32,7 @@ def counters(path: Path, session_id: str = WEEK_29) -> tuple[int, int]:
 
 def test_a_turn_is_appended_as_the_agent_would_write_it(path: Path) -> None:
     before, others, (messages, calls) = live(path), everything_else(path), counters(path)
-    ids = append(store_at(path), WEEK_29, TURN, now=1.9e9)
+    ids = append(store_at(path), WEEK_29, TURN, now=1.7957e9)
     assert live(path)[:-3] == before and everything_else(path) == others
     assert [row[0] for row in live(path)[-3:]] == ids
     stored = query(
@@ -43,15 +43,15 @@ def test_a_turn_is_appended_as_the_agent_would_write_it(path: Path) -> None:
     )
     listed = '\x00json:[{"type": "text", "text": "look \\ud800"}, {"type": "image_url", "image_url": {}}]'
     assert stored == [
-        ("user", listed, None, None, None, 1.9e9, 1, 0),
-        ("assistant", "a lone \ufffd half", None, None, "hm \ufffd", 1.9e9 + 1e-6, 1, 0),
-        ("tool", "done", "terminal", "call_1", None, 1.9e9 + 2e-6, 1, 0),
+        ("user", listed, None, None, None, 1.7957e9, 1, 0),
+        ("assistant", "a lone \ufffd half", None, None, "hm \ufffd", 1.7957e9 + 1e-6, 1, 0),
+        ("tool", "done", "terminal", "call_1", None, 1.7957e9 + 2e-6, 1, 0),
     ]
     assert counters(path) == (messages + 3, calls + 1)
     with reader_of(path) as reader:
         rows = reading.live_context(reader, WEEK_29)[-3:]
         assert rows[1].tool_calls == [CALL]
-        assert sessions.get_session(reader, WEEK_29).last_active == pytest.approx(1.9e9)
+        assert sessions.get_session(reader, WEEK_29).last_active == pytest.approx(1.7957e9)
         if "message_uid" in reader.columns.messages:
             assert all(len(row.extra["message_uid"]) == 32 for row in rows)
     assert query(path, "SELECT rowid FROM messages_fts WHERE messages_fts MATCH 'lone AND half'") == [(ids[1],)]
@@ -85,7 +85,7 @@ def test_what_says_nothing_hides_nothing_and_missing_counters_begin_at_nought(sm
 
 def test_messages_appended_while_a_summary_is_made_stay_live_behind_it(path: Path) -> None:
     snapshot = planned(path)
-    append(store_at(path), WEEK_29, TURN, now=1.9e9)
+    append(store_at(path), WEEK_29, TURN, now=1.7957e9)
     committed(path, snapshot, steps_for(snapshot))
     assert [row[2] for row in live(path)[-3:]] == ["user", "assistant", "tool"]
     assert counters(path)[0] == len(live(path)) == 36
@@ -128,7 +128,7 @@ def test_schema_16_is_appended_to_although_it_cannot_compact(hermes_copy: Callab
     path = hermes_copy(16)
     session_id = query(path, "SELECT id FROM sessions WHERE title = 'Airline desk, week 29'")[0][0]
     before = counters(path, session_id)
-    append(store_at(path), session_id, TURN, now=1.9e9)
+    append(store_at(path), session_id, TURN, now=1.7957e9)
     assert counters(path, session_id) == (before[0] + 3, before[1] + 1)
 
 
