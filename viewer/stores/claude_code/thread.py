@@ -272,9 +272,11 @@ def _leaf(segment: Segment) -> str:
     kept = segment.kept.uuids if segment.kept else ()
     near = dict.fromkeys([*([segment.boundary] if segment.boundary else []), *kept, *segment.region])
     last = max(near, key=tree.place, default="")
-    lines = [each.leaf for each in tree.leaves if edge < each.place < segment.until]
-    if lines and segment.is_alive(lines[-1]):
-        return last if lines[-1] in _above(segment, last) else lines[-1]
+    lines = [each for each in tree.leaves if edge < each.place < segment.until]
+    if lines and segment.is_alive(lines[-1].leaf):
+        named, behind = lines[-1].leaf, tree.between(lines[-1].place, segment.until)
+        ends = (uuid for uuid in [last, *reversed(behind)] if named in _above(segment, uuid))
+        return next(ends, named)
     return _newest(segment, near, last)
 
 
