@@ -24,6 +24,7 @@ _PLAIN: Makers = {
     date: lambda text: date(2026, 1, 1),
     datetime: lambda text: datetime(2026, 1, 1, tzinfo=UTC),
     type(None): lambda text: None,
+    Exception: ValueError,
 }
 _LARGE = ("limit", "most", "longest", "budget", "length", "room", "tokens")  # in the names of numbers
 _LISTS = (list, set, frozenset, abc.Sequence, abc.Iterable, abc.Iterator, abc.Collection, abc.Container)

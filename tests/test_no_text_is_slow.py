@@ -62,6 +62,7 @@ from viewer.stores.openclaw.reader import TreeReader
 from viewer.stores.openclaw.tree_writer import TreeWriter
 from viewer.stores.query import Query, parse
 from viewer.stores.reader import Reader
+from viewer.stores.tables import Queries
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
 from viewer.stores.writer import Writer
 
@@ -115,7 +116,7 @@ _FOREIGN = (
     dialect.StoreConnection, dialect.Rows, ProgressCallback, Path, Strategy, HermesAgent, HermesReader, HermesWriter,
     ClaudeCode, ClaudeReader, ClaudeWriter, Codex, CodexReader, CodexWriter, FileReader, BinaryIO,
     CompactingReader, EntrySource, OpenClaw, OpenClawReader, OpenClawWriter, Pi, PiReader, PiWriter, TreeReader,
-    TreeStores, TreeWriter, sqlite3.Connection,
+    TreeStores, TreeWriter, sqlite3.Connection, Queries,
 )  # fmt: skip
 MADE: filling.Makers = {
     Place: lambda text: Place("own", "s"),
@@ -151,13 +152,14 @@ ELSEWHERE = {
         viewer.runs.summarizers.connections viewer.history.records viewer.runs.workers viewer.runs.recovery
         viewer.catalog.text_index.add viewer.catalog.texts
         viewer.catalog.text_index.unpacked viewer.labels.sessions.set_label viewer.pages.sessions.saved.saved_views
-        viewer.catalog.text_index.places""",
+        viewer.catalog.text_index.places viewer.runs.orphaned_tasks.end_tasks_of""",
     "opens a store or a file by its name": """
         viewer.environment
         viewer.exports.making.export viewer.exports.source.plan viewer.workspaces.context_files.read_context_file
         viewer.workspaces.rules.workspace_of viewer.stores.hermes.postgres viewer.stores.hermes.schema_postgres.create
         viewer.stores.hermes.sqlite viewer.stores.registry.get_store viewer.stores.jsonl.files
-        viewer.stores.jsonl.listing viewer.stores.codex.facts""",
+        viewer.stores.jsonl.listing viewer.stores.codex.facts
+        viewer.stores.jsonl.links.regular_file viewer.stores.claude_code.sidechains.in_file""",
     "talks to a model's server": """
         viewer.runs.summarizers.anthropic.pieces viewer.runs.summarizers.openai.pieces
         viewer.runs.summarizers.failures.of viewer.runs.summarizers.exchange.Exchange""",
@@ -181,7 +183,7 @@ ELSEWHERE = {
         viewer.stores.claude_code.abandoned
         viewer.stores.claude_code.commits viewer.stores.claude_code.context.layout_of
         viewer.stores.claude_code.growing viewer.stores.claude_code.lines.compaction viewer.stores.claude_code.thread
-        viewer.stores.claude_code.transcript
+        viewer.stores.claude_code.transcript viewer.stores.claude_code.refusals
         viewer.stores.codex.commits viewer.stores.codex.context viewer.stores.codex.index viewer.stores.codex.lineage
         viewer.stores.codex.redoing viewer.stores.codex.texts viewer.stores.codex.told viewer.stores.codex.undoing
         viewer.stores.codex.units

@@ -127,7 +127,7 @@ def test_nothing_that_looks_like_a_secret_is_on_any_page_while_the_switch_is_on(
     for page in pages:
         for headers in ({}, {"HX-Request": "true"}):
             answer = signed_in.get(page, headers=headers)
-            assert answer.status_code in (200, 204), page
+            assert answer.status_code in (200, 204, 302), page
             text = answer.content.decode()
             if "/rename" in page:  # its field holds the title that is edited
                 text = text.replace(f'value="t {KEY}"', "").replace(f'value="k {KEY}"', "")

@@ -14,7 +14,7 @@ from tests.contract.claude_code import ClaudeByHand
 from tests.contract.codex import CodexByHand
 from tests.contract.pi import PiByHand
 from tests.contract.talk import talk
-from tests.store.test_openclaw_links import stored, talked
+from tests.support.openclaw_entries import stored, talked
 from tests.support.tree_stores import opened, store_of
 from viewer.errors import NotFound
 from viewer.stores.jsonl import links

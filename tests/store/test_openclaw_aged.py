@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.contract.openclaw import OpenClawByHand
-from tests.store.test_openclaw_links import stored, talked
+from tests.support.openclaw_entries import stored, talked
 from tests.support.tree_stores import history, opened
 from viewer.stores.openclaw.aged import FILE, PICTURE
 

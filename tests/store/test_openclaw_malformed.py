@@ -15,8 +15,8 @@ import pytest
 from tests.contract.agents import Agent
 from tests.contract.pi import PiByHand
 from tests.contract.talk import heard, talk
-from tests.store.test_openclaw_links import HEADER, stored
 from tests.support.malformed import ask_everything, variants
+from tests.support.openclaw_entries import HEADER, stored
 from tests.support.thorough import thorough
 from tests.support.tree_stores import opened, sent
 from viewer.stores.openclaw import database, rows, sources

@@ -131,7 +131,7 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class AddedText:
     """What a client added to the words of a person, folded; `begins` is its element, or its first line."""
 
     template: ClassVar[str] = "blocks/added.html"
@@ -150,7 +150,7 @@ class More:
     rest: Rest
 
 
-Block = Markdown | Plain | Terminal | Code | Diff | Thinking | Image | Remote | Opaque | Unknown | Added | More
+Block = Markdown | Plain | Terminal | Code | Diff | Thinking | Image | Remote | Opaque | Unknown | AddedText | More
 
 
 def as_html(shown: Sequence[Block]) -> SafeString:
@@ -324,11 +324,11 @@ def unknown(label: str, value: Any, whole: str) -> Unknown:
     return Unknown(line(label, 80), clean(shown), rest)
 
 
-def added(text: str, by: str, whole: str) -> Added:
+def added(text: str, by: str, whole: str) -> AddedText:
     shown, rest = _cut(text, OUTPUT_LIMIT, whole)
     element = _ELEMENT.match(text)
     begins = element[1] if element else text.strip().partition("\n")[0].strip("# :")
-    return Added(by, line(begins, 60), formats.counted(len(text), "character"), clean(shown), rest)
+    return AddedText(by, line(begins, 60), formats.counted(len(text), "character"), clean(shown), rest)
 
 
 _ELEMENT = re.compile(r"<([\w-]{1,60})")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 
-class Connection(Protocol):
-    """An open database."""
+class Queries(Protocol):
+    """An open database that answers queries."""
 
     def execute(self, sql: str, values: Any = (), /) -> Any: ...
 
 
-def table_columns(con: Connection, table: str) -> tuple[str, ...]:
+def table_columns(con: Queries, table: str) -> tuple[str, ...]:
     """The columns of a table, in order; none where there is no such table. Neither a view nor a virtual table is one,
     whoever put it there: reading it may never end, while a table ends with its file.
     """

@@ -1,22 +1,14 @@
-"""What pi's entries look like, as far as it is known, and its older files as pi itself reads them.
+"""What pi's entries look like, as far as it is known.
 
 **The rule for what is not known**: where an entry of another type, a message of another role, or an entry without an id
 may have a say in what is sent, nothing is written to its file, nor to one with a newer header. Known are the forms of
 pi 0.73 to 1.6, whose files have version 3.
-
-A file of version 1 is a list, whose entries have no ids; one of version 2 has another name for the messages of
-extensions. pi rewrites both when it opens them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .entries import TreeEntry
+from typing import Any
 
 VERSION, FIRST = 3, 1  # of files: the one that is written now, and that of a file whose header names none
 TREE = 2  # the version since which entries are a tree
@@ -70,37 +62,3 @@ def version_in(header: dict[str, Any]) -> float:
     if version is None:
         return FIRST
     return float(version) if isinstance(version, (int, float)) and abs(version) < 1e9 else math.nan
-
-
-def header_of(entries: Iterable[TreeEntry]) -> TreeEntry | None:
-    """The first entry that pi reads, where it is a header: without one it does not open a file."""
-    first = next((each for each in entries if each.is_in_tree or each.version is not None), None)
-    return None if first is None or first.version is None else first
-
-
-def migrated(entries: Sequence[TreeEntry]) -> Sequence[TreeEntry]:
-    """The entries of a file as pi reads them: those of an older one as it would rewrite them."""
-    header = header_of(entries)
-    if header is None or header.version is None or not header.version < VERSION:
-        return entries
-    if header.version < TREE:
-        entries = _in_a_row(entries)
-    return [replace(each, role="user", is_unknown=False) if each.message_role == HOOK else each for each in entries]
-
-
-def _in_a_row(entries: Sequence[TreeEntry]) -> list[TreeEntry]:
-    """A list as a tree: each entry hangs on the one before it."""
-    made: list[TreeEntry] = []
-    read: list[str] = []  # ids of all that pi reads, "" for headers
-    parent = ""
-    for entry in entries:
-        if entry.version is not None:
-            read.append("")
-        if entry.is_in_tree:
-            name = f"{entry.place}"
-            read.append(name)
-            first = read[entry.first_place] if 0 <= entry.first_place < len(read) else ""
-            entry = replace(entry, id=name, parent=parent, first_kept=first or entry.first_kept)
-            parent = name
-        made.append(entry)
-    return made

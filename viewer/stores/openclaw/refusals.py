@@ -12,7 +12,8 @@ from .codec import EntrySource
 from .entries import HEADER, NO_ID, TreeEntry
 from .forms import KNOWN, LEAF_SET
 from .messages import EntryMessages
-from .pi_forms import VERSION, header_of, unknown_in
+from .pi_forms import VERSION, unknown_in
+from .pi_versions import header_of
 from .places import SessionPlace
 
 NO_SPLIT = "These sessions are compacted in place; one session does not go on in another."

@@ -18,7 +18,7 @@ from viewer.stores.transcript import SENT, TranscriptIndex
 
 from .entries import OWN_RECORD, TreeEntry
 from .messages import CompactedEntries, EntryMessages, grown
-from .pi_forms import migrated
+from .pi_versions import migrated
 from .tree import tree_of
 
 HELD = 60_000  # messages in this process; of two sessions in any case
