@@ -43,7 +43,7 @@ def session_out(line: SessionIndex, store: str, reason: str, *, active: bool) ->
     """A listed session, or why it cannot be shown; `reason` is why its store cannot be compacted."""
     if line.problem:
         return Broken(line.title, store, line.problem)
-    reason = reason or (ENDED if line.continued else "")
+    reason = reason or (ENDED if line.continued else "") or line.refusal or ""
     return SessionOut(
         id=line.session_id,
         address=session_address(store, line.session_id),

@@ -93,10 +93,12 @@ class SessionOut(Schema):
 
     `tokens_live` is null while a long session's tokens are not all counted: a worker does that. In a list it is also
     null from what is said until a worker has counted it; so are `messages_total` and `compactions` of a session that no
-    worker has looked at since something else happened to it than that something was said. `address` is the path of the
-    session's page and, below `/api/v1`, of its calls. Where the agent notes what its requests had, `tokens_live` is
-    what the newest one had (system prompt and tools included), and `cost` is US dollars for all of them by the public
-    price list, null where that is not known; with `cost_is_least` the price of some is not known, and it is more.
+    worker has looked at since something else happened to it than that something was said. `can_compact` and
+    `compact_reason` are those of the session; in a list as a worker last counted it, and those of its store before.
+    `address` is the path of the session's page and, below `/api/v1`, of its calls. Where the agent notes what its
+    requests had, `tokens_live` is what the newest one had (system prompt and tools included), and `cost` is US dollars
+    for all of them by the public price list, null where that is not known; with `cost_is_least` the price of some is
+    not known, and it is more.
     `sends_otherwise` says why the agent sends a model something else than its session says, such as by another context
     engine: "" where it does not, null in a list. `untried_version` says that a newer version of the agent wrote the
     session than any that was tried with this site, "" where none did, null in a list.

@@ -106,6 +106,8 @@ class SessionIndex(models.Model):
     an appended message. `counted` is the `mark` they were counted at; `due` asks the worker to count again, until when
     `tokens` leaves out what was appended since. `cost` is in US dollars, null where it is not known:
     at least so much with `cost_is_least`, of which `cost_inherited` is in the cost of another session, too.
+    `refusal` is why this session alone cannot be compacted, as one sentence, "" where it can; null where no worker has
+    looked, or none of the store could be when one did.
 
     Compared with the store: `mark` is the digest of the session's own rows (`listing.RowsDigest`), `under` says that
     some rows are summarised away, `verified` is the generation of the store at the last comparison. `problem` says why
@@ -149,6 +151,7 @@ class SessionIndex(models.Model):
     cost = models.FloatField(null=True)
     cost_is_least = models.BooleanField(default=False)
     cost_inherited = models.FloatField(default=0.0)
+    refusal = models.TextField(null=True)  # noqa: DJ001 - not known is not the same as none
     window = models.BigIntegerField(default=0)
     under = models.BooleanField(default=False)
     mark = models.TextField(default="")

@@ -1,4 +1,4 @@
-"""The numbers of a line that take reading messages: how many there are, how often they were compacted, tokens."""
+"""What of a line takes reading messages: how many there are, how often they were compacted, and whether they can be."""
 
 from __future__ import annotations
 
@@ -75,7 +75,16 @@ def count_line(reader: Reader, line: SessionIndex, seconds: float) -> bool:
     line.live, line.compactions = len(index.live), len(index.compactions)
     line.tokens = index.tokens_live if reported.tokens is None else reported.tokens
     _note_cost(line, reported)
+    line.refusal = _refusal(reader, line.session_id)
     return done
+
+
+def _refusal(reader: Reader, session_id: str) -> str | None:
+    """Why this session alone cannot be compacted, "" where it can; None where no session of its store can just now."""
+    refusal = reader.compact_refusal(session_id)
+    if refusal is None:
+        return ""
+    return None if reader.compact_reason() else upsert.storable(refusal.message)
 
 
 def _index(reader: Reader, session: Session, reported: ReportedUsage, seconds: float) -> tuple[TranscriptIndex, bool]:

@@ -103,7 +103,7 @@ def lines_of(state: StoreState, ids: Iterable[str]) -> dict[str, SessionIndex]:
 def _note_unaskable(line: SessionIndex, found: Unaskable) -> bool:
     """Have the line say what is known of a session that cannot be asked for; whether anything changed."""
     before = _values(line) if line.pk else None
-    line.row, line.problem, line.due = found.row, found.why, False
+    line.row, line.problem, line.due = found.row, storable(found.why), False
     line.title, line.source = _kept(found.shown), _kept(found.source)
     line.started_at = line.last_active = times.known(found.started_at)
     _set_words(line)
@@ -113,7 +113,7 @@ def _note_unaskable(line: SessionIndex, found: Unaskable) -> bool:
 def _note_failure(line: SessionIndex, failure: Exception) -> bool:
     """Have the line say why its session cannot be read; whether anything changed."""
     before = _values(line) if line.pk else None
-    line.problem, line.mark, line.due = one_session.sentence(failure), "", False
+    line.problem, line.mark, line.due = storable(one_session.sentence(failure)), "", False
     _set_words(line)
     return before != _values(line)
 
@@ -158,7 +158,7 @@ def _note_rows(reader: Reader, line: SessionIndex, facts: SessionFacts) -> None:
 
 def _uncount(line: SessionIndex) -> None:
     """Numbers that are no longer true are not shown until they are counted again."""
-    line.messages = line.compactions = line.tokens = None
+    line.messages = line.compactions = line.tokens = line.refusal = None
     line.due = True
 
 
@@ -174,7 +174,12 @@ def _kept_id(session_id: str) -> str:
 
 
 def _kept(text: str) -> str:
-    return sanitized(text[:LONGEST]).replace("\0", "\ufffd")
+    return storable(text[:LONGEST])
+
+
+def storable(text: str) -> str:
+    """The text without what no database takes."""
+    return sanitized(text).replace("\0", "\ufffd")
 
 
 def _values(line: SessionIndex) -> list[Any]:

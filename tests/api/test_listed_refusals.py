@@ -1,0 +1,101 @@
+"""What lists say of sessions that cannot be compacted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from tests.api.tool import Tool
+from tests.contract.agents import Agent
+from tests.contract.claude_code import ClaudeByHand
+from tests.contract.codex import CodexByHand
+from tests.contract.openclaw import OpenClawFilesByHand
+from tests.contract.pi import PiByHand
+from tests.contract.talk import talk
+from tests.runs.desk import Desk
+from viewer.catalog import sync_worker
+from viewer.catalog.models import SessionIndex
+
+pytestmark = pytest.mark.django_db
+
+
+def first_line(change: Callable[[dict[str, Any]], Any]) -> Callable[[CodexByHand | PiByHand], None]:
+    def changed(agent: CodexByHand | PiByHand) -> None:
+        path = agent.path("broken")
+        head, _, rest = path.read_bytes().partition(b"\n")
+        value = json.loads(head)
+        change(value)
+        path.write_bytes(json.dumps(value).encode() + b"\n" + rest)
+
+    return changed
+
+
+def lost_line(agent: ClaudeByHand) -> None:
+    """A line in the middle that cannot be read: nothing leads to those before it, also not by when they were said."""
+    lines = agent.lines("broken")
+    stored = [json.dumps(each | {"timestamp": f"2026-11-26T10:{at:02}:00.000Z"}) for at, each in enumerate(lines)]
+    stored[len(stored) // 2] = "damaged"
+    (agent.project / f"{agent.id_of('broken')}.jsonl").write_text("\n".join([*stored, ""]))
+
+
+BROKEN: dict[str, tuple[Callable[[Path], Agent], Callable[[Any], None], str]] = {
+    "claude-code": (ClaudeByHand, lost_line, "that is not in its file"),
+    "a form": (
+        ClaudeByHand,
+        lambda agent: agent.hang("broken", agent.lines("broken")[-1]["uuid"], {"type": "next"}),
+        "a record of the type “next”",
+    ),
+    "codex": (CodexByHand, first_line(lambda head: head["payload"].update(history_mode="next")), "“next”"),
+    "openclaw": (OpenClawFilesByHand, first_line(lambda head: head.update(version=4)), "the version 4 of its form"),
+    "pi": (PiByHand, first_line(lambda head: head.update(version=4)), "the version 4 of its form"),
+}
+
+
+@pytest.fixture(params=BROKEN)
+def agent(request: pytest.FixtureRequest, tmp_path: Path, settings: Settings) -> Agent:
+    """An agent with a session that can be compacted and one that cannot."""
+    make, breaks, _ = BROKEN[request.param]
+    made = make(tmp_path / "agent")
+    settings.STORES, settings.DEMO_STORE = {"agent": made.url}, tmp_path / "no-demo.db"
+    for name in ("good", "broken"):
+        made.write(name, talk(4))
+    breaks(made)
+    return made
+
+
+def listed(tool: Tool, agent: Agent) -> dict[str, tuple[bool, str]]:
+    found = {each["id"]: each for each in tool.get("/stores/agent/sessions")["items"]}
+    return {
+        name: (found[agent.id_of(name)]["can_compact"], found[agent.id_of(name)]["compact_reason"])
+        for name in ("good", "broken")
+    }
+
+
+def test_a_list_says_which_sessions_cannot_be_compacted(
+    agent: Agent, tool: Tool, request: pytest.FixtureRequest
+) -> None:
+    sync_worker.sync_all()
+    said = listed(tool, agent)
+    detail = tool.get(f"/stores/agent/sessions/{agent.id_of('broken')}")
+    named = BROKEN[request.node.callspec.params["agent"]][2]
+    assert said["good"] == (True, "")
+    assert not said["broken"][0] and named in said["broken"][1]
+    assert said["broken"] == (detail["can_compact"], detail["compact_reason"])
+
+
+def test_before_a_session_is_counted_its_store_speaks(agent: Agent, tool: Tool) -> None:
+    sync_worker.sync_all()
+    SessionIndex.objects.update(refusal=None)
+    assert set(listed(tool, agent).values()) == {(True, "")}
+
+
+def test_what_is_said_of_a_whole_store_is_not_kept_with_its_sessions(open_desk: Callable[..., Desk]) -> None:
+    """It may be another's tomorrow, while nothing happens to the sessions."""
+    open_desk(16, "Airline desk, week 30 #4")
+    sync_worker.sync_all()
+    assert set(SessionIndex.objects.values_list("refusal", flat=True)) == {None}
