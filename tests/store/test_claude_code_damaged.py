@@ -221,6 +221,23 @@ def test_a_circle_of_parents_is_sent_as_it_stands(agent: ClaudeByHand, reader: R
     assert refused is not None and "each other as parents" in refused.message
 
 
+@pytest.mark.parametrize(
+    ("parent", "said"),
+    [
+        (name(4), "parents in a circle. 4 of its messages"),
+        (name(5), "parents in a circle. 4 of its messages"),
+        (AWAY, f"from the record {AWAY}, which is not in its file or cannot be read. 4 of its messages"),
+        (7, "from a record without an id, which is not in its file or cannot be read. 4 of its messages"),
+    ],
+    ids=["itself", "two", "away", "no id"],
+)
+def test_a_refusal_says_how_the_chain_is_broken(agent: ClaudeByHand, reader: Reader, parent: Any, said: str) -> None:
+    lines = talk()
+    lines[4]["parentUuid"] = parent
+    refused = reader.compact_refusal(write(agent, lines))
+    assert refused is not None and said in refused.message and refused.message.isprintable()
+
+
 @pytest.mark.parametrize("parent", [3, 11, 99])
 def test_the_way_up_ends_at_a_boundary_whatever_its_parent_is(agent: ClaudeByHand, reader: Reader, parent: int) -> None:
     session_id = write(agent, compacted(parentUuid=name(parent)))

@@ -53,6 +53,34 @@ def test_a_response_counts_once_with_its_last_usage(agent: ClaudeByHand, reader:
     assert told.cost and told.cost.dollars == pytest.approx(first + listed(input_tokens=30_000, output_tokens=10))
 
 
+def test_one_id_of_all_responses_makes_no_one_price(agent: ClaudeByHand, reader: Reader) -> None:
+    agent.write("s", talk(1)[:1])
+    for tokens in (1_000, 2_000, 3_000, 3_000):  # the last one is a copy, as compactions wrote them once
+        hang(agent, {"type": "user", "message": {"role": "user", "content": f"more of {tokens}"}})
+        hang(agent, reply("same", {"input_tokens": tokens, "output_tokens": 10}))
+    cost = reader.usage(agent.id_of("s")).cost
+    assert cost and cost.dollars == pytest.approx(listed(input_tokens=6_000, output_tokens=30)) and not cost.is_least
+
+
+@pytest.mark.parametrize("field", ["input_tokens", "output_tokens", "cache_read_input_tokens"])
+@pytest.mark.parametrize("value", ["1000", -1, 10**15, True, 1.5, float("inf"), [1]])
+def test_a_usage_that_says_no_number_has_no_price(agent: ClaudeByHand, reader: Reader, field: str, value: Any) -> None:
+    agent.write("s", talk(1)[:1])
+    hang(agent, reply("a", {"input_tokens": 1_000, "output_tokens": 10}))
+    hang(agent, reply("b", {"input_tokens": 1_000, "output_tokens": 10, field: value}))
+    cost = reader.usage(agent.id_of("s")).cost
+    assert cost and cost.is_least and cost.dollars == pytest.approx(listed(input_tokens=1_000, output_tokens=10))
+
+
+@pytest.mark.parametrize(
+    "more", [{"service_tier": ["batch"]}, {"speed": 7}, {"server_tool_use": {"web_search_requests": 10**9}}]
+)
+def test_nothing_is_priced_by_what_cannot_be(agent: ClaudeByHand, reader: Reader, more: dict[str, Any]) -> None:
+    agent.write("s", talk(1)[:1])
+    hang(agent, reply("a", {"input_tokens": 1_000, "output_tokens": 10, **more}))
+    assert reader.usage(agent.id_of("s")).cost is None
+
+
 def test_a_price_nobody_knows_is_not_guessed(agent: ClaudeByHand, reader: Reader) -> None:
     agent.write("s", talk(1)[:1])
     hang(agent, reply("a", {"input_tokens": 10, "output_tokens": 10}, "a-model-of-my-own"))
@@ -77,8 +105,8 @@ USED = {"input_tokens": 1_000, "output_tokens": 1_000}
         ("claude-opus-4-6", {"service_tier": "batch", "speed": "fast"}, 0.09),
         ("claude-opus-4-6", {"service_tier": "a tier of tomorrow"}, None),
         ("claude-opus-4-6", {"server_tool_use": {"web_search_requests": 100}}, 1.03),
-        ("claude-opus-4-6", {"server_tool_use": {"web_search_requests": "many"}}, 0.03),
-        ("claude-opus-4-6", {"server_tool_use": [], "speed": {}, "service_tier": 7}, 0.03),
+        ("claude-opus-4-6", {"server_tool_use": {"web_search_requests": "many"}}, None),
+        ("claude-opus-4-6", {"server_tool_use": []}, 0.03),
         ("global.anthropic.claude-opus-4-5-20251101-v1:0", {}, 0.03),
         ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", {}, 0.0198),  # a tenth more within a region
         ("bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", {}, 0.0198),

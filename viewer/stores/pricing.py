@@ -18,6 +18,7 @@ LONGEST_NAME = 200  # characters of a model's name that are looked at
 MOST_DOLLARS = 1_000_000.0  # for one session; what an agent notes above that is no price
 MOST_A_TOKEN = 0.001  # US dollars; the dearest of the price list costs 0.0006 (November 2026)
 LARGEST = 20_000_000  # tokens of one request, and of one response: twice the largest window there is
+MOST_SEARCHES = 1_000  # of one response; more are none
 SEARCH = 0.01  # US dollars for one web search (Anthropic's price list, November 2026)
 BATCH = 0.5  # of the price, for requests sent as a batch (the same)
 # Times the price of a model's tokens in fast mode (the same); of other models it is not known.
@@ -29,7 +30,7 @@ _BEDROCK = re.compile(r"(.*/)?(\w+\.)?anthropic\.")  # as "us.anthropic.claude-s
 class TokenUsage(NamedTuple):
     """What a response reports of its request, in tokens: neither read from the cache nor written to it, written to it
     for five minutes, for an hour, read from it; and of itself. Beside these, the web searches that it made, and the
-    `tier` and `speed` that it was served with, "" for the usual ones.
+    `tier` and `speed` that it was served with, "" for the usual ones. `is_clear` says that all it reports is known.
     """
 
     fresh: int
@@ -40,6 +41,7 @@ class TokenUsage(NamedTuple):
     searches: int = 0
     tier: str = ""
     speed: str = ""
+    is_clear: bool = True
 
     @property
     def tokens(self) -> tuple[int, int, int, int, int]:
@@ -93,7 +95,8 @@ def price(model: str, usage: TokenUsage, provider: str = "anthropic") -> float |
     """
     model = model[:LONGEST_NAME]
     known, times = _rates(model, provider), _times(model, usage)
-    if known is None or times is None or max(usage.context, usage.output) > LARGEST:
+    is_too_large = max(usage.context, usage.output) > LARGEST or usage.searches > MOST_SEARCHES
+    if known is None or times is None or is_too_large or not usage.is_clear:
         return None
     if usage.context < known.until:
         tokens = sum(count * rate for count, rate in zip(usage.tokens, known.rates, strict=True))

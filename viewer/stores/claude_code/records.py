@@ -272,20 +272,26 @@ def _usage(message: dict[str, Any]) -> TokenUsage | None:
     usage = message.get("usage")
     if not isinstance(usage, dict):
         return None
-    written, by_time = _count(usage, "cache_creation_input_tokens"), usage.get("cache_creation")
-    long = _count(by_time, "ephemeral_1h_input_tokens") if isinstance(by_time, dict) else 0
+    by_time, tools = object_in(usage, "cache_creation"), object_in(usage, "server_tool_use")
+    counts = [usage.get(name) for name in _COUNTS]
+    counts += [by_time.get("ephemeral_1h_input_tokens"), tools.get("web_search_requests")]
+    fresh, written, cached, output, long, searches = map(_count, counts)
     long = min(long, written)
-    tools, tier, speed = usage.get("server_tool_use"), usage.get("service_tier"), usage.get("speed")
-    return _one(
-        _count(usage, "input_tokens"), written - long, long, _count(usage, "cache_read_input_tokens"),
-        _count(usage, "output_tokens"), _count(tools, "web_search_requests") if isinstance(tools, dict) else 0,
-        interned(tier), interned(speed),
-    )  # fmt: skip
+    tier, speed = usage.get("service_tier"), usage.get("speed")
+    is_clear = all(map(_is_count, counts)) and all(each is None or isinstance(each, str) for each in (tier, speed))
+    return _one(fresh, written - long, long, cached, output, searches, interned(tier), interned(speed), is_clear)
 
 
-def _count(usage: dict[str, Any], name: str) -> int:
-    value = usage.get(name)
-    return value if isinstance(value, int) and 0 < value < MOST_TOKENS else 0
+_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and _is_count(value) else 0
+
+
+def _is_count(value: Any) -> bool:
+    """Whether a field of a usage says a number that can be one, or nothing."""
+    return value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST_TOKENS)
 
 
 @lru_cache(maxsize=8)

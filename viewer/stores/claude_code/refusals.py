@@ -17,9 +17,13 @@ UNKNOWN = (
     "The session has {what}. What Claude Code makes of it is not known here, so nothing is written to this session."
 )
 CUT = (
-    "This session goes on from a record, {record}, that is not in its file or cannot be read. {count:,} of its "
+    "This session goes on from {record}, which is not in its file or cannot be read. {count:,} of its "
     "messages are not reached from there: Claude Code does not send them, and a summary would leave them out. It is "
     "not compacted."
+)
+CIRCLE = (
+    "Records of this session name one another as parents in a circle. {count:,} of its messages are not reached from "
+    "its end: Claude Code does not send them, and a summary would leave them out. It is not compacted."
 )
 TANGLED = (
     "Records of this session name one another in a way of which it is not known what Claude Code makes: each other as "
@@ -59,10 +63,13 @@ def of_context(found: SessionMessages) -> str:
         return ""
     top, on_way = found.thread[0], {record.uuid for record in found.thread}
     parent = "" if top.is_boundary else top.parent
-    if parent and found.lost:
-        return CUT.format(record=parent, count=found.lost)
+    if parent in on_way and found.lost:
+        return CIRCLE.format(count=found.lost)
     if parent in on_way or found.is_tangled:
         return TANGLED
+    if parent and found.lost:
+        record = "a record without an id" if parent == NO_UUID else f"the record {parent}"
+        return CUT.format(record=record, count=found.lost)
     if NO_UUID in on_way:
         return NO_IDS
     cut = [record.length for record in found.thread if record.is_cut]

@@ -22,6 +22,7 @@ ENVELOPES = Envelopes(
         headed(r"# (?:Context from my IDE setup|[^\n]* mentioned by the user|In[- ]app browser[^\n]*):", _REQUEST),
         headed(r"This block is automatically supplied", _REQUEST),
         pattern(_REQUEST),
+        pattern(r"</?image(?:\s+name=[^<>\n]*)?>\s*\Z"),  # a block of its own in front of a picture, and behind it
     ),
     trailing=(tags_behind(*_NAMES),),
 )

@@ -25,10 +25,11 @@ _OPENCLAW = (
     tags(*_MEMORY),
     pattern(r"\[media attached[^\n]*\](?=[^\S\n]*(?:\n|\Z))|\[media attached[^\]\n]*\]"),
     pattern(r"\[Image: source: [^\]\n]*\]"),
-    pattern(r"To send an image back, [^\n]*"),
-    pattern(r"Delivery: (?:to send a message|Final assistant text)[^\n]*"),
-    pattern(r"System: \[[^\]\n]*\][^\n]*"),
-    pattern(r"(?:Read HEARTBEAT\.md if it exists|A new session was started via /new or /reset)[\s\S]*\Z"),
+    pattern(r"To send an image back, (?:prefer|use) the message tool[^\n]*"),
+    pattern(r"Delivery: (?:to send a message, use the|Final assistant text is not|No visible reply is)[^\n]*"),
+    pattern(r"System: \[[^\]\n]*\d{1,2}:\d{2}[^\]\n]*\][^\n]*(?:\nSystem: [^\n]*)*"),
+    pattern(r"Read HEARTBEAT\.md if it exists \(workspace context\)[\s\S]*\Z"),
+    pattern(r"A new session was started via /new or /reset\.[\s\S]*\Z"),
 )
 _LEADING = (*_OPENCLAW, *_PI)
 _TRAILING = (last_line(r"\[message_id: [^\]\n]*\]"), tags_behind(*_MEMORY))
