@@ -28,7 +28,7 @@ NEVER = [
     -1,
     12,
     NOW * 1e6,
-    time.time() + 9e6,
+    pytest.param(time.time() + 9e6, id="in a quarter of a year"),
     math.inf,
     -math.inf,
     None,
