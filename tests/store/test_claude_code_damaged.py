@@ -190,6 +190,12 @@ def test_a_record_that_is_gone_cuts_what_stands_before_it(agent: ClaudeByHand, r
     assert (agent.project / f"{session_id}.jsonl").read_bytes() == before
 
 
+def test_a_long_name_of_a_record_is_said_in_part(agent: ClaudeByHand, reader: Reader) -> None:
+    session_id = write(agent, [*talk(4), line(4, 3) | {"parentUuid": "n" * 5_000}])
+    refused = reader.compact_refusal(session_id)
+    assert refused is not None and "4 of its messages" in refused.message and len(refused.message) < 400
+
+
 def test_every_message_is_found_by_search_once(agent: ClaudeByHand, reader: Reader) -> None:
     session_id = write(agent, damaged(glue))
     os.utime(agent.project / f"{session_id}.jsonl", (1, 1))  # long ago: no more lines of a reply are waited for

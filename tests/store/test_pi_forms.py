@@ -79,6 +79,11 @@ def test_a_role_that_is_not_known_is_shown_and_not_sent(agent: PiByHand, session
         assert (len(index.live), index.records) == (5, 1)
 
 
+def test_a_long_name_is_said_in_part(agent: PiByHand, session_id: str) -> None:
+    put(agent, [HEADER, *TALK, entry("x", "m4", "n" * 5_000), entry("m5", "x")])
+    assert len(refusal(agent, session_id)) < 300
+
+
 HEADERS: dict[str, tuple[Any, str]] = {
     "newer": (4, "the version 4 of its form, which is newer"),
     "much newer": (12.5, "the version 12.5 of its form, which is newer"),

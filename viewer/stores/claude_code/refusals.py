@@ -7,6 +7,7 @@ import os
 from viewer.stores.base import Store
 
 from . import conversations, places
+from .forms import LONGEST
 from .places import SessionFile
 from .records import NO_UUID
 from .transcript import SessionMessages
@@ -68,7 +69,7 @@ def of_context(found: SessionMessages) -> str:
     if parent in on_way or found.is_tangled:
         return TANGLED
     if parent and found.lost:
-        record = "a record without an id" if parent == NO_UUID else f"the record {parent}"
+        record = "a record without an id" if parent == NO_UUID else f"the record {parent[:LONGEST]}"
         return CUT.format(record=record, count=found.lost)
     if NO_UUID in on_way:
         return NO_IDS

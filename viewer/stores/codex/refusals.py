@@ -62,7 +62,7 @@ def _of_lineage(file: ThreadFile, known: Threads) -> str:
     lineage = lineage_of(file, known)
     records = lineage.current.records
     if lineage.missing:
-        return MISSING.format(file=lineage.missing)
+        return MISSING.format(file=lineage.missing[:80])
     if not records or records[0].type != "session_meta" or records[0].is_bare:
         return TOO_OLD if lineage.current.is_bare else NO_START
     if any(not part.is_numbered and not record.is_text for part in lineage.parts for record in part.records):

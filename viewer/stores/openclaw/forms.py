@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .pi_forms import LONGEST
+
 KNOWN, LEAF_SET, LINK, NOTHING = "known", "leaf", "link", ""
 ROLES = ("user", "assistant", "toolResult", "custom", "bashExecution")  # of messages
 REASONS = ("new", "reset", "idle", "daily", "cron-stale")  # of a reset
@@ -36,10 +38,10 @@ def unknown_in(value: Value) -> str:
     """What of an entry that is no KNOWN one is not known."""
     kind, message = value.get("type"), value.get("message")
     if not isinstance(kind, str) or (kind not in _CHECKS and kind != "leaf"):
-        return f"an entry of the type “{str(kind)[:80]}”"
+        return f"an entry of the type “{str(kind)[:LONGEST]}”"
     role = message.get("role") if isinstance(message, dict) else None
     if kind == "message" and role not in ROLES:
-        return f"a message of the role “{str(role)[:80]}”"
+        return f"a message of the role “{str(role)[:LONGEST]}”"
     return f"an entry of the type “{kind}” without all that such a one has"
 
 

@@ -21,9 +21,8 @@ ROLES = {
     "user": "user", "assistant": "assistant", "toolResult": "tool", "bashExecution": "user", "custom": "user",
     "branchSummary": "user",
 }  # fmt: skip
-
-
 HOOK = "hookMessage"  # the role of messages of extensions before they were called `custom`
+LONGEST = 80  # characters that are said of a name
 
 
 def unknown_in(value: dict[str, Any]) -> str:
@@ -32,7 +31,7 @@ def unknown_in(value: dict[str, Any]) -> str:
     if kind == "session":
         return ""
     if not isinstance(kind, str) or kind not in TYPES:
-        return f"an entry of the type “{kind}”"
+        return f"an entry of the type “{str(kind)[:LONGEST]}”"
     if not isinstance(value.get("id"), str) or not value["id"]:
         return "an entry without an id"
     if not isinstance(value.get("parentId"), (str, type(None))):
@@ -46,7 +45,7 @@ def unknown_in(value: dict[str, Any]) -> str:
     message = value.get("message")
     role = message.get("role") if isinstance(message, dict) else None
     if not isinstance(message, dict) or not (role == "system" or (isinstance(role, str) and role in ROLES)):
-        return f"a message of the role “{role}”"
+        return f"a message of the role “{str(role)[:LONGEST]}”"
     return "" if isinstance(message.get("content"), (str, list, type(None))) else "a message whose content is no text"
 
 
