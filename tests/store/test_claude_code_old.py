@@ -14,10 +14,11 @@ from tests.contract.claude_code import ClaudeByHand, record
 from tests.contract.talk import talk
 from tests.support.claude_code import agent, reader
 from viewer.errors import NotFound
+from viewer.stores.claude_code import places, sidechains
 from viewer.stores.message import Handoff, HistoryMessage
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
-from viewer.stores.registry import open_store
+from viewer.stores.registry import open_store, store_version
 from viewer.stores.transcript import TranscriptIndex
 
 __all__ = ["agent", "reader"]
@@ -190,6 +191,18 @@ def test_a_sub_agents_file_beside_is_found_once_it_says_whose_it_is(agent: Claud
     with path.open("a") as file:
         file.write(json.dumps(of_sub_agent(agent, 0)[0]) + "\n")
     assert [child.id for child in reader.children([agent.id_of("s")])] == [f"{agent.id_of('s')}/agent-late"]
+
+
+def test_what_tells_whether_anything_was_written_reads_no_file(agent: ClaudeByHand, reader: Reader) -> None:
+    agent.write("s", talk(1))
+    (agent.project / "agent-1234.jsonl").write_text(json.dumps({"sessionId": agent.id_of("s")}) + "\n")
+    read = [each.cache_info() for each in (sidechains.in_file, places._owner)]
+    before = store_version(reader.store)
+    assert [each.cache_info() for each in (sidechains.in_file, places._owner)] == read
+    for path in agent.project.glob("*.jsonl"):
+        path.write_text(path.read_text() + "{}\n")
+        before, last = store_version(reader.store), before
+        assert before != last, path.name
 
 
 def test_only_what_a_session_has_can_be_asked_for(agent: ClaudeByHand, reader: Reader) -> None:

@@ -105,7 +105,7 @@ class ClaudeCodeStores(StoreKind):
     def store_version(self, store: Store) -> str:
         """Of the places, sizes and times of all files."""
         self.identity(store)
-        files = sorted((session_id, path, state.text) for session_id, path, state in places.states(store))
+        files = sorted((path, state.text) for path, state in places.file_states(store))
         return blake2b(repr(files).encode(), digest_size=16).hexdigest()
 
     def session_version(self, store: Store, session_id: str) -> str:

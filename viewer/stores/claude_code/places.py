@@ -28,6 +28,7 @@ _SUB_AGENT = re.compile(rf"(?:[A-Za-z0-9_-]{{1,100}}/){{0,4}}agent-[A-Za-z0-9_-]
 START = 65_536  # bytes of a sub-agent's file in which its session is named
 REMEMBERED = 100_000  # such files
 ENDING = ".jsonl"
+_BESIDE = "agent-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,14 @@ def states(store: Store) -> Iterator[tuple[str, str, FileState]]:
     return ((session_id, path, state) for session_id, (_, path, state) in newest.items())
 
 
+def file_states(store: Store) -> Iterator[tuple[str, FileState]]:
+    """Path and state of every file that sessions are in: none is read for it. Raises OSError where the directory cannot
+    be listed.
+    """
+    for project in _directories(projects(store)):
+        yield from ((path, state) for _, path, state in _files_in(project))
+
+
 _NOWHERE = (-1, "", FileState(0, 0, 0, -1))
 
 
@@ -89,20 +98,34 @@ def _age(found: tuple[int, str, FileState]) -> tuple[int, str]:
 
 
 def _in_project(project: Path) -> Iterator[tuple[str, str, FileState]]:
+    for name, path, state in _files_in(project):
+        if name.startswith(_BESIDE):
+            with suppress(OSError, LookupError):
+                yield f"{_owner(path, state.device, state.inode)}/{name}", path, state
+            continue
+        if state.size or "/" in name:  # a client that was ended at its start leaves an empty session
+            yield name, path, state
+        if "/" not in name:
+            yield from ((f"{name}/{SIDECHAIN}{uuid}", path, state) for uuid in _sidechains(path, state))
+
+
+def _files_in(project: Path) -> Iterator[tuple[str, str, FileState]]:
+    """Name, path and state of the files of a directory, without reading them: the name is the id of the session, but of
+    a sub-agent's file beside it.
+    """
     for entry in _entries(project):
         name = entry.name.removesuffix(ENDING)
-        with suppress(OSError, LookupError):
+        with suppress(OSError):
             if SESSION.fullmatch(name) and name == entry.name:
                 below = _below(name, Path(entry.path) / "subagents")
                 yield from ((each.id, str(each.path), each.state) for each in below)
-            elif SESSION.fullmatch(name):
-                state = state_of(entry.path)
-                if state.size:  # a client that was ended at its start leaves an empty one
-                    yield name, entry.path, state
-                yield from ((f"{name}/{SIDECHAIN}{uuid}", entry.path, state) for uuid in _sidechains(entry.path, state))
-            elif name != entry.name and name.startswith("agent-") and _SUB_AGENT.fullmatch(name):
-                state = state_of(entry.path)
-                yield f"{_owner(entry.path, state.device, state.inode)}/{name}", entry.path, state
+            elif name != entry.name and (SESSION.fullmatch(name) or _is_beside(name)):
+                yield name, entry.path, state_of(entry.path)
+
+
+def _is_beside(name: str) -> bool:
+    """Whether a file of this name is that of a sub-agent, beside its session's."""
+    return name.startswith(_BESIDE) and _SUB_AGENT.fullmatch(name) is not None
 
 
 def _sidechains(path: str, state: FileState) -> Iterable[str]:
@@ -196,11 +219,12 @@ def sub_agents(file: SessionFile) -> list[SessionFile]:
         SessionFile(f"{file.id}/{SIDECHAIN}{uuid}", file.path, file.state)
         for uuid in _sidechains(str(file.path), file.state)
     ]
-    names = (entry.name.removesuffix(ENDING) for entry in _entries(file.path.parent) if entry.name.startswith("agent-"))
+    entries = _entries(file.path.parent)
+    names = (entry.name.removesuffix(ENDING) for entry in entries if entry.name.endswith(ENDING))
     beside = [
         each
         for name in names
-        if _SUB_AGENT.fullmatch(name)
+        if _is_beside(name)
         for each in _beside(file.path.parent, f"{file.id}/{name}", file.id, name)
     ]
     return [*_below(file.id, file.path.with_suffix("") / "subagents"), *within, *beside]
