@@ -44,7 +44,7 @@ def lost_line(agent: ClaudeByHand) -> None:
 
 
 BROKEN: dict[str, tuple[Callable[[Path], Agent], Callable[[Any], None], str]] = {
-    "claude-code": (ClaudeByHand, lost_line, "that is not in its file"),
+    "claude-code": (ClaudeByHand, lost_line, "is not in its file"),
     "a form": (
         ClaudeByHand,
         lambda agent: agent.hang("broken", agent.lines("broken")[-1]["uuid"], {"type": "next"}),
