@@ -13,6 +13,8 @@ import pytest
 
 from tests.interop.claude_code.record import RECORDED
 from viewer.stores.base import Store
+from viewer.stores.claude_code import forks
+from viewer.stores.claude_code.records import RECORDS, SessionRecords
 from viewer.stores.registry import open_store
 
 ORIGIN, FORK, OF_COMPACTED = (
@@ -80,6 +82,26 @@ def test_what_is_repeated_is_spent_once(home: Path, names: tuple[str, str, str])
     assert spent == pytest.approx(0.03 * 5), "as many as there are responses"
     assert set(branched_from(home).values()) - {""} < {first, copy}
     assert branched_from(home)[other] == ""
+
+
+def test_of_many_copies_each_is_compared_with_few(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one is still found, so that what all of them repeat is spent once."""
+    names = [str(uuid5(NAMESPACE_OID, f"copy {number}")) for number in range(60)]
+    for at, each in enumerate(names):
+        write(home, each, [0, 90, 1, 2, 3] if not at else [0, 1, 2, 3])
+        os.utime(home / "projects" / "-srv" / f"{each}.jsonl", (1_790_000_000 + at,) * 2)
+    read: list[Path] = []
+    reading = RECORDS.read
+
+    def noting(path: Path) -> SessionRecords:
+        read.append(path)
+        return reading(path)
+
+    monkeypatch.setattr(RECORDS, "read", noting)
+    with open_store(Store("s", f"claude-code://{home}", "configured")) as reader:
+        listed = reader.listing.facts(names)
+    assert [each for each in names if not listed[each].branched_from] == names[:1]
+    assert len(read) <= len(names) * (2 * forks.MOST + 1)
 
 
 def test_a_file_that_is_written_later_is_seen(home: Path) -> None:

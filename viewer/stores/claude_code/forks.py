@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
+from heapq import nsmallest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,10 @@ from .records import RECORDS
 
 START = 65_536  # bytes of a file in which its first record is looked for
 KNOWN = 100_000  # files whose first record is kept in this process
+MOST = (
+    10  # of many files with one first record, others are compared with so many that were last written to longest ago,
+)
+# as what copies are made of is, and with so many by their ids, which decide between copies that are equal
 
 
 class FirstRecord(NamedTuple):
@@ -62,7 +67,8 @@ def responses(file: SessionFile, session_id: str) -> frozenset[str]:
 
 def _holding(file: SessionFile) -> Iterator[tuple[int, str]]:
     """The sessions that this one may be a copy of, each behind how many records it has of them."""
-    others = [] if file.parent else _candidates(file)
+    found = [] if file.parent else _candidates(file)
+    others = list(dict.fromkeys([*found[:MOST], *nsmallest(MOST, found)]))
     mine = {each.uuid: each.offset for each in RECORDS.read(file.path).records if each.uuid} if others else {}
     for path in others:
         with suppress(StoreUnavailable):
@@ -97,7 +103,7 @@ def _firsts(directory: str, changed: int) -> tuple[dict[str, list[str]], dict[st
     """
     same, began = defaultdict[str, list[str]](list), dict[str, float]()
     with os.scandir(directory) as entries:
-        for entry in entries:
+        for entry in sorted(entries, key=_last_change):
             if entry.name.endswith(ENDING) and SESSION.fullmatch(entry.name.removesuffix(ENDING)):
                 with suppress(OSError, LookupError):
                     state = entry.stat()
@@ -105,6 +111,13 @@ def _firsts(directory: str, changed: int) -> tuple[dict[str, list[str]], dict[st
                     same[first.uuid].append(entry.path)
                     began[entry.path] = first.time
     return same, began
+
+
+def _last_change(entry: os.DirEntry[str]) -> tuple[float, str]:
+    try:
+        return entry.stat().st_mtime, entry.name
+    except OSError:
+        return 0.0, entry.name
 
 
 @lru_cache(maxsize=KNOWN)
