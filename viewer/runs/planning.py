@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -47,7 +47,7 @@ class Options:
 class Basis:
     """What a plan is made on, read as one: the live messages that a model is `sent`, the bytes of all of them by id,
     and the `token` by which a commit knows them again; `tail_only` as in a Policy; `not_shortened` says why tool output
-    cannot be shortened, "" when it can.
+    cannot be shortened, "" when it can. `repeats` of the messages were written twice; a compaction writes each once.
     """
 
     session: Session
@@ -57,6 +57,7 @@ class Basis:
     window: int
     tail_only: bool = False
     not_shortened: str = ""
+    repeats: int = 0
 
     def ids(self, indices: tuple[int, ...]) -> list[int]:
         """Row ids of messages by their place in the plan."""
@@ -176,7 +177,8 @@ def read_basis(reader: Reader, session_id: str, mode: str = "in_place", planned:
     window = counting.context_window(session.model, session.window)
     sent = for_model(live_context.messages)
     sizes, token = live_context.sizes, live_context.token
-    return Basis(session, sent, sizes, token, window, reader.tail_only, reader.prune_refusal(session_id))
+    refusal = reader.prune_refusal(session_id)
+    return Basis(session, sent, sizes, token, window, reader.tail_only, refusal, live_context.repeats)
 
 
 def slow_sentence(seconds: float) -> str:
@@ -204,7 +206,15 @@ def plan_of(basis: Basis, options: Options, rules: str) -> compaction.Plan:
         can_prune=not basis.not_shortened,
     )
     messages, count = list(map(_dated, basis.sent)), counting.counter_for(basis.session.model)
-    return strategy.plan(messages, policy, count)
+    plan = strategy.plan(messages, policy, count)
+    return replace(plan, reasons=(*plan.reasons, repeats_sentence(basis.repeats))) if basis.repeats else plan
+
+
+def repeats_sentence(repeats: int) -> str:
+    said = "1 message was" if repeats == 1 else f"{repeats:,} messages were"
+    return (
+        f"{said} written twice and stand{'s' if repeats == 1 else ''} in the context as often: each counts once here."
+    )
 
 
 def strategy_of(name: str) -> Strategy:

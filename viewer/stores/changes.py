@@ -103,13 +103,14 @@ def around_handoff(edits: Sequence[Edit]) -> tuple[list[Edit], Any, list[Edit]]:
 class LiveContext:
     """The live context that a compaction is planned on, read as one although the agent may be writing.
 
-    `messages` are in order, those that an agent keeps for itself included; `sizes` are their bytes as stored, by id;
-    `token` is what a commit compares the session with.
+    `messages` are in order, those that an agent keeps for itself included, without the `repeats` that were written
+    again; `sizes` are the bytes of all as stored, by id; `token` is what a commit compares the session with.
     """
 
     messages: list[StoredMessage]
     sizes: Mapping[int, int]
     token: Json
+    repeats: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class HistoryEntry:
 
     `full_id` is the row with the fullest text, `newest_id` the newest row, whose state is the message's: "lost" where
     nothing links to it any more, so that no model is sent it and no compaction summarised it. `shortened` says that the
-    model now sees less than `full_id` holds.
+    model now sees less than `full_id` holds, `twice` that it was written twice and the model is sent it as often.
     """
 
     id: int
@@ -71,6 +71,7 @@ class HistoryEntry:
     newest_id: int
     state: Literal["live", "under", "lost"]
     shortened: bool
+    twice: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,8 @@ from .transcript import (
     PROMPT,
     RESULT,
     SENT,
+    SHORTENED,
+    TWICE,
     UNDER,
     UNLINKED,
     IndexedBoundary,
@@ -32,7 +34,7 @@ from .transcript import (
     TranscriptIndex,
 )
 
-VERSION = 18  # of the bytes and of how History is read from rows; others are not read
+VERSION = 19  # of the bytes and of how History is read from rows; others are not read
 _HEAD = b"palimpsest outline"  # it and the key "cuts" are as they were, so that what users have kept is read
 _STATES = {"live": LIVE, "under": UNDER, "out": OUT, "lost": LOST}
 
@@ -137,7 +139,7 @@ def _several(entries: Sequence[HistoryEntry], number: Mapping[int, int]) -> Seve
         places=array("i", [place for place, _ in found]),
         full=array("i", [number[entry.full_id] for _, entry in found]),
         newest=array("i", [number[entry.newest_id] for _, entry in found]),
-        shortened=bytes(entry.shortened for _, entry in found),
+        marks=bytes(entry.shortened * SHORTENED | entry.twice * TWICE for _, entry in found),
         starts=starts,
         rows=array("i", [number[row_id] for _, entry in found for row_id in entry.rows]),
     )
@@ -188,7 +190,7 @@ def to_bytes(index: TranscriptIndex) -> bytes:
     more = index.several
     parts: list[array[int] | bytes] = [
         index.ids, index.flags, index.sizes, index.places, index.tokens, index.first, index.kinds,
-        more.places, more.full, more.newest, more.shortened, more.starts, more.rows, index.sent_order,
+        more.places, more.full, more.newest, more.marks, more.starts, more.rows, index.sent_order,
     ]  # fmt: skip
     parts += [getattr(boundary, name) for boundary in index.boundaries for name in _LISTS]
     encoded = [part if isinstance(part, bytes) else part.tobytes() for part in parts]

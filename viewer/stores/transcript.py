@@ -29,6 +29,7 @@ ANSWER = 8  # a tool's result
 # Flags of an entry.
 # Summarised away; a tool's result; something a person asked; not linked to any more.
 AWAY, RESULT, PROMPT, UNLINKED = 1, 2, 4, 8
+SHORTENED, TWICE = 1, 2  # marks of an entry of several rows
 
 
 def _mask(flag: int, wanted: int) -> bytes:
@@ -154,13 +155,13 @@ class Weight:
 @dataclass(frozen=True, slots=True)
 class SeveralSources:
     """The entries that not one row alone tells, by place in ascending order: `starts` says where each one's numbers
-    of rows begin in `rows`; `full` and `newest` are numbers of rows, `shortened` 0 or 1.
+    of rows begin in `rows`; `full` and `newest` are numbers of rows.
     """
 
     places: array[int]
     full: array[int]
     newest: array[int]
-    shortened: bytes
+    marks: bytes
     starts: array[int]
     rows: array[int]
 
@@ -322,7 +323,8 @@ class TranscriptIndex:
             full_id=self.ids[more.full[at]],
             newest_id=self.ids[more.newest[at]],
             state=state,
-            shortened=bool(more.shortened[at]),
+            shortened=bool(more.marks[at] & SHORTENED),
+            twice=bool(more.marks[at] & TWICE),
         )
 
     @property

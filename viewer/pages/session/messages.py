@@ -88,6 +88,8 @@ def of_history(item: HistoryMessage) -> MessageToShow:
     notes = (
         ["The model now sees a shortened form of this."] if item.entry.shortened and item.entry.state == "live" else []
     )
+    if item.entry.twice:
+        notes.append("It was written twice: the context holds this message a second time.")
     row = replace(item.row, content=item.content, flagged=False)  # what is flagged is the handoff merged into it
     return MessageToShow(item.entry.id, row, item.entry.state, tuple(notes))
 

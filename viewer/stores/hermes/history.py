@@ -29,6 +29,7 @@ from .chains import Chains
 from .known import NOT_KNOWN, KnownBlock, KnownUndone, Noted, borne_out
 from .naming import Named, named, own_name
 from .openers import ONE_WRITE, Stamp, one_a_write, openers
+from .repeats import written_again
 
 
 def build(
@@ -37,8 +38,12 @@ def build(
     """The History of `rows`: all rows of one session, or of a chain of split sessions, in id order.
 
     Of the `known` blocks, those that the rows do not bear out any more are left aside. `undone` are handoffs of
-    blocks that are known to have been undone, whoever wrote them.
+    blocks that are known to have been undone, whoever wrote them. Rows that were written again are told by their first.
     """
+    known = list(known)
+    again = written_again(rows, {source: copy for block in known for copy, source in block.copies.items()})
+    if again:
+        return _with_repeats(build([row for row in rows if row.id not in again], known, undone), rows, again)
     noted = borne_out(known, undone or {}, rows)
     openings, carried = openers(rows, {*noted.ours, *noted.undone})
     stamps = {row.id: (row.handoff_key, row.time) for row in rows if row.handoff}
@@ -387,6 +392,33 @@ def _fuller(row: LightRow, later: LightRow) -> LightRow:
     if without_image(later) is not later and words(row) == words(later):
         return row
     return later if goes_on and row.size < 0.9 * later.size else row
+
+
+def _with_repeats(history: History, rows: Iterable[LightRow], again: Mapping[int, int]) -> History:
+    """The History with the rows that were written again (row -> the first such row), each where its first one is."""
+    repeats: dict[int, list[int]] = {}
+    for row_id, first in again.items():
+        repeats.setdefault(first, []).append(row_id)
+    live = {row.id for row in rows if row.state == "live" and row.id in again}
+
+    def together(ids: Iterable[int]) -> tuple[int, ...]:
+        return tuple(sorted(each for row_id in ids for each in (row_id, *repeats.get(row_id, ()))))
+
+    def told(item: HistoryEntry | Boundary) -> HistoryEntry | Boundary:
+        if isinstance(item, Boundary):
+            return replace(item, before_ids=together(item.before_ids), block_ids=together(item.block_ids))
+        all_rows = together(item.rows)
+        return replace(item, rows=all_rows, twice=not live.isdisjoint(all_rows))
+
+    items = tuple(map(told, history.items))
+    found = {item.handoff_id: item for item in items if isinstance(item, Boundary)}
+    more = {row_id: history.message_of[first] for row_id, first in again.items() if first in history.message_of}
+    return replace(
+        history,
+        items=items,
+        boundaries=tuple(found[boundary.handoff_id] for boundary in history.boundaries),
+        message_of=history.message_of | more,
+    )
 
 
 def _ordered(entries: list[HistoryEntry], boundaries: Sequence[Boundary]) -> tuple[HistoryEntry | Boundary, ...]:

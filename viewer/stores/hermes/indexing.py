@@ -8,7 +8,7 @@ from viewer.stores.listing import NOTHING
 from viewer.stores.recorded import Recorded
 from viewer.stores.transcript import TranscriptIndex
 
-from . import history, row_digests
+from . import history, repeats, row_digests
 from .change_tokens import appended, counted_rows, read_marks
 from .opening import OpenStore
 from .receipts import blocks_of, undone_of
@@ -43,5 +43,7 @@ def extended(
         return None
     rows = row_digests.rows_above(reader, session_id, [part for part, _ in now.parts], last, more)
     if not appended(*digests, [(row.id, row.time) for row in rows]):
+        return None
+    if repeats.written_again(rows) or repeats.is_near(rows[0], index.newest_time):
         return None
     return packing.extended(index, rows)

@@ -30,10 +30,11 @@ from viewer.stores.message import BOOKKEEPING_ROLES
 from viewer.stores.recorded import Recorded
 from viewer.stores.transcript import IndexedBoundary
 
+from . import row_digests
 from .known import KnownBlock, KnownUndone
 from .opening import OpenStore
 from .reading import live_context, read_history, read_rows
-from .row_digests import handoff_key
+from .repeats import written_again
 from .sessions import tip
 from .undoing import Outlook, Undoing, check_undo, undoing_of_boundary
 from .writing import BlockCommit, Clone, CloneChanged, New, Snapshot, Step, snapshot
@@ -71,7 +72,9 @@ def basis(reader: OpenStore, session_id: str, planned: Json | None = None) -> Li
         rows = [row for row in live_context(reader, session_id) if row.id <= found.watermark]
         if [row.id for row in rows] == [row[0] for row in found.rows]:
             records = (row.id for row in rows if row.role in BOOKKEEPING_ROLES)
-            return LiveContext(rows, found.sizes, token_of(found, records))
+            again = written_again(row_digests.rows_of(reader, session_id, [row.id for row in rows]).values())
+            once = [row for row in rows if row.id not in again]
+            return LiveContext(once, found.sizes, token_of(found, records), repeats=len(again))
     raise SessionBusy("The session is being rewritten just now. Try again in a moment.")
 
 
@@ -166,7 +169,7 @@ def blocks_of(recorded: Recorded) -> list[KnownBlock]:
         KnownBlock(
             run=each.run,
             handoff_id=each.receipt["handoff"],
-            handoff_key=handoff_key(json.loads(each.receipt["content"])),
+            handoff_key=row_digests.handoff_key(json.loads(each.receipt["content"])),
             copies={copy: int(original) for original, copy in each.receipt["copies"].items()},
             undone=each.undone,
         )

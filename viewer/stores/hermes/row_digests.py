@@ -38,8 +38,11 @@ def rows_above(reader: OpenStore, session_id: str, sessions: Sequence[str], row_
 
 
 def rows_of(reader: OpenStore, session_id: str, ids: Sequence[int]) -> dict[int, LightRow]:
-    """These rows, by id; those that do not exist are absent."""
-    return {row.id: row for chunk in chunks(ids) for row in _read(reader, session_id, f"id IN ({marks(chunk)})", chunk)}
+    """These rows, by id, in the order of the ids; those that do not exist are absent."""
+    found = {
+        row.id: row for chunk in chunks(ids) for row in _read(reader, session_id, f"id IN ({marks(chunk)})", chunk)
+    }
+    return {row_id: found[row_id] for row_id in ids if row_id in found}
 
 
 def _read(reader: OpenStore, session_id: str, where: str, values: Sequence[Any]) -> list[LightRow]:
