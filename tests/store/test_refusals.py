@@ -214,7 +214,7 @@ def test_another_programs_database(small: Path, tmp_path: Path, made: str) -> No
     [
         ("ALTER TABLE messages DROP COLUMN compacted", "no “compacted” column"),
         ("DROP TABLE compression_locks", "lacks the compression lock"),
-        ("ALTER TABLE sessions DROP COLUMN message_count", "lacks the compression lock"),
+        ("ALTER TABLE sessions DROP COLUMN message_count", "no sessions.message_count"),
     ],
 )
 def test_a_store_that_lacks_what_a_compaction_needs(tmp_path: Path, change: str, words: str) -> None:
@@ -224,7 +224,8 @@ def test_a_store_that_lacks_what_a_compaction_needs(tmp_path: Path, change: str,
             "CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT NOT NULL, started_at REAL NOT NULL, "
             "end_reason TEXT, message_count INTEGER);"
             "CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content TEXT, timestamp REAL, "
-            "tool_calls TEXT, active INTEGER NOT NULL DEFAULT 1, compacted INTEGER NOT NULL DEFAULT 0);"
+            "tool_calls TEXT, tool_call_id TEXT, active INTEGER NOT NULL DEFAULT 1, "
+            "compacted INTEGER NOT NULL DEFAULT 0);"
             "CREATE TABLE compression_locks (session_id TEXT PRIMARY KEY, holder TEXT, acquired_at REAL, "
             "expires_at REAL)"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +13,34 @@ from .dialect import SQLITE, Dialect, StoreConnection
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Column names, in order, of the two tables that hold conversations; names of all tables; triggers."""
+    """Column names, in order, of the two tables that hold conversations; names of all tables; triggers. `unknown` are
+    the columns that the tables of locks and leases lack, as "table.column": who holds them cannot be told.
+    """
 
     messages: tuple[str, ...]
     sessions: tuple[str, ...]
     tables: frozenset[str]
     triggers: tuple[tuple[str, str], ...]  # (name, SQL) of the triggers on `messages`
     dialect: Dialect = SQLITE
+    unknown: tuple[str, ...] = ()
+
+    def is_known(self, table: str) -> bool:
+        """Whether the store has this table of locks or leases, in the form that is known."""
+        return table in self.tables and not any(name.startswith(f"{table}.") for name in self.unknown)
+
+
+_HELD_BY = ("holder", "acquired_at", "expires_at")
+HOLDS = {"compression_locks": ("session_id", *_HELD_BY), "session_turn_leases": ("conversation_id", *_HELD_BY)}
+
+
+def unknown_holds(columns: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """`Columns.unknown`, given the columns of these tables; a store may have none of them."""
+    return tuple(
+        f"{table}.{name}"
+        for table, names in HOLDS.items()
+        for name in names
+        if columns.get(table) and name not in columns[table]
+    )
 
 
 def read_columns(con: StoreConnection) -> Columns:
@@ -30,6 +51,7 @@ def read_columns(con: StoreConnection) -> Columns:
         sessions=table_columns(con, "sessions"),
         tables=frozenset(name for kind, name, _, _ in names if kind == "table"),
         triggers=tuple((name, sql) for kind, name, table, sql in names if kind == "trigger" and table == "messages"),
+        unknown=unknown_holds({table: table_columns(con, table) for table in HOLDS}),
     )
 
 

@@ -40,7 +40,7 @@ def lease_of(reader: OpenStore, session_id: str) -> Holder | None:
 
 def has_leases(reader: OpenStore) -> bool:
     """Whether this store tells when a turn is running; older schemas do not."""
-    return _LEASE[0] in reader.columns.tables
+    return reader.columns.is_known(_LEASE[0])
 
 
 def take_lock(store: Store, session_id: str, holder: str) -> None:
@@ -97,7 +97,7 @@ def release_dead(store: Store) -> None:
         left = [
             (table, holder)
             for table, _ in (_LOCK, _LEASE)
-            if table in reader.columns.tables
+            if reader.columns.is_known(table)
             for (holder,) in reader.con.execute(f"SELECT holder FROM {table}").fetchall()
             if f":agent={OUR_NAME}:" in str(holder) and is_dead(str(holder))
         ]
@@ -133,6 +133,8 @@ def _lease_key(store: Store, session_id: str) -> str | None:
 
 def _held(reader: OpenStore, guard: tuple[str, str], key: str) -> Holder | None:
     table, column = guard
+    if not reader.columns.is_known(table):
+        return None
     row = reader.con.execute(
         f"SELECT holder, acquired_at, expires_at FROM {table} WHERE {column} = ?", [key]
     ).fetchone()

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -162,7 +162,9 @@ def _size(reader: OpenStore) -> int:
 def compact_reason(reader: OpenStore) -> str:
     """Why sessions of this store cannot be compacted in place, as one sentence; "" when they can."""
     columns = reader.columns
-    if "compacted" not in columns.messages or "active" not in columns.messages:
+    if "active" not in columns.messages:
+        return _UNTOLD
+    if "compacted" not in columns.messages:
         return (
             f"This store has schema {_schema(reader) or 'unknown'}, whose messages have no “compacted” column: "
             "its agent can only split a session in two. Update the agent to compact in place, or split it as the agent "
@@ -177,10 +179,22 @@ def split_reason(reader: OpenStore) -> str:
 
 
 def _lock_reason(reader: OpenStore) -> str:
-    present = set(reader.columns.sessions)
-    if "compression_locks" not in reader.columns.tables or not {"message_count", "end_reason"} <= present:
+    if "compression_locks" not in reader.columns.tables:
         return "This store lacks the compression lock that its agent and this site would share."
-    return ""
+    present = {"messages": reader.columns.messages, "sessions": reader.columns.sessions}
+    return _unknown(f"{table}.{name}" for table, name in _COMPACTED if name not in present[table])
+
+
+_COMPACTED = (
+    *(("messages", "tool_calls"), ("messages", "tool_call_id")),
+    *(("sessions", "message_count"), ("sessions", "end_reason")),
+)
+
+
+def _unknown(missing: Iterable[str]) -> str:
+    """Why nothing is written to a store without these columns; "" where there are none of them."""
+    names = ", ".join(missing)
+    return f"The form of this store is not known here (no {names}): nothing is written to it." if names else ""
 
 
 _UNTOLD = "The messages of this store have no “active” flag: what is in context cannot be told."
@@ -208,12 +222,14 @@ def append_reason(reader: OpenStore) -> str:
     """Why no message can be appended in this store, whatever it may be written by; "" when one can."""
     if "end_reason" not in reader.columns.sessions:
         return "The sessions of this store do not say whether a conversation goes on in another one (no “end_reason”)."
-    return _UNTOLD if "active" not in reader.columns.messages else ""
+    return _UNTOLD if "active" not in reader.columns.messages else _unknown(reader.columns.unknown)
 
 
 def _write_reason(reader: OpenStore) -> str:
     """Why no message can be written here, whatever for; "" when it can."""
     columns = reader.columns
+    if columns.unknown:
+        return _unknown(columns.unknown)
     if columns.dialect is POSTGRES:
         return postgres.write_reason(reader.con)
     path = reader.store.path

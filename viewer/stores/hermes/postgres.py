@@ -26,7 +26,7 @@ from psycopg.pq import TransactionStatus
 from viewer.errors import StoreUnanswered, StoreUnavailable
 
 from .codec import JSON_MARK
-from .columns import Columns
+from .columns import HOLDS, Columns, unknown_holds
 from .dialect import POSTGRES, Rows, StoreConnection
 
 PATIENCE = 5  # seconds to wait for a server
@@ -226,6 +226,7 @@ def read_columns(con: StoreConnection) -> Columns:
         tables=frozenset(table for table, _ in rows),
         triggers=(),
         dialect=POSTGRES,
+        unknown=unknown_holds({held: [column for table, column in rows if table == held] for held in HOLDS}),
     )
 
 

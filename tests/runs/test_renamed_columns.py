@@ -1,0 +1,88 @@
+"""A Hermes store in which a column has another name: what needs it is refused in words that are true."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.runs.desk import Desk
+from viewer.errors import StoreError
+from viewer.runs import planning, service
+from viewer.runs.planning import Options
+from viewer.stores.hermes.appending import append
+from viewer.stores.hermes.reader import open_store
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+
+UNKNOWN = "The form of this store is not known here (no {}): nothing is written to it."
+UNTOLD = "The messages of this store have no “active” flag: what is in context cannot be told."
+REFUSED = {
+    "messages.tool_calls": UNKNOWN,
+    "messages.tool_call_id": UNKNOWN,
+    "messages.active": UNTOLD,
+    "sessions.message_count": UNKNOWN,
+    "sessions.end_reason": UNKNOWN,
+    "compression_locks.session_id": UNKNOWN,
+    "compression_locks.holder": UNKNOWN,
+    "compression_locks.acquired_at": UNKNOWN,
+    "compression_locks.expires_at": UNKNOWN,
+    "session_turn_leases.conversation_id": UNKNOWN,
+    "session_turn_leases.holder": UNKNOWN,
+    "session_turn_leases.acquired_at": UNKNOWN,
+    "session_turn_leases.expires_at": UNKNOWN,
+}
+UNUSED = [
+    *(f"messages.{name}" for name in ("tool_name", "message_uid", "_compressed_summary", "finish_reason")),
+    *(f"sessions.{name}" for name in ("model", "title", "parent_session_id", "tool_call_count", "model_config")),
+]
+
+
+def rename(desk: Desk, column: str) -> None:
+    table, name = column.split(".")
+    desk.rows(f'ALTER TABLE {table} RENAME COLUMN "{name}" TO "{name}_2"')
+
+
+@pytest.mark.parametrize("column", REFUSED)
+def test_what_a_compaction_needs(small_desk: Desk, column: str) -> None:
+    rename(small_desk, column)
+    before = small_desk.rows("SELECT * FROM messages"), small_desk.rows("SELECT * FROM sessions")
+    for begin in (
+        lambda: planning.draft(small_desk.store, "small", Options()),
+        lambda: service.start(small_desk.store, "small", Options(), apply=True),
+    ):
+        with pytest.raises(StoreError) as refused:
+            begin()
+        assert (refused.value.code, refused.value.message) == ("store_read_only", REFUSED[column].format(column))
+    if column.startswith("session_turn_leases"):
+        with pytest.raises(StoreError, match="is not known here"):
+            append(small_desk.store, "small", [{"role": "user", "content": "x"}], now=2e9)
+    assert (small_desk.rows("SELECT * FROM messages"), small_desk.rows("SELECT * FROM sessions")) == before
+    with open_store(small_desk.store) as reader:
+        assert reader.session("small").title == "Small"
+        assert reader.lock_of("small") is None and reader.lease_of("small") is None
+        assert len(reader.raw("small", before=None, limit=100)) == 80
+
+
+@pytest.mark.parametrize("column", UNUSED)
+def test_what_it_does_without(small_desk: Desk, column: str) -> None:
+    rename(small_desk, column)
+    before = small_desk.live()
+    run = service.start(small_desk.store, "small", Options(), apply=True)
+    assert (run.status, run.error_message) == ("applied", "")
+    assert run.handoff_id and len(small_desk.live()) < len(before)
+    service.undo(small_desk.store, "small", run.handoff_id)
+    assert small_desk.live() == before
+
+
+def test_a_session_whose_parent_is_gone(small_desk: Desk) -> None:
+    """It is a conversation of its own, that can be compacted."""
+    small_desk.rows("PRAGMA foreign_keys = OFF")
+    small_desk.rows("UPDATE sessions SET parent_session_id = 'nobody'")
+    before = small_desk.live()
+    with open_store(small_desk.store) as reader:
+        assert [facts.id for facts in reader.listing.facts(["small"]).values()] == ["small"]
+        assert reader.session("small").parts == 1
+    run = service.start(small_desk.store, "small", Options(), apply=True)
+    assert (run.status, run.error_message) == ("applied", "")
+    assert run.handoff_id
+    service.undo(small_desk.store, "small", run.handoff_id)
+    assert small_desk.live() == before

@@ -1,0 +1,54 @@
+"""Undoing what another context engine (hermes-lcm, lossless-claw) put in place of a transcript."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from tests.runs.desk import Desk
+from tests.store.test_engines import SENT, compacted_by_engine
+from tests.support.stored_rows import small_talk
+from viewer.errors import NotUndoable
+from viewer.runs import service
+from viewer.stores.registry import get_store
+
+GONE = (
+    "This session began with the summary: the messages that it stands for are not in there, and nothing can be brought "
+    "back."
+)
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+
+
+@pytest.fixture
+def talk(tmp_path: Path, settings: Settings) -> Desk:
+    path = small_talk(tmp_path / "state.db", 20)
+    settings.STORES = {"hermes": f"sqlite:///{path}"}
+    return Desk(get_store("hermes"), path, "s1")
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+@pytest.mark.parametrize("form", SENT)
+def test_what_it_summarised_is_in_context_again(talk: Desk, form: str, role: str) -> None:
+    before = talk.live()
+    handoff = compacted_by_engine(talk.path, SENT[form], role=role)
+    talk.append("And now?")
+    outlook = service.outlook(talk.store, "s1", handoff)
+    assert (outlook.refusal, outlook.context_messages_before, outlook.context_messages_after) == ("", 6, 21)
+    service.undo(talk.store, "s1", handoff)
+    assert talk.live() == [*before, ("user", "And now?", None, None)]
+    assert talk.rows("SELECT message_count FROM sessions") == [(21,)]
+
+
+@pytest.mark.parametrize("form", SENT)
+def test_it_is_refused_where_the_rows_are_gone(talk: Desk, form: str) -> None:
+    handoff = compacted_by_engine(talk.path, SENT[form], gone=True)
+    rows = talk.rows("SELECT * FROM messages")
+    refusal = service.outlook(talk.store, "s1", handoff).refusal
+    assert refusal == GONE
+    with pytest.raises(NotUndoable) as refused:
+        service.undo(talk.store, "s1", handoff)
+    assert refused.value.message == refusal
+    assert talk.rows("SELECT * FROM messages") == rows
