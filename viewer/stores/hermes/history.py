@@ -408,7 +408,7 @@ def _with_repeats(history: History, rows: Iterable[LightRow], again: Mapping[int
         if isinstance(item, Boundary):
             return replace(item, before_ids=together(item.before_ids), block_ids=together(item.block_ids))
         all_rows = together(item.rows)
-        return replace(item, rows=all_rows, twice=not live.isdisjoint(all_rows))
+        return replace(item, rows=all_rows, twice=item.twice or not live.isdisjoint(all_rows))
 
     items = tuple(map(told, history.items))
     found = {item.handoff_id: item for item in items if isinstance(item, Boundary)}
