@@ -122,6 +122,29 @@ def test_a_fork_costs_what_was_asked_in_it(
     assert reader.usage(agent.id_of("s")).cost == Cost(dollars(2))
 
 
+def test_a_pause_while_a_fork_is_written_ends_no_copies(agent: CodexByHand, reader: Reader) -> None:
+    made = OldRollout(agent, "s", **FORKED)
+    for number in range(10):
+        made.request(pause=2.0 if number == 5 else 0.001)
+    made.request(pause=5.0)
+    made.request(pause=5.0)
+    assert reader.usage(agent.id_of("s")).cost == Cost(dollars(2))
+
+
+@pytest.mark.parametrize("value", ["1000", -5, True, 1.5, [1], 10**15])
+@pytest.mark.parametrize("field", ["input_tokens", "output_tokens", "total_tokens"])
+def test_a_count_that_is_no_number_is_no_count(agent: CodexByHand, reader: Reader, field: str, value: Any) -> None:
+    made = OldRollout(agent, "s")
+    made.request(pause=5.0)
+    made.line("event_msg", {"type": "token_count", "info": dict.fromkeys(COUNTS, ASKED | {field: value})})
+    made.request(pause=5.0)
+    found = reader.usage(agent.id_of("s"))
+    assert found.cost == Cost(dollars(2)) and found.tokens == 1_100
+
+
+COUNTS = ("total_token_usage", "last_token_usage")
+
+
 @pytest.mark.parametrize("is_noted_first", [False, True])
 def test_a_count_that_goes_on_from_another_sessions_is_no_cost(
     agent: CodexByHand, reader: Reader, is_noted_first: bool

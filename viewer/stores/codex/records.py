@@ -218,12 +218,17 @@ def _tokens(usage: Any) -> CountedTokens | None:
     if not isinstance(usage, dict):
         return None
     names = ("input_tokens", "cached_input_tokens", "output_tokens", "total_tokens")
-    return CountedTokens(*(_count(usage, name) for name in names))
+    counts = [usage.get(name) or 0 for name in names]
+    return CountedTokens(*counts) if all(map(_is_count, counts)) else None
 
 
 def _count(value: dict[str, Any], name: str) -> int:
     found = value.get(name)
-    return found if isinstance(found, int) and 0 < found < MOST_TOKENS else 0
+    return found if isinstance(found, int) and _is_count(found) else 0
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST_TOKENS
 
 
 def _number(value: Any) -> int | None:

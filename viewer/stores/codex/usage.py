@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from viewer.stores.base import ReportedUsage
 from viewer.stores.message import ReportedCompaction
@@ -14,6 +15,7 @@ from .replay import ReplayedCompaction
 
 NOTHING = CountedTokens(0, 0, 0, 0)
 AT_ONCE = 1.0  # seconds between two lines that are copied
+FASTEST = 0.1  # seconds between the counts of two requests
 
 
 def reported(lineage: Lineage) -> ReportedUsage:
@@ -66,9 +68,18 @@ def _first_own(records: Sequence[RolloutRecord]) -> int:
     for record in records[1:]:
         is_of_another = record.header is not None and record.header.id != headers[0].id
         if record.time > written + AT_ONCE and not is_of_another:
-            return record.place
+            return _behind_copies(records, record.place)
         written = max(written, record.time)
     return len(records)
+
+
+def _behind_copies(records: Sequence[RolloutRecord], first: int) -> int:
+    """The same place, or behind what was copied after a pause: counts that grow faster than any request is answered."""
+    counts = [each for each in records[first:] if each.total is not None]
+    for earlier, later in pairwise(counts):
+        if earlier.total != later.total and 0 <= later.time - earlier.time < FASTEST:
+            first = later.place + 1
+    return first
 
 
 def _prices(model: str, before: CountedTokens, record: RolloutRecord) -> list[float | None]:
