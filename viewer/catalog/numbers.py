@@ -100,7 +100,9 @@ def _index(reader: Reader, session: Session, reported: ReportedUsage, seconds: f
 
 
 def _note_cost(line: SessionIndex, reported: ReportedUsage) -> None:
-    line.cost, line.cost_is_least, line.cost_inherited = reported.cost or (None, *Cost(0.0)[1:])
+    cost = reported.cost or Cost(0.0)
+    line.cost = cost.dollars if reported.cost else None
+    line.cost_is_least, line.cost_inherited = cost.is_least, cost.inherited
 
 
 def _count_short(reader: Reader, line: SessionIndex) -> bool:

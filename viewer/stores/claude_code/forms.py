@@ -29,7 +29,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 LONGEST = 60  # characters that are said of a name
 
 
-def unknown(value: Mapping[str, Any]) -> str:
+def unknown_in(value: Mapping[str, Any]) -> str:
     """What a record of a conversation has in such a form, within a sentence; "" where its form is known."""
     kind, subtype = value.get("type"), value.get("subtype")
     if kind not in IN_TREE:

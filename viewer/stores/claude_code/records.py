@@ -15,7 +15,7 @@ from viewer.stores.message import BOOKKEEPING_ROLES, State
 from viewer.stores.pricing import TokenUsage
 
 from .envelopes import typed_words
-from .forms import BOUNDARY, IN_TREE, MARK, MICROCOMPACTED, SAID, unknown
+from .forms import BOUNDARY, IN_TREE, MARK, MICROCOMPACTED, SAID, unknown_in
 
 # What the client reads of a line is the object that it begins with, whatever stands behind that.
 READ: tuple[Place, ...] = ("alone", "marked", "cut", "first")
@@ -162,7 +162,7 @@ def _record(value: dict[str, Any], line: Line, place: int) -> Record:
         usage=_usage(message) if kind == "assistant" else None,
         is_end=isinstance(message.get("stop_reason"), str),
         copy_of=interned(value.get(COPY)),
-        unknown=unknown(value) if isinstance(value.get("uuid"), str) else "",
+        unknown=unknown_in(value) if isinstance(value.get("uuid"), str) else "",
         is_cut=line.place == "cut" and is_cut([message, value.get("attachment")]),
         typed=typed,
     )
