@@ -206,7 +206,7 @@ def test_undo_leads_to_the_session_where_what_the_tail_began_with_is_taken_back(
 def test_a_refused_undo_is_said_in_place(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(21)
     answer = read(signed_in.post(f"{lists(desk, 1948)}/undo", headers=FRAGMENT), 409)
-    assert "Undo the later one first" in answer.one(role="alert").text
+    assert "undo that one first" in answer.one(role="alert").text
     assert read(signed_in.post(f"{lists(desk, 1948)}/undo"), 409).one("h1")
 
 
@@ -220,7 +220,7 @@ def test_boundaries_of_split_sessions_cannot_be_undone(signed_in: Client, open_d
     assert "schema 16" in page.one(id=f"b{newest}-undo").text
     older = toc[0].all("a")[0].attributes["href"].split("#b")[1]
     reason = read(signed_in.get(f"{session}?around={older}")).one(id=f"b{older}-undo").text
-    assert "A later compaction stands on top of this one." in reason
+    assert "A later compaction came after this one." in reason
 
 
 def test_a_handoff_shows_its_directive_folded_and_its_text_as_text(signed_in: Client, book: Book) -> None:

@@ -60,7 +60,7 @@ def test_a_session_that_begins_with_a_summary_was_continued(
     searched = reader.searchable(session_id, "")
     assert searched is not None and "harbour was surveyed" in searched.messages[0].text
     assert reader.live(session_id)[0].flagged
-    assert "stands alone" in reader.undo_plan(session_id, boundary).refusal
+    assert "no boundary" in reader.undo_plan(session_id, boundary).refusal
     assert reader.compact_refusal(session_id) is None
 
 

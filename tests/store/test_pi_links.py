@@ -65,7 +65,7 @@ def test_a_byte_order_mark(agent: PiByHand, session_id: str, version: int) -> No
         session = reader.session(session_id)
         assert (session.cwd, session.started_at) == (CWD, seconds(HEADER["timestamp"]))
         problem = reader.compact_refusal(session_id)
-        assert problem is not None and "A byte order mark stands before" in problem.message
+        assert problem is not None and "begins with a byte order mark" in problem.message
 
 
 CUTS: dict[str, tuple[Sequence[Line | bytes], int, int]] = {

@@ -22,6 +22,7 @@ IS_SPLIT = (
     "The conversation was split into two sessions here: there is nothing in place to take back. The older one is "
     "whole; branch from here to go on from it."
 )
+COVERED = "A later compaction came after this one: undo that one first."  # why one is neither undone nor applied again
 
 Json = dict[str, Any]
 Why = Literal["shortened", "unwrapped", "merged", "noted"]

@@ -36,7 +36,7 @@ CLAMP, CLAMP_LINES = 900, 16  # a handoff longer than this is clamped until "Sho
 FIRST_WORDS = 160
 KEPT = "These stayed in context when this compaction was made."
 LATER_FIRST = "Undo the later one first."
-COVERED = "A later compaction stands on top of this one."
+COVERED = "A later compaction came after this one."
 SUMMARISED = "The summary stands for these. They stay in the store, in History and in search."
 
 

@@ -27,8 +27,8 @@ CIRCLE = (
     "its end: Claude Code does not send them, and a summary would leave them out. It is not compacted."
 )
 TANGLED = (
-    "Records of this session name one another in a way of which it is not known what Claude Code makes: each other as "
-    "parents, one id of a response in several places, or a parent from before the compaction. It is not compacted."
+    "How Claude Code reads this session is not known here: its records name each other as parents, have the id of one "
+    "response in several places, or go on from before the compaction. It is not compacted."
 )
 TOO_LONG = (
     "A message that Claude Code still sends, in a line of {size:,} bytes, is too long to be read here, so that no "

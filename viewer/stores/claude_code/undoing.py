@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from viewer.errors import CompactionConflict
 from viewer.stores.base import Store
-from viewer.stores.changes import Json, UndoPlan
+from viewer.stores.changes import COVERED, Json, UndoPlan
 from viewer.stores.jsonl.append import Appending, blank
 from viewer.stores.jsonl.files import FileState
 from viewer.stores.transcript import IndexedBoundary
@@ -21,7 +21,7 @@ from .records import Record
 from .thread import SKIPPED_ABOVE, Tree
 from .transcript import SessionMessages, conversation_of, summary_of
 
-ALONE = "This summary was written without a compaction that could be taken back: it stands alone in the session."
+ALONE = "This summary has no boundary of a compaction that an undo could take back."
 TOO_LARGE = (
     "The session's file is larger than 5 MB, of which the client no longer reads what stands before this compaction."
 )
@@ -56,7 +56,7 @@ def plan(
     if taken is None:
         return refused("This compaction is no longer in the session's file.")
     if taken is not found.boundaries[-1]:
-        return refused("A later compaction stands on top of this one: undo that one first.")
+        return refused(COVERED)
     boundary = taken.record.boundary
     if boundary is None:
         return refused(ALONE)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from viewer.errors import CompactionConflict, NotRedoable
 from viewer.stores.base import Store
-from viewer.stores.changes import Json
+from viewer.stores.changes import COVERED, Json
 from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState
 
@@ -19,7 +19,6 @@ from .switching import TypeLetter
 from .units import RolloutMessages
 
 IN_EFFECT = "This compaction is in effect."
-COVERED = "A later compaction was made since: this one would stand below it. Undo that one first."
 LEFT = "The session went back to before this compaction since: compact again."
 NOT_AS_MEANT = "The compaction did not read back as it was meant, and was undone again. Please report this session."
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from viewer.errors import CompactionConflict
 from viewer.stores.base import Store
-from viewer.stores.changes import Json, UndoPlan
+from viewer.stores.changes import COVERED, Json, UndoPlan
 from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState, line_at
 from viewer.stores.transcript import IndexedBoundary
@@ -25,7 +25,6 @@ from .units import CompactedMessages, RolloutMessages
 
 GONE = "This compaction is no longer in the session's file."
 LEFT = "The session went back to before this compaction: it is not in effect any more."
-COVERED = "A later compaction stands on top of this one: undo that one first."
 NATIVE = "Codex made this compaction itself, and it is taken back there: go back to before its turn."
 INHERITED = "This compaction stands in the session that this one was forked from: undo it there."
 CHANGED = "The lines of this compaction are not as they were written: somebody changed the file."

@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from compaction import messages as engine
 from compaction import notices, pairs, protocol
-from viewer.stores.changes import IS_SPLIT
+from viewer.stores.changes import COVERED, IS_SPLIT
 from viewer.stores.history_types import Boundary
 from viewer.stores.transcript import IndexedBoundary
 
@@ -200,7 +200,7 @@ def _refusal(
         return "The agent rewrote its transcript after this compaction; what it inserted no longer exists."
     state = block[undoing.handoff_id]
     if state == (0, 1) or (state != (1, 0) and con.execute(_CARRIED, [undoing.handoff_id]).fetchone()):
-        return "A later compaction stands on top of this one. Undo the later one first."
+        return COVERED
     if state != (1, 0):
         return "This compaction is not in effect any more."
     block_end = max(undoing.block_ids)

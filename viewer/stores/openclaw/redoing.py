@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from viewer.errors import CompactionConflict, NotRedoable
-from viewer.stores.changes import Json
+from viewer.stores.changes import COVERED, Json
 from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState
 
@@ -16,7 +16,6 @@ from .messages import EntryMessages
 from .places import SessionPlace
 
 IN_EFFECT = "This compaction is in effect."
-COVERED = "A later compaction was made since: this one would stand below it. Undo that one first."
 REWRITTEN = "The line of this compaction was written anew since, by its client or somebody else: compact again."
 LEFT = "The session went on from before this compaction: compact again."
 NOT_AS_MEANT = "The compaction did not read back as it was meant, and was undone again. Please report this session."

@@ -34,12 +34,12 @@ NEW_FORM = (
 NO_FORM = "This session's file names no version of its form that is known: it can be read, and is not changed."
 NO_HEADER = "pi does not open this file: the first line that it can read is no header of a session. It is not changed."
 BYTE_ORDER_MARK = (
-    "A byte order mark stands before the first line of this session's file, which programs for Windows put there. pi "
-    "has not opened such files since version 0.87. It can be compacted once these three bytes are gone."
+    "This session's file begins with a byte order mark, which programs for Windows put there. pi has not opened such "
+    "files since version 0.87. It can be compacted once these three bytes are gone."
 )
 UNKNOWN_ENTRY = (
-    "This session has {what}, which is not known here, and so not what {client} sends because of it. It can be read, "
-    "and is not changed."
+    "This session has {what}, which is not known here; what {client} sends because of it is not known either. It can "
+    "be read, and is not changed."
 )
 CUT = (
     "This session goes on from an entry, {entry}, that is not in its file or cannot be read. {count} of its messages "

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from viewer.errors import CompactionConflict
-from viewer.stores.changes import Json, UndoPlan
+from viewer.stores.changes import COVERED, Json, UndoPlan
 from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState, line_at, plainly
 from viewer.stores.transcript import IndexedBoundary
@@ -26,7 +26,6 @@ from .tree import tree_of
 
 GONE = "This compaction is no longer in the session."
 LEFT = "The session went on from before this compaction: it is not in effect."
-COVERED = "A later compaction stands on top of this one: undo that one first."
 RESET_HERE = "The session was reset here, which is no compaction and cannot be taken back here."
 CHANGED = "The line of this compaction is not as clients write it: somebody changed the file."
 WRITTEN_TO = "The session was written to meanwhile. Look at it, then undo again."
