@@ -139,7 +139,7 @@ def test_a_line_that_is_there_twice_is_shown_once(agent: PiByHand, session_id: s
         assert contents(reader, session_id) == ["m1", "m2", "m3", "m4"], "pi goes on behind the newest line"
         assert shown(reader, session_id) == [*ALL[:3], *ALL[4:], "m4"]
         assert not reader.abandoned(session_id) and history(reader, session_id).unlinked == 6
-        assert reader.usage(session_id).cost == Cost(1.0), "of five replies"
+        assert reader.usage(session_id).cost == Cost(0.5), "of five replies"
         found = reader.searchable(session_id, "")
         assert found is not None and len(found.messages) == 10
     put(agent, [HEADER, *TEN, TEN[3], entry("m11", "m4")])
