@@ -265,8 +265,8 @@ def test_undo_and_redo_are_refused(agent: OpenClawByHand) -> None:
     second = compacted(agent)
     with opened(agent) as reader:
         refusal = reader.undo_plan(agent.id_of("s"), first.receipt).refusal
-        assert "stands on top" in refusal
-    with pytest.raises(NotUndoable, match="stands on top"):
+        assert "came after this one" in refusal
+    with pytest.raises(NotUndoable, match="came after this one"):
         undo(agent, first)
     undo(agent, second)
     undo(agent, first)

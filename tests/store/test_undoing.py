@@ -118,8 +118,8 @@ RESTORED: dict[str, Callable[[Done], object]] = {
 REFUSED: dict[str, tuple[Callable[[Done], object], str]] = {
     "live rows written anew": (lambda done: done.replace(active_only=True), "what it inserted no longer exists"),
     "all rows written anew": (lambda done: done.replace(active_only=False), r"\d+ of the messages .* no longer exist"),
-    "our compaction on top": (Done.compact_again, "later compaction stands on top"),
-    "its compaction on top": (Done.agent_compacts_again, "later compaction stands on top"),
+    "our compaction on top": (Done.compact_again, "A later compaction came after"),
+    "its compaction on top": (Done.agent_compacts_again, "A later compaction came after"),
     "the handoff taken back": (Done.take_back_handoff, "not in effect any more"),
     "the session split": (lambda done: done.agent.end("compression"), "gone on in another session"),
 }
