@@ -143,6 +143,14 @@ def test_what_is_appended_twice_is_one_message_too(
     assert [name for name, _ in shown(desk)] == NAMES[:12]
 
 
+def test_two_rows_that_are_appended_between_two_looks_are_one_message(stored: Callable[[Sequence[Row]], Desk]) -> None:
+    said = turns(6)
+    desk = stored([row for turn in said[:4] for row in turn])
+    assert len(shown(desk)) == 8
+    add(desk.path, row_by_row(said[4:]))
+    assert [name for name, _ in shown(desk)] == NAMES[:12]
+
+
 @pytest.mark.parametrize(
     "rows",
     [
