@@ -339,3 +339,11 @@ def test_a_damaged_line_that_is_written_later_is_noticed(agent: ClaudeByHand, re
     with (agent.project / f"{session_id}.jsonl").open("ab") as file:
         file.write(b"half a line" + json.dumps(line(4, 3)).encode() + b"\n")
     assert history(reader, session_id) == [*all_of(4), ("4", "lost")]
+
+
+def test_words_that_only_begin_like_a_summary_are_a_persons(agent: ClaudeByHand, reader: Reader) -> None:
+    lines = talk(4)
+    lines[2] = line(2, 1, "This session is being continued from a previous conversation? Since when?")
+    session_id = write(agent, lines)
+    index = reader.index(session_id, Recorded(), reader.change_token(session_id))
+    assert len(index.prompts) == 2
