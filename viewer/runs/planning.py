@@ -211,10 +211,10 @@ def plan_of(basis: Basis, options: Options, rules: str) -> compaction.Plan:
 
 
 def repeats_sentence(repeats: int) -> str:
-    said = "1 message was" if repeats == 1 else f"{repeats:,} messages were"
-    return (
-        f"{said} written twice and stand{'s' if repeats == 1 else ''} in the context as often: each counts once here."
-    )
+    """What a plan says of messages that are in the context more than once."""
+    if repeats == 1:
+        return "1 message was written twice and is sent twice: it counts once here."
+    return f"{repeats:,} messages were written twice and are sent twice: each counts once here."
 
 
 def strategy_of(name: str) -> Strategy:
