@@ -271,7 +271,7 @@ def test_calls_of_one_id_in_several_places_are_not_compacted(agent: ClaudeByHand
     for each in (lines[1], lines[5]):
         each["message"] |= {"id": "msg_1", "content": [*each["message"]["content"], call]}
     refused = reader.compact_refusal(write(agent, lines))
-    assert refused is not None and "not known what Claude Code makes" in refused.message
+    assert refused is not None and "id of one response in several places" in refused.message
 
 
 def test_a_line_of_a_response_beside_the_way_is_sent_in_its_place(agent: ClaudeByHand, reader: Reader) -> None:
