@@ -102,9 +102,7 @@ def test_rows_stored_twice_are_shown_once_and_written_once(
     before = desk.live()
     assert len(before) == 120, "the agent sends all of them"
     draft = planning.draft(desk.store, desk.session_id, Options())
-    assert draft.plan.reasons[-1] == (
-        "60 messages were written twice and are sent twice: each counts once here."
-    )
+    assert draft.plan.reasons[-1] == ("60 messages were written twice and are sent twice: each counts once here.")
     assert len(draft.ids) == 60
     run = service.start(desk.store, desk.session_id, Options(), apply=True)
     assert (run.status, run.error_message) == ("applied", "")
