@@ -203,7 +203,7 @@ class Segment:
 def thread(tree: Tree, boundary: str = "", until: int = 2**62) -> list[Record]:
     """The records that a resume sends, in order, of those before the place `until`; `boundary` is the newest there."""
     segment = _segment(tree, boundary, until)
-    return list(_results_in_order(tree, _with_siblings(segment, _up(segment, _leaf(segment)))))
+    return list(_results_in_order(segment, _with_siblings(segment, _up(segment, _leaf(segment)))))
 
 
 def hangs_on_dropped(tree: Tree) -> bool:
@@ -351,11 +351,17 @@ def _with_siblings(segment: Segment, chain: Sequence[Record]) -> Iterator[Record
         yield from map(segment.tree.nodes.__getitem__, around)
 
 
-def _results_in_order(tree: Tree, records: Iterable[Record]) -> Iterator[Record]:
-    """The records, where several results follow on one another in the order of the file."""
-    for is_result, found in groupby(records, key=lambda record: bool(record.answers)):
+def _results_in_order(segment: Segment, records: Iterable[Record]) -> Iterator[Record]:
+    """The records, where several results that follow on one another are in the order of the file, but for those that a
+    boundary keeps: their order is that of its list.
+    """
+
+    def moves(record: Record) -> bool:
+        return bool(record.answers) and record.uuid not in segment.listed
+
+    for may_move, found in groupby(records, key=moves):
         together = list(found)
-        yield from sorted(together, key=lambda record: tree.place(record.uuid)) if is_result else together
+        yield from sorted(together, key=lambda record: segment.tree.place(record.uuid)) if may_move else together
 
 
 def _response(segment: Segment, group: str) -> tuple[list[str], list[str]]:
