@@ -113,7 +113,8 @@ def test_what_is_said_is_added_until_it_is_counted(book: Book) -> None:
     book.chat("a", 10)
     sync_worker.sync_all()
     tokens = line_of("a").tokens
-    book.chat("a", 2)
+    book.say("a", "user", "And then?")
+    book.say("a", "assistant", "Then that.")
     listed()
     line = line_of("a")
     assert (line.messages, line.in_context, line.live, line.tokens, line.due) == (12, 12, 12, tokens, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import compaction
 from viewer.enforcement import auditing
@@ -110,6 +111,10 @@ def _count_short(reader: Reader, line: SessionIndex) -> bool:
     rows = reader.raw(line.session_id, before=None, limit=SHORT + 1)
     if len(rows) > SHORT or any(row.state != "live" or compaction.is_handoff(message_of(row)) for row in rows):
         return False
+    said = [(row.role, repr(row.content)) for row in rows]
+    moments = {(*each, row.timestamp) for each, row in zip(said, rows, strict=True)}
+    if len(moments) < len(rows) or any(one == other for one, other in pairwise(said)):
+        return False  # one may be another one, written twice
     sent, count = for_model(rows), counting.counter_for(line.model)
     line.messages = line.in_context = len(rows)
     line.live, line.compactions = len(sent), 0
