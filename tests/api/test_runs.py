@@ -24,6 +24,7 @@ RUN_FIELDS = {
     "created_at", "finished_at", "mode", "new_session_id", "model", "usage", "rules",
 }  # fmt: skip
 PLAN_FIELDS = {
+    "sends_otherwise",
     "head", "middle", "tail", "lifted", "earlier_tokens", "reasons", "tokens_before", "tokens_after_estimate",
     "notes", "note_tokens", "recompaction",
     "lock_seconds_estimate", "context_window", "tokens_are_estimates", "pick_up", "busy", "rules",
