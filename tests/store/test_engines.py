@@ -41,7 +41,7 @@ def compacted_by_engine(path: Path, text: str, *, tail: int = 4, role: str = "us
         con.executemany("UPDATE messages SET compacted = 0 WHERE id = ?", [[row_id] for row_id in ids[-tail:]])
         if gone:
             con.execute("DELETE FROM messages WHERE session_id = 's1'")
-        made = "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s1', ?, ?, 9000)"
+        made = "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s1', ?, ?, 1790000000)"
         handoff = con.execute(made, [role, text]).lastrowid
         con.executemany(f"INSERT INTO messages (session_id, {copied}) VALUES ('s1', ?, ?, ?, ?)", rows)
         con.execute("COMMIT")
