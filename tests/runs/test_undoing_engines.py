@@ -8,7 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from tests.runs.desk import Desk
-from tests.store.test_engines import SENT, compacted_by_engine
+from tests.support.other_engines import SENT, compacted_by_engine
 from tests.support.stored_rows import small_talk
 from viewer.errors import NotUndoable
 from viewer.runs import service

@@ -9,44 +9,11 @@ from pathlib import Path
 import pytest
 
 import compaction
-from compaction import protocol
+from tests.support.other_engines import ASKED, FRAMES, SENT, compacted_by_engine
 from tests.support.stored_rows import add_row, add_session, reader_of, small_talk
 from viewer.stores.hermes import reading, undoing
 from viewer.stores.history_types import History
 from viewer.stores.message import Handoff, HistoryMessage, message_of
-
-RECENT = "[Recent Summary (d0, node 42)]\nThe tokens were rotated.\n[Expand for details: tokens]"
-DEEP = "[Depth-3 Summary (d3, node 7)] [L2 bullet summary]\nThe desk moved in May.\n[Expand for details: the move]"
-FRAMES = f"{DEEP}\n\n---\n\n{RECENT}"
-ASKED = f"{protocol.OBJECTIVE}\nmessage 14"
-SENT = {
-    "alone": FRAMES,
-    "a row each": f"{DEEP}\n\n{RECENT}",
-    "behind the request": f"{ASKED}\n\n---\n\n{FRAMES}",
-    "lossless-claw": '<summary id="sum_1f" kind="leaf" depth="0">\n  <content>\nThe desk moved in May.\n  </content>\n'
-    "</summary>",
-}
-
-
-def compacted_by_engine(path: Path, text: str, *, tail: int = 4, role: str = "user", gone: bool = False) -> int:
-    """The agent puts what an engine made in place of 20 messages, its copies of the last ones behind it: the handoff's
-    row.
-    """
-    with closing(sqlite3.connect(path, isolation_level=None)) as con:
-        ids = [row[0] for row in con.execute("SELECT id FROM messages WHERE session_id = 's1' AND active = 1")]
-        copied = "role, content, timestamp, message_uid"
-        rows = con.execute(f"SELECT {copied} FROM messages WHERE id IN ({','.join(map(str, ids[-tail:]))})").fetchall()
-        con.execute("BEGIN")
-        con.execute("UPDATE messages SET active = 0, compacted = 1 WHERE session_id = 's1' AND active = 1")
-        con.executemany("UPDATE messages SET compacted = 0 WHERE id = ?", [[row_id] for row_id in ids[-tail:]])
-        if gone:
-            con.execute("DELETE FROM messages WHERE session_id = 's1'")
-        made = "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s1', ?, ?, 1790000000)"
-        handoff = con.execute(made, [role, text]).lastrowid
-        con.executemany(f"INSERT INTO messages (session_id, {copied}) VALUES ('s1', ?, ?, ?, ?)", rows)
-        con.execute("COMMIT")
-    assert handoff
-    return handoff
 
 
 def history_of(path: Path) -> tuple[History, list[HistoryMessage | Handoff]]:
