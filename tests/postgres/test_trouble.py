@@ -200,7 +200,7 @@ def test_a_page_of_a_longer_session_takes_no_more_statements_and_rows(
         stores.owner(
             store,
             "INSERT INTO messages (session_id, role, content, timestamp) SELECT %s, CASE n %% 2 WHEN 0 THEN 'user' "
-            "ELSE 'assistant' END, 'message ' || n, n FROM generate_series(1, %s) AS n",
+            "ELSE 'assistant' END, 'message ' || n, 1790000000 + n FROM generate_series(1, %s) AS n",
             session,
             messages,
         )
