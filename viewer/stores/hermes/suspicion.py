@@ -25,7 +25,11 @@ _KNOWN = (*_NOTICES, *COMPACTION_STARTS, *RESTATED_STARTS)
 
 
 def suspected_handoff(reader: OpenStore, session_id: str) -> int | None:
-    """The id of that message, None where there is none."""
+    """The id of that message, None where there is none. A store on PostgreSQL is not asked: that would fetch every row
+    in context.
+    """
+    if reader.store.is_on_server:
+        return None
     active = " AND active = 1" if "active" in reader.columns.messages else ""
     found = reader.con.execute(
         f"SELECT id FROM messages WHERE session_id = ?{active} AND role IN ('user', 'assistant') "
