@@ -12,6 +12,7 @@ import compaction
 from tests.support.other_engines import ASKED, FRAMES, SENT, compacted_by_engine
 from tests.support.stored_rows import add_row, add_session, reader_of, small_talk
 from viewer.stores.hermes import reading, undoing
+from viewer.stores.hermes.reader import HermesReader
 from viewer.stores.history_types import History
 from viewer.stores.message import Handoff, HistoryMessage, message_of
 
@@ -106,9 +107,13 @@ def test_a_session_begins_with_what_somebody_said(tmp_path: Path, text: str, wor
 UNKNOWN = "[Folded context, tier 2 of 3]\n" + "The desk moved in May, and the tokens were rotated. " * 20
 
 
+def suspected_in(reader: HermesReader, session_id: str) -> int | None:
+    return reader.suspected_handoff(session_id, [row.id for row in reader.live(session_id)])
+
+
 def suspected(path: Path) -> int | None:
     with reader_of(path) as reader:
-        return reader.suspected_handoff("s1")
+        return suspected_in(reader, "s1")
 
 
 @pytest.mark.parametrize(
@@ -133,11 +138,11 @@ def test_it_is_suspected_where_the_older_rows_are_gone_or_in_another_session(tmp
     add_session(path, "s2", parent_session_id="s1")
     row = add_row(path, "s2", content=UNKNOWN)
     with reader_of(path) as reader:
-        assert reader.suspected_handoff("s2") is None  # what the part before it has is a copy
+        assert suspected_in(reader, "s2") is None  # what the part before it has is a copy
     with closing(sqlite3.connect(path)) as con, con:
         con.execute("UPDATE messages SET content = content || ' More.' WHERE id = ?", [row])
     with reader_of(path) as reader:
-        assert reader.suspected_handoff("s2") == row
+        assert suspected_in(reader, "s2") == row
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_no_value_stops_a_reader_or_takes_another_session_with_it(tmp_path: Path
 def asked(reader: HermesReader, session_id: str) -> None:
     ask_everything(reader, session_id)
     reader.system_prompt(session_id)
-    reader.suspected_handoff(session_id)
+    reader.suspected_handoff(session_id, [row.id for row in reader.live(session_id)])
     reader.listing.last_active(session_id)
     history = read_history(reader, session_id)
     assert sum(len(entry.rows) for entry in history.entries) + len(history.boundaries) <= 4

@@ -29,7 +29,7 @@ def page(reader: Reader, session: Session, view: View, around: int | None, limit
         items, last = _history_page(reader, session.id, index, around, after, limit)
     else:
         items, last = _row_page(reader, session.id, index, view, around, after, limit)
-    suspected = reader.suspected_handoff(session.id)
+    suspected = reader.suspected_handoff(session.id, index.live_ids)
     items = [each.model_copy(update={"suspected": True}) if suspected in each.rows else each for each in items]
     return MessagesOut(items=items, next=None if last is None else cursors.written(f"messages of {view}", last))
 

@@ -147,9 +147,9 @@ class Reader(ABC):
         """The branches that somebody left by going on from an earlier message, oldest first. Raises NotFound."""
         return []
 
-    def suspected_handoff(self, session_id: str) -> int | None:
-        """The message in context that has the shape of a handoff and no form that is known, None where none has. It is
-        treated as a message.
+    def suspected_handoff(self, session_id: str, live_ids: Sequence[int]) -> int | None:
+        """The message among those in context, given in order, that has the shape of a handoff and no form that is
+        known, None where none has. It is treated as a message.
         """
         return None
 

@@ -102,7 +102,7 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
             for each in reader.additions(session_id, ids[start:stop], end=stop == len(ids))
         ]
         prompt = "" if start else text_for(request, reader.system_prompt(session_id))
-        suspected = reader.suspected_handoff(session_id)
+        suspected = reader.suspected_handoff(session_id, ids)
         top, agent = header(found, "context"), agent_of(reader.store)
     rows = [replace(read[row_id], notes=()) for row_id in ids[start:stop] if row_id in read]  # those are among `added`
     rows = list(map(redacted, rows)) if found.redacting else rows

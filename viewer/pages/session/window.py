@@ -71,7 +71,7 @@ def read_stretch(
         items = [redacted_item(item) for item in items]
     newest = index.entry(index.messages - 1).id if index.messages else None
     counter, marks = counting.counter_for(found.session.model), WordMarks(words) if words else None
-    suspected = found.reader.suspected_handoff(found.session.id)
+    suspected = found.reader.suspected_handoff(found.session.id, index.live_ids)
     told = MessageContext(place, counter, marked, newest, words=marks, suspected=suspected)
     settled = len(items) if window.later else _settled(items)
     return Stretch(

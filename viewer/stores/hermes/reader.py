@@ -157,8 +157,8 @@ class HermesReader(Connected, Reader):
     def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
         return reading.raw_rows(self, session_id, before=before, limit=limit, live_only=live_only)
 
-    def suspected_handoff(self, session_id: str) -> int | None:
-        return suspicion.suspected_handoff(self, session_id)
+    def suspected_handoff(self, session_id: str, live_ids: Sequence[int]) -> int | None:
+        return suspicion.suspected_handoff(self, session_id, live_ids)
 
     def next_message(self, session_id: str, after: int) -> StoredMessage | None:
         return reading.next_row(self, session_id, after)

@@ -8,6 +8,7 @@ before it is not any more. The agent's own notices and copies of earlier message
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from compaction import is_handoff, messages
 from compaction.protocol import COMPACTION_STARTS, RESTATED_STARTS, SYNTHETIC_USER_STARTS
@@ -24,21 +25,15 @@ _NOTICES = tuple(start for start in SYNTHETIC_USER_STARTS if not start.startswit
 _KNOWN = (*_NOTICES, *COMPACTION_STARTS, *RESTATED_STARTS)
 
 
-def suspected_handoff(reader: OpenStore, session_id: str) -> int | None:
-    """The id of that message, None where there is none. A store on PostgreSQL is not asked: that would fetch every row
-    in context.
-    """
-    if reader.store.is_on_server:
-        return None
-    active = " AND active = 1" if "active" in reader.columns.messages else ""
-    found = reader.con.execute(
-        f"SELECT id FROM messages WHERE session_id = ?{active} AND role IN ('user', 'assistant') "
-        f"ORDER BY {reader.columns.dialect.unsought.format('id')} LIMIT 2",
-        [session_id],
-    ).fetchall()
-    rows = read_rows(reader, [row_id for (row_id,) in found])
-    opens = [rows[row_id] for (row_id,) in found if row_id in rows]
-    if not opens or not _has_its_shape(opens[0]) or not _stands_behind_a_gap(reader, opens):
+OPENING = 5  # rows in context that are looked at: a system prompt may come first
+
+
+def suspected_handoff(reader: OpenStore, session_id: str, live_ids: Sequence[int]) -> int | None:
+    """The id of that message among the rows in context, given in order; None where there is none."""
+    found = read_rows(reader, live_ids[:OPENING])
+    rows = [found[row_id] for row_id in live_ids[:OPENING] if row_id in found]
+    opens = [row for row in rows if row.session_id == session_id and row.role in ("user", "assistant")][:2]
+    if not opens or not _has_its_shape(opens[0]) or not _is_behind_a_gap(reader, opens):
         return None
     known = any(is_handoff(message_of(row)) for row in live_context(reader, session_id))
     return None if known or _was_said_before(reader, opens[0]) else opens[0].id
@@ -49,7 +44,7 @@ def _has_its_shape(row: StoredMessage) -> bool:
     return len(text) >= SHORTEST and not text.startswith(_KNOWN) and _HEAD.match(text) is not None
 
 
-def _stands_behind_a_gap(reader: OpenStore, opens: list[StoredMessage]) -> bool:
+def _is_behind_a_gap(reader: OpenStore, opens: list[StoredMessage]) -> bool:
     """Whether older rows are out of context or in a session before this one, or it is newer than what follows it."""
     first = opens[0]
     older = "SELECT 1 FROM messages WHERE session_id = ? AND id < ? LIMIT 1"
