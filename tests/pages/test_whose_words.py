@@ -68,6 +68,15 @@ def test_what_was_typed_is_shown_and_what_was_added_is_folded_below(
     assert "A message without words" not in found.text
 
 
+def test_what_the_model_sees_has_the_message_as_it_is_sent(signed_in: Client, agent: ClaudeByHand) -> None:
+    """In its order, and nothing set apart: what was added first is read first by the model."""
+    say(agent, f"{REMINDER}\n{WORDS}")
+    turn = read(signed_in.get(f"{place(agent)}/context")).all("article", "user")[0]
+    said = turn.one("div", "md").text
+    assert said.index(REMINDER.split("\n")[1]) < said.index(WORDS)
+    assert not turn.all("details", "added")
+
+
 def test_a_message_that_nobody_typed_says_so(signed_in: Client, agent: ClaudeByHand) -> None:
     say(agent, WORDS, REMINDER, command("compact", ""), "<bash-input>ls</bash-input>")
     turns = [each.text for each in read(signed_in.get(place(agent))).all("article", "user")]

@@ -107,7 +107,7 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     rows = [replace(read[row_id], notes=()) for row_id in ids[start:stop] if row_id in read]  # those are among `added`
     rows = list(map(redacted, rows)) if found.redacting else rows
     count = counting.counter_for(found.session.model)
-    told = MessageContext(place, count, newest=ids[-1] if ids else None, suspected=suspected)
+    told = MessageContext(place, count, newest=ids[-1] if ids else None, suspected=suspected, as_sent=True)
     data = ContextPage(
         header=top,
         prompt=_prompt(prompt, count, place) if prompt.strip() else None,

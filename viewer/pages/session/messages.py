@@ -67,6 +67,7 @@ class MessageContext:
 
     `tokens` knows the tokens of rows that were counted before; without it they are counted here. `words` are to be
     marked; code that holds some of them is shown without colours. `suspected` is the message that may be a handoff.
+    `as_sent` shows each message whole, as a model is sent it, with what a client added where that is in it.
     """
 
     place: Place
@@ -76,6 +77,7 @@ class MessageContext:
     tokens: Callable[[int], int | None] | None = None
     words: WordMarks | None = None
     suspected: int | None = None
+    as_sent: bool = False
 
     def body(self, made: cache.RenderedBlocks) -> cache.RenderedBlocks:
         """The blocks with the words marked."""
@@ -115,7 +117,7 @@ class _Found(NamedTuple):
 def _message(found: _Found, at: int) -> ShownMessage:
     item, place = found.said[at], found.reading.place
     is_result = item.row.role in engine.RESULT_ROLES
-    body = _NOTHING if is_result else found.reading.body(cache.said(item.row, place))
+    body = _NOTHING if is_result else _said(item.row, found.reading)
     left = calls.left_out(item.row)
     return ShownMessage(
         id=item.id,
@@ -139,6 +141,12 @@ def _message(found: _Found, at: int) -> ShownMessage:
 
 
 _NOTHING = cache.RenderedBlocks(SafeString(), waits=False)
+
+
+def _said(row: StoredMessage, reading: MessageContext) -> cache.RenderedBlocks:
+    if reading.as_sent and row.envelopes is not None:  # its address in colours has the parts set apart
+        return replace(reading.body(cache.said(replace(row, envelopes=None), reading.place)), waits=False)
+    return reading.body(cache.said(row, reading.place))
 
 
 def _tokens(row: StoredMessage, reading: MessageContext) -> SafeString:
