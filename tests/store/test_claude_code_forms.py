@@ -94,8 +94,10 @@ def test_a_session_in_a_form_that_is_not_known_is_read_and_not_written(
     session_id, before = agent.id_of("s"), agent.rows()
     assert reader.live(session_id) and reader.raw(session_id, before=None, limit=5)
     refused = reader.compact_refusal(session_id)
-    said = "What Claude Code makes of it is not known here, so nothing is written to this session."
-    assert refused is not None and refused.message == f"The session has {what}. {said}"
+    said = (
+        f"This session has {what}, which is not known here; what Claude Code sends because of it is not known either."
+    )
+    assert refused is not None and refused.message == f"{said} It can be read, and is not changed."
     writer = writer_of(reader.store)
     assert reader.branch_refusal(session_id) is not None
     with pytest.raises(StoreReadOnly, match="not known here"):

@@ -208,7 +208,7 @@ def test_a_form_that_is_not_known_is_not_written_to(
     agent.say("s", ASKED)
     reader = fresh(agent)
     for refused in (reader.compact_refusal(session_id), reader.branch_refusal(session_id)):
-        assert refused is not None and refused.message.startswith(f"There is {named} in this session")
+        assert refused is not None and refused.message.startswith(f"This session has {named}, which is not known here")
     assert said(reader, session_id)[-1] == ("user", WORDS)
 
 

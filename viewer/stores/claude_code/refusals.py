@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from viewer.stores import refused
 from viewer.stores.base import Store
 
 from . import conversations, places
@@ -14,14 +15,6 @@ from .transcript import SessionMessages
 
 NO_SPLIT = "Claude Code's sessions are compacted in place; one session does not go on in another."
 SUB_AGENT = "This is the transcript of a sub-agent: the client does not go on with it."
-UNKNOWN = (
-    "The session has {what}. What Claude Code makes of it is not known here, so nothing is written to this session."
-)
-CUT = (
-    "This session goes on from {record}, which is not in its file or cannot be read. {count:,} of its "
-    "messages are not reached from there: Claude Code does not send them, and a summary would leave them out. It is "
-    "not compacted."
-)
 CIRCLE = (
     "Records of this session name one another as parents in a circle. {count:,} of its messages are not reached from "
     "its end: Claude Code does not send them, and a summary would leave them out. It is not compacted."
@@ -35,7 +28,6 @@ TOO_LONG = (
     "summary could say what is in it. It is not compacted."
 )
 NO_IDS = "Records of this session have no id of their own by which a compaction could keep them. It is not compacted."
-NOT_WRITABLE = "The session's file belongs to another user, or is read-only."
 
 
 def of_store(store: Store) -> str:
@@ -49,13 +41,13 @@ def refusal(store: Store, file: SessionFile) -> str:
     """Why this session can never be compacted here, "" where it can."""
     if file.parent:
         return SUB_AGENT
-    reason = of_store(store) or ("" if os.access(file.path, os.R_OK | os.W_OK) else NOT_WRITABLE)
+    reason = of_store(store) or ("" if os.access(file.path, os.R_OK | os.W_OK) else refused.NOT_WRITABLE)
     return reason or of_forms(conversations.of(file))
 
 
 def of_forms(found: SessionMessages) -> str:
     """Why nothing is written to a session of which not all forms are known, "" where they are."""
-    return UNKNOWN.format(what=found.unknown) if found.unknown else ""
+    return refused.unknown_form(found.unknown, "Claude Code") if found.unknown else ""
 
 
 def of_context(found: SessionMessages) -> str:
@@ -70,7 +62,7 @@ def of_context(found: SessionMessages) -> str:
         return TANGLED
     if parent and found.lost:
         record = "a record without an id" if parent == NO_UUID else f"the record {parent[:LONGEST]}"
-        return CUT.format(record=record, count=found.lost)
+        return refused.lost_link(record, found.lost, "Claude Code")
     if NO_UUID in on_way:
         return NO_IDS
     cut = [record.length for record in found.thread if record.is_cut]

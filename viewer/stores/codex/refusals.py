@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from viewer.stores import refused
 from viewer.stores.base import Store
 from viewer.stores.jsonl.compressed import ENDING
 from viewer.stores.jsonl.files import readable
@@ -21,16 +22,11 @@ SUB_AGENT = "This is the session of a sub-agent: the client does not go on with 
 ARCHIVED = "This session is archived. Take it out of Codex' archive first: codex unarchive {session}."
 COMPRESSED = "This session's file is compressed. It can be compacted once Codex has gone on with it."
 MISSING = "This session goes on from another file, {file}, that is not here: Codex cannot go on with it either."
-NOT_WRITABLE = "The session's file belongs to another user, or is read-only."
 NO_START = "The first line of this session's file is damaged or not there: Codex cannot go on with it."
 NO_TEXT = "There are bytes in this session's file that are no text (UTF-8): Codex cannot go on with it."
 TOO_LONG = (
     "There is a line of {size:,} bytes in this session that is too long, or nested too deep, to be held here as a "
     "whole: what it says is shown in part, and the session is not written to."
-)
-UNKNOWN = (
-    "There is {what} in this session, which is not known here: a later Codex may send something else than is shown. "
-    "It is read, and not written to."
 )
 TOO_OLD = "This session was written by a Codex from before its files had a first line of their own."
 
@@ -71,7 +67,7 @@ def _of_lineage(file: ThreadFile, known: Threads) -> str:
     if (size := next(cut, None)) is not None:
         return TOO_LONG.format(size=size)
     unknown = (record.unknown for part in lineage.parts if part.is_sent for record in part.sent())
-    return next((UNKNOWN.format(what=each) for each in unknown if each), "")
+    return next((refused.unknown_form(each, "Codex") for each in unknown if each), "")
 
 
 def _of_file(file: ThreadFile) -> str:
@@ -79,7 +75,7 @@ def _of_file(file: ThreadFile) -> str:
         return ARCHIVED.format(session=file.id)
     if file.rollout.path.endswith(ENDING):
         return COMPRESSED
-    return _of_head(file) or ("" if os.access(file.path, os.R_OK | os.W_OK) else NOT_WRITABLE)
+    return _of_head(file) or ("" if os.access(file.path, os.R_OK | os.W_OK) else refused.NOT_WRITABLE)
 
 
 def _of_head(file: ThreadFile) -> str:

@@ -7,6 +7,8 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 
+from viewer.stores import refused
+
 from . import additions, database, forms, sources
 from .codec import EntrySource
 from .entries import HEADER, NO_ID, TreeEntry
@@ -37,18 +39,9 @@ BYTE_ORDER_MARK = (
     "This session's file begins with a byte order mark, which programs for Windows put there. pi has not opened such "
     "files since version 0.87. It can be compacted once these three bytes are gone."
 )
-UNKNOWN_ENTRY = (
-    "This session has {what}, which is not known here; what {client} sends because of it is not known either. It can "
-    "be read, and is not changed."
-)
-CUT = (
-    "This session goes on from an entry, {entry}, that is not in its file or cannot be read. {count} of its messages "
-    "are not reached from there: {client} does not send them, and a summary would leave them out. It is not compacted."
-)
 CIRCLE = (
     "The entries of this session name one another as their parents, so that they have no beginning. It is not changed."
 )
-NOT_WRITABLE = "The session's file belongs to another user, or is read-only."
 NO_FORK = (
     "OpenClaw restricts this session in ways that only OpenClaw can pass on to a branch of it: fork it there. Nothing "
     "was written."
@@ -85,7 +78,7 @@ def of_file(place: SessionPlace) -> str:
     """Why a session in a file can never be compacted here, "" where it can. Raises StoreUnavailable."""
     if reason := _of_form(place):
         return reason
-    return "" if os.access(place.path, os.R_OK | os.W_OK) else NOT_WRITABLE
+    return "" if os.access(place.path, os.R_OK | os.W_OK) else refused.NOT_WRITABLE
 
 
 def of_pi(place: SessionPlace) -> str:
@@ -94,7 +87,7 @@ def of_pi(place: SessionPlace) -> str:
         return reason
     if reason := of_links(sources.messages_of(place, None, is_strict=False)):
         return reason
-    return "" if os.access(place.path, os.R_OK | os.W_OK) else NOT_WRITABLE
+    return "" if os.access(place.path, os.R_OK | os.W_OK) else refused.NOT_WRITABLE
 
 
 def of_pi_branch(place: SessionPlace) -> str:
@@ -126,7 +119,7 @@ def _of_unknown(source: EntrySource, found: EntryMessages) -> str:
     for entry in found.entries:
         has_say = entry.offset in on_path or (entry.is_in_tree and entry.names_any and entry.offset not in found.left)
         if entry.is_unknown and has_say:
-            return UNKNOWN_ENTRY.format(what=unknown_in(source.value(entry) or {}), client="pi")
+            return refused.unknown_form(unknown_in(source.value(entry) or {}), "pi")
     return ""
 
 
@@ -137,7 +130,7 @@ def of_links(found: EntryMessages) -> str:
     if not found.is_cut:
         return ""
     client = "OpenClaw" if found.tree.is_strict else "pi"
-    return CUT.format(entry=found.tree.missing[:80].lstrip(NO_ID), count=found.unreached, client=client)
+    return refused.lost_link(f"the entry {found.tree.missing[:80].lstrip(NO_ID)}", found.unreached, client)
 
 
 def of_branch(place: SessionPlace) -> str:
@@ -199,8 +192,7 @@ def _of_entries(place: SessionPlace, *, to_branch: bool) -> str:
             return additions.NO_OBJECT.format(number=broken.offset)
         unknown = next((each for each in found.entries if _has_a_say(found, each)), None)
         if unknown is not None:
-            what = forms.unknown_in(source.value(unknown) or {})
-            return UNKNOWN_ENTRY.format(what=what, client="OpenClaw")
+            return refused.unknown_form(forms.unknown_in(source.value(unknown) or {}), "OpenClaw")
         return "" if to_branch else of_links(found)
 
 
