@@ -11,7 +11,7 @@ TERMS = {
     "model's window.",
     "summarised away": "No longer sent to the model, which has a summary in its place. The message is still in the "
     "session: here, in search, and for an undo.",
-    "not sent any more": "The message is in the agent's store, but the link to it is lost: a line behind it is damaged "
+    "not sent any more": "The message is in the agent's store, but the link to it is lost: a later line is damaged "
     "or missing, so that the agent does not reach it from the newest message. It is still here and in search.",
     "compaction": "Replaces the long middle of a session by a summary, so that the agent has room to go on. Its start "
     "and its last messages stay as they are.",

@@ -12,6 +12,7 @@ from viewer.stores.jsonl.long_lines import is_cut
 
 from . import codec, conversations, lines
 from .facts import facts_of
+from .forms import BOUNDARY
 from .places import ENDING, SessionFile
 from .transcript import SessionMessages
 
@@ -39,7 +40,7 @@ def _with_boundary(values: list[dict[str, Any]], found: SessionMessages, ids: It
         return values
     boundary = {
         "type": "system",
-        "subtype": "compact_boundary",
+        "subtype": BOUNDARY,
         "content": "Conversation compacted",
         "isMeta": False,
         "level": "info",

@@ -18,16 +18,15 @@ from viewer.stores.jsonl.files import beginning, state_of
 from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.values import seconds
 
-from .forms import IN_TREE
+from .forms import BOUNDARY, IN_TREE
 from .places import ENDING, SESSION, SessionFile
 from .records import RECORDS
 
 START = 65_536  # bytes of a file in which its first record is looked for
 KNOWN = 100_000  # files whose first record is kept in this process
-MOST = (
-    10  # of many files with one first record, others are compared with so many that were last written to longest ago,
-)
-# as what copies are made of is, and with so many by their ids, which decide between copies that are equal
+# Of many files with one first record, a file is compared with so many that were last written to longest ago, as what
+# copies are made of is, and with so many by their ids, which decide between copies that are equal.
+MOST = 10
 
 
 class FirstRecord(NamedTuple):
@@ -126,6 +125,6 @@ def _first(path: str, device: int, inode: int) -> FirstRecord:
     for line in beginning(path, START).split(b"\n"):
         value = decoded(line) or {}
         if isinstance(value.get("uuid"), str) and value.get("type") in IN_TREE:
-            is_boundary = value.get("subtype") == "compact_boundary"
+            is_boundary = value.get("subtype") == BOUNDARY
             return FirstRecord(value["uuid"], seconds(value.get("timestamp")), is_boundary)
     raise LookupError(path)

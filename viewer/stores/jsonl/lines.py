@@ -28,12 +28,8 @@ MARK = b"\xef\xbb\xbf"  # the byte order mark that programs for Windows write in
 # an object.
 Place = Literal["", "alone", "marked", "cut", "first", "found"]
 ALONE: tuple[Place, ...] = ("alone",)
-FINISHED: tuple[Place, ...] = (
-    "alone",
-    "marked",
-    "cut",
-    "first",
-)  # of a last line without an end, which may yet be written on
+# A last line without an end, which may yet be written on, is one all the same where its object is in such a place.
+FINISHED: tuple[Place, ...] = ("alone", "marked", "cut", "first")
 
 
 @dataclass(frozen=True, slots=True)

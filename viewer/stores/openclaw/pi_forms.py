@@ -16,7 +16,7 @@ TYPES = frozenset((
     "message", "thinking_level_change", "model_change", "usage", "compaction", "branch_summary", "custom",
     "custom_message", "context_edit", "label", "session_info",
 ))  # fmt: skip
-# Roles that messages have, and the role of a chat that each is sent in; what a model is told of itself is no message.
+# Roles that messages have, and the role of a chat that each is sent in; pi's own words about itself are no message.
 ROLES = {
     "user": "user", "assistant": "assistant", "toolResult": "tool", "bashExecution": "user", "custom": "user",
     "branchSummary": "user",
