@@ -118,7 +118,9 @@ def _lcm(level: str) -> EngineForm:
     """A summary of a level of hermes-lcm; descendants say behind the head how short it is."""
     head = rf"{re.escape(level)}{'[0-9]+' if level.endswith('-') else ''} Summary \(d[0-9]+, node [0-9]+\)\]"
     foot = rf"^\[Expand for details:[^\n]*\]{_FOOT_ENDS}"
-    return EngineForm("hermes-lcm", level, re.compile(rf"{head}(?: \[[^\]\n]*\])?\n"), re.compile(foot, re.MULTILINE))
+    return EngineForm(
+        "hermes-lcm", level, re.compile(rf"{head}(?: \[[^\]\n]*\])?\r?\n"), re.compile(foot, re.MULTILINE)
+    )
 
 
 ENGINE_FORMS = (
@@ -126,8 +128,8 @@ ENGINE_FORMS = (
     EngineForm(
         "lossless-claw",
         '<summary id="sum_',
-        re.compile(r'<summary id="sum_\w+"[^>]*>\s*(?:<parents>[^\0]*?</parents>\s*)?<content>\n'),
-        re.compile(rf"^[^\S\n]*</content>\n</summary>{_FOOT_ENDS}", re.MULTILINE),
+        re.compile(r'<summary id="sum_\w+"[^>]*>\s*(?:<parents>[^\0]*?</parents>\s*)?<content>\r?\n'),
+        re.compile(rf"^[^\S\n]*</content>\r?\n</summary>{_FOOT_ENDS}", re.MULTILINE),
     ),
 )
 ENGINE_STARTS = tuple(form.start for form in ENGINE_FORMS)
@@ -277,7 +279,9 @@ def _framed(text: str) -> tuple[int, int] | None:
     return next(((at, frames[-1][1].end()) for at, frames in found if frames), None)
 
 
-_RULE, _BETWEEN = re.compile(r"\n\n---\n\n"), re.compile(r"\n\n(?:---\n\n)?")
+_EMPTY_LINE = r"\r?\n\r?\n"
+_RULE, _BETWEEN = re.compile(f"{_EMPTY_LINE}---{_EMPTY_LINE}"), re.compile(f"{_EMPTY_LINE}(?:---{_EMPTY_LINE})?")
+_RULE_AT_END = re.compile(rf"{_RULE.pattern}\Z")
 
 
 def _frames(text: str, at: int) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
@@ -301,7 +305,7 @@ def _of_engine(blocks: list[Any], first: int, framed: tuple[int, int], as_text: 
     between = _BETWEEN.match(text, end)
     behind = _with_text(blocks[first], text[between.end() if between else end :])
     return [
-        *_own_words("prior", _with_text(blocks[first], text[:start].removesuffix("\n\n---\n\n")), as_text),
+        *_own_words("prior", _with_text(blocks[first], _RULE_AT_END.sub("", text[:start])), as_text),
         _summary([*_with_text(blocks[first], text[start:end])], as_text),
         *_own_words("live", [*blocks[:first], *behind, *blocks[first + 1 :]], as_text),
     ]

@@ -417,6 +417,8 @@ def test_what_another_engine_made_is_its_summaries_and_the_words_beside_them(
     assert kinds(text) == parts
     assert kinds([{"type": "text", "text": text}]) == parts
     assert is_handoff({"role": "user", "content": text})
+    windows = kinds(text.replace("\n", "\r\n"))
+    assert [(kind, said.replace("\r\n", "\n")) for kind, said in windows] == parts, "also with ends of lines of Windows"
 
 
 def test_an_image_behind_what_another_engine_made_stays() -> None:
