@@ -14,6 +14,7 @@ import pytest
 
 from tests.contract.claude_code import ClaudeByHand
 from tests.support.claude_code import agent, reader
+from viewer.errors import StoreUnavailable
 from viewer.stores.claude_code.writer import ClaudeWriter
 from viewer.stores.jsonl import lines as jsonl_lines
 from viewer.stores.reader import Reader
@@ -339,6 +340,17 @@ def test_a_damaged_line_that_is_written_later_is_noticed(agent: ClaudeByHand, re
     with (agent.project / f"{session_id}.jsonl").open("ab") as file:
         file.write(b"half a line" + json.dumps(line(4, 3)).encode() + b"\n")
     assert history(reader, session_id) == [*all_of(4), ("4", "lost")]
+
+
+def test_a_file_of_more_than_two_gigabytes_is_listed_and_not_read(agent: ClaudeByHand, reader: Reader) -> None:
+    session_id = write(agent, talk(4))
+    assert len(reader.live(session_id)) == 4
+    os.truncate(
+        agent.project / f"{session_id}.jsonl", 2_000_000_001
+    )  # its blocks behind the messages are never written
+    with pytest.raises(StoreUnavailable, match="it has 2,000 MB: .* no more than 2,000 MB are read"):
+        reader.live(session_id)
+    assert reader.session(session_id).first_words == "request 0"
 
 
 def test_words_that_only_begin_like_a_summary_are_a_persons(agent: ClaudeByHand, reader: Reader) -> None:

@@ -18,14 +18,13 @@ from typing import BinaryIO
 import zstandard
 from cachetools import LRUCache
 
-from .files import FileState, plainly, state_of
+from .files import LARGEST, FileState, plainly, state_of
 from .lines import BUFFER
 
 ENDING = ".zst"
 HELD = 4  # unpacked files
 REMEMBERED = 1_000  # files that are too large, or are unpacked just now
-LARGEST = 2_000_000_000  # bytes of what is in a file that are unpacked, or
-OF_DISK = 20  # the free disk divided by this, where that is less
+OF_DISK = 20  # no more is unpacked than the free disk divided by this
 TOO_LARGE = "unpacked it has more than {size:,} MB: no more than 2 GB, and a twentieth of the free disk, is unpacked"
 
 Key = tuple[str, FileState]

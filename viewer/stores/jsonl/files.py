@@ -25,6 +25,8 @@ HELD = 60_000  # records in this process, about 40 MB; of two files in any case
 TAIL = 512  # bytes before the end by which a file is known again
 HEAD = 160  # bytes of a watched line by which it is known again
 SMALLEST = 50  # records that a file counts as at least
+LARGEST = 2_000_000_000  # bytes of a file that is read as a whole
+TOO_LARGE = "it has {size:,} MB: of a file, compressed or not, no more than {limit:,} MB are read"
 
 
 class HasOffset(Protocol):
@@ -111,6 +113,8 @@ class RecordCache(Generic[R]):
             now = state_of(path)
             if known is not None and known.state == now:
                 return known
+            if now.size > LARGEST:
+                raise OSError(TOO_LARGE.format(size=now.size // 1_000_000, limit=LARGEST // 1_000_000))
             with self._opened(path) as file:
                 found = self._read_on(file, known, now) if known is not None and _goes_on(file, known, now) else None
                 found = found or self._read_on(file, None, now)
