@@ -1,4 +1,4 @@
-# make run | check | test | test-all | lint | bench | fuzz. Each makes .venv and installs what it needs first; nothing else is touched.
+# make run | test | test-all | lint | bench | fuzz. Each makes .venv and installs what it needs first; nothing else is touched.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,13 +7,12 @@ PIP := $(PY) -m pip --disable-pip-version-check -qq
 CHROMIUM := chromium chromium-browser google-chrome
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test test-all lint bench fuzz chromium nginx
+.PHONY: help run test test-all lint bench fuzz chromium nginx
 
 help:
 	@echo 'make run     everything, then serve on http://127.0.0.1:8000 (HOST and PORT change that); prints a sign-in link'
-	@echo 'make check   the quick tests: engine, stores, lists, API; about a minute and a half, no browser, no PostgreSQL'
-	@echo 'make test    all tests; installs Chromium and fetches nginx first where that needs nobody'
-	@echo 'make test-all  those, and more cases of the same: each resume of Claude Code, more kills, the site on PostgreSQL'
+	@echo 'make test    the tests of every part, in four minutes on two cores; no browser, no PostgreSQL, no agents'
+	@echo 'make test-all  all tests; installs Chromium and fetches nginx and the agents first where that needs nobody'
 	@echo 'make lint    ruff, mypy, layering rules, the Dockerfile, missing migrations'
 	@echo 'make bench   how long the slow things take'
 	@echo 'make fuzz    random calls of the whole API (schemathesis); minutes'
@@ -22,22 +21,14 @@ help:
 run: $(VENV)/.installed
 	@exec $(PY) manage.py up --with-parent
 
-# A test file stays in one process: its fixtures are shared. Two more than there are cores, as many wait for agents.
-PROCESSES ?= $(shell expr `getconf _NPROCESSORS_ONLN` + 2)
-test: $(VENV)/.tests-installed chromium nginx
-	@$(PY) -m pytest -n $(PROCESSES) --dist loadfile $(ARGS)
+# A test file stays in one process: its fixtures are shared.
+PYTEST := $(PY) -m pytest --dist loadfile
+test: $(VENV)/.tests-installed
+	@$(PYTEST) -n auto -m 'not slow' $(ARGS)
 
-# With the tests marked `thorough`: more moments, kills and schemas of what the others show.
-test-all: export PALIMPSEST_TEST_ALL := 1
-test-all: test
-
-# The rest needs agents, a browser, PostgreSQL or processes, or waits; SLOW is what takes longest of these directories.
-QUICK := compaction store catalog api test_access.py test_settings.py test_bad_requests.py
-SLOW := compaction/test_details compaction/test_rules_rounds compaction/test_commands compaction/test_survival \
-  compaction/test_real_transcripts store/test_boring store/test_undoing store/test_refusals store/test_search catalog/test_histories \
-  catalog/test_keeping catalog/test_postgres
-check: $(VENV)/.tests-installed
-	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile $(SLOW:%=--ignore=tests/%.py) $(ARGS) $(QUICK:%=tests/%)
+# Two processes more than there are cores, as many wait for agents.
+test-all: $(VENV)/.tests-installed chromium nginx
+	@$(PYTEST) -n $(shell expr `getconf _NPROCESSORS_ONLN` + 2) $(ARGS)
 
 lint: $(VENV)/.tests-installed
 	@$(VENV)/bin/ruff check .

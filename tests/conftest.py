@@ -63,12 +63,6 @@ def pytest_configure() -> None:
     )
 
 
-# What takes long begins first, so that no process is left with it when the others are done.
-_LONG = (
-    "contract/test_writing.py", "interop/", "faults/", "test_up.py", "test_install.py", "e2e/",
-    "pages/test_everywhere.py", "test_no_text_is_slow.py", "pages/test_browser", "runs/",
-    "catalog/test_histories.py", "compaction/test_details.py",
-)  # fmt: skip
 # One process runs the whole directory: its tests share running sites, or running agents. The campaign has its own.
 _TOGETHER = (
     "tests/faults/test_campaign.py", "tests/faults/", "tests/interop/claude_code/", "tests/interop/codex/",
@@ -76,8 +70,9 @@ _TOGETHER = (
 )  # fmt: skip
 
 
-# `make test-all` sets it: the tests marked `thorough` as well, which are more cases of what others show.
-EVERYTHING = bool(os.environ.get("PALIMPSEST_TEST_ALL"))
+# What makes a test slow, wherever it is: a browser, a server of PostgreSQL, a real agent.
+SLOW_FIXTURES = {"browser", "postgres", "running"}
+SLOW_FOLDERS = ("tests/interop/", "tests/faults/", "tests/e2e/")
 
 
 def pytest_collection_finish() -> None:
@@ -87,29 +82,16 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    kept: list[pytest.Item] = []
-    left_out: list[pytest.Item] = []
-    for item in items:
-        (left_out if not EVERYTHING and item.get_closest_marker("thorough") else kept).append(item)
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = kept
-
-    def rank(item: pytest.Item) -> int:
-        place = item.nodeid.removeprefix("tests/")
-        return next((at for at, start in enumerate(_LONG) if place.startswith(start)), len(_LONG))
-
-    items.sort(key=rank)
-
-
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark a test by what it needs: `make test ARGS='-m "not browser"'` leaves out what needs a browser."""
-    for room in ("interop", "faults", "e2e"):
-        if item.nodeid.startswith(f"tests/{room}/"):
-            item.add_marker(room)
-    if "browser" in getattr(item, "fixturenames", ()):
-        item.add_marker("browser")
+    """Mark a test as slow by what it needs; `pytest.mark.slow` marks others that take long."""
+    if item.nodeid.startswith(SLOW_FOLDERS) or SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+        item.add_marker("slow")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long begins first, so that no process is left with it when the others are done."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -33,7 +33,7 @@ import viewer
 from compaction import Plan, Policy, digest, prompt, prune, strategy, tokens
 from compaction.strategy import Strategy
 from tests import filling
-from tests.conftest import EVERYTHING
+from tests.slow import one_in
 from viewer.errors import StoreError
 from viewer.places import Place
 from viewer.runs.summarizers.base import ProgressCallback
@@ -72,7 +72,7 @@ WORK_SECONDS = 0.009  # what `_work` takes on such a machine (3 GHz)
 # What takes no longer for SHORT needs no second look: 0.2 s for LONG if its time grows with the square.
 QUICK = 0.0005
 COSTLY = 0.001
-STRIDE, COSTLY_STRIDE = (3, 20) if EVERYTHING else (14, 40)  # of the pieces a function is given every so many
+STRIDE, COSTLY_STRIDE = 14, 40  # of the pieces a function is given every so many
 WORDS = "Please look at /srv/app/a.py: it must not fail. It says 12 errors, see https://a.example/b.\n" * 20
 
 PIECES = [
@@ -362,7 +362,7 @@ def taken(walked: Walked, piece: str) -> float:
 TAKEN: list[tuple[float, str, str]] = []
 
 
-@pytest.mark.parametrize("module", modules())
+@pytest.mark.parametrize("module", one_in(8, modules()))
 def test_no_text_keeps_a_function_busy(module: str) -> None:
     over = []
     for walked in functions(module):
@@ -375,13 +375,14 @@ def test_no_text_keeps_a_function_busy(module: str) -> None:
     assert not over
 
 
+@pytest.mark.slow
 def test_which_take_longest() -> None:
     """For a reader, with -s."""
     assert TAKEN
     print("", *sorted(TAKEN, reverse=True)[:20], sep="\n")
 
 
-@pytest.mark.parametrize("module", modules())
+@pytest.mark.parametrize("module", one_in(8, modules()))
 def test_each_function_that_takes_text_is_walked_or_named(module: str) -> None:
     """Whoever adds one that cannot be called with words alone says here how it is called, or why it is not."""
     problems = []

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from tests.support.thorough import thorough
+from tests.slow import slow
 
 LOOK = """
 import os, stat, sys, django
@@ -32,7 +32,7 @@ with connection.cursor() as cursor:
 """
 
 
-@pytest.mark.parametrize("umask", ["000", *thorough("022")])
+@pytest.mark.parametrize("umask", ["000", *slow("022")])
 def test_files_of_ours_are_for_their_user_alone(tmp_path: Path, umask: str) -> None:
     data = tmp_path / "data"
     data.mkdir()

@@ -225,7 +225,7 @@ def test_ctrl_c_ends_everything_after_the_running_task(start: Callable[..., Site
     assert site.is_gone()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_second_ctrl_c_ends_it_at_once(start: Callable[..., Site]) -> None:
     site = start().ready()
     site.enqueue()
@@ -267,7 +267,7 @@ def test_a_killed_worker_is_started_again_and_takes_up_lost_runs(start: Callable
     assert site.child("viewer worker") != first
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_server_and_worker_come_back_however_often_they_are_killed(start: Callable[..., Site]) -> None:
     site = start(["sh", "-c", f"{sys.executable} -W error manage.py up --with-parent; true"]).ready()
     seen: set[int] = set()
@@ -300,7 +300,7 @@ def answers(site: Site) -> bool:
 
 
 @FORKED
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_one_of_several_servers_that_is_killed_is_replaced(start: Callable[..., Site]) -> None:
     site = start(PALIMPSEST_WEB_PROCESSES="3").ready()
     parent, *servers = site.all_of("viewer.up.server")
@@ -317,7 +317,7 @@ def test_one_of_several_servers_that_is_killed_is_replaced(start: Callable[..., 
 
 
 @FORKED
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_one_of_several_servers_that_fails_ends_all_for_a_new_start(start: Callable[..., Site]) -> None:
     site = start(PALIMPSEST_WEB_PROCESSES="2").ready()
     servers = set(site.all_of("viewer.up.server"))

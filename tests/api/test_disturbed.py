@@ -8,7 +8,7 @@ import pytest
 
 from tests.api.tool import Tool, session_path
 from tests.runs.desk import Desk
-from tests.support.thorough import one_in
+from tests.slow import one_in
 
 TRIGGERS = {
     "what is written goes": "AFTER INSERT ON messages BEGIN DELETE FROM messages WHERE id = new.id; END",

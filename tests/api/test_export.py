@@ -9,7 +9,7 @@ from django.test import Client
 
 from tests.api.tool import Tool, session_path
 from tests.runs.desk import Desk
-from tests.support.thorough import thorough
+from tests.slow import slow
 from viewer import access
 from viewer.exports import CONTENT_TYPES
 
@@ -27,7 +27,7 @@ def fetch(tool: Tool, desk: Desk, **query: str) -> tuple[int, bytes, str, str]:
 
 
 @pytest.mark.parametrize("format", list(CONTENT_TYPES))
-@pytest.mark.parametrize("view", ["history", *thorough("live", "raw")])
+@pytest.mark.parametrize("view", ["history", *slow("live", "raw")])
 def test_any_view_in_any_format_redacted_unless_told_otherwise(desk: Desk, tool: Tool, format: str, view: str) -> None:
     desk.append(f"my key is {KEY}")
     status, body, kind, named = fetch(tool, desk, format=format, view=view)

@@ -17,8 +17,8 @@ from django.test import Client
 from tests.catalog.shelves import settle
 from tests.pages.conftest import PRESENT, Book
 from tests.runs.desk import Desk
+from tests.slow import slow
 from tests.store.agent_sql import Agent
-from tests.support.thorough import thorough
 from viewer.history import indexes
 from viewer.history.models import Compaction, PackedHistory
 from viewer.history.records import recorded
@@ -140,7 +140,7 @@ CHANGES: dict[str, Callable[[Desk], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("version", [*thorough(21), 31])
+@pytest.mark.parametrize("version", [*slow(21), 31])
 def test_every_change_is_shown_at_once(open_desk: Callable[..., Desk], version: int, change: str) -> None:
     desk = open_desk(version)
     before = kept(desk.store, desk.session_id)

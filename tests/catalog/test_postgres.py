@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.support.thorough import thorough
+from tests.slow import slow
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -42,7 +42,7 @@ def lengthened(store: Path) -> None:
         con.execute("UPDATE sessions SET model = model || printf('%0300d', 0)")
 
 
-@pytest.mark.parametrize("version", [*thorough(16), 31])
+@pytest.mark.parametrize("version", [*slow(16), 31])
 def test_lists_are_the_same_on_postgresql(
     postgres: str, hermes_copy: Callable[[int], Path], tmp_path: Path, version: int
 ) -> None:

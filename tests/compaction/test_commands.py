@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.commands import files_shown
-from tests.support.thorough import one_in
+from tests.slow import one_in
 from tests.work import calls
 
 

@@ -12,7 +12,7 @@ from compaction.statements import statements
 from compaction.survival import survival_of
 from tests.compaction.details import EASTERN, HALVES, STRANGE, lines, measured
 from tests.compaction.transcripts import handoff, reply, result, user
-from tests.support.thorough import one_in, thorough
+from tests.slow import one_in, slow
 from tests.work import within
 
 ORIGINS = ("user", "assistant", "args", "tool")
@@ -155,7 +155,7 @@ def test_100_000_characters_take_less_than_a_second(piece: str) -> None:
     assert within(1, lambda: [*statements(text, "args" if "{" in piece else "assistant", sentences=True)])
 
 
-@pytest.mark.parametrize("piece", ["12 ", "- 4-02 17\n", *thorough("€1,", "B-10001 ", "Aa Bb ", '{"a": 1}, ', "x\n")])
+@pytest.mark.parametrize("piece", ["12 ", "- 4-02 17\n", *slow("€1,", "B-10001 ", "Aa Bb ", '{"a": 1}, ', "x\n")])
 def test_the_whole_report_grows_with_the_text(piece: str) -> None:
     text = _hostile(piece, 50_000)
     assert within(4, survival_of, [user(text), reply(text), result("a", text)], None, [handoff(text)])

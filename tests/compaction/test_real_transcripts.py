@@ -14,7 +14,7 @@ from compaction import messages as m
 from compaction.pairs import loose_ends
 from tests.compaction.survival import DATA, message
 from tests.compaction.transcripts import count
-from tests.support.thorough import thorough
+from tests.slow import slow
 
 STORES = [name for name in ("hermes-v16", "hermes-v21", "hermes-v31") if (DATA / f"{name}.db").exists()]
 pytestmark = pytest.mark.skipif(not STORES, reason="the shared databases are not here")
@@ -35,7 +35,7 @@ def sessions(store: str, tmp_path: Path) -> Iterator[tuple[str, list[Message]]]:
 
 
 @pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("window", [10_000, *thorough(200_000)])
+@pytest.mark.parametrize("window", [10_000, *slow(200_000)])
 def test_every_session_compacts_or_says_why_not(store: str, window: int, tmp_path: Path) -> None:
     done = 0
     for title, messages in sessions(store, tmp_path):

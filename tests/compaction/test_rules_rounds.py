@@ -20,8 +20,8 @@ from compaction import BadTranscript, Insert, Message, NothingToCompact, Policy,
 from compaction import messages as m
 from compaction.sections import TASK
 from tests.compaction.transcripts import call, image, policies, reply, result, system, transcripts, user
+from tests.slow import one_in, slow
 from tests.support.properties import unpaired
-from tests.support.thorough import one_in, thorough
 from tests.work import calls
 
 POLICY = Policy(context_window=16_000)  # tail budget 1,600 tokens, soft ceiling 2,400, summaries up to 800
@@ -118,7 +118,7 @@ def live_users(messages: list[Message]) -> str:
 
 
 @pytest.mark.parametrize("ask", ASKS, ids=["plain", "offline"])
-@pytest.mark.parametrize("prompt", [True, *thorough(False)])
+@pytest.mark.parametrize("prompt", [True, *slow(False)])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_ten_compactions_carry_the_newest_task_and_never_the_first(
     shape: Callable[[str, int], list[Message]],
@@ -190,7 +190,7 @@ def test_ten_thousand_messages(shape: Callable[[str, int], list[Message]]) -> No
     [
         [reply("", "same"), result("same")],
         [user(f"{protocol.handoff_text('again')}\n\nlive")],
-        *thorough(
+        *slow(
             [user("x")],
             [reply("x")],
             [reply("", "same")],

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from compaction import redact, secrets
-from tests.support.thorough import one_in, thorough
+from tests.slow import one_in, slow
 from tests.work import within
 
 LETTERS = "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY"
@@ -407,7 +407,7 @@ def test_looking_for_credentials_grows_with_the_text(piece: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["token='a'b", *thorough("password is ", "-----BEGIN PRIVATE KEY-----\n", "a", "cookie: a=1;")]
+    "piece", ["token='a'b", *slow("password is ", "-----BEGIN PRIVATE KEY-----\n", "a", "cookie: a=1;")]
 )
 def test_every_way_to_look_for_credentials_grows_with_the_text(piece: str) -> None:
     text = piece * (100_000 // len(piece))

@@ -9,22 +9,22 @@ import pytest
 import compaction
 from compaction import Message, counter_for
 from tests.compaction.survival import BUDGET, CUTS, DATA, WINDOWS, Measured, long_transcripts, measure, visible_text
-from tests.conftest import EVERYTHING
+from tests.slow import slow
 
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the shared databases are not here")
 
 
-@pytest.fixture(scope="module")
-def measured() -> list[Measured]:
+@pytest.fixture(scope="module", params=[4, *slow(1)], ids="one cut in {}".format)
+def measured(request: pytest.FixtureRequest) -> list[Measured]:
     count = counter_for("gpt-5")
-    cuts = CUTS[:: 1 if EVERYTHING else 4]
+    cuts = CUTS[:: request.param]
     places = [(title, rows, cut, window) for title, rows in long_transcripts() for cut in cuts for window in WINDOWS]
     found = [measure(title, rows, cut, window, count) for title, rows, cut, window in places]
     return [one for one in found if one is not None]
 
 
 def test_the_summaries_are_of_long_middles_and_within_the_budget(measured: list[Measured]) -> None:
-    assert len(measured) >= (80 if EVERYTHING else 20) and max(one.messages for one in measured) > 1_000
+    assert len(measured) >= 20 and max(one.messages for one in measured) > 1_000
     assert all(one.tokens <= BUDGET for one in measured)
 
 

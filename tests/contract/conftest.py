@@ -13,8 +13,8 @@ from tests.interop.conftest import REQUIREMENTS
 from tests.interop.hermes import Hermes, environment
 from tests.postgres import stores
 from tests.runs.desk import at_once
+from tests.slow import slow
 from tests.support.json_store import add_json_kind
-from tests.support.thorough import thorough
 from viewer.stores.hermes import schema
 
 from .agents import Agent, Demo, InFile, JsonFile, Old, OnServer, RealHermes, emptied
@@ -27,7 +27,7 @@ from .site import Site
 __all__ = ["at_once", "tool"]
 
 # What these are asked is asked of a newer schema, and of the same lines in pi's files, in each run.
-ALIKE = thorough("hermes21", "hermes22", "demo", "openclaw-files")
+ALIKE = slow("hermes21", "hermes22", "demo", "openclaw-files")
 COMPACTED = ("hermes31", "postgres", "openclaw", "claude-code", "codex", "pi", *ALIKE)
 KINDS = ("hermes16", "json", *COMPACTED)
 

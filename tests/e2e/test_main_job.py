@@ -102,7 +102,7 @@ def test_preview_edit_apply_in_the_demo_store(page: Page, serve: Callable[[Path 
     expect(page.locator("#reading")).to_contain_text("tangerine clerk", timeout=PATIENCE)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_store_without_a_compacted_column_offers_a_copy_to_practise_on(
     page: Page, serve: Callable[[Path | None], Site], hermes_copy: Callable[[int], Path]
 ) -> None:

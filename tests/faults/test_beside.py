@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.thorough import thorough
+from tests.slow import slow
 
 KINDS = ("claude-code", "codex", "openclaw-files", "pi")
 
 
-@pytest.mark.parametrize(
-    ("kind", "rounds"), [*((kind, 2) for kind in KINDS), *thorough(*((kind, 30) for kind in KINDS))]
-)
+@pytest.mark.parametrize(("kind", "rounds"), [*((kind, 2) for kind in KINDS), *slow(*((kind, 30) for kind in KINDS))])
 def test_every_line_of_the_client_is_there_once(kind: str, rounds: int, tmp_path: Path) -> None:
     from .beside import Round  # Django is set up once conftest files are read
 

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from tests.support.thorough import thorough
+from tests.slow import slow
 
 from .campaign import campaign
 from .conftest import fresh_database
@@ -22,7 +22,7 @@ SITES = [
     (22, "wal", "postgres", (105, 71)),
     (21, "wal", "sqlite", (27, 20)),
 ]
-CASES = [SITES[0], *thorough(*SITES[1:])]
+CASES = [SITES[0], *slow(*SITES[1:])]
 
 
 @pytest.mark.parametrize(("schema", "journal", "own", "seeds"), CASES)

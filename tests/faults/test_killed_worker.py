@@ -10,8 +10,8 @@ from tests.faults.conftest import Ground
 from tests.faults.ledger import live, query
 from tests.faults.site import locked, until
 from tests.runs.misbehaving import Request, Service, answers
+from tests.slow import slow
 from tests.support.kills import OURS, Door, begin_turn, end_turn, holder_of, reach, until_it_has_to_write
-from tests.support.thorough import thorough
 
 # Each kills the worker that has the run at one point, and returns the status it left. All doors are open afterwards.
 
@@ -71,7 +71,7 @@ def before_it_lets_go(ground: Ground, session_id: str) -> tuple[int, str]:
     [
         (while_it_waits_for_the_turn, "waiting"),
         (before_the_commit_is_noted, "applying"),
-        *thorough((while_it_waits_for_the_lock, "queued"), (before_commit, "applying"), (before_it_lets_go, "applied")),
+        *slow((while_it_waits_for_the_lock, "queued"), (before_commit, "applying"), (before_it_lets_go, "applied")),
     ],
 )
 def test_killed(ground: Ground, kill: Callable[[Ground, str], tuple[int, str]], left: str) -> None:
@@ -84,7 +84,7 @@ def test_killed(ground: Ground, kill: Callable[[Ground, str], tuple[int, str]], 
     ground.check()
 
 
-@pytest.mark.parametrize("phase", ["summarizing", *thorough("planning")])
+@pytest.mark.parametrize("phase", ["summarizing", *slow("planning")])
 def test_killed_before_there_is_a_summary(ground: Ground, phase: str) -> None:
     ground.workers(2)
     while True:

@@ -17,7 +17,7 @@ POSTGRES = pytest.mark.parametrize("own_database", ["postgres"], indirect=True) 
 
 
 @POSTGRES
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_worker_leaves_runs_of_stores_it_has_not(ground: Ground, tmp_path: Path) -> None:
     ground.workers(0)
     session_id, other = ground.take(), ground.take("long")

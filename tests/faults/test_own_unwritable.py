@@ -173,7 +173,7 @@ def check(ground: Ground, values: dict[str, object], trouble: Callable[[Ground],
     assert [status for status, _ in write(visitor, sessions)] == [202, 302, 302, 302]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_while_somebody_has_it_locked(ground: Ground, compacted: dict[str, object]) -> None:
     check(ground, compacted, held)
 

@@ -46,7 +46,7 @@ def test_workers_race_for_runs_and_requests_for_sessions(ground: Ground) -> None
     ground.check()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_eight_writers_append_while_runs_commit(ground: Ground, tmp_path: Path) -> None:
     ground.workers(4 if ground.site.on_postgres else 2)
     sessions = [ground.take() for _ in range(WRITTEN_BESIDE)]

@@ -20,7 +20,7 @@ def at_work(ground: Ground) -> Process | None:
     return alive[0] if alive else None if held else ground.site.workers()[0]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_workers_killed_at_random(ground: Ground) -> None:
     choose = random.Random(SEED)
     ground.workers(2)

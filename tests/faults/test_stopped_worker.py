@@ -7,8 +7,8 @@ import pytest
 from tests.faults.conftest import Ground
 from tests.faults.ledger import live
 from tests.faults.site import until
+from tests.slow import slow
 from tests.support.kills import begin_turn, end_turn, holder_of, reach, until_it_has_to_write
-from tests.support.thorough import thorough
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def impatient(ground: Ground) -> Ground:
     return ground
 
 
-@pytest.mark.parametrize("wants_to_write", [*thorough(False), True])
+@pytest.mark.parametrize("wants_to_write", [*slow(False), True])
 def test_stopped_and_continued(impatient: Ground, wants_to_write: bool) -> None:
     ground, session_id = impatient, impatient.take()
     if wants_to_write:

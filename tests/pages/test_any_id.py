@@ -20,7 +20,7 @@ from tests.pages.conftest import Book
 from tests.pages.html import read
 from tests.pages.odd_ids import FEW, ODD, ORDINARY, UNASKABLE, write_odd, write_unaskable
 from tests.pages.screens import Visit
-from tests.support.thorough import thorough
+from tests.slow import slow
 from viewer.addresses import name_in, segment, session_address
 
 VIEWS = ["", "/context", "/rows", "/timeline", "/plan", "/find?q=zebra", "/branch", "/rename", "/export", "/live"]
@@ -107,7 +107,7 @@ def test_every_call_answers_with_the_id_itself(client: Client, tool: Tool, book:
     }.items()
 
 
-@pytest.mark.parametrize("session_id", ["", "a\r\nb", *thorough("telegram/123", "..", "☃" * 600)])
+@pytest.mark.parametrize("session_id", ["", "a\r\nb", *slow("telegram/123", "..", "☃" * 600)])
 def test_a_session_of_any_id_is_compacted_and_undone(
     signed_in: Client, tool: Tool, book: Book, at_once: None, session_id: str
 ) -> None:

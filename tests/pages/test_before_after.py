@@ -23,8 +23,8 @@ from tests.pages import hostile
 from tests.pages.conftest import Book
 from tests.pages.html import Element, read
 from tests.runs.desk import Desk, at_once
+from tests.slow import slow
 from tests.support.statements import traced_statements
-from tests.support.thorough import thorough
 from viewer.exports import before_after as files
 from viewer.history import indexes
 from viewer.pages.redaction import COOKIE
@@ -66,7 +66,7 @@ def compacted(book: Book, session_id: str = "s", handoff: str = HANDOFF) -> tupl
 
 
 @pytest.mark.parametrize(
-    ("version", "title"), [(31, ""), (21, "Merged carrier 92"), *thorough((21, ""), (31, "Merged carrier 92"))]
+    ("version", "title"), [(31, ""), (21, "Merged carrier 92"), *slow((21, ""), (31, "Merged carrier 92"))]
 )
 def test_each_message_stands_once_and_in_order_at_every_boundary(
     signed_in: Client, open_desk: Callable[..., Desk], version: int, title: str

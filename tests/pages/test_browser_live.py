@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Route, expect
 from tests.pages.conftest import Book
 from tests.pages.screens import HELD, Visit, at_rest
 from tests.runs.desk import Desk
-from tests.support.thorough import thorough
+from tests.slow import slow
 
 HIDE = """hidden => {
     Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
@@ -215,7 +215,7 @@ def test_copying_that_fails_says_so(visit: Visit, book: Book) -> None:
     expect(screen.locator("#said")).to_contain_text("could not be copied")
 
 
-@pytest.mark.parametrize("place", ["", *thorough("/context", "/rows")])
+@pytest.mark.parametrize("place", ["", *slow("/context", "/rows")])
 def test_reading_needs_no_script(visit: Visit, book: Book, place: str) -> None:
     screen = visit(java_script_enabled=False)
     href = book.session("s", title="Long")

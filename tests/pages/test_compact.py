@@ -17,7 +17,7 @@ from tests.pages.conftest import Book
 from tests.pages.html import Element, read
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import Service, answers, refuses
-from tests.support.thorough import thorough
+from tests.slow import slow
 from viewer.pages.compact.report import unmarked
 from viewer.runs import planning, service
 from viewer.runs.models import Run
@@ -288,7 +288,7 @@ def test_the_time_in_which_somebody_looked_at_a_candidate_is_no_time_it_took(
 
 
 @pytest.mark.parametrize("strategy", ["summary", "prune"])
-@pytest.mark.parametrize("version", [*thorough(21), 31])
+@pytest.mark.parametrize("version", [*slow(21), 31])
 @pytest.mark.usefixtures("shared_data")
 def test_a_compaction_is_counted_alike_wherever_it_is_told(
     signed_in: Client, open_desk: Callable[..., Desk], at_once: None, strategy: str, version: int
@@ -393,7 +393,7 @@ def test_an_edited_text_survives_the_conflict(signed_in: Client, open_desk: Call
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"), [("", "empty"), ("word " * 60_000, "shrink"), *thorough(("word " * 100_000, "shrink"))]
+    ("typed", "said"), [("", "empty"), ("word " * 60_000, "shrink"), *slow(("word " * 100_000, "shrink"))]
 )
 def test_a_refused_edit_keeps_the_form_the_text_and_both_buttons(
     signed_in: Client, open_desk: Callable[..., Desk], at_once: None, typed: str, said: str

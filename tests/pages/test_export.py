@@ -23,7 +23,7 @@ from tests.pages.conftest import Book
 from tests.pages.hostile import markdown_bombs
 from tests.pages.html import Element, message_ids, read
 from tests.runs.desk import Desk
-from tests.support.thorough import one_in
+from tests.slow import one_in
 from viewer import exports
 from viewer.exports import CONTENT_TYPES, Format, View
 from viewer.exports.page import POLICY

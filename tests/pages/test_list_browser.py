@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.pages.conftest import PRESENT, Book
 from tests.pages.screens import PHONE, TOP, WIDE, Visit, require_accessible
-from tests.support.thorough import thorough
+from tests.slow import slow
 from viewer.catalog import sync_worker
 from viewer.labels.sessions import set_label
 
@@ -21,7 +21,7 @@ def many(book: Book) -> Book:
     return book
 
 
-@pytest.mark.parametrize("size", [WIDE, *thorough((PHONE,))])
+@pytest.mark.parametrize("size", [WIDE, *slow((PHONE,))])
 def test_it_is_accessible_with_all_there_is(visit: Visit, many: Book, size: tuple[int, int, str]) -> None:
     set_label(("own", "s03"), pinned=True, tags=["sea", "family"], note="ask Ana about the tickets")
     sync_worker.sync_all()

@@ -16,7 +16,7 @@ from compaction.__main__ import main
 from tests.api.tool import Tool
 from tests.pages.html import read
 from tests.runs.desk import Desk
-from tests.support.thorough import thorough
+from tests.slow import slow
 from viewer import access
 from viewer.runs import planning
 from viewer.runs.models import Run
@@ -88,7 +88,7 @@ def _agree(path: str, client: Client, tool: Tool, strategy: str) -> tuple[Run, t
     return run, said
 
 
-@pytest.mark.parametrize("title", ["Stocktaking, ten warehouses", *thorough("Support desk, the long thread")])
+@pytest.mark.parametrize("title", ["Stocktaking, ten warehouses", *slow("Support desk, the long thread")])
 def test_all_that_is_said_of_a_loss_agrees(
     signed_in: Client,
     tool: Tool,

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from tests.pages.conftest import Book
 from tests.pages.html import read
-from tests.support.thorough import thorough
+from tests.slow import slow
 
 DAY = 86_400.0
 
@@ -55,9 +55,9 @@ def test_numbers_days_and_places_lead_to_their_message(
     [
         ("%23999999", "No message here has the number 999999. They go from #"),
         ("tomorrow", "“tomorrow” is no message number, as #1234, and no date, as 2026-11-03."),
-        *thorough(("2025-13-40", "“2025-13-40” is no message number")),
+        *slow(("2025-13-40", "“2025-13-40” is no message number")),
         ("2025-11-02", "Nothing was said on or after 2025-11-02. The newest message is of 2025-11-01."),
-        *thorough(("<b>", "“<b>” is no message number"), ("9" * 60, "No message here has the number 9999")),
+        *slow(("<b>", "“<b>” is no message number"), ("9" * 60, "No message here has the number 9999")),
     ],
 )
 def test_what_leads_nowhere_is_answered_in_a_sentence(

@@ -15,7 +15,7 @@ from django.test import Client
 from tests.pages.conftest import Book
 from tests.pages.html import message_ids, read
 from tests.runs.desk import Desk
-from tests.support.thorough import thorough
+from tests.slow import slow
 
 FRAGMENT = {"HX-Request": "true"}
 
@@ -51,7 +51,7 @@ def test_works(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
 
 @pytest.mark.parametrize(
     ("version", "first", "second"),
-    [*thorough((21, "1,002 → 195 messages", "393 → 194 messages")), (31, "1,002 → 161 messages", "359 → 151 messages")],
+    [*slow((21, "1,002 → 195 messages", "393 → 194 messages")), (31, "1,002 → 161 messages", "359 → 151 messages")],
 )
 def test_each_message_once_over_all_windows(
     signed_in: Client, open_desk: Callable[..., Desk], version: int, first: str, second: str

@@ -39,7 +39,7 @@ def _insert(con: sqlite3.Connection, table: str, values: dict[str, Any]) -> None
     con.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", list(values.values()))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.usefixtures("at_once")
 def test_an_operator_compacts_three_sessions_at_once_and_undoes_one(
     visit: Visit, demo: Callable[[str], str], settings: Settings

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.runs.desk import Desk
+from tests.slow import slow
 from tests.support.histories import history_of
-from tests.support.thorough import thorough
 from viewer.runs import service
 from viewer.runs.errors import NothingToDo
 from viewer.runs.models import Run
@@ -32,7 +32,7 @@ def told(desk: Desk) -> Told:
 
 
 @pytest.mark.parametrize("version", [21, 31])
-@pytest.mark.parametrize("seed", [3, 4, 14, *thorough(*range(20, 60))])
+@pytest.mark.parametrize("seed", [3, 4, 14, *slow(*range(20, 60))])
 def test_a_walk(open_desk: Callable[..., Desk], version: int, seed: int) -> None:
     dice = random.Random(seed)
     desk = open_desk(version, dice.choice(TITLES))

@@ -18,8 +18,8 @@ from pytest_django import Settings
 import compaction
 from tests.runs.desk import IMMEDIATE, QUEUED, Desk
 from tests.runs.misbehaving import KEY, NOTES, Behaviour, Service, answers, refuses, stalls
+from tests.slow import slow
 from tests.support.model_services import Use
-from tests.support.thorough import thorough
 from viewer.runs import job, recovery, service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
@@ -84,7 +84,7 @@ def test_each_part_carries_the_notes_so_far(desk: Desk, parts: Service, monkeypa
 
 
 @pytest.mark.parametrize("model", ["gpt-4o", "some-model"])
-@pytest.mark.parametrize("window", [6_500, 16_000, *thorough(8_192, 32_000, 128_000)])
+@pytest.mark.parametrize("window", [6_500, 16_000, *slow(8_192, 32_000, 128_000)])
 def test_every_request_fits_the_window(window: int, model: str, desk: Desk, service: Service, use: Use) -> None:
     use("openai", window=window, model=model)
     start(desk)

@@ -11,8 +11,8 @@ import pytest
 
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import KEY, NOTES, Request, Service, refuses
+from tests.slow import slow
 from tests.support.model_services import KINDS, require_no_key, started
-from tests.support.thorough import thorough
 from viewer.runs.summarizers import model_quirks
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
@@ -28,7 +28,7 @@ STRANGE_TIMES = [
 ]
 
 
-@pytest.mark.parametrize("kind", [KINDS[0], *thorough(*KINDS[1:])])
+@pytest.mark.parametrize("kind", [KINDS[0], *slow(*KINDS[1:])])
 @pytest.mark.parametrize("said", STRANGE_TIMES)
 def test_a_time_to_wait_that_is_none_is_ignored(
     said: str, kind: str, small_desk: Desk, service: Service, use: Use, caplog: pytest.LogCaptureFixture
@@ -105,7 +105,7 @@ def test_a_model_on_this_machine_is_not_asked_through_a_proxy(
         proxy.shutdown()
 
 
-@pytest.mark.parametrize("count", [10**400, float("nan"), -5, "12", *thorough(10**12, 1e308, True, [1])])
+@pytest.mark.parametrize("count", [10**400, float("nan"), -5, "12", *slow(10**12, 1e308, True, [1])])
 def test_counts_that_are_none_are_left_out(count: Any, small_desk: Desk, service: Service, use: Use) -> None:
     def behave(request: Request) -> None:
         request.start()

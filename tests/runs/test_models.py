@@ -26,8 +26,8 @@ from pytest_django import Settings
 from tests.runs import misbehaving
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import KEY, NOTES, READ, WRITTEN, Behaviour, Service, answers, refuses, sends, streams
+from tests.slow import slow
 from tests.support.model_services import KINDS, Use, require_no_key, started
-from tests.support.thorough import thorough
 from viewer.runs import job
 from viewer.runs.errors import ModelFailed
 from viewer.runs.models import Run
@@ -277,7 +277,7 @@ CASES = [(name, KINDS[at % 2]) for at, name in enumerate(FAILURES)]
 OTHER_CASES = [(name, KINDS[(at + 1) % 2]) for at, name in enumerate(FAILURES)]
 
 
-@pytest.mark.parametrize(("name", "kind"), [*CASES, *thorough(*OTHER_CASES)])
+@pytest.mark.parametrize(("name", "kind"), [*CASES, *slow(*OTHER_CASES)])
 def test_a_failure_is_named_and_touches_nothing(
     name: str,
     kind: str,
@@ -392,7 +392,7 @@ def test_a_broken_answer_of_anthropic_tells_what_was_read(desk: Desk, service: S
     assert (run.error_code, run.usage["calls"], run.usage["input_tokens"]) == ("model_dropped", 1, READ)
 
 
-@pytest.mark.parametrize("kind", [KINDS[0], *thorough(*KINDS[1:])])
+@pytest.mark.parametrize("kind", [KINDS[0], *slow(*KINDS[1:])])
 def test_strange_events_never_end_a_run_in_the_log(kind: str, desk: Desk, service: Service, use: Use) -> None:
     use(kind)
     for strange in ("[1]", "5", '"x"', "null", '{"choices": 5, "delta": 5}', '{"choices": [7], "usage": "?"}', "{}"):

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from tests.runs.desk import Desk
+from tests.slow import slow
 from tests.support.histories import history_of
-from tests.support.thorough import thorough
 from viewer.runs import service
 from viewer.runs.errors import NothingToDo
 from viewer.runs.models import Run
@@ -66,7 +66,7 @@ def compact(desk: Desk) -> Run:
     return run
 
 
-@pytest.mark.parametrize("version", [*thorough(21), 31])
+@pytest.mark.parametrize("version", [*slow(21), 31])
 def test_the_request_is_alive_and_everything_comes_back(open_desk: Callable[[int], Desk], version: int) -> None:
     desk = worker(open_desk(version), [*CHAT, ("user", REQUEST), *steps(220)])
     before, shown = desk.live(), [entry.id for entry in history(desk).entries]

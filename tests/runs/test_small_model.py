@@ -12,7 +12,7 @@ from viewer.runs import service
 from viewer.runs.planning import Options
 from viewer.runs.summarizers import limits
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once"), pytest.mark.thorough]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once"), pytest.mark.slow]
 WINDOW = 6_144  # tokens, of the 8,192 the model can
 # A model of this size cannot do much: that it wrote something is all that is certain.
 REFUSED = ("summary_cut_off", "summary_no_sections", "summary_too_long", "summary_not_smaller", "summary_refusal")

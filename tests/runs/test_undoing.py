@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.runs.desk import Desk
+from tests.slow import slow
 from tests.store.agent_sql import Agent
 from tests.support.histories import history_of, receipt_of
-from tests.support.thorough import thorough
 from viewer.errors import NotFound, StoreError
 from viewer.history import indexes, records
 from viewer.history.models import Compaction
@@ -58,7 +58,7 @@ SINCE: dict[str, Callable[[Agent], object]] = {
 }
 
 
-@pytest.mark.parametrize("version", [*thorough(21), 31])
+@pytest.mark.parametrize("version", [*slow(21), 31])
 @pytest.mark.parametrize("whose", ["ours", "the agent's"])
 @pytest.mark.parametrize("since", SINCE)
 def test_the_result_is_what_was_said_first(

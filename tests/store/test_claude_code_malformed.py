@@ -12,9 +12,9 @@ import pytest
 
 from tests.contract.claude_code import ClaudeByHand
 from tests.contract.talk import talk
+from tests.slow import slow
 from tests.support.claude_code import agent, reader
 from tests.support.malformed import ask_everything, variants
-from tests.support.thorough import thorough
 from viewer.stores.reader import Reader
 from viewer.stores.registry import agent_of
 
@@ -91,7 +91,7 @@ def in_a_row() -> list[Line]:
 
 
 # The values take turns with the fields: each nineteenth variant is of another field, and has another of 16 values.
-@pytest.mark.parametrize("step", [19, *thorough(1)])
+@pytest.mark.parametrize("step", [19, *slow(1)])
 def test_every_record_is_read_whatever_a_field_holds(agent: ClaudeByHand, reader: Reader, step: int) -> None:
     session_id = agent.id_of("s")
     path: Path = agent.project / f"{session_id}.jsonl"

@@ -12,9 +12,9 @@ import pytest
 
 from tests.contract.codex import INTERNAL, CodexByHand, Line, meta
 from tests.contract.talk import heard, talk
+from tests.slow import slow
 from tests.support.codex_home import agent, fresh, said, session_id
 from tests.support.malformed import ask_everything, variants
-from tests.support.thorough import thorough
 from viewer.stores.base import Store
 from viewer.stores.codex.items import SUMMARY_PREFIX
 from viewer.stores.codex.records import RECORDS
@@ -109,7 +109,7 @@ def records(session_id: str) -> list[Line]:
 
 
 # The values take turns with the fields: each variant in so many is of another field, and has another of 16 values.
-@pytest.mark.parametrize("step", [67, *thorough(1)])
+@pytest.mark.parametrize("step", [67, *slow(1)])
 def test_every_record_is_read_whatever_a_field_holds(agent: CodexByHand, session_id: str, step: int) -> None:
     agent.write("s", [])
     agent.write("other", talk(1))

@@ -15,7 +15,7 @@ from tests.contract.agents import Agent
 from tests.contract.openclaw import OpenClawByHand, OpenClawFilesByHand
 from tests.contract.pi import PiByHand, said
 from tests.contract.talk import heard, talk
-from tests.support.thorough import thorough
+from tests.slow import slow
 from tests.support.tree_stores import opened, sent, store_of
 from tests.support.tree_writing import SCHEMAS, Kept, compacted, tables
 from viewer.errors import NotBranchable, SessionBusy, StoreError, StoreReadOnly
@@ -100,7 +100,7 @@ def test_the_context_before_a_compaction_and_behind_it(agent: Any) -> None:
     assert said_in(agent, new)[-2:] == heard([ASKED, ASKED]) and said_in(agent, agent.id_of("s")) == after
 
 
-@pytest.mark.parametrize("count", [1, 3, *thorough(2, 6)])
+@pytest.mark.parametrize("count", [1, 3, *slow(2, 6)])
 def test_an_end_within_what_a_compaction_keeps(agent: Any, count: int) -> None:
     """What is kept stands before the compaction, which then hangs on an earlier entry; of one message it is all."""
     agent.write("s", talk(8))

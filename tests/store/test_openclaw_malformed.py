@@ -15,9 +15,9 @@ import pytest
 from tests.contract.agents import Agent
 from tests.contract.pi import PiByHand
 from tests.contract.talk import heard, talk
+from tests.slow import slow
 from tests.support.malformed import ask_everything, variants
 from tests.support.openclaw_entries import HEADER, stored
-from tests.support.thorough import thorough
 from tests.support.tree_stores import opened, sent
 from viewer.stores.openclaw import database, rows, sources
 
@@ -81,7 +81,7 @@ def verdict(failed: list[str]) -> None:
         pytest.fail(f"{len(failed)} variants stop it:\n" + "\n".join(failed[:60]))
 
 
-@pytest.mark.parametrize("step", [61, *thorough(1)])
+@pytest.mark.parametrize("step", [61, *slow(1)])
 def test_entries_of_pi(tmp_path: Path, step: int) -> None:
     agent, failed = PiByHand(tmp_path / "home"), list[str]()
     agent.write("s", [])
@@ -96,7 +96,7 @@ def test_entries_of_pi(tmp_path: Path, step: int) -> None:
 
 
 @pytest.mark.parametrize("form", ["file", "database"])
-@pytest.mark.parametrize("step", [61, *thorough(1)])
+@pytest.mark.parametrize("step", [61, *slow(1)])
 def test_entries_of_openclaw(tmp_path: Path, form: str, step: int) -> None:
     agent, failed = stored(tmp_path / "home", form, entries()), list[str]()
     agent.write("other", talk(1))
@@ -128,7 +128,7 @@ NOTED: Value = {
 
 
 @pytest.mark.parametrize("form", ["file", "database"])
-@pytest.mark.parametrize("step", [7, *thorough(1)])
+@pytest.mark.parametrize("step", [7, *slow(1)])
 def test_what_is_noted_of_a_session(tmp_path: Path, form: str, step: int) -> None:
     agent, failed = stored(tmp_path / "home", form, entries()), list[str]()
     agent.write("other", talk(1))

@@ -10,9 +10,9 @@ import pytest
 
 from tests.contract.pi import PiByHand, said
 from tests.contract.talk import talk
+from tests.slow import slow
 from tests.support.malformed import ask_everything, variants
 from tests.support.pi_lines import HEADER, Line, entry
-from tests.support.thorough import thorough
 from tests.support.tree_stores import opened, shown, store_of
 from viewer.stores.registry import agent_of
 
@@ -49,7 +49,7 @@ def write(path: Path, lines: list[Line]) -> None:
     path.write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8", errors="surrogatepass")
 
 
-@pytest.mark.parametrize("start", [0, *thorough(*range(1, STEP))])
+@pytest.mark.parametrize("start", [0, *slow(*range(1, STEP))])
 def test_no_entry_stops_a_reader(tmp_path: Path, start: int) -> None:
     """One of so many variants each time, in files of their own beside a whole session."""
     agent = PiByHand(tmp_path / "pi")

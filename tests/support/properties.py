@@ -8,12 +8,11 @@ from hypothesis import HealthCheck, settings
 
 from compaction import Message
 from compaction import messages as m
-from tests.conftest import EVERYTHING
 
 # Half of the transcripts have nothing to compact and are passed over.
-SLOW = [HealthCheck.too_slow, HealthCheck.filter_too_much]
+UNHURRIED = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 
-SETTINGS = settings(max_examples=400 if EVERYTHING else 50, deadline=None, suppress_health_check=SLOW)
+SETTINGS = settings(max_examples=50, deadline=None, suppress_health_check=UNHURRIED)
 
 
 def left_out(index: int, row: Message) -> str:

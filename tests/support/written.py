@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.slow import slow
 from tests.store.leases import turn_lease
 from tests.support.stored_rows import WEEK_29, add_row, add_session, reader_of, store_at
-from tests.support.thorough import thorough
 from viewer import holders
 from viewer.stores.hermes import (
     guards,
@@ -24,7 +24,7 @@ from viewer.stores.hermes import (
 
 HANDOFF = {"role": "user", "content": "[CONTEXT SUMMARY]: zebrafinch", "_compressed_summary": True}
 
-VERSIONS = [*thorough(21), 31]
+VERSIONS = [*slow(21), 31]
 
 
 @pytest.fixture(params=VERSIONS)

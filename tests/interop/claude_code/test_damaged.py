@@ -9,7 +9,7 @@ import pytest
 
 from tests.interop.fetched import NotInstalled
 from tests.interop.processes import ClientFailed
-from tests.support.thorough import one_in
+from tests.slow import one_in
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 

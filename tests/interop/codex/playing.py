@@ -80,7 +80,7 @@ class Scenario:
     model: str = GPT_6
     provider: Provider = "ours"
     version: str = NEWEST
-    thorough: bool = False
+    slow: bool = False
 
 
 class Player:

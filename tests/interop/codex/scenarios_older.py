@@ -8,22 +8,22 @@ from .scenes import scenario, shell
 from .service import calls, says
 
 
-@scenario(5, models=(GPT_5,), version=OLDEST, thorough=True)
+@scenario(5, models=(GPT_5,), version=OLDEST, slow=True)
 def oldest(stage: Stage) -> None:
     _talk(stage, takes_back=True)
 
 
-@scenario(5, models=(GPT_5,), version=OLDEST, provider="openai", thorough=True)
+@scenario(5, models=(GPT_5,), version=OLDEST, provider="openai", slow=True)
 def oldest_remote(stage: Stage) -> None:
     _talk(stage, takes_back=True)
 
 
-@scenario(5, models=(GPT_5,), version=OLDER, thorough=True)
+@scenario(5, models=(GPT_5,), version=OLDER, slow=True)
 def older(stage: Stage) -> None:
     _talk(stage)
 
 
-@scenario(5, models=(GPT_5,), version=OLDER, provider="openai", thorough=True)
+@scenario(5, models=(GPT_5,), version=OLDER, provider="openai", slow=True)
 def older_remote(stage: Stage) -> None:
     _talk(stage)
 

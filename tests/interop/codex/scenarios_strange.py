@@ -14,7 +14,7 @@ from .scenes import NEWER_FIRST, OLDER_FIRST, picture, scenario, shell
 from .service import calls, function, refuses, says
 
 
-@scenario(3, models=OLDER_FIRST, thorough=True)
+@scenario(3, models=OLDER_FIRST, slow=True)
 def killed_while_asked(stage: Stage) -> None:
     with stage.app_server() as server:
         session = talk(stage, server)
@@ -45,7 +45,7 @@ def killed_in_tools(stage: Stage) -> None:
     _go_on(stage, session)
 
 
-@scenario(2, thorough=True)
+@scenario(2, slow=True)
 def refused(stage: Stage) -> None:
     session = stage.start("What is in the garden?")
     stage.service.replies += [calls(shell("echo a")), refuses(400, "invalid_request_error", "Not this.")]
@@ -54,7 +54,7 @@ def refused(stage: Stage) -> None:
     stage.turn(session, "Try again.")
 
 
-@scenario(3, thorough=True)
+@scenario(3, slow=True)
 def other_models(stage: Stage) -> None:
     session = stage.start("What is in the garden?")
     stage.turn(session, "And you?", "-m", GPT_5)

@@ -21,17 +21,17 @@ def scenario(
     models: tuple[str, ...] = (GPT_6,),
     provider: Provider = "ours",
     version: str = NEWEST,
-    thorough: bool = False,
+    slow: bool = False,
 ) -> Callable[[Play], Play]:
     """Note a function as a scenario, one for each model; named as it is. Only that with the first model is not
-    `thorough`, if any is not.
+    `slow`, if any is not.
     """
 
     def note(play: Play) -> Play:
         named = getattr(play, "__name__", "").replace("_", "-")
         for model in models:
             name = named if model == GPT_6 else f"{named}-{model}"
-            leave_out = thorough or model != models[0]
+            leave_out = slow or model != models[0]
             SCENARIOS[name] = Scenario(name, play, resumes, model, provider, version, leave_out)
         return play
 

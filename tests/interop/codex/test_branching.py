@@ -77,7 +77,7 @@ def test_a_branch_from_before_a_compaction(opened: Open, sort: str) -> None:
         assert "encrypted" not in kinds and not [block for block in first.read() if "so far." in block.said]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_branch_from_before_a_compaction_within_a_turn(opened: Open) -> None:
     """The client compacts before it sends what was asked, or between two calls: the turn is cut off there.
     Its context is full, so the client compacts the branch at once."""
@@ -118,7 +118,7 @@ def test_a_branch_stays_whatever_becomes_of_its_parent(opened: Open) -> None:
     assert boundary["undoable"]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_branch_of_what_nobody_goes_on_with(opened: Open) -> None:
     """In the archive and compressed, and in a home without the client's database."""
     work = opened("paginated")
@@ -167,7 +167,7 @@ def test_calls_that_are_not_answered_yet_are_left_out(opened: Open) -> None:
         assert ours(after.say("And now?"))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_branch_of_a_fork_of_an_older_form_of_session(opened: Open) -> None:
     work = opened("legacy")
     fork = replace(work, session=work.server.fork(work.session))

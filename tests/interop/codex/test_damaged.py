@@ -123,7 +123,7 @@ def _spoken(blocks: list[views.Block]) -> list[views.Block]:
 
 
 @pytest.mark.parametrize(
-    ("first", "count"), [(0, FEW), pytest.param(FEW, MANY - FEW, marks=pytest.mark.thorough)], ids=["few", "many"]
+    ("first", "count"), [(0, FEW), pytest.param(FEW, MANY - FEW, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_files_damaged_at_random(
     sound: Callable[[str], Sound],

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.thorough import thorough
+from tests.slow import slow
 
 from .opened import Open, at_once, homes, opened, tool
 from .work import ours
@@ -21,7 +21,7 @@ CASES = [(sort, moment) for sort in SORTS for moment in CUTS]
 QUICK = [("paginated", CUTS[0]), ("legacy", CUTS[3])]
 
 
-@pytest.mark.parametrize(("sort", "moment"), [*QUICK, *thorough(*(case for case in CASES if case not in QUICK))])
+@pytest.mark.parametrize(("sort", "moment"), [*QUICK, *slow(*(case for case in CASES if case not in QUICK))])
 def test_a_writer_that_is_killed_while_it_writes(opened: Open, sort: str, moment: str) -> None:
     work = opened(sort)
     work.say("And now?")
@@ -40,7 +40,7 @@ def test_a_writer_that_is_killed_while_it_writes(opened: Open, sort: str, moment
     assert work.say("And at last?")[: len(said)] == said
 
 
-@pytest.mark.parametrize("sort", ["paginated", *thorough("legacy")])
+@pytest.mark.parametrize("sort", ["paginated", *slow("legacy")])
 def test_a_writer_that_is_killed_when_all_is_written(opened: Open, sort: str) -> None:
     work = opened(sort)
     before = work.read()

@@ -50,7 +50,7 @@ MODELS = (GPT_6, GPT_5, "nobody-knows-1")
 @pytest.mark.parametrize(
     ("model", "settings"),
     [
-        pytest.param(model, settings, marks=[] if model == GPT_6 or not settings else pytest.mark.thorough)
+        pytest.param(model, settings, marks=[] if model == GPT_6 or not settings else pytest.mark.slow)
         for model in MODELS
         for settings in SETTINGS
     ],

@@ -22,14 +22,14 @@ from .service import text_of
 LEAST = 60  # resumes that a run compares
 
 PLAYED = [
-    pytest.param(name, id=name, marks=[pytest.mark.thorough] if scenario.thorough else [])
+    pytest.param(name, id=name, marks=[pytest.mark.slow] if scenario.slow else [])
     for name, scenario in SCENARIOS.items()
 ]
 
 
 def test_enough_is_compared() -> None:
     def resumes(scenario: Scenario) -> int:
-        return 0 if scenario.thorough else scenario.resumes
+        return 0 if scenario.slow else scenario.resumes
 
     assert sum(map(resumes, SCENARIOS.values())) >= LEAST
 

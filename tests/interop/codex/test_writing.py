@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.interop.processes import ClientFailed
-from tests.support.thorough import thorough
+from tests.slow import slow
 from viewer.holders import new_holder
 from viewer.stores.registry import get_store, writer_of
 
@@ -54,9 +54,7 @@ def test_it_goes_on_and_has_all_of_it_again(opened: Open, sort: str) -> None:
     assert work.say("All of it again.") == [*before, *later]
 
 
-@pytest.mark.parametrize(
-    "sort", [pytest.param(s, marks=[] if s == "paginated" else pytest.mark.thorough) for s in SORTS]
-)
+@pytest.mark.parametrize("sort", [pytest.param(s, marks=[] if s == "paginated" else pytest.mark.slow) for s in SORTS])
 def test_both_compact_on_top(opened: Open, sort: str) -> None:
     work = opened(sort)
     work.say("And now?")
@@ -74,7 +72,7 @@ def test_both_compact_on_top(opened: Open, sort: str) -> None:
 
 @pytest.mark.parametrize(
     ("strategy", "later"),
-    [("prune", 0), ("summary", 6), *thorough(*MORE)],
+    [("prune", 0), ("summary", 6), *slow(*MORE)],
 )
 def test_undo(opened: Open, strategy: str, later: int) -> None:
     work = opened("paginated")
@@ -96,7 +94,7 @@ def test_undo(opened: Open, strategy: str, later: int) -> None:
     assert more
 
 
-@pytest.mark.parametrize("sort", ["legacy", *thorough("paginated")])
+@pytest.mark.parametrize("sort", ["legacy", *slow("paginated")])
 def test_a_full_session_is_not_compacted_again_by_the_client(opened: Open, sort: str) -> None:
     """It goes by the newest count of tokens that it finds, of a legacy session in all of it."""
     work = opened(sort)
@@ -129,7 +127,7 @@ def test_while_we_write_it_is_not_resumed(opened: Open) -> None:
     work.say("And now?")
 
 
-@pytest.mark.parametrize("moment", ["inside", *thorough("behind")])
+@pytest.mark.parametrize("moment", ["inside", *slow("behind")])
 def test_a_writer_that_is_killed(opened: Open, moment: str) -> None:
     work = opened("paginated")
     before = work.read()
@@ -141,7 +139,7 @@ def test_a_writer_that_is_killed(opened: Open, moment: str) -> None:
     assert ours(work.say("And on.")) and work.read()[-2:] != said[-2:]
 
 
-@pytest.mark.parametrize("sort", ["paginated", *thorough("legacy", "segment")])
+@pytest.mark.parametrize("sort", ["paginated", *slow("legacy", "segment")])
 def test_an_undone_compaction_is_applied_again(opened: Open, sort: str) -> None:
     work = opened(sort)
     work.say("And now?")

@@ -23,7 +23,7 @@ from .work import KEPT, MUCH, SUMMARY, TURNS
 
 __all__ = ["at_once", "tool"]
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 
 def read(client: Client, session: str) -> list[views.Block]:

@@ -160,9 +160,9 @@ class Sort:
 
 
 def in_each_run(chosen: str, sorts: Iterable[str]) -> list[Any]:
-    """Parameters for these sorts of sessions, of which one is chosen and the others are `thorough`."""
+    """Parameters for these sorts of sessions, of which one is chosen and the others are `slow`."""
     every = dict.fromkeys([chosen, *sorts])
-    return [pytest.param(each, marks=[] if each == chosen else pytest.mark.thorough) for each in every]
+    return [pytest.param(each, marks=[] if each == chosen else pytest.mark.slow) for each in every]
 
 
 SORTS = {

@@ -30,7 +30,7 @@ from .work import FILLED, KEPT, MUCH, ours
 
 __all__ = ["at_once", "tool"]
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 KEY = key_of("files")
 
 

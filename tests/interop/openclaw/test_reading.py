@@ -12,7 +12,7 @@ from .conftest import OpenClawCases
 from .playing import OpenClawStage, key_of
 from .scenarios import SCENARIOS
 
-pytestmark = pytest.mark.thorough  # what it sent of databases that are kept is read in each run (`tests/store`)
+pytestmark = pytest.mark.slow  # what it sent of databases that are kept is read in each run (`tests/store`)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

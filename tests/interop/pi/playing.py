@@ -85,7 +85,7 @@ class PiScenario:
     name: str
     play: Play
     resumes: int
-    thorough: bool = False
+    slow: bool = False
 
 
 class PiPlayer:

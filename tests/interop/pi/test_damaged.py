@@ -13,7 +13,7 @@ from tests.interop import chat_views
 from tests.interop.chat_service import ChatService
 from tests.interop.fetched import NotInstalled
 from tests.interop.model_server import Json
-from tests.support.thorough import thorough
+from tests.slow import slow
 from tests.support.tree_stores import history, opened
 from viewer.stores.jsonl.lines import lines_from
 from viewer.stores.message import StoredMessage
@@ -25,7 +25,7 @@ from .damaged import damaged
 SOME, ALL = 40, 300  # files
 
 
-@pytest.fixture(params=[NEWEST, *thorough(EDITING)])
+@pytest.fixture(params=[NEWEST, *slow(EDITING)])
 def client(request: pytest.FixtureRequest, tmp_path: Path) -> PiClient:
     """An older client does not know the edits that are in these files."""
     try:
@@ -36,7 +36,7 @@ def client(request: pytest.FixtureRequest, tmp_path: Path) -> PiClient:
         return PiClient(found, tmp_path / "pi", model)
 
 
-@pytest.mark.parametrize("count", [SOME, *thorough(ALL)])
+@pytest.mark.parametrize("count", [SOME, *slow(ALL)])
 def test_files_that_are_damaged_at_random(client: PiClient, count: int, tmp_path: Path) -> None:
     agent = PiByHand(tmp_path / "ours")
     files, copies = ([place / f"{seed}.jsonl" for seed in range(count)] for place in (agent.room, client.place))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.interop import chat_views
-from tests.support.thorough import thorough
+from tests.slow import slow
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
@@ -17,7 +17,7 @@ LEAST = 30  # resumes that a run compares
 
 EACH_RUN = [(version, "branches" if version == OLDER else "compactions") for version in PACKAGES]
 OTHERS = [(version, name) for version in PACKAGES for name in SCENARIOS if (version, name) not in EACH_RUN]
-PLAYED = [*EACH_RUN, *thorough(*OTHERS)]
+PLAYED = [*EACH_RUN, *slow(*OTHERS)]
 
 
 def test_enough_is_compared() -> None:

@@ -17,7 +17,7 @@ from tests.interop.chat_service import tool as called
 from tests.interop.fetched import NotInstalled
 from tests.interop.real_agent import RealAgent
 from tests.runs.desk import at_once
-from tests.support.thorough import thorough
+from tests.slow import slow
 from viewer.runs import pickup, service
 from viewer.stores.registry import get_store, open_store
 
@@ -29,7 +29,7 @@ __all__ = ["at_once", "tool"]
 FULL = WINDOW - RESERVE + 1  # tokens, at which the client compacts
 
 
-@pytest.fixture(scope="module", params=[OLDER, *thorough(NEWEST)])
+@pytest.fixture(scope="module", params=[OLDER, *slow(NEWEST)])
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[PiClient, Path]:
     """A client, and the file of its session."""
     try:
@@ -77,7 +77,7 @@ def test_it_goes_on_and_both_compact_on_top(work: Work) -> None:
     assert len(work.site.compactions(work.session)) == 3
 
 
-@pytest.mark.parametrize("later", [6, *thorough(0, 2)])
+@pytest.mark.parametrize("later", [6, *slow(0, 2)])
 def test_undo_and_redo(work: Work, later: int) -> None:
     before, stored = work.read(), work.file.read_bytes()
     run = work.compact()
@@ -181,7 +181,7 @@ def test_a_client_that_had_it_open_goes_on_without_it(work: Work, tmp_path: Path
 MORE = ("behind", "torn 0.5", "overwritten 0")
 
 
-@pytest.mark.parametrize("moment", ["overwritten 0.5", *thorough("inside", *MORE)])
+@pytest.mark.parametrize("moment", ["overwritten 0.5", *slow("inside", *MORE)])
 def test_a_writer_that_is_killed(work: Work, moment: str) -> None:
     before = work.read()
     work.age()
@@ -193,7 +193,7 @@ def test_a_writer_that_is_killed(work: Work, moment: str) -> None:
     assert work.say("And then?") == said and len(said) > len(sent)
 
 
-@pytest.mark.parametrize("compacted", [True, *thorough(False)])
+@pytest.mark.parametrize("compacted", [True, *slow(False)])
 def test_a_full_session_is_not_compacted_again_at_once(work: Work, compacted: bool) -> None:
     model = work.client.service
     model.replies += [says("A great deal.", input_tokens=FULL)]
