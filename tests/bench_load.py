@@ -27,7 +27,7 @@ PAGES = ("/", "/?near=1", "/search?q=order", "/compactions", "/stores", "{page}"
 
 def main(seconds: int = SECONDS) -> None:
     """Print percentiles, of each page and of all together."""
-    from tests.support.site_process import Site
+    from tests.processes import Site
 
     if not sys.platform.startswith("linux"):
         return
@@ -44,7 +44,7 @@ def main(seconds: int = SECONDS) -> None:
 
 
 def _measure(site: Any, seconds: int) -> None:
-    from tests.support.site_process import cookie_of
+    from tests.processes import cookie_of
 
     token = site.own("from viewer.access import new_token; print(new_token('load', ['read', 'compact']))")
     headers = {"Cookie": f"palimpsest={cookie_of(site)}", "Authorization": f"Bearer {token}"}

@@ -23,7 +23,7 @@ IDLE_SECONDS = 5
 
 def main() -> None:
     """Print what the servers take before, at most and afterwards, of pages and of exports at once, twice each."""
-    from tests.support.site_process import Site, cookie_of
+    from tests.processes import Site, cookie_of
 
     if not sys.platform.startswith("linux"):
         return

@@ -24,7 +24,7 @@ KNOWN = {"query.cursor": ""}
 
 def main(examples: int = EXAMPLES) -> int:
     """Print what schemathesis finds; 1 if that is anything."""
-    from tests.support.site_process import Site
+    from tests.processes import Site
 
     with tempfile.TemporaryDirectory(prefix="palimpsest-fuzz-") as place:
         site = Site(Path(place) / "data", HERMES_HOME=place)

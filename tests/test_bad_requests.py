@@ -7,7 +7,7 @@ import logging
 import pytest
 from django.test import Client
 
-from tests.pages.html import read
+from tests.html import read
 from viewer.bad_requests import OwnName
 
 

@@ -10,8 +10,8 @@ import httpx2
 import pytest
 from django.conf import settings
 
-from tests.support.docker_steps import DockerSteps
-from tests.support.site_process import Site, free_port, until
+from tests.docker_steps import DockerSteps
+from tests.processes import Site, free_port, until
 
 ROOT: Path = settings.BASE_DIR
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from django.conf import settings
 
-from tests.support.docker_steps import settings_of
+from tests.docker_steps import settings_of
 
 ROOT: Path = settings.BASE_DIR
 PLACE = ROOT / "docs" / "service"

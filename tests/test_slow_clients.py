@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.site_process import PATIENCE, Site, cookie_of, until
+from tests.processes import PATIENCE, Site, cookie_of, until
 from viewer.up import prepare, server
 
 # The site, as it is started

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.site_process import PATIENCE, ROOT, Site, free_port, processes, until
+from tests.processes import PATIENCE, ROOT, Site, free_port, processes, until
 from viewer.up import prepare
 from viewer.up.processes import ChildProcess, Processes
 

@@ -28,8 +28,8 @@ def main() -> None:
 def _found() -> dict[str, Any]:
     from django.db import connection
 
+    from tests.catalog.list_pages import FILTERS, ORDERS, walk
     from tests.catalog.shelves import ids
-    from tests.support.session_lists import FILTERS, ORDERS, walk
     from viewer.catalog import sums, sync_worker
     from viewer.catalog.models import SessionIndex, StoreState
     from viewer.enforcement.models import Audit

@@ -13,9 +13,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
+from tests.catalog.list_pages import FILTERS, ORDERS, walk
 from tests.catalog.shelves import EVERYTHING, ids, listed, owner, settle
 from tests.pages.conftest import PRESENT, Book
-from tests.support.session_lists import FILTERS, ORDERS, walk
 from viewer.catalog import lines, sync, sync_worker
 from viewer.catalog.lines import Order, SessionFilter, page_of_lines, sort_key
 from viewer.catalog.models import FacetGroup, SessionIndex, StoreState

@@ -6,9 +6,9 @@ import pytest
 
 from compaction.earlier import files_in, merged
 from compaction.sections import read_back
+from tests.compaction.offline_summaries import sections
 from tests.compaction.transcripts import user
-from tests.support.offline_summaries import sections
-from tests.support.work_steps import step
+from tests.compaction.work_steps import step
 
 COMMIT = 'Ran `git commit -m "{}"`: 4 files changed, 231 insertions(+)'
 

@@ -8,7 +8,7 @@ from compaction import Message, Policy, compact, counter_for, offline
 from compaction.folders import shared_folders, spelled_out
 from compaction.sections import listed
 from tests.compaction.transcripts import reply, user
-from tests.support.work_steps import step
+from tests.compaction.work_steps import step
 
 APP = [f"/srv/app/{name}" for name in ("a.py", "lib/b.py", "lib/c.py")]
 

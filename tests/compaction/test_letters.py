@@ -9,9 +9,9 @@ import pytest
 from compaction import Message, counter_for
 from compaction.facts import gather, requests_of
 from compaction.requests import TurnMessage, requests_in
+from tests.compaction.offline_summaries import sections
 from tests.compaction.transcripts import reply, stored, user
-from tests.support.offline_summaries import sections
-from tests.support.work_steps import step
+from tests.compaction.work_steps import step
 from viewer.stores.hermes.demo import support
 
 GIFT = "B-52266 is a gift, may I add a card? Best, Chiara"

@@ -13,8 +13,8 @@ import compaction
 from compaction import Message, NothingToCompact, Policy, SummaryRejected, offline, sentences
 from compaction.strategy import STRATEGIES
 from compaction.survival import at_stake, survival_of
+from tests.compaction.properties import SETTINGS
 from tests.compaction.transcripts import call, count, handoff, policies, reply, result, stored, transcripts, user
-from tests.support.properties import SETTINGS
 from viewer.stores.hermes.demo import stocktaking, support
 
 

@@ -11,7 +11,7 @@ from compaction.deeds import Deed
 from compaction.made import note_named
 from compaction.messages import Call
 from tests.compaction.transcripts import reply, user
-from tests.support.work_steps import actions, step
+from tests.compaction.work_steps import actions, step
 from tests.work import within
 
 BOOKING: dict[str, Any] = {"user_id": "mia_li_3668", "origin": "JFK", "destination": "SEA", "flights": ["HAT136"]}

@@ -15,8 +15,8 @@ import pytest
 from compaction import Message, counter_for, facts, offline
 from compaction.answer import checked
 from compaction.sections import ANSWERED, TASK, read_back
+from tests.compaction.offline_summaries import request, sections
 from tests.compaction.transcripts import call, count, exchange, reply, result, user, words
-from tests.support.offline_summaries import request, sections
 
 ROOT = Path(__file__).resolve().parents[2]
 

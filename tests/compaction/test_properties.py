@@ -13,6 +13,7 @@ from compaction import Message, NothingToCompact, Plan, Policy, Result, Rewrite,
 from compaction import messages as m
 from compaction.pairs import loose_ends
 from compaction.sections import TASK
+from tests.compaction.properties import SETTINGS, left_out
 from tests.compaction.transcripts import (
     count,
     exchange,
@@ -25,7 +26,6 @@ from tests.compaction.transcripts import (
     user,
     words,
 )
-from tests.support.properties import SETTINGS, left_out
 
 
 def run(messages: list[Message], policy: Policy) -> tuple[Plan, Result]:

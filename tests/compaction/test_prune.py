@@ -14,6 +14,7 @@ from compaction import Insert, Message, NothingToCompact, Policy, Result, limits
 from compaction import messages as m
 from compaction.boundaries import is_prune_note
 from compaction.pairs import loose_ends
+from tests.compaction.properties import SETTINGS, left_out
 from tests.compaction.transcripts import (
     SMALL,
     call,
@@ -32,7 +33,6 @@ from tests.compaction.transcripts import (
     user,
     words,
 )
-from tests.support.properties import SETTINGS, left_out
 
 SHOT = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
 LONG = "first line\n" + "more of it\n" * 80

@@ -27,6 +27,7 @@ from compaction import (
     protocol,
     prune,
 )
+from tests.compaction.properties import unpaired
 from tests.compaction.transcripts import (
     LAYOUTS,
     OPENINGS,
@@ -40,7 +41,6 @@ from tests.compaction.transcripts import (
     system,
     user,
 )
-from tests.support.properties import unpaired
 
 SMALL = Policy(context_window=10_000)  # tail budget 1,000 tokens, soft ceiling 1,500
 TIGHT = Policy(context_window=4_000)  # tail budget 400 tokens, soft ceiling 600

@@ -19,9 +19,9 @@ import compaction
 from compaction import BadTranscript, Insert, Message, NothingToCompact, Policy, SummaryRejected, offline, protocol
 from compaction import messages as m
 from compaction.sections import TASK
+from tests.compaction.properties import unpaired
 from tests.compaction.transcripts import call, image, policies, reply, result, system, transcripts, user
 from tests.slow import one_in, slow
-from tests.support.properties import unpaired
 from tests.work import calls
 
 POLICY = Policy(context_window=16_000)  # tail budget 1,600 tokens, soft ceiling 2,400, summaries up to 800

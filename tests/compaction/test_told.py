@@ -14,9 +14,9 @@ from compaction.constraints import is_binding
 from compaction.requests import is_closing, is_output
 from compaction.sections import ANSWERED, PLAN, TASK
 from compaction.troubles import trouble
+from tests.compaction.offline_summaries import request, sections
 from tests.compaction.transcripts import count, reply, result, user
-from tests.support.offline_summaries import request, sections
-from tests.support.work_steps import actions, step
+from tests.compaction.work_steps import actions, step
 
 MARKED = Path(__file__).resolve().parents[1] / "data" / "constraints.tsv"
 

@@ -14,9 +14,9 @@ from compaction.draft import ALSO_RAN
 from compaction.names import measures
 from compaction.requests import gist, is_assent
 from compaction.troubles import trouble
+from tests.compaction.offline_summaries import sections
 from tests.compaction.transcripts import count, exchange, reply, user
-from tests.support.offline_summaries import sections
-from tests.support.work_steps import actions, step
+from tests.compaction.work_steps import actions, step
 
 MARKED = Path(__file__).resolve().parents[1] / "data" / "constraints_2.tsv"
 

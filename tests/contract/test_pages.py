@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.test import Client
 
-from tests.pages.html import read
+from tests.html import read
 
 from .agents import Agent
 from .site import Site

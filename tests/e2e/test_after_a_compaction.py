@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.processes import Site
 from tests.support.main_job import PATIENCE, WEEK_29, compact_now, live, query, sign_in
-from tests.support.site_process import Site
 from tests.support.workspace_files import today, write_workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestRemovedIn10Warning")

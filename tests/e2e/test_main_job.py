@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.processes import Site
 from tests.support.main_job import PATIENCE, WEEK_29, compact_now, live, query, sign_in
-from tests.support.site_process import Site
 
 # pytest-playwright's own base_url fixture warns of a pytest to come, and warnings are errors here
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestRemovedIn10Warning")

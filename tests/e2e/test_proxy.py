@@ -11,9 +11,9 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support import nginx
+from tests.e2e import nginx
+from tests.processes import Site
 from tests.support.main_job import PATIENCE, WEEK_29, query
-from tests.support.site_process import Site
 
 BASE = "/palimpsest"
 NAME = "agents.localhost"  # which a browser finds by itself, and the site does not know by itself

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import psycopg
 from django.contrib.staticfiles.finders import get_finders
 
-from tests.support.site_process import ROOT, free_port
+from tests.processes import ROOT, free_port
 from viewer.up import prepare
 
 PATIENCE = 60.0  # seconds, on a machine with other work

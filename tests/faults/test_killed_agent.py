@@ -11,9 +11,9 @@ import pytest
 
 from tests.faults import agent
 from tests.faults.conftest import Ground
+from tests.faults.kills import reach
 from tests.faults.ledger import query
 from tests.faults.site import until
-from tests.support.kills import reach
 
 pytestmark = pytest.mark.parametrize(
     "own_database", ["sqlite"], indirect=True

@@ -12,9 +12,9 @@ from contextlib import ExitStack
 import pytest
 
 from tests.faults.conftest import KILLS, Ground
+from tests.faults.kills import SEED
 from tests.faults.ledger import live, query
 from tests.faults.site import NOT_REACHED, OPEN, locked, until
-from tests.support.kills import SEED
 
 DELAYS = (0.1,) if KILLS < 50 else (0.02, 0.05, 0.1, 0.2, 0.4)  # seconds into a request
 

@@ -8,9 +8,9 @@ import pytest
 from pytest_django import Settings
 
 from tests.faults.conftest import Ground
+from tests.faults.kills import begin_turn, end_turn, holder_of, reach
 from tests.faults.ledger import live
 from tests.faults.site import until
-from tests.support.kills import begin_turn, end_turn, holder_of, reach
 from viewer.stores.registry import all_stores
 
 POSTGRES = pytest.mark.parametrize("own_database", ["postgres"], indirect=True)  # which machines can share

@@ -12,9 +12,9 @@ import psycopg
 import pytest
 
 from tests.faults.conftest import Ground
+from tests.faults.kills import begin_turn, end_turn, holder_of, reach
 from tests.faults.ledger import live
 from tests.faults.site import until
-from tests.support.kills import begin_turn, end_turn, holder_of, reach
 
 POSTGRES = pytest.mark.parametrize("own_database", ["postgres"], indirect=True)
 ODD = "null \0 byte, half a pair \ud83d, whole pair \U0001f600, " + "x" * 400

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from tests.faults.conftest import KILLS, RUNS_A_KILL, Ground
+from tests.faults.kills import SEED
 from tests.faults.site import Process, until
-from tests.support.kills import SEED
 
 
 def at_work(ground: Ground) -> Process | None:

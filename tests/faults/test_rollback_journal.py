@@ -12,9 +12,9 @@ import pytest
 
 from tests.faults import agent
 from tests.faults.conftest import Ground
+from tests.faults.kills import holder_of
 from tests.faults.ledger import live, query
 from tests.faults.site import until
-from tests.support.kills import holder_of
 
 pytestmark = pytest.mark.parametrize(
     "own_database", ["sqlite"], indirect=True

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.faults.conftest import Ground
+from tests.faults.kills import begin_turn, end_turn, holder_of, reach, until_it_has_to_write
 from tests.faults.ledger import live
 from tests.faults.site import until
 from tests.slow import slow
-from tests.support.kills import begin_turn, end_turn, holder_of, reach, until_it_has_to_write
 
 
 @pytest.fixture

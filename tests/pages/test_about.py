@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from django.test import Client
 
-from tests.pages.html import read
+from tests.html import read
 from viewer.rendering.terms import TERMS
 
 

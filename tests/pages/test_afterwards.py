@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from django.test import Client
 
-from tests.pages.html import message_ids, read
+from tests.html import message_ids, read
 from tests.runs.desk import Desk
 from viewer.history import indexes
 from viewer.runs import service

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.api.tool import Tool
+from tests.html import read
 from tests.pages.conftest import Book
-from tests.pages.html import read
 from tests.pages.odd_ids import FEW, ODD, ORDINARY, UNASKABLE, write_odd, write_unaskable
 from tests.pages.screens import Visit
 from tests.slow import slow

@@ -19,9 +19,9 @@ from compaction import protocol
 from tests.api.conftest import tool
 from tests.api.tool import Tool
 from tests.contract.claude_code import ClaudeByHand
+from tests.html import Element, read
 from tests.pages import hostile
 from tests.pages.conftest import Book
-from tests.pages.html import Element, read
 from tests.runs.desk import Desk, at_once
 from tests.slow import slow
 from tests.support.statements import traced_statements

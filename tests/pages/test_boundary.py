@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from compaction import protocol
 from tests.api.tool import Tool
+from tests.html import message_ids, read
 from tests.pages.conftest import Book
-from tests.pages.html import message_ids, read
 from tests.runs.desk import Desk
 from viewer import access
 from viewer.history.models import Compaction

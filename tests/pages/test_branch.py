@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
+from tests.html import read
 from tests.pages.conftest import Book
-from tests.pages.html import read
 from tests.runs.desk import Desk
 from tests.support.histories import history_of
 from viewer.catalog.lines import SessionFilter, page_of_lines

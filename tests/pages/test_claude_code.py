@@ -13,8 +13,8 @@ from tests.api.conftest import tool
 from tests.api.tool import Tool
 from tests.contract.claude_code import ClaudeByHand, record
 from tests.contract.talk import heard, talk, turn
+from tests.html import read
 from tests.interop.claude_code.record import RECORDED
-from tests.pages.html import read
 from tests.runs.desk import at_once
 from viewer.catalog import sync_worker
 from viewer.catalog.models import SessionIndex

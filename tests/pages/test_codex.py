@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from tests.contract.codex import CodexByHand, told
 from tests.contract.talk import talk
-from tests.pages.html import read
+from tests.html import read
 
 
 @pytest.fixture

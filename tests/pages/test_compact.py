@@ -13,8 +13,8 @@ from pytest_django import Settings
 
 import compaction
 from compaction.strategy import STRATEGIES
+from tests.html import Element, read
 from tests.pages.conftest import Book
-from tests.pages.html import Element, read
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import Service, answers, refuses
 from tests.slow import slow

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from playwright.sync_api import expect
 
+from tests.html import Element, read
 from tests.pages.conftest import Book
-from tests.pages.html import Element, read
 from tests.pages.screens import Visit
 from tests.runs.desk import Desk
 

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 
 from tests.api.tool import Tool
+from tests.html import message_ids, read
 from tests.pages.conftest import Book
-from tests.pages.html import message_ids, read
 from tests.runs.desk import Desk
 from viewer import access
 from viewer.pages.session import timeline

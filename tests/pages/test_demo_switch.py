@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from tests.html import Element, read
 from tests.pages.conftest import Book
-from tests.pages.html import Element, read
 from viewer.catalog import sync_worker
 from viewer.pages.demo import FIRST
 from viewer.stores.hermes import schema

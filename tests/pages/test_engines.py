@@ -12,7 +12,7 @@ from pytest_django import Settings
 from tests.api.tool import Tool
 from tests.contract.openclaw import OpenClawByHand
 from tests.contract.talk import talk
-from tests.pages.html import read
+from tests.html import read
 from tests.support.stored_rows import WEEK_29
 from viewer import access
 from viewer.stores.base import Store

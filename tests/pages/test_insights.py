@@ -16,8 +16,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.catalog.shelves import settle
+from tests.html import read
 from tests.pages.conftest import Book
-from tests.pages.html import read
 from tests.runs.desk import Desk
 from viewer.catalog import sums, sync_worker
 from viewer.catalog.models import SessionIndex

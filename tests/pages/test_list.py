@@ -13,8 +13,8 @@ import pytest
 from django.test import Client
 
 from tests.catalog.shelves import settle
+from tests.html import Element, read
 from tests.pages.conftest import PRESENT, Book
-from tests.pages.html import Element, read
 from viewer.catalog import sync_worker
 from viewer.labels.models import SavedView, SessionLabel
 from viewer.runs.models import Run

@@ -11,8 +11,8 @@ from django.http import HttpResponse
 from django.test import Client
 
 from tests.catalog.shelves import settle
+from tests.html import Element, message_ids, read
 from tests.pages.conftest import PRESENT, Book
-from tests.pages.html import Element, message_ids, read
 from tests.runs.desk import Desk
 from tests.store.agent_sql import Agent
 from viewer.runs import service

@@ -14,7 +14,7 @@ from django.test import Client
 
 from compaction.__main__ import main
 from tests.api.tool import Tool
-from tests.pages.html import read
+from tests.html import read
 from tests.runs.desk import Desk
 from tests.slow import slow
 from viewer import access

@@ -8,8 +8,8 @@ from contextlib import closing
 import pytest
 from django.test import Client
 
+from tests.html import read
 from tests.pages.conftest import Book
-from tests.pages.html import read
 
 FRAGMENT = {"HX-Request": "true"}
 

@@ -10,7 +10,7 @@ from django.test import Client
 
 from tests.api.conftest import tool
 from tests.api.tool import Tool
-from tests.pages.html import read
+from tests.html import read
 from tests.runs.desk import at_once
 from viewer.catalog import sync_worker
 from viewer.runs.models import Run

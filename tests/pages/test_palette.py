@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from playwright.sync_api import Page, expect
 from pytest_django import Settings
 
+from tests.html import Element, read
 from tests.pages.conftest import Book
-from tests.pages.html import Element, read
 from tests.pages.screens import Visit, require_accessible
 from tests.runs.desk import Desk
 from viewer.catalog import sync_worker

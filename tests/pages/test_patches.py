@@ -7,9 +7,9 @@ from typing import Any
 
 from django.test import Client
 
+from tests.html import read
 from tests.pages.conftest import Book
-from tests.pages.html import read
-from tests.support.patches import ENVELOPE
+from tests.pages.patches import ENVELOPE
 from viewer.rendering import diffs
 
 FRAGMENT = {"HX-Request": "true"}

@@ -17,8 +17,8 @@ from pytest_django import Settings
 
 from compaction import protocol, workspace_rules
 from tests.catalog.shelves import settle
+from tests.html import Element, read
 from tests.pages.conftest import Book
-from tests.pages.html import Element, read
 from tests.runs.desk import Desk
 from tests.support.workspace_files import today, write_workspace
 from viewer.enforcement import auditing, events

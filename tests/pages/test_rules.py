@@ -13,8 +13,8 @@ from django.test.utils import CaptureQueriesContext
 from playwright.sync_api import expect
 from pytest_django import DjangoAssertNumQueries, Settings
 
+from tests.html import Element, read
 from tests.pages.conftest import Book
-from tests.pages.html import Element, read
 from tests.pages.screens import PHONE, Visit, require_accessible
 from viewer.pages.compact.rules import shown_rules
 from viewer.runs import service

@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from tests.catalog.shelves import fill, settle
+from tests.html import Element, read
 from tests.pages.conftest import PRESENT, Book
-from tests.pages.html import Element, read
 from viewer.catalog import sync, sync_worker
 from viewer.pages.demo import FIRST
 from viewer.pages.sessions import views as sessions

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from tests.pages.html import Element, read
+from tests.html import Element, read
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import KEY, Service, answers, refuses, stalls
 from viewer import access

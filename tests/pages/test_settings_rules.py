@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from tests.pages.html import Element, read
+from tests.html import Element, read
 from viewer.workspaces.models import StoreRules
 
 FRAGMENT = {"HX-Request": "true"}

@@ -14,8 +14,8 @@ from pytest_django import Settings
 
 from tests.contract.openclaw import OpenClawByHand
 from tests.contract.talk import talk
+from tests.html import Element, message_ids, read
 from tests.pages.conftest import Book
-from tests.pages.html import Element, message_ids, read
 from tests.runs.desk import Desk
 from tests.support.json_store import add_json_kind, write_sessions
 from viewer.catalog import sync, sync_worker

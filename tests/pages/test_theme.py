@@ -9,8 +9,8 @@ from django.conf import settings
 from django.test import Client
 from playwright.sync_api import expect
 
+from tests.html import Element, read
 from tests.pages.conftest import Book
-from tests.pages.html import Element, read
 from tests.pages.screens import Visit, require_accessible
 from viewer.pages.theme import COOKIE
 

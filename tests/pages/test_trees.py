@@ -11,7 +11,7 @@ from pytest_django import Settings
 from tests.contract.openclaw import SECRET, OpenClawByHand
 from tests.contract.pi import PiByHand, said
 from tests.contract.talk import talk
-from tests.pages.html import read
+from tests.html import read
 from tests.support.tree_stores import history, opened
 
 

@@ -11,7 +11,7 @@ from pytest_django import Settings
 from tests.api.conftest import tool
 from tests.api.tool import Tool
 from tests.contract.claude_code import ClaudeByHand
-from tests.pages.html import read
+from tests.html import read
 from tests.runs.desk import at_once
 from tests.support.client_words import OPENED, REMINDER, WORDS, command
 from viewer import exports

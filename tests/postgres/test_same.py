@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 
 from tests.api.tool import Tool
-from tests.pages.html import read
+from tests.html import read
 from tests.postgres.conftest import Pair
 from tests.postgres.stores import ODD
 from viewer import access

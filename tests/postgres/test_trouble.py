@@ -16,7 +16,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from tests.pages.html import read
+from tests.html import read
 from tests.postgres import stores
 from tests.postgres.conftest import Pair
 from viewer.errors import NotFound, StoreUnavailable

@@ -18,8 +18,8 @@ from pytest_django import Settings
 import compaction
 from tests.runs.desk import IMMEDIATE, QUEUED, Desk
 from tests.runs.misbehaving import KEY, NOTES, Behaviour, Service, answers, refuses, stalls
+from tests.runs.model_runs import Use
 from tests.slow import slow
-from tests.support.model_services import Use
 from viewer.runs import job, recovery, service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options

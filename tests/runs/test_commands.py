@@ -12,8 +12,8 @@ import pytest
 from django.core.management import call_command
 from pytest_django import Settings
 
+from tests.runs.commands import run
 from tests.runs.desk import QUEUED, Desk
-from tests.support.commands import run
 from viewer.runs.models import Run
 from viewer.stores.hermes import lock_time
 from viewer.workspaces.models import StoreRules

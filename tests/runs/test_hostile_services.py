@@ -11,8 +11,8 @@ import pytest
 
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import KEY, NOTES, Request, Service, refuses
+from tests.runs.model_runs import KINDS, require_no_key, started
 from tests.slow import slow
-from tests.support.model_services import KINDS, require_no_key, started
 from viewer.runs.summarizers import model_quirks
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]

@@ -26,8 +26,8 @@ from pytest_django import Settings
 from tests.runs import misbehaving
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import KEY, NOTES, READ, WRITTEN, Behaviour, Service, answers, refuses, sends, streams
+from tests.runs.model_runs import KINDS, Use, require_no_key, started
 from tests.slow import slow
-from tests.support.model_services import KINDS, Use, require_no_key, started
 from viewer.runs import job
 from viewer.runs.errors import ModelFailed
 from viewer.runs.models import Run

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from compaction import protocol, prune
+from tests.runs.commands import run as command
 from tests.runs.desk import Desk
-from tests.support.commands import run as command
 from tests.support.histories import history_of, receipt_of
 from viewer.runs import planning, service, summarizers
 from viewer.runs.errors import NothingToDo, NothingToEdit

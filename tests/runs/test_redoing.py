@@ -14,7 +14,7 @@ from tests.api.tool import Tool
 from tests.contract.codex import CodexByHand
 from tests.contract.site import Site
 from tests.contract.talk import talk
-from tests.support.commands import run as command
+from tests.runs.commands import run as command
 from viewer.enforcement.models import Audit
 from viewer.history.models import Compaction
 from viewer.runs import recovery

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.child_process import in_child
+from tests.store.child_process import in_child
 from tests.support.stored_rows import WEEK_29, add_session, store_at
 from tests.support.written import VERSIONS, committed, map_of, path, planned, query, small, steps_for, undone
 from viewer.errors import StoreUnavailable

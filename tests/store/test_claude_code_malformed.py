@@ -13,8 +13,8 @@ import pytest
 from tests.contract.claude_code import ClaudeByHand
 from tests.contract.talk import talk
 from tests.slow import slow
+from tests.store.malformed import ask_everything, variants
 from tests.support.claude_code import agent, reader
-from tests.support.malformed import ask_everything, variants
 from viewer.stores.reader import Reader
 from viewer.stores.registry import agent_of
 

@@ -13,8 +13,8 @@ import pytest
 from tests.contract.codex import INTERNAL, CodexByHand, Line, meta
 from tests.contract.talk import heard, talk
 from tests.slow import slow
+from tests.store.malformed import ask_everything, variants
 from tests.support.codex_home import agent, fresh, said, session_id
-from tests.support.malformed import ask_everything, variants
 from viewer.stores.base import Store
 from viewer.stores.codex.items import SUMMARY_PREFIX
 from viewer.stores.codex.records import RECORDS

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import compaction
-from tests.support.malformed import ask_everything
+from tests.store.malformed import ask_everything
 from tests.support.stored_rows import reader_of, small_talk
 from viewer.errors import StoreError
 from viewer.stores.hermes.reader import HermesReader

@@ -17,7 +17,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from tests.faults import agent
-from tests.pages.html import read
+from tests.html import read
 from viewer.access import new_token
 from viewer.errors import StoreUnanswered, StoreUnavailable
 from viewer.stores import kind

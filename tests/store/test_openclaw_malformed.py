@@ -16,7 +16,7 @@ from tests.contract.agents import Agent
 from tests.contract.pi import PiByHand
 from tests.contract.talk import heard, talk
 from tests.slow import slow
-from tests.support.malformed import ask_everything, variants
+from tests.store.malformed import ask_everything, variants
 from tests.support.openclaw_entries import HEADER, stored
 from tests.support.tree_stores import opened, sent
 from viewer.stores.openclaw import database, rows, sources

@@ -11,7 +11,7 @@ import pytest
 from tests.contract.pi import PiByHand, said
 from tests.contract.talk import talk
 from tests.slow import slow
-from tests.support.malformed import ask_everything, variants
+from tests.store.malformed import ask_everything, variants
 from tests.support.pi_lines import HEADER, Line, entry
 from tests.support.tree_stores import opened, shown, store_of
 from viewer.stores.registry import agent_of

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.catalog.listed import tips
 from tests.support.stored_rows import WEEK_29, WEEK_30_TIP, add_row, add_session, reader_of
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores import packing
@@ -21,8 +22,6 @@ from viewer.stores.hermes.row_digests import light_rows
 from viewer.stores.history_types import History, HistoryEntry
 from viewer.stores.message import Handoff, HistoryMessage
 from viewer.stores.transcript import Item, TranscriptIndex
-
-from .listed import tips
 
 CARRIER_92, CARRIER_98 = "20260806_083000_00005c", "20260806_070640_000062"
 Copies = Callable[[int], Path]

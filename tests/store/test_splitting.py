@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.branched import COPIED, SESSIONS, path, query, rows, session, stored, version
+from tests.catalog.listed import tips
+from tests.store.tables import COPIED, SESSIONS, path, query, rows, session, stored, version
 from tests.support.stored_rows import add_row, add_session, reader_of, small_talk, store_at
 from tests.support.written import HANDOFF, planned, steps_for
 from viewer import holders
@@ -21,7 +22,6 @@ from viewer.stores.message import HistoryMessage
 
 from .agent_sql import Agent
 from .leases import turn_lease
-from .listed import tips
 
 __all__ = ["path", "version"]  # fixtures
 

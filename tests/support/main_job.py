@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.support.site_process import Site
+from tests.processes import Site
 
 WEEK_29 = "20260714_043320_a80629"
 

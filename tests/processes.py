@@ -117,7 +117,7 @@ class Site:
     def enqueue(self) -> None:
         """Give the worker a task and wait until it has begun."""
         call = f"scratch.enqueue({str(self.begun)!r}, {str(self.may_end)!r}, {str(self.done)!r})"
-        self.own(f"from tests.support.site_process import scratch; {call}")
+        self.own(f"from tests.processes import scratch; {call}")
         until(self.begun.exists, "the task's begin")
 
     def is_gone(self) -> bool:

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from compaction import Message
+from tests.compaction.offline_summaries import sections
 from tests.compaction.transcripts import call, reply, result, user
-from tests.support.offline_summaries import sections
 
 
 def step(id_: str, name: str, arguments: dict[str, Any], output: str = "ok", **more: Any) -> list[Message]:

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from django.conf import settings
 
-from tests.support.site_process import free_port, until
+from tests.processes import free_port, until
 
 TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 CONFIGURATION = """
