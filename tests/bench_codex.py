@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from tests.agents.codex.by_hand import INTERNAL, meta
 from tests.bench_claude_code import CACHE, WORDS, peak, set_up, timed
-from tests.contract.codex import INTERNAL, meta
 
 TURNS, TURNS_A_SNAPSHOT, TURNS_KEPT = 5_000, 10, 400
 THREAD = str(UUID(int=(7 << 76) + (2 << 62) + 1))

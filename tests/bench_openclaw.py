@@ -1,6 +1,6 @@
 """How long one session of 100,000 entries takes, in OpenClaw's database and in pi's file.
 
-`python -m tests.bench_openclaw`. Both are made of invented text by the contract's agents, each time anew.
+`python -m tests.bench_openclaw`. Both are made of invented text by the agents of `tests/agents`, each time anew.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
+from tests.agents.openclaw.by_hand import OpenClawByHand, stamp
+from tests.agents.pi.by_hand import PiByHand, said
 from tests.bench_claude_code import peak, set_up, timed
 from tests.bench_codex import commit, planned
-from tests.contract.openclaw import OpenClawByHand, stamp
-from tests.contract.pi import PiByHand, said
 
 TURNS, NAME = 25_000, "long"
 EVENT = "INSERT INTO transcript_events (session_id, seq, event_json, created_at) VALUES (?, ?, ?, ?)"
@@ -149,7 +149,7 @@ def watch() -> list[float]:
 
 
 def append(agent: OpenClawByHand | PiByHand) -> None:
-    """One entry, without reading all of them as the contract's agents do."""
+    """One entry, without reading all of them as an agent of `tests/agents` does."""
     from viewer.stores.openclaw.new_entries import timestamp
 
     parent = str(uuid5(NAMESPACE_OID, str(4 * TURNS - 1)))

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from tests.agents.base import Agent
+from tests.agents.claude_code.by_hand import ClaudeByHand
+from tests.agents.codex.by_hand import CodexByHand
+from tests.agents.openclaw.by_hand import OpenClawFilesByHand
+from tests.agents.pi.by_hand import PiByHand
+from tests.agents.talk import talk
 from tests.api.tool import Tool
-from tests.contract.agents import Agent
-from tests.contract.claude_code import ClaudeByHand
-from tests.contract.codex import CodexByHand
-from tests.contract.openclaw import OpenClawFilesByHand
-from tests.contract.pi import PiByHand
-from tests.contract.talk import talk
 from tests.runs.desk import Desk
 from viewer.catalog import sync_worker
 from viewer.catalog.models import SessionIndex

@@ -21,8 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
+from tests.agents.json_file import GUIDE, add_json_kind, write_sessions
 from tests.slow import one_in
-from tests.support.json_store import GUIDE, add_json_kind, write_sessions
 from viewer.catalog import sync, sync_worker, text_candidates, text_index, texts
 from viewer.catalog.models import SessionText, StoreState, StoreText, TextMessage, TextPortion
 from viewer.catalog.search import search

@@ -21,7 +21,7 @@ def main() -> None:
     from django.conf import settings
     from django.core.management import call_command
 
-    from tests.support.json_store import add_json_kind
+    from tests.agents.json_file import add_json_kind
     from viewer.catalog import sync_worker, texts
     from viewer.catalog.models import TextMessage
 

@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
+from tests.agents.base import Agent
+from tests.agents.claude_code.by_hand import ClaudeByHand
+from tests.agents.codex.by_hand import CodexByHand
+from tests.agents.hermes.by_hand import Demo, InFile, Old, OnServer, emptied
+from tests.agents.hermes.real import REQUIREMENTS, Hermes, RealHermes, environment
+from tests.agents.json_file import JsonFile, add_json_kind
+from tests.agents.openclaw.by_hand import OpenClawByHand, OpenClawFilesByHand
+from tests.agents.pi.by_hand import PiByHand
 from tests.api.conftest import tool
-from tests.interop.conftest import REQUIREMENTS
-from tests.interop.hermes import Hermes, environment
 from tests.postgres import stores
 from tests.runs.desk import at_once
 from tests.slow import slow
-from tests.support.json_store import add_json_kind
 from viewer.stores.hermes import schema
 
-from .agents import Agent, Demo, InFile, JsonFile, Old, OnServer, RealHermes, emptied
-from .claude_code import ClaudeByHand
-from .codex import CodexByHand
-from .openclaw import OpenClawByHand, OpenClawFilesByHand
-from .pi import PiByHand
 from .site import Site
 
 __all__ = ["at_once", "tool"]

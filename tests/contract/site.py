@@ -9,10 +9,11 @@ from typing import Any
 
 from django.test import Client
 
+from tests.agents.base import Agent
+from tests.agents.talk import heard
 from tests.api.tool import Tool
 from viewer.stores.registry import get_store, open_store
 
-from .agents import Agent
 from .writer_process import WriterProcess
 
 LIMIT = 500  # messages in an answer, at most
@@ -112,3 +113,8 @@ class Site:
             code, refused = process.ended()
         assert code == (0 if moment == "never" else -signal.SIGKILL)
         return refused
+
+
+def loaded_as_sent(agent: Agent, site: Site) -> bool:
+    """Whether the agent goes on from just what the site says a model is sent, in the session "s"."""
+    return agent.load("s") == [(role, agent.as_loaded(content)) for role, content in heard(site.context("s"))]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from django.test import Client
 
+from tests.agents.base import Agent
+from tests.agents.talk import talk
 from tests.html import read
 
-from .agents import Agent
 from .site import Site
-from .talk import talk
 
 PLACES = ("", "/context", "/timeline", "/rows", "/find?q=request", "/export", "/rename")
 

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from .agents import Agent
+from tests.agents.base import Agent
+from tests.agents.talk import FILLING, heard, talk, turn
+from tests.contract.site import loaded_as_sent
+
 from .site import Site
-from .talk import FILLING, heard, loaded_as_sent, talk, turn
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(1)>",

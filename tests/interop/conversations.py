@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .hermes import Hermes
+from tests.agents.hermes.real import Hermes
 
 Said = tuple[str, str]  # the role and the words a message can be told by
 

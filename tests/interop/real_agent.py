@@ -1,11 +1,11 @@
-"""A real client as the contract's agent, as far as it needs to be one: it makes its sessions by itself."""
+"""A real client as an agent of `tests/agents`, as far as it needs to be one: it makes its sessions by itself."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from tests.contract.agents import Agent, Heard, Message
+from tests.agents.base import Agent, Heard, Message
 
 
 class RealAgent(Agent):

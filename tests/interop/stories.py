@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.agents.hermes.real import Hermes, HermesError, environment
 from tests.slow import slow
 
-from .hermes import Hermes, HermesError, environment
 from .recorded import record, shortened
 from .story import SESSION, Compacted, Step, Story
 from .told import Fault

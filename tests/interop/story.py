@@ -17,6 +17,7 @@ from typing import Any
 
 import compaction
 from compaction import messages as engine
+from tests.agents.hermes.real import Hermes, HermesError
 from tests.support.boundaries import boundary_of
 from viewer.errors import StoreError
 from viewer.stores.hermes import reading, receipts, row_digests
@@ -29,7 +30,6 @@ from viewer.stores.message import HistoryMessage, message_of, parted
 
 from . import ours
 from .author import Author
-from .hermes import Hermes, HermesError
 from .told import (
     Fault,
     Ledger,

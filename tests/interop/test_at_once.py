@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from tests.agents.hermes.real import Hermes
 from tests.runs.desk import IMMEDIATE, QUEUED
 from tests.support.hermes_views import as_loaded, live, loaded, only, states
 from tests.support.run_threads import in_thread
@@ -27,7 +28,6 @@ from viewer.stores.registry import get_store
 
 from . import ours
 from .conversations import write_session
-from .hermes import Hermes
 from .model import Model
 
 

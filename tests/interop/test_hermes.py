@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.agents.hermes.real import Hermes, HermesError
 from tests.store.leases import turn_lease
 from tests.support.hermes_views import as_loaded, handoffs, live, loaded, only, states
 from viewer.errors import CompactionConflict, NotUndoable, SessionBusy
@@ -19,7 +20,6 @@ from viewer.stores.hermes.undoing import undoing_of_boundary
 
 from . import ours
 from .conversations import words, write_session
-from .hermes import Hermes, HermesError
 from .model import Model
 
 # -- resuming ----------------------------------------------------------------------------------------------------------

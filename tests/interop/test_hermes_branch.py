@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.agents.hermes.real import Hermes
 from tests.support.hermes_branching import branch
 from tests.support.hermes_views import as_loaded, live, loaded, only
 from viewer.stores.hermes import branching
@@ -13,7 +14,6 @@ from viewer.stores.hermes.reader import open_store
 
 from . import ours
 from .conversations import words, write_session
-from .hermes import Hermes
 from .model import Model
 
 PROMPT = "You are the careful clerk of a walnut shop."

@@ -6,12 +6,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.agents.hermes.real import Hermes
 from tests.support.hermes_views import live, loaded
 from viewer.stores.hermes import creating
 from viewer.stores.hermes.reader import open_store
 
 from . import ours
-from .hermes import Hermes
 from .model import Model
 
 CALL = {"id": "call_1", "type": "function", "function": {"name": "terminal", "arguments": '{"command": "ls"}'}}

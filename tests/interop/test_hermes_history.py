@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from compaction import protocol
+from tests.agents.hermes.real import Hermes
 from viewer.stores.base import Store
 from viewer.stores.hermes import reading
 from viewer.stores.hermes.reader import open_store
@@ -17,7 +18,6 @@ from viewer.stores.message import HistoryMessage
 
 from . import ours
 from .conversations import FILLING, Said, words, write_session
-from .hermes import Hermes
 from .model import Model
 
 SUMMARY = "## Goal\nFinish every step.\n\n## Completed Actions\n1. RAN the steps so far."

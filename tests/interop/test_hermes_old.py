@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.hermes.real import Hermes, environment
 from tests.support.hermes_branching import branch
 from tests.support.hermes_splitting import PROMPT, compact_on_top, split
 from tests.support.hermes_views import as_loaded
@@ -15,7 +16,6 @@ from viewer.stores.hermes.reader import open_store
 
 from . import ours
 from .conversations import words, write_session
-from .hermes import Hermes, environment
 from .model import Model
 
 

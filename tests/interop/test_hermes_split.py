@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.agents.hermes.real import Hermes, HermesError
 from tests.support.hermes_splitting import PROMPT, compact_on_top, split
 from tests.support.hermes_views import as_loaded, handoffs, live, loaded, only
 
 from . import ours
 from .conversations import FILLING, words, write_session
-from .hermes import Hermes, HermesError
 from .model import Model
 
 

@@ -10,9 +10,8 @@ import pytest
 
 from compaction import messages as engine
 from compaction import protocol, sections, split
+from tests.agents.hermes.real import Hermes
 from tests.support.media import DIRECTIVES
-
-from .hermes import Hermes
 
 
 def worked(orders: int, by_a_person: bool) -> list[dict[str, Any]]:

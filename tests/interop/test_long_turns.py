@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.hermes.real import Hermes, environment
+
 from . import ours
 from .author import Author
-from .hermes import Hermes, environment
 from .stories import REQUIREMENTS, VERSIONS, as_schema_21
 from .told import Row, Said, broken_pairs, live_text, row_of
 

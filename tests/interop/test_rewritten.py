@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.hermes.real import Hermes
 from tests.slow import slow
 from viewer.stores.hermes import reading, row_digests
 from viewer.stores.hermes.known import KnownBlock
@@ -16,7 +17,6 @@ from viewer.stores.message import HistoryMessage
 
 from . import ours
 from .conversations import write_session
-from .hermes import Hermes
 
 TURNS = 24
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from .hermes import Hermes, environment
+from tests.agents.hermes.real import Hermes, environment
+
 from .stories import NOBODY, REQUIREMENTS, VERSIONS, Teller, in_memory
 
 STEPS = 14

@@ -16,9 +16,9 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from compaction import protocol
+from tests.agents.claude_code.by_hand import ClaudeByHand
 from tests.api.conftest import tool
 from tests.api.tool import Tool
-from tests.contract.claude_code import ClaudeByHand
 from tests.html import Element, read
 from tests.pages import hostile
 from tests.pages.conftest import Book

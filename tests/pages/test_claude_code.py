@@ -9,10 +9,10 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from tests.agents.claude_code.by_hand import ClaudeByHand, record
+from tests.agents.talk import heard, talk, turn
 from tests.api.conftest import tool
 from tests.api.tool import Tool
-from tests.contract.claude_code import ClaudeByHand, record
-from tests.contract.talk import heard, talk, turn
 from tests.html import read
 from tests.interop.claude_code.record import RECORDED
 from tests.runs.desk import at_once

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from tests.contract.codex import CodexByHand, told
-from tests.contract.talk import talk
+from tests.agents.codex.by_hand import CodexByHand, told
+from tests.agents.talk import talk
 from tests.html import read
 
 

@@ -9,9 +9,9 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from tests.agents.openclaw.by_hand import OpenClawByHand
+from tests.agents.talk import talk
 from tests.api.tool import Tool
-from tests.contract.openclaw import OpenClawByHand
-from tests.contract.talk import talk
 from tests.html import read
 from tests.support.stored_rows import WEEK_29
 from viewer import access

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.test import Client
 
+from tests.agents.codex.by_hand import ENVELOPE
 from tests.html import read
 from tests.pages.conftest import Book
-from tests.pages.patches import ENVELOPE
 from viewer.rendering import diffs
 
 FRAGMENT = {"HX-Request": "true"}

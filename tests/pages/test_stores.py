@@ -12,12 +12,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from tests.contract.openclaw import OpenClawByHand
-from tests.contract.talk import talk
+from tests.agents.json_file import add_json_kind, write_sessions
+from tests.agents.openclaw.by_hand import OpenClawByHand
+from tests.agents.talk import talk
 from tests.html import Element, message_ids, read
 from tests.pages.conftest import Book
 from tests.runs.desk import Desk
-from tests.support.json_store import add_json_kind, write_sessions
 from viewer.catalog import sync, sync_worker
 from viewer.runs import workers
 from viewer.stores.hermes import schema

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from compaction import reads, troubles
-from tests.pages.patches import ENVELOPE
+from tests.agents.codex.by_hand import ENVELOPE
 from viewer.rendering import outcomes, tools
 
 FINE = outcomes.CallOutcome()

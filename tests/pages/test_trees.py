@@ -8,11 +8,11 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from tests.contract.openclaw import SECRET, OpenClawByHand
-from tests.contract.pi import PiByHand, said
-from tests.contract.talk import talk
+from tests.agents.openclaw.by_hand import SECRET, OpenClawByHand
+from tests.agents.pi.by_hand import PiByHand, said
+from tests.agents.reading import history, opened
+from tests.agents.talk import talk
 from tests.html import read
-from tests.support.tree_stores import history, opened
 
 
 @pytest.fixture(params=["openclaw", "pi"])

@@ -8,12 +8,12 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from tests.agents.claude_code.by_hand import ClaudeByHand
+from tests.agents.client_words import OPENED, REMINDER, WORDS, command
 from tests.api.conftest import tool
 from tests.api.tool import Tool
-from tests.contract.claude_code import ClaudeByHand
 from tests.html import read
 from tests.runs.desk import at_once
-from tests.support.client_words import OPENED, REMINDER, WORDS, command
 from viewer import exports
 from viewer.catalog import sync_worker
 from viewer.stores.hermes import schema

@@ -9,11 +9,11 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from tests.agents.codex.by_hand import CodexByHand
+from tests.agents.talk import talk
 from tests.api.conftest import tool
 from tests.api.tool import Tool
-from tests.contract.codex import CodexByHand
 from tests.contract.site import Site
-from tests.contract.talk import talk
 from tests.runs.commands import run as command
 from viewer.enforcement.models import Audit
 from viewer.history.models import Compaction

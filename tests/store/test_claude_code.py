@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.contract.claude_code import ClaudeByHand, record
-from tests.contract.talk import talk
-from tests.support.claude_code import agent, reader
+from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader, record
+from tests.agents.talk import talk
 from viewer.errors import CompactionConflict, NotFound
 from viewer.stores.base import Store
 from viewer.stores.claude_code import growing, places, texts

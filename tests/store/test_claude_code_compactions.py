@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.contract.claude_code import ClaudeByHand, record
-from tests.contract.talk import talk, turn
+from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader, record
+from tests.agents.talk import talk, turn
 from tests.interop.claude_code.record import RECORDED
-from tests.support.claude_code import agent, reader
 from viewer.stores.base import Store
 from viewer.stores.claude_code.thread import SKIPPED_ABOVE
 from viewer.stores.message import Handoff, ReportedCompaction

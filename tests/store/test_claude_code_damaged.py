@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.claude_code import ClaudeByHand
-from tests.support.claude_code import agent, reader
+from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader
 from viewer.errors import StoreUnavailable
 from viewer.stores.claude_code.writer import ClaudeWriter
 from viewer.stores.jsonl import lines as jsonl_lines

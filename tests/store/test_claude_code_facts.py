@@ -8,10 +8,9 @@ from typing import Any
 import genai_prices
 import pytest
 
-from tests.contract.claude_code import ClaudeByHand, Line, record
-from tests.contract.talk import talk, turn
+from tests.agents.claude_code.by_hand import ClaudeByHand, Line, agent, reader, record
+from tests.agents.talk import talk, turn
 from tests.interop.claude_code.record import RECORDED
-from tests.support.claude_code import agent, reader
 from viewer.stores import pricing
 from viewer.stores.base import Store
 from viewer.stores.claude_code.records import TokenUsage

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.contract.claude_code import ClaudeByHand, record
-from tests.contract.talk import talk
+from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader, record
+from tests.agents.talk import talk
 from tests.interop.claude_code.record import RECORDED
-from tests.support.claude_code import agent, reader
 from viewer.errors import StoreReadOnly
 from viewer.stores.base import Store
 from viewer.stores.reader import Reader

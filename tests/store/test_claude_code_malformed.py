@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.contract.claude_code import ClaudeByHand
-from tests.contract.talk import talk
+from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader
+from tests.agents.talk import talk
 from tests.slow import slow
 from tests.store.malformed import ask_everything, variants
-from tests.support.claude_code import agent, reader
 from viewer.stores.reader import Reader
 from viewer.stores.registry import agent_of
 

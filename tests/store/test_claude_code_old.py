@@ -10,9 +10,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.contract.claude_code import ClaudeByHand, record
-from tests.contract.talk import talk
-from tests.support.claude_code import agent, reader
+from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader, record
+from tests.agents.talk import talk
 from viewer.errors import NotFound
 from viewer.stores.claude_code import places, sidechains
 from viewer.stores.message import Handoff, HistoryMessage

@@ -15,10 +15,10 @@ import zstandard
 
 from compaction.messages import INNER
 from compaction.reads import reads_of
-from tests.contract.codex import INTERNAL, CodexByHand, Line, items, meta, told
-from tests.contract.talk import heard, talk, turn
-from tests.support.codex_home import agent, fresh, history, reader, said, session_id, shown
-from tests.support.codex_writer import with_meta
+from tests.agents.codex.by_hand import INTERNAL, CodexByHand, Line, agent, fresh, items, meta, reader, session_id, told
+from tests.agents.codex.writing import with_meta
+from tests.agents.reading import history, sent, shown
+from tests.agents.talk import heard, talk, turn
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.codex import index
@@ -58,7 +58,7 @@ def test_what_was_said_is_read_once_and_in_order(agent: CodexByHand, reader: Rea
     agent.write("s", talk(2))
     agent.append("s", "event_msg", {"type": "user_message", "message": "request0"})  # older clients say it twice
     agent.append("s", "event_msg", {"type": "item_completed", "item": {"type": "AgentMessage", "text": "reply0"}})
-    assert said(reader, session_id) == heard(talk(2)) == agent.load("s")
+    assert sent(reader, session_id) == heard(talk(2)) == agent.load("s")
     assert history(reader, session_id).messages == len(talk(2))
 
 
@@ -133,7 +133,7 @@ def test_a_local_compaction(agent: CodexByHand, reader: Reader, session_id: str)
     again = {**asked[0], "id": "msg_renumbered"}
     compact(agent, [again, asked[1], told("user", SUMMARY, "compaction.summary")], SUMMARY)
     add(agent, ask("third"))
-    assert said(reader, session_id) == [("user", "first"), ("user", "second"), ("user", SUMMARY), ("user", "third")]
+    assert sent(reader, session_id) == [("user", "first"), ("user", "second"), ("user", SUMMARY), ("user", "third")]
     assert shown(reader, session_id) == ["first", "one", "second", "two", "|", "third"]
     (boundary,) = history(reader, session_id).boundaries
     assert (boundary.messages_before, boundary.summarised, boundary.kept) == (4, 2, 2)
@@ -146,9 +146,9 @@ def test_without_its_compaction_the_answer_to_the_question_for_a_summary_is_sent
     """A client that is killed in between leaves it so."""
     agent.write("s", talk(1))
     agent.append("s", "response_item", answer("The garden was planned."), metadata={"compaction_output": True})
-    assert said(reader, session_id) == [*heard(talk(1)), ("assistant", "The garden was planned.")]
+    assert sent(reader, session_id) == [*heard(talk(1)), ("assistant", "The garden was planned.")]
     compact(agent, [told("user", SUMMARY, "compaction.summary")], SUMMARY)
-    assert said(fresh(agent), session_id) == [("user", SUMMARY)]
+    assert sent(fresh(agent), session_id) == [("user", SUMMARY)]
     assert "The garden was planned." not in shown(fresh(agent), session_id)
 
 
@@ -187,7 +187,7 @@ def test_pruned_pictures_are_a_shorter_form_of_the_message(agent: CodexByHand, r
     compact(agent, [pruned, told("user", SUMMARY, "compaction.summary")])
     index = history(reader, session_id)
     assert [entry.shortened for entry in index.stretch(0, 2).items if hasattr(entry, "shortened")][0]
-    assert said(reader, session_id)[0] == ("user", "[inline base64 image payload pruned]")
+    assert sent(reader, session_id)[0] == ("user", "[inline base64 image payload pruned]")
     assert index.messages == 2
 
 
@@ -195,7 +195,7 @@ def test_an_older_compaction_has_its_summary_beside_it(agent: CodexByHand, reade
     agent.write("s", [])
     add(agent, ask("first"), answer("one"))
     compact(agent, None, SUMMARY)
-    assert said(reader, session_id) == [("user", "first"), ("user", SUMMARY)]
+    assert sent(reader, session_id) == [("user", "first"), ("user", SUMMARY)]
 
 
 def test_what_the_client_leaves_out_is_left_out(agent: CodexByHand, reader: Reader, session_id: str) -> None:
@@ -204,7 +204,7 @@ def test_what_the_client_leaves_out_is_left_out(agent: CodexByHand, reader: Read
     compact(agent, [sound, {"type": "message", "role": "user", "content": "a string"}])
     compact(agent, [sound], replacement_history_metadata=[{}, {}])
     compact(agent, [sound, {"no": "type"}])
-    assert said(reader, session_id) == heard(talk(1))
+    assert sent(reader, session_id) == heard(talk(1))
     assert not history(reader, session_id).boundaries
 
 
@@ -217,13 +217,13 @@ def test_a_revert_leaves_a_branch(agent: CodexByHand, reader: Reader, session_id
     agent.take_back("s")
     agent.say("s", {"role": "user", "content": "rather this"})
     now = fresh(agent)
-    assert said(now, session_id) == [*heard(talk(1)), ("user", "rather this")]
+    assert sent(now, session_id) == [*heard(talk(1)), ("user", "rather this")]
     assert list(history(now, session_id).ids)[: len(before)] == list(before)  # links still lead there
     (left,) = now.abandoned(session_id)
     assert left.after == before[4] and list(left.ids) == list(before)[5:]
     agent.take_back("s")
     agent.say("s", {"role": "user", "content": "or this"})
-    assert said(fresh(agent), session_id)[-1] == ("user", "or this")
+    assert sent(fresh(agent), session_id)[-1] == ("user", "or this")
     assert len(fresh(agent).abandoned(session_id)) == 2
 
 
@@ -231,13 +231,13 @@ def test_without_its_database_the_newest_file_counts(agent: CodexByHand, session
     agent.write("s", talk(2))
     agent.take_back("s")
     os.unlink(agent.root / "state_5.sqlite")
-    assert said(fresh(agent), session_id) == heard(talk(1))
+    assert sent(fresh(agent), session_id) == heard(talk(1))
 
 
 def test_old_files_roll_turns_back(agent: CodexByHand, reader: Reader, session_id: str) -> None:
     agent.write("s", talk(3))
     agent.append("s", "event_msg", {"type": "thread_rolled_back", "num_turns": 2})
-    assert said(reader, session_id) == heard(talk(1))
+    assert sent(reader, session_id) == heard(talk(1))
     (left,) = reader.abandoned(session_id)
     assert len(left.ids) == 10
 
@@ -247,7 +247,7 @@ def test_rolling_back_behind_a_compaction(agent: CodexByHand, reader: Reader, se
     compact(agent, [told("user", SUMMARY, "compaction.summary")])
     agent.say("s", {"role": "user", "content": "and then"})
     agent.append("s", "event_msg", {"type": "thread_rolled_back", "num_turns": 2})
-    assert said(reader, session_id) == heard(talk(1))
+    assert sent(reader, session_id) == heard(talk(1))
 
 
 def test_a_fork_goes_on_from_its_parent(agent: CodexByHand, session_id: str) -> None:
@@ -261,12 +261,12 @@ def test_a_fork_goes_on_from_its_parent(agent: CodexByHand, session_id: str) -> 
     path.write_text(json.dumps(first) + "\n")
     agent.say("fork", {"role": "user", "content": "in the fork"})
     now = fresh(agent)
-    assert said(now, fork) == [*heard(talk(1)), ("user", "in the fork")]
+    assert sent(now, fork) == [*heard(talk(1)), ("user", "in the fork")]
     assert now.session(fork).branched_from == session_id
     assert [(child.id, child.kind) for child in now.children([session_id])] == [(fork, "branch")]
     agent.path("s").unlink()
     gone = fresh(agent)
-    assert said(gone, fork) == [("user", "in the fork")]
+    assert sent(gone, fork) == [("user", "in the fork")]
     assert session_id in gone.additions(fork, list(history(gone, fork).ids), end=True)[0].text
 
 
@@ -337,7 +337,7 @@ def test_compressed_files(agent: CodexByHand, session_id: str, keeps_plain: bool
     else:
         path.unlink()
     more = [("user", "newer")] if keeps_plain else []
-    assert said(fresh(agent), session_id) == [*heard(talk(2)), *more]
+    assert sent(fresh(agent), session_id) == [*heard(talk(2)), *more]
     assert fresh(agent).session(session_id).first_words.startswith("request0")
 
 
@@ -385,7 +385,7 @@ def test_what_would_fill_the_disk_is_not_unpacked(
         with pytest.raises(StoreUnavailable, match="20 MB: no more than 2 GB"):
             reader.live(session_id)
     assert written == [packed] and not list(tmp_path.glob("palimpsest-*"))
-    assert said(reader, agent.id_of("other")) == heard(talk(2))
+    assert sent(reader, agent.id_of("other")) == heard(talk(2))
 
 
 def test_no_more_than_a_part_of_the_free_disk_is_filled(
@@ -397,7 +397,7 @@ def test_no_more_than_a_part_of_the_free_disk_is_filled(
     with pytest.raises(StoreUnavailable, match=r"more than 1 MB: .* a twentieth of the free disk"):
         fresh(agent).live(session_id)
     monkeypatch.undo()  # there is room again
-    assert said(fresh(agent), session_id) == heard(talk(1))
+    assert sent(fresh(agent), session_id) == heard(talk(1))
 
 
 def test_others_do_not_wait_for_one_that_is_unpacked(
@@ -415,11 +415,11 @@ def test_others_do_not_wait_for_one_that_is_unpacked(
 
     monkeypatch.setattr(compressed, "_unpack", waits)
     found: list[Any] = []
-    both = [threading.Thread(target=lambda: found.append(said(fresh(agent), session_id))) for _ in range(2)]
+    both = [threading.Thread(target=lambda: found.append(sent(fresh(agent), session_id))) for _ in range(2)]
     for thread in both:
         thread.start()
     assert begun.wait(60)
-    assert said(fresh(agent), agent.id_of("other")) == heard(talk(1))
+    assert sent(fresh(agent), agent.id_of("other")) == heard(talk(1))
     assert not found
     goes_on.set()
     for thread in both:
@@ -435,7 +435,7 @@ def test_a_file_of_several_frames(agent: CodexByHand, session_id: str) -> None:
     frames = zstandard.compress(data[:half]) + zstandard.compress(data[half:])
     path.with_name(path.name + ".zst").write_bytes(frames)
     path.unlink()
-    assert said(fresh(agent), session_id) == heard(talk(2))
+    assert sent(fresh(agent), session_id) == heard(talk(2))
 
 
 def test_archived_sessions(agent: CodexByHand, session_id: str) -> None:
@@ -445,7 +445,7 @@ def test_archived_sessions(agent: CodexByHand, session_id: str) -> None:
     path = agent.path("s")
     path.rename(room / path.name)
     now = fresh(agent)
-    assert now.session(session_id).archived and said(now, session_id) == heard(talk(1))
+    assert now.session(session_id).archived and sent(now, session_id) == heard(talk(1))
     assert now.listing.facts([session_id])[session_id].archived
 
 
@@ -522,7 +522,7 @@ def test_files_of_bare_items(tmp_path: Path, agent: CodexByHand, session_id: str
     bare.append({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hi"}]})
     lines = [{"id": session_id, "timestamp": "2025-05-07T17:24:21.597Z"}, {"record_type": "state"}, *bare]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert said(fresh(agent), session_id) == [("user", "Hello"), ("assistant", "Hi")]
+    assert sent(fresh(agent), session_id) == [("user", "Hello"), ("assistant", "Hi")]
 
 
 def test_reading_on_is_as_reading_anew(agent: CodexByHand, reader: Reader, session_id: str) -> None:
@@ -547,9 +547,9 @@ def test_a_line_that_is_not_finished_is_read_once_it_is(agent: CodexByHand, read
     agent.say("s", {"role": "user", "content": "whole"})
     longer = agent.path("s").read_bytes()
     agent.path("s").write_bytes(longer[: len(whole) + 40])
-    assert said(reader, session_id) == heard(talk(1))
+    assert sent(reader, session_id) == heard(talk(1))
     agent.path("s").write_bytes(longer)
-    assert said(reader, session_id)[-1] == ("user", "whole")
+    assert sent(reader, session_id)[-1] == ("user", "whole")
 
 
 def test_what_the_service_did_itself_is_shown_as_it_is(agent: CodexByHand, reader: Reader, session_id: str) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.codex import CodexByHand, told
-from tests.contract.talk import heard, talk
-from tests.support.codex_home import agent, fresh, history, said, session_id, shown
-from tests.support.codex_writer import compacted, lines_of, undo, with_meta, writer
+from tests.agents.codex.by_hand import CodexByHand, agent, fresh, session_id, told
+from tests.agents.codex.writing import compacted, lines_of, undo, with_meta, writer
+from tests.agents.reading import history, sent, shown
+from tests.agents.talk import heard, talk
 from tests.support.locks import locked
 from viewer.errors import NotBranchable, StoreReadOnly
 from viewer.stores.codex import branching
@@ -84,27 +84,27 @@ def count(agent: CodexByHand, name: str, total: int) -> None:
 
 def test_from_before_a_compaction(agent: CodexByHand, writer: Writer, session_id: str) -> None:
     agent.write("s", talk(8))
-    was = said(fresh(agent), session_id)
+    was = sent(fresh(agent), session_id)
     commit = compacted(agent, writer, session_id)
     for message in talk(2, "later"):
         agent.say("s", message)
     made = branched(writer, session_id, fresh(agent).context_before(session_id, commit.receipt))
-    assert said(fresh(agent), made) == was and "|" not in shown(fresh(agent), made)
+    assert sent(fresh(agent), made) == was and "|" not in shown(fresh(agent), made)
     assert lines_of(path_of(agent, made))[-1]["type"] == "token_usage_record"
 
 
 def test_a_compaction_is_undone_in_each_by_itself(agent: CodexByHand, writer: Writer, session_id: str) -> None:
     agent.write("s", talk(8))
     commit = compacted(agent, writer, session_id)
-    short = said(fresh(agent), session_id)
+    short = sent(fresh(agent), session_id)
     made = branched(writer, session_id, live(fresh(agent), session_id))
     undo(agent, writer, session_id, commit)
-    assert said(fresh(agent), session_id) == heard(talk(8)) and said(fresh(agent), made) == short
+    assert sent(fresh(agent), session_id) == heard(talk(8)) and sent(fresh(agent), made) == short
     assert "|" in shown(fresh(agent), made)
     plan = fresh(agent).undo_plan(made, history(fresh(agent), made).boundaries[-1])
     with locked(writer, made):
         writer.undo(plan, holder="pid=1:agent=palimpsest:nonce=1")
-    assert said(fresh(agent), made) == heard(talk(8))
+    assert sent(fresh(agent), made) == heard(talk(8))
 
 
 def test_files_that_go_on_from_others_become_one(agent: CodexByHand, writer: Writer, session_id: str) -> None:
@@ -117,9 +117,9 @@ def test_files_that_go_on_from_others_become_one(agent: CodexByHand, writer: Wri
         file.write(b'{"timestamp":"2026-11-26T10:00:00Z","type":"resp\n')
     for message in talk(1, "later"):
         agent.say("s", message)
-    was = said(fresh(agent), session_id)
+    was = sent(fresh(agent), session_id)
     made = branched(writer, session_id, live(fresh(agent), session_id))
-    assert said(fresh(agent), made) == was == heard([*talk(3), *talk(1, "later")])
+    assert sent(fresh(agent), made) == was == heard([*talk(3), *talk(1, "later")])
     written = lines_of(path_of(agent, made))
     assert [each["type"] for each in written].count("session_meta") == 1
     assert "gone" not in json.dumps(written)
@@ -130,13 +130,13 @@ def test_messages_at_the_end_are_left_out(agent: CodexByHand, writer: Writer, se
     agent.write("s", talk(8))
     ids = live(fresh(agent), session_id)
     made = branched(writer, session_id, ids[:-2])
-    assert said(fresh(agent), made) == heard(talk(8))[:-2]
+    assert sent(fresh(agent), made) == heard(talk(8))[:-2]
     compacted(agent, writer, session_id)
-    ids, now = live(fresh(agent), session_id), said(fresh(agent), session_id)
+    ids, now = live(fresh(agent), session_id), sent(fresh(agent), session_id)
     beside = branched(writer, session_id, ids[:-2])
-    assert said(fresh(agent), beside) == now[:-2]
+    assert sent(fresh(agent), beside) == now[:-2]
     agent.say("s", {"role": "user", "content": "later"})
-    assert said(fresh(agent), branched(writer, session_id, ids[:-3])) == now[:-3]
+    assert sent(fresh(agent), branched(writer, session_id, ids[:-3])) == now[:-3]
 
 
 def test_a_result_without_a_call_is_in_no_context(agent: CodexByHand, writer: Writer, session_id: str) -> None:
@@ -144,8 +144,8 @@ def test_a_result_without_a_call_is_in_no_context(agent: CodexByHand, writer: Wr
     agent.append("s", "response_item", {"type": "function_call_output", "call_id": "lost", "output": "nothing"})
     for message in talk(1, "later"):
         agent.say("s", message)
-    was = said(fresh(agent), session_id)
-    assert said(fresh(agent), branched(writer, session_id, live(fresh(agent), session_id))) == was
+    was = sent(fresh(agent), session_id)
+    assert sent(fresh(agent), branched(writer, session_id, live(fresh(agent), session_id))) == was
 
 
 def test_two_summaries_of_the_same_words(agent: CodexByHand, writer: Writer, session_id: str) -> None:
@@ -160,7 +160,7 @@ def test_two_summaries_of_the_same_words(agent: CodexByHand, writer: Writer, ses
     first, second = history(now, session_id).boundaries
     assert first.handoff_id != second.handoff_id
     made = branched(writer, session_id, now.context_before(session_id, second))
-    assert said(fresh(agent), made) == [("user", "The same words."), *heard(talk(1, "one"))]
+    assert sent(fresh(agent), made) == [("user", "The same words."), *heard(talk(1, "one"))]
 
 
 def test_of_what_no_branch_is_made(agent: CodexByHand, writer: Writer, session_id: str) -> None:

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.contract.codex import CodexByHand, Line, meta
-from tests.contract.talk import heard, talk
-from tests.support.codex_home import agent, fresh, history, said, session_id
-from tests.support.codex_writer import lines_of, with_meta
+from tests.agents.codex.by_hand import CodexByHand, Line, agent, fresh, meta, session_id
+from tests.agents.codex.writing import lines_of, with_meta
+from tests.agents.reading import history, sent
+from tests.agents.talk import heard, talk
 from viewer.stores.history_types import HistoryEntry
 from viewer.stores.jsonl import lines
 from viewer.stores.passages import words_of
@@ -74,7 +74,7 @@ def test_what_the_client_leaves_out_is_there_and_not_in_context(
 ) -> None:
     damaged(agent, damage, message)
     reader = fresh(agent)
-    assert said(reader, session_id) == [*heard(talk(3)), *heard(talk(3))]
+    assert sent(reader, session_id) == [*heard(talk(3)), *heard(talk(3))]
     index = history(reader, session_id)
     entries = index.stretch(0, index.messages).items
     (lost,) = (each for each in entries if isinstance(each, HistoryEntry) and each.state == "lost")
@@ -94,10 +94,10 @@ def test_a_damaged_line_and_the_same_one_whole(agent: CodexByHand, session_id: s
     agent.write("s", [*talk(2), ASKED])
     *before, line = agent.path("s").read_bytes().splitlines()
     agent.path("s").write_bytes(b"\n".join([*before, line + b"\0", line]) + b"\n")
-    assert said(fresh(agent), session_id) == [*heard(talk(2)), ("user", WORDS)]
+    assert sent(fresh(agent), session_id) == [*heard(talk(2)), ("user", WORDS)]
     payload = json.loads(line)["payload"]
     agent.append("s", "compacted", {"message": "", "replacement_history": [payload]})
-    assert said(fresh(agent), session_id) == [("user", WORDS)]
+    assert sent(fresh(agent), session_id) == [("user", WORDS)]
 
 
 def test_a_damaged_compaction_is_none(agent: CodexByHand, session_id: str) -> None:
@@ -107,7 +107,7 @@ def test_a_damaged_compaction_is_none(agent: CodexByHand, session_id: str) -> No
     agent.path("s").write_bytes(stored[:-1] + b"\0\n")
     agent.say("s", ASKED)
     reader = fresh(agent)
-    assert said(reader, session_id) == [*heard(talk(3)), ("user", WORDS)]
+    assert sent(reader, session_id) == [*heard(talk(3)), ("user", WORDS)]
     assert not history(reader, session_id).boundaries
 
 
@@ -117,7 +117,7 @@ def test_a_line_that_is_too_long_is_in_context_and_not_written_behind(
     agent.write("s", [*talk(3), {"role": "user", "content": f"{WORDS} {'x' * 200_000}"}])
     monkeypatch.setattr(lines, "LONGEST", 100_000)
     reader = fresh(agent)
-    *others, (role, content) = said(reader, session_id)
+    *others, (role, content) = sent(reader, session_id)
     assert others == heard(talk(3)) and role == "user" and content.startswith(WORDS)
     assert len(content) < 100_000
     refused = reader.compact_refusal(session_id)
@@ -163,7 +163,7 @@ def test_a_first_line_that_is_damaged(agent: CodexByHand, session_id: str, how: 
     made = STARTS[how](first, rest)
     agent.path("s").write_bytes(made)
     reader = fresh(agent)
-    assert said(reader, session_id) == (heard(talk(3)) if rest in made else [])
+    assert sent(reader, session_id) == (heard(talk(3)) if rest in made else [])
     for refused in (reader.compact_refusal(session_id), reader.branch_refusal(session_id)):
         assert refused is not None and "is damaged or not there: Codex cannot go on" in refused.message
     found = reader.session(session_id)
@@ -180,7 +180,7 @@ def test_the_oldest_files_are_called_so(tmp_path: Path, agent: CodexByHand, sess
     agent.path("s").write_text("".join(json.dumps(each) + "\n" for each in lines))
     refused = fresh(agent).compact_refusal(session_id)
     assert refused is not None and "before its files had a first line" in refused.message
-    assert said(fresh(agent), session_id) == heard(talk(1))
+    assert sent(fresh(agent), session_id) == heard(talk(1))
 
 
 # -- forms that are not known ------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def test_a_form_that_is_not_known_is_not_written_to(
     reader = fresh(agent)
     for refused in (reader.compact_refusal(session_id), reader.branch_refusal(session_id)):
         assert refused is not None and refused.message.startswith(f"This session has {named}, which is not known here")
-    assert said(reader, session_id)[-1] == ("user", WORDS)
+    assert sent(reader, session_id)[-1] == ("user", WORDS)
 
 
 @pytest.mark.parametrize("mode", ["chunked", 7, []])

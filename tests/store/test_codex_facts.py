@@ -14,10 +14,10 @@ from typing import Any
 import genai_prices
 import pytest
 
-from tests.contract.codex import CodexByHand, meta
-from tests.contract.talk import heard, talk
-from tests.support.codex_home import agent, fresh, reader, said, session_id
-from tests.support.codex_writer import with_meta
+from tests.agents.codex.by_hand import CodexByHand, agent, fresh, meta, reader, session_id
+from tests.agents.codex.writing import with_meta
+from tests.agents.reading import sent
+from tests.agents.talk import heard, talk
 from viewer.errors import StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.codex import database
@@ -237,7 +237,7 @@ def test_what_stands_in_place_of_the_names(agent: CodexByHand, session_id: str, 
 def test_a_database_that_cannot_be_read_is_left_alone(agent: CodexByHand, session_id: str) -> None:
     agent.write("s", talk(1))
     (agent.root / "state_6.sqlite").write_bytes(b"no database" * 1_000)
-    assert said(fresh(agent), session_id) == heard(talk(1))
+    assert sent(fresh(agent), session_id) == heard(talk(1))
 
 
 def test_a_search_index_is_given_each_message_once(agent: CodexByHand, reader: Reader, session_id: str) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.contract.codex import INTERNAL, CodexByHand, Line, meta
-from tests.contract.talk import heard, talk
+from tests.agents.codex.by_hand import INTERNAL, CodexByHand, Line, agent, fresh, meta, session_id
+from tests.agents.reading import sent
+from tests.agents.talk import heard, talk
 from tests.slow import slow
 from tests.store.malformed import ask_everything, variants
-from tests.support.codex_home import agent, fresh, said, session_id
 from viewer.stores.base import Store
 from viewer.stores.codex.items import SUMMARY_PREFIX
 from viewer.stores.codex.records import RECORDS
@@ -129,7 +129,7 @@ def test_every_record_is_read_whatever_a_field_holds(agent: CodexByHand, session
     RECORDS.forget()
     if failed:
         pytest.fail(f"{len(failed)} variants stop it:\n" + "\n".join(failed[:100]))
-    assert said(fresh(agent), agent.id_of("other")) == heard(talk(1))
+    assert sent(fresh(agent), agent.id_of("other")) == heard(talk(1))
 
 
 def test_the_records_are_what_the_client_takes(agent: CodexByHand, session_id: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contract.codex import CodexByHand
-from tests.contract.talk import heard, talk
-from tests.support.codex_home import agent, fresh, history, said, session_id
-from tests.support.codex_writer import compacted, undo, with_meta, writer
+from tests.agents.codex.by_hand import CodexByHand, agent, fresh, session_id
+from tests.agents.codex.writing import compacted, undo, with_meta, writer
+from tests.agents.reading import history, sent
+from tests.agents.talk import heard, talk
 from tests.support.locks import HOLDER, locked
 from viewer.errors import NotRedoable
 from viewer.stores.changes import Commit
@@ -30,27 +30,27 @@ def refusal(agent: CodexByHand, session_id: str, commit: Commit) -> str:
 def test_the_bytes_are_those_of_before(agent: CodexByHand, writer: Writer, session_id: str, strategy: str) -> None:
     agent.write("s", talk(8))
     commit = compacted(agent, writer, session_id, strategy)
-    stored, shown = agent.path("s").read_bytes(), said(fresh(agent), session_id)
+    stored, shown = agent.path("s").read_bytes(), sent(fresh(agent), session_id)
     cuts = history(fresh(agent), session_id).boundaries
     undo(agent, writer, session_id, commit)
     assert not refusal(agent, session_id, commit)
     redo(writer, session_id, commit)
-    assert agent.path("s").read_bytes() == stored and said(fresh(agent), session_id) == shown
+    assert agent.path("s").read_bytes() == stored and sent(fresh(agent), session_id) == shown
     assert history(fresh(agent), session_id).boundaries == cuts
     assert fresh(agent).wrote(session_id, commit.receipt) and not fresh(agent).find_undo(session_id, commit.receipt)
     undo(agent, writer, session_id, commit)
-    assert said(fresh(agent), session_id) == heard(talk(8))
+    assert sent(fresh(agent), session_id) == heard(talk(8))
 
 
 def test_what_was_said_since_stays_behind(agent: CodexByHand, writer: Writer, session_id: str) -> None:
     agent.write("s", talk(8))
     commit = compacted(agent, writer, session_id)
-    short = said(fresh(agent), session_id)
+    short = sent(fresh(agent), session_id)
     agent.say("s", {"role": "user", "content": "before the undo"})
     undo(agent, writer, session_id, commit)
     agent.say("s", {"role": "user", "content": "after it"})
     redo(writer, session_id, commit)
-    assert said(fresh(agent), session_id) == [*short, ("user", "before the undo"), ("user", "after it")]
+    assert sent(fresh(agent), session_id) == [*short, ("user", "before the undo"), ("user", "after it")]
 
 
 def test_what_stands_in_the_way(agent: CodexByHand, writer: Writer, session_id: str) -> None:
@@ -64,7 +64,7 @@ def test_what_stands_in_the_way(agent: CodexByHand, writer: Writer, session_id: 
         redo(writer, session_id, first)
     undo(agent, writer, session_id, second)
     redo(writer, session_id, first)
-    assert "Finish the garden" in str(said(fresh(agent), session_id))
+    assert "Finish the garden" in str(sent(fresh(agent), session_id))
     undo(agent, writer, session_id, first)
     path = agent.path("s")
     stored = path.read_bytes()
@@ -104,10 +104,10 @@ def test_the_byte_of_the_compaction_is_the_last(agent: CodexByHand, writer: Writ
     made = bytearray(agent.path("s").read_bytes())
     for at, letter in switching.on(letters).items():
         agent.path("s").write_bytes(made)
-        assert said(fresh(agent), session_id) == heard(talk(8))
+        assert sent(fresh(agent), session_id) == heard(talk(8))
         made[at : at + 1] = letter
     agent.path("s").write_bytes(made)
-    assert len(said(fresh(agent), session_id)) < len(heard(talk(8)))
+    assert len(sent(fresh(agent), session_id)) < len(heard(talk(8)))
 
 
 def test_what_does_not_read_back_is_undone_again(

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.codex import CodexByHand
-from tests.support.codex_home import agent
+from tests.agents.codex.by_hand import CodexByHand, agent
 from viewer.stores.base import Store
 from viewer.stores.registry import agent_of
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.contract.codex import CodexByHand, told
-from tests.contract.talk import heard, talk
-from tests.support.codex_home import agent, fresh, history, said, session_id
-from tests.support.codex_writer import compacted, undo, with_meta, writer, written
+from tests.agents.codex.by_hand import CodexByHand, agent, fresh, session_id, told
+from tests.agents.codex.writing import compacted, undo, with_meta, writer, written
+from tests.agents.reading import history, sent
+from tests.agents.talk import heard, talk
 from tests.support.locks import HOLDER, locked
 from viewer.errors import NotUndoable
 from viewer.stores.changes import Commit
@@ -32,7 +32,7 @@ def test_an_undo_changes_a_byte_a_line(agent: CodexByHand, writer: Writer, sessi
     assert {after[at : at + 1] for at in changed} == {b"x"} and min(changed) > size
     kinds = [each["type"] for each in written(agent.path("s"), after[:size])]
     assert kinds == ["event_msg", "xompacted", "xurn_context", "xvent_msg", "xvent_msg", "event_msg", "response_item"]
-    assert said(fresh(agent), session_id) == [*heard(talk(8)), ("user", "later")]
+    assert sent(fresh(agent), session_id) == [*heard(talk(8)), ("user", "later")]
     assert fresh(agent).find_undo(session_id, commit.receipt) == {"window": commit.receipt["window"]}
 
 
@@ -40,19 +40,19 @@ def test_a_byte_that_changed_in_an_earlier_line_is_seen(agent: CodexByHand, writ
     """Another process undid, and a client appended, since this one looked: the file only seems to have grown."""
     agent.write("s", talk(8))
     compacted(agent, writer, session_id)
-    assert said(fresh(agent), session_id) != heard(talk(8))
+    assert sent(fresh(agent), session_id) != heard(talk(8))
     path = agent.path("s")
     at = path.read_bytes().index(b'"type":"compacted"')
     with path.open("r+b") as file:
         file.seek(at + 8)
         file.write(b"x")
     agent.say("s", {"role": "user", "content": "later"})
-    assert said(fresh(agent), session_id) == [*heard(talk(8)), ("user", "later")]
+    assert sent(fresh(agent), session_id) == [*heard(talk(8)), ("user", "later")]
     with path.open("r+b") as file:
         file.seek(at + 8)
         file.write(b"c")
     agent.say("s", {"role": "user", "content": "and later"})
-    assert len(said(fresh(agent), session_id)) < len(talk(8))
+    assert len(sent(fresh(agent), session_id)) < len(talk(8))
 
 
 def test_what_cannot_be_undone(agent: CodexByHand, writer: Writer, session_id: str) -> None:
@@ -84,7 +84,7 @@ def test_what_cannot_be_undone(agent: CodexByHand, writer: Writer, session_id: s
 def _undone_in_order(agent: CodexByHand, writer: Writer, session_id: str, commits: Sequence[Commit]) -> list[Any]:
     for commit in commits:
         undo(agent, writer, session_id, commit)
-    return said(fresh(agent), session_id)[:-1]
+    return sent(fresh(agent), session_id)[:-1]
 
 
 def test_a_boundary_of_ours_that_no_run_knows_is_undone(agent: CodexByHand, writer: Writer, session_id: str) -> None:
@@ -93,7 +93,7 @@ def test_a_boundary_of_ours_that_no_run_knows_is_undone(agent: CodexByHand, writ
     plan = fresh(agent).undo_plan(session_id, history(fresh(agent), session_id).boundaries[-1])
     with locked(writer, session_id):
         writer.undo(plan, holder=HOLDER)
-    assert said(fresh(agent), session_id) == heard(talk(8))
+    assert sent(fresh(agent), session_id) == heard(talk(8))
 
 
 def test_an_undo_that_is_killed_is_done_or_not(agent: CodexByHand, writer: Writer, session_id: str) -> None:
@@ -104,7 +104,7 @@ def test_an_undo_that_is_killed_is_done_or_not(agent: CodexByHand, writer: Write
     with agent.path("s").open("r+b") as file:
         file.seek(what.letters[0].offset)
         file.write(b"x")
-    assert said(fresh(agent), session_id) == heard(talk(8))
+    assert sent(fresh(agent), session_id) == heard(talk(8))
     assert fresh(agent).find_undo(session_id, commit.receipt) and not fresh(agent).wrote(session_id, commit.receipt)
 
 
@@ -116,7 +116,7 @@ def test_lines_that_moved_are_found_again(agent: CodexByHand, writer: Writer, se
     first, *others = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([first, b'{"timestamp":"","type":"xvent_msg","payload":{}}\n', *others]))
     undo(agent, writer, session_id, commit)
-    assert said(fresh(agent), session_id) == heard(talk(8))
+    assert sent(fresh(agent), session_id) == heard(talk(8))
 
 
 def test_in_a_fork_a_compaction_of_its_parent_stays(agent: CodexByHand, writer: Writer, session_id: str) -> None:
@@ -128,4 +128,4 @@ def test_in_a_fork_a_compaction_of_its_parent_stays(agent: CodexByHand, writer: 
     now, fork = fresh(agent), agent.id_of("fork")
     assert "forked from" in now.undo_plan(fork, history(now, fork).boundaries[-1]).refusal
     undo(agent, writer, session_id, commit)
-    assert said(fresh(agent), fork) == heard(talk(8))  # it points to the same bytes
+    assert sent(fresh(agent), fork) == heard(talk(8))  # it points to the same bytes

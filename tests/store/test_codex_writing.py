@@ -15,10 +15,10 @@ import pytest
 import zstandard
 
 from compaction import message_tokens
-from tests.contract.codex import INTERNAL, CodexByHand, Line, items, meta, told
-from tests.contract.talk import heard, talk
-from tests.support.codex_home import agent, fresh, history, said, session_id
-from tests.support.codex_writer import compacted, lines_of, planned, undo, with_meta, writer, written
+from tests.agents.codex.by_hand import INTERNAL, CodexByHand, Line, agent, fresh, items, meta, session_id, told
+from tests.agents.codex.writing import compacted, lines_of, planned, undo, with_meta, writer, written
+from tests.agents.reading import history, sent
+from tests.agents.talk import heard, talk
 from tests.support.locks import HOLDER
 from viewer.errors import CompactionConflict, SessionBusy, StoreError
 from viewer.runs import planning
@@ -119,11 +119,11 @@ def test_behind_a_torn_line(agent: CodexByHand, writer: Writer, session_id: str)
     path = agent.path("s")
     with path.open("ab") as file:
         file.write(b'{"timestamp":"2026-11-26T10:00:00Z","type":"resp')
-    before, was = path.read_bytes(), said(fresh(agent), session_id)
+    before, was = path.read_bytes(), sent(fresh(agent), session_id)
     commit = compacted(agent, writer, session_id)
-    assert path.read_bytes().startswith(before + b'\n{"timestamp"') and said(fresh(agent), session_id) != was
+    assert path.read_bytes().startswith(before + b'\n{"timestamp"') and sent(fresh(agent), session_id) != was
     undo(agent, writer, session_id, commit)
-    assert said(fresh(agent), session_id) == was
+    assert sent(fresh(agent), session_id) == was
 
 
 def test_an_encrypted_summary_stays(agent: CodexByHand, writer: Writer, session_id: str) -> None:
@@ -135,7 +135,7 @@ def test_an_encrypted_summary_stays(agent: CodexByHand, writer: Writer, session_
     before = agent.path("s").read_bytes()
     compacted(agent, writer, session_id)
     sent = written(agent.path("s"), before)[1]["payload"]["replacement_history"]
-    assert sent[0] == secret and said(fresh(agent), session_id)[1][1].startswith("[CONTEXT SUMMARY]")
+    assert sent[0] == secret and sent(fresh(agent), session_id)[1][1].startswith("[CONTEXT SUMMARY]")
 
 
 def test_shortened_calls_stay_in_their_response(agent: CodexByHand, writer: Writer, session_id: str) -> None:
@@ -172,7 +172,7 @@ def test_a_half_character_is_no_reason_for_the_client_to_leave_a_line_out(
     agent.write("s", talk(8))
     compacted(agent, writer, session_id, summary="## Goal\n\ud83d \x00 \u2028 done")
     assert b"\\ud83d" not in agent.path("s").read_bytes()
-    assert any("\u2028 done" in str(content) for _, content in said(fresh(agent), session_id))
+    assert any("\u2028 done" in str(content) for _, content in sent(fresh(agent), session_id))
 
 
 # -- what does not go as it was meant ----------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def test_what_does_not_read_back_is_taken_off_again(
     with pytest.raises(CompactionConflict, match="taken back"):
         compacted(agent, writer, session_id)
     assert agent.path("s").read_bytes().startswith(before)
-    assert said(fresh(agent), session_id) == heard(talk(8)) and not history(fresh(agent), session_id).boundaries
+    assert sent(fresh(agent), session_id) == heard(talk(8)) and not history(fresh(agent), session_id).boundaries
 
 
 def test_sessions_that_are_never_written_to(agent: CodexByHand, writer: Writer, session_id: str) -> None:

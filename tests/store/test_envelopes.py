@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.client_words import (
+from tests.agents.client_words import (
     AGENTS,
     BUNDLE,
     CHANNEL,

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from tests.contract.agents import Agent, objects
-from tests.contract.claude_code import ClaudeByHand
-from tests.contract.codex import CodexByHand
-from tests.contract.openclaw import OpenClawFilesByHand
-from tests.contract.pi import PiByHand
-from tests.contract.talk import heard, talk
-from tests.support.tree_stores import opened, sent, store_of
-from tests.support.tree_writing import compacted, undo
+from tests.agents.base import Agent, objects
+from tests.agents.claude_code.by_hand import ClaudeByHand
+from tests.agents.codex.by_hand import CodexByHand
+from tests.agents.openclaw.by_hand import OpenClawFilesByHand
+from tests.agents.pi.by_hand import PiByHand
+from tests.agents.reading import opened, sent, store_of
+from tests.agents.talk import heard, talk
+from tests.agents.writing import compacted, undo
 from viewer.errors import CompactionConflict, SessionBusy, StoreUnavailable
 from viewer.runs import branching
 from viewer.stores.claude_code.records import record_of

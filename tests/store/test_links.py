@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.agents import Agent
-from tests.contract.claude_code import ClaudeByHand
-from tests.contract.codex import CodexByHand
-from tests.contract.pi import PiByHand
-from tests.contract.talk import talk
-from tests.support.openclaw_entries import stored, talked
-from tests.support.tree_stores import opened, store_of
+from tests.agents.base import Agent
+from tests.agents.claude_code.by_hand import ClaudeByHand
+from tests.agents.codex.by_hand import CodexByHand
+from tests.agents.openclaw.by_hand import stored, talked
+from tests.agents.pi.by_hand import PiByHand
+from tests.agents.reading import opened, store_of
+from tests.agents.talk import talk
 from viewer.errors import NotFound
 from viewer.stores.jsonl import links
 from viewer.stores.registry import remarks

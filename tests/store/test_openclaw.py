@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.contract.openclaw import SECRET, OpenClawByHand
-from tests.contract.pi import said
-from tests.contract.talk import heard, talk
-from tests.support.tree_stores import history, opened, sent, shown, store_of, wrapped
+from tests.agents.openclaw.by_hand import SECRET, OpenClawByHand
+from tests.agents.pi.by_hand import said, wrapped
+from tests.agents.reading import history, opened, sent, shown, store_of
+from tests.agents.talk import heard, talk
 from viewer.errors import StoreUnavailable
 from viewer.stores.openclaw import database, rows
 from viewer.stores.openclaw.entries import entry_of

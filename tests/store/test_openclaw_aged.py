@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.contract.openclaw import OpenClawByHand
-from tests.support.openclaw_entries import stored, talked
-from tests.support.tree_stores import history, opened
+from tests.agents.openclaw.by_hand import OpenClawByHand, stored, talked
+from tests.agents.reading import history, opened
 from viewer.stores.openclaw.aged import FILE, PICTURE
 
 SEEN = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from tests.contract.agents import Agent
-from tests.contract.openclaw import OpenClawByHand, OpenClawFilesByHand
-from tests.contract.pi import PiByHand, said
-from tests.contract.talk import heard, talk
+from tests.agents.base import Agent
+from tests.agents.openclaw.by_hand import OpenClawByHand, OpenClawFilesByHand, tables
+from tests.agents.openclaw.recorded import SCHEMAS, Kept
+from tests.agents.pi.by_hand import PiByHand, said
+from tests.agents.reading import opened, sent, store_of
+from tests.agents.talk import heard, talk
+from tests.agents.writing import compacted
 from tests.slow import slow
-from tests.support.tree_stores import opened, sent, store_of
-from tests.support.tree_writing import SCHEMAS, Kept, compacted, tables
 from viewer.errors import NotBranchable, SessionBusy, StoreError, StoreReadOnly
 from viewer.runs import branching
 from viewer.stores.base import Store

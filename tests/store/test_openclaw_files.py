@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.contract.openclaw import OpenClawByHand, stamp
-from tests.contract.pi import now, said
-from tests.contract.talk import heard, talk
-from tests.support.tree_stores import opened, sent, store_of
+from tests.agents.openclaw.by_hand import OpenClawByHand, stamp
+from tests.agents.pi.by_hand import now, said
+from tests.agents.reading import opened, sent, store_of
+from tests.agents.talk import heard, talk
 from viewer.errors import NotFound
 from viewer.stores.openclaw.kind import OpenClawStores, PiStores
 from viewer.stores.registry import agent_of

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.contract.openclaw import OpenClawByHand
-from tests.support.openclaw_entries import HEADER, Value, stored, talked
-from tests.support.tree_stores import history, opened, store_of
+from tests.agents.openclaw.by_hand import HEADER, OpenClawByHand, stored, talked
+from tests.agents.pi.by_hand import Line
+from tests.agents.reading import history, opened, store_of
 from viewer.errors import StoreReadOnly
 from viewer.stores.registry import writer_of
 
@@ -89,7 +89,7 @@ NOVEL = {"type": "context_reset", "timestamp": "2026-07-01T10:01:00.000Z"}
         (NOVEL | {"id": "n", "parentId": "left1"}, ""),
     ],
 )
-def test_what_is_not_known_is_not_written_to(tmp_path: Path, form: str, entry: Value, what: str) -> None:
+def test_what_is_not_known_is_not_written_to(tmp_path: Path, form: str, entry: Line, what: str) -> None:
     left = [{**talked(2)[at], "id": f"left{at}", "parentId": f"left{at - 1}" if at else "e1"} for at in (0, 1)]
     agent = stored(tmp_path / "home", form, [*talked(2), *left, entry, *talked(4)[2:]])
     reason = refusal(agent)

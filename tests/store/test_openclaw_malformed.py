@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from tests.contract.agents import Agent
-from tests.contract.pi import PiByHand
-from tests.contract.talk import heard, talk
+from tests.agents.base import Agent
+from tests.agents.openclaw.by_hand import HEADER, stored
+from tests.agents.pi.by_hand import PiByHand
+from tests.agents.reading import opened, sent
+from tests.agents.talk import heard, talk
 from tests.slow import slow
 from tests.store.malformed import ask_everything, variants
-from tests.support.openclaw_entries import HEADER, stored
-from tests.support.tree_stores import opened, sent
 from viewer.stores.openclaw import database, rows, sources
 
 Value = dict[str, Any]

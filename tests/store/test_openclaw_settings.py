@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.openclaw import OpenClawByHand
-from tests.support.tree_stores import store_of
+from tests.agents.openclaw.by_hand import OpenClawByHand
+from tests.agents.reading import store_of
 from viewer.stores.registry import agent_of
 
 START, END = "{agents: {defaults: {compaction: {postCompactionSections: ", "}}}}"

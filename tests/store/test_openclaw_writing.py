@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.contract.openclaw import SECRET, OpenClawByHand, OpenClawFilesByHand
-from tests.contract.pi import said
-from tests.contract.talk import heard, talk
-from tests.support.tree_stores import opened, sent, store_of
-from tests.support.tree_writing import compacted, tables, undo
+from tests.agents.openclaw.by_hand import SECRET, OpenClawByHand, OpenClawFilesByHand, tables
+from tests.agents.pi.by_hand import said
+from tests.agents.reading import opened, sent, store_of
+from tests.agents.talk import heard, talk
+from tests.agents.writing import compacted, undo
 from viewer.errors import (
     CompactionConflict,
     NotRedoable,

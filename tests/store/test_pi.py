@@ -9,11 +9,10 @@ import pytest
 
 from compaction.messages import INNER
 from compaction.reads import reads_of
-from tests.contract.pi import CWD, PiByHand, said
-from tests.contract.talk import talk
-from tests.support.pi_session import agent, ask, session_id
-from tests.support.strange_trees import strange_entries
-from tests.support.tree_stores import history, opened, sent, shown, store_of, wrapped
+from tests.agents.pi.by_hand import CWD, PiByHand, agent, ask, said, session_id, wrapped
+from tests.agents.pi.strange import strange_entries
+from tests.agents.reading import history, opened, sent, shown, store_of
+from tests.agents.talk import talk
 from viewer.stores.message import ReportedCompaction, message_of
 from viewer.stores.openclaw.entries import entry_of
 from viewer.stores.openclaw.messages import EntryMessages, grown

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.contract.pi import PiByHand, said
-from tests.contract.talk import talk
-from tests.support.pi_session import agent, ask, session_id
-from tests.support.tree_stores import history, opened, sent, shown, store_of
+from tests.agents.pi.by_hand import PiByHand, agent, ask, said, session_id
+from tests.agents.reading import history, opened, sent, shown, store_of
+from tests.agents.talk import talk
 from viewer.errors import NotFound
 from viewer.stores.jsonl.lines import LONGEST
 from viewer.stores.registry import session_version, store_version

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.contract.pi import PiByHand
-from tests.support.pi_lines import HEADER, Line, entry, put, row
-from tests.support.pi_session import agent, ask, session_id
-from tests.support.tree_stores import history, opened, sent, shown, store_of, wrapped
+from tests.agents.pi.by_hand import HEADER, Line, PiByHand, agent, ask, entry, put, row, session_id, wrapped
+from tests.agents.reading import history, opened, sent, shown, store_of
 from viewer.errors import StoreReadOnly
 from viewer.stores.pricing import Cost
 from viewer.stores.registry import writer_of

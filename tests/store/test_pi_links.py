@@ -7,10 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.contract.pi import CWD, PiByHand
-from tests.support.pi_lines import HEADER, Line, entry, put, row
-from tests.support.pi_session import agent, session_id
-from tests.support.tree_stores import history, opened, sent, shown
+from tests.agents.pi.by_hand import CWD, HEADER, Line, PiByHand, agent, entry, put, row, session_id
+from tests.agents.reading import history, opened, sent, shown
 from viewer.stores.jsonl.values import seconds
 from viewer.stores.pricing import Cost
 from viewer.stores.reader import Reader

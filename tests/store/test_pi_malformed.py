@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.pi import PiByHand, said
-from tests.contract.talk import talk
+from tests.agents.pi.by_hand import HEADER, Line, PiByHand, entry, said
+from tests.agents.reading import opened, shown, store_of
+from tests.agents.talk import talk
 from tests.slow import slow
 from tests.store.malformed import ask_everything, variants
-from tests.support.pi_lines import HEADER, Line, entry
-from tests.support.tree_stores import opened, shown, store_of
 from viewer.stores.registry import agent_of
 
 CALL = {"id": "call_1/1", "name": "read", "status": "ok", "arguments": {"path": "AGENTS.md"}, "durationMs": 2.5}

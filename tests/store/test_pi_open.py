@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.pi import CWD, PiByHand
-from tests.support.pi_session import agent, ask, session_id
-from tests.support.tree_stores import opened, store_of
+from tests.agents.pi.by_hand import CWD, PiByHand, agent, ask, session_id
+from tests.agents.reading import opened, store_of
 from viewer.errors import SessionBusy
 from viewer.stores.openclaw.clients import processes_in
 from viewer.stores.registry import writer_of

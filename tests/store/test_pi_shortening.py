@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from compaction import protocol
-from tests.contract.pi import PiByHand, said
-from tests.contract.talk import heard, talk
-from tests.support.tree_stores import history, opened, sent, store_of
-from tests.support.tree_writing import undo
+from tests.agents.pi.by_hand import PiByHand, said
+from tests.agents.reading import history, opened, sent, store_of
+from tests.agents.talk import heard, talk
+from tests.agents.writing import undo
 from viewer.errors import CompactionConflict, NotUndoable, StoreReadOnly
 from viewer.holders import new_holder
 from viewer.runs import branching, candidate, planning

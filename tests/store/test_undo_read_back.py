@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from tests.contract.agents import Agent
-from tests.contract.claude_code import ClaudeByHand
-from tests.contract.codex import CodexByHand
-from tests.contract.openclaw import OpenClawFilesByHand
-from tests.contract.pi import PiByHand
-from tests.contract.talk import talk
+from tests.agents.base import Agent
+from tests.agents.claude_code.by_hand import ClaudeByHand
+from tests.agents.codex.by_hand import CodexByHand
+from tests.agents.openclaw.by_hand import OpenClawFilesByHand
+from tests.agents.pi.by_hand import PiByHand
+from tests.agents.reading import history, opened, sent, store_of
+from tests.agents.talk import talk
+from tests.agents.writing import compacted
 from tests.support.locks import HOLDER, locked
-from tests.support.tree_stores import history, opened, sent, store_of
-from tests.support.tree_writing import compacted
 from viewer.errors import NotUndoable, StoreUnavailable
 from viewer.stores.changes import UndoPlan
 from viewer.stores.jsonl.append import UNDO_NOT_AS_MEANT, Appending

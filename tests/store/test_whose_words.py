@@ -11,14 +11,14 @@ import pytest
 
 from compaction import SummaryRequest, counter_for, offline
 from compaction import messages as chat
-from tests.contract.agents import Agent
-from tests.contract.claude_code import ClaudeByHand
-from tests.contract.codex import INTERNAL, CodexByHand, told
-from tests.contract.openclaw import OpenClawByHand, OpenClawFilesByHand
-from tests.contract.pi import PiByHand
-from tests.contract.pi import said as entry_of
-from tests.support.client_words import CHAT, ENVIRONMENT, IDE, OPENED, PLUGINS, REMINDER, WORDS, command
-from tests.support.tree_stores import history, opened, sent
+from tests.agents.base import Agent
+from tests.agents.claude_code.by_hand import ClaudeByHand
+from tests.agents.client_words import CHAT, ENVIRONMENT, IDE, OPENED, PLUGINS, REMINDER, WORDS, command
+from tests.agents.codex.by_hand import INTERNAL, CodexByHand, told
+from tests.agents.openclaw.by_hand import OpenClawByHand, OpenClawFilesByHand
+from tests.agents.pi.by_hand import PiByHand
+from tests.agents.pi.by_hand import said as entry_of
+from tests.agents.reading import history, opened, sent
 from viewer.stores.message import message_of
 from viewer.stores.passages import words_of
 from viewer.stores.query import parse

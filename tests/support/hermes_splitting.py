@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import compaction
+from tests.agents.hermes.real import Hermes
 from tests.interop import ours
-from tests.interop.hermes import Hermes
 from tests.interop.model import Model
 from tests.store.leases import turn_lease
 from viewer.stores.hermes import branching, guards, writing

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.interop.hermes import Hermes
+from tests.agents.hermes.real import Hermes
 
 
 def only(schema: int) -> pytest.MarkDecorator:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from tests.agents.claude_code.by_hand import ClaudeByHand
 from tests.api.conftest import tool
 from tests.api.tool import Tool
-from tests.contract.claude_code import ClaudeByHand
 from tests.contract.site import Site
 from tests.contract.writer_process import WriterProcess
 from tests.interop.fetched import NotInstalled

@@ -7,8 +7,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from tests.contract.pi import CWD, said
-from tests.contract.talk import talk
+from tests.agents.pi.by_hand import CWD, said
+from tests.agents.talk import talk
 
 Lines = list[bytes]
 STAMP = "2026-11-26T10:{:02}:{:02}.000Z"

@@ -10,8 +10,9 @@ import pytest
 
 import compaction
 from compaction.strategy import STRATEGIES
-from tests.contract.agents import objects
-from tests.contract.codex import CodexByHand, Line
+from tests.agents.base import objects
+from tests.agents.codex.by_hand import CodexByHand, Line, fresh
+from tests.support.locks import HOLDER, locked
 from viewer.errors import NotUndoable
 from viewer.runs import candidate, planning
 from viewer.stores.base import Store
@@ -19,9 +20,6 @@ from viewer.stores.changes import Commit, Edit, Json
 from viewer.stores.message import message_of
 from viewer.stores.registry import writer_of
 from viewer.stores.writer import Writer
-
-from .codex_home import fresh
-from .locks import HOLDER, locked
 
 SUMMARY = "## Goal\nFinish the garden."
 

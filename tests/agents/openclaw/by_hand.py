@@ -1,4 +1,4 @@
-"""OpenClaw as the contract's agent: the tables that are read, rows as the client writes them, its rule in few words."""
+"""OpenClaw by hand: the tables that are read, rows and files as the client writes them, its rule in few words."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from uuid import NAMESPACE_OID, uuid4, uuid5
 
 import zstandard
 
-from .agents import Agent, Heard, Message
-from .pi import CWD, Line, PiByHand, active, broken, is_request, loaded, now, said
+from tests.agents.base import Agent, Heard, Message
+from tests.agents.pi.by_hand import CWD, Line, PiByHand, active, broken, is_request, loaded, now, said
 
 # What is read of the tables of schema 23; the client's have more columns, and checks.
 TABLES = """
@@ -70,6 +70,7 @@ CREATE TABLE session_transcript_cold_archives (
   session_id TEXT NOT NULL PRIMARY KEY, generation TEXT NOT NULL, archive_name TEXT NOT NULL, archived_at INTEGER
 ) STRICT;
 """
+HEADER: Line = {"type": "session", "version": 3, "id": "s", "timestamp": "2026-07-01T10:00:00.000Z", "cwd": "/w"}
 SECRET = "the report on the system prompt, which nobody is shown"
 
 
@@ -320,3 +321,36 @@ class OpenClawFilesByHand(PiByHand):
 def started() -> int:
     """When this process began, as the system counts it."""
     return int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+
+
+def talked(count: int) -> list[Line]:
+    """So many requests and replies, each of which hangs on the one before it."""
+    made = []
+    for at in range(count):
+        role = "assistant" if at % 2 else "user"
+        entry = {"type": "message", "id": f"e{at}", "parentId": f"e{at - 1}" if at else None}
+        stamp = f"2026-07-01T10:00:{at:02}.000Z"
+        made.append(entry | {"timestamp": stamp, "message": said({"role": role, "content": f"words{at}"})})
+    return made
+
+
+def stored(root: Path, form: str, entries: Sequence[Line], header: Line = HEADER) -> OpenClawByHand:
+    """A store with one session of these entries."""
+    agent = OpenClawByHand(root)
+    if form == "database":
+        agent.begin("agent:main:s", "s", {"sessionId": "s"})
+        agent.sql("DELETE FROM transcript_events")
+        for at, entry in enumerate([header, *entries]):
+            agent.sql("INSERT INTO transcript_events (session_id, seq, event_json, created_at) VALUES ('s', ?, ?, 1)",
+                      at, json.dumps(entry))  # fmt: skip
+        return agent
+    directory = root / "agents" / "main" / "sessions"
+    directory.mkdir()
+    (directory / "s.jsonl").write_text("".join(json.dumps(each) + "\n" for each in [header, *entries]))
+    (directory / "sessions.json").write_text(json.dumps({"agent:main:s": {"sessionId": "s"}}))
+    return agent
+
+
+def tables(agent: OpenClawByHand) -> dict[str, list[tuple[Any, ...]]]:
+    names = [row[0] for row in agent.sql("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+    return {name: agent.sql(f"SELECT * FROM {name}") for name in names}

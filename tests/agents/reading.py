@@ -1,4 +1,4 @@
-"""Directories of pi and of OpenClaw, written by hand, and what their readers say."""
+"""What our readers say of the sessions that an agent wrote."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.contract.agents import Agent
+from tests.agents.base import Agent
 from viewer.stores.base import Store
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
@@ -39,9 +39,3 @@ def shown(reader: Reader, session_id: str) -> list[Any]:
     index = history(reader, session_id)
     items = reader.shown(session_id, index.stretch(0, index.messages).items)
     return [getattr(item, "content", "|") for item in items]
-
-
-def wrapped(summary: str) -> str:
-    """A summary in the words in which both clients send it."""
-    start = "The conversation history before this point was compacted into the following summary:"
-    return f"{start}\n\n<summary>\n{summary}\n</summary>"

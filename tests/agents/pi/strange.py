@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tests.contract.pi import said
-from tests.contract.talk import talk
+from tests.agents.pi.by_hand import said
+from tests.agents.talk import talk
 
 Value = dict[str, Any]
 KINDS = (

@@ -1,4 +1,4 @@
-"""pi as the contract's agent: lines as the client writes them, and the rule by which it goes on, in few words."""
+"""pi by hand: lines as the client writes them, the rule by which it goes on, in few words, and files of any lines."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
-from .agents import Agent, Heard, Message, objects
+import pytest
+
+from tests.agents.base import Agent, Heard, Message, objects
 
 Line = dict[str, Any]
 CWD = "/home/user/work"
 WHILE = 60_000_000_000  # nanoseconds after which no client is taken to be at a file
 START = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
 END = "\n</summary>"
+STAMP = "2026-11-26T10:00:{:02}.000Z"
+HEADER: Line = {"type": "session", "version": 3, "id": "s", "timestamp": STAMP.format(0), "cwd": CWD}
 USAGE = {
     "input": 100, "output": 10, "cacheRead": 20, "cacheWrite": 5, "totalTokens": 135,
     "cost": {"input": 0.05, "output": 0.05, "cacheRead": 0.0, "cacheWrite": 0.0, "total": 0.1},
@@ -161,8 +165,12 @@ def loaded(path: Sequence[Line]) -> list[Heard]:
     ids = [each["id"] for each in path[:at]]
     first = ids.index(path[at]["firstKeptEntryId"]) if path[at]["firstKeptEntryId"] in ids else at
     kept = [each for each in (*path[first:at], *path[at + 1 :]) if each["type"] == "message"]
-    summary = f"{START}{path[at]['summary']}{END}"
-    return [("user", summary), *(heard(each["message"]) for each in kept)]
+    return [("user", wrapped(path[at]["summary"])), *(heard(each["message"]) for each in kept)]
+
+
+def wrapped(summary: str) -> str:
+    """A summary in the words in which pi and OpenClaw send it."""
+    return f"{START}{summary}{END}"
 
 
 def is_request(entry: Line) -> bool:
@@ -187,3 +195,40 @@ def broken(said: Sequence[Line]) -> None:
     for part in said[1]["message"]["content"]:
         if part["type"] == "toolCall":
             part["arguments"] = "{broken"
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> PiByHand:
+    made = PiByHand(tmp_path / "pi")
+    made.write("s", [])
+    return made
+
+
+@pytest.fixture
+def session_id(agent: PiByHand) -> str:
+    return agent.id_of("s")
+
+
+def ask(agent: PiByHand, text: str, **more: Any) -> str:
+    """A request; the id of its entry."""
+    return str(agent.append("s", "message", message=said({"role": "user", "content": text}), **more)["id"])
+
+
+def entry(name: str, parent: str | None, kind: str = "message", /, **more: Any) -> Line:
+    """An entry; a message says its own name, in turns as a person and as a model."""
+    number = int("".join(filter(str.isdigit, name)) or 0)
+    if kind == "message" and "message" not in more:
+        more["message"] = said({"role": "assistant" if number % 2 == 0 else "user", "content": name})
+    return {"type": kind, "id": name, "parentId": parent, "timestamp": STAMP.format(number % 60), **more}
+
+
+def row(*names: str) -> list[Line]:
+    """Entries that hang on one another."""
+    return [entry(name, parent) for name, parent in zip(names, (None, *names), strict=False)]
+
+
+def put(agent: PiByHand, lines: Sequence[Line | bytes], session_id: str = "s") -> None:
+    """Write a file of these lines, nobody being at it."""
+    data = [each if isinstance(each, bytes) else json.dumps(each).encode() for each in lines]
+    agent.path(session_id).write_bytes(b"".join(each + b"\n" for each in data))
+    agent._age(session_id)

@@ -1,4 +1,4 @@
-"""Claude Code as the contract's agent: lines as the client writes them, and the rule by which it resumes in few words.
+"""Claude Code by hand: lines as the client writes them, and the rule by which it resumes in few words.
 What the client itself makes of our lines is held in `tests/interop/claude_code`.
 """
 
@@ -13,7 +13,12 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
-from .agents import Agent, Heard, Message, objects
+import pytest
+
+from tests.agents.base import Agent, Heard, Message, objects
+from viewer.stores.base import Store
+from viewer.stores.reader import Reader
+from viewer.stores.registry import open_store
 
 Line = dict[str, Any]
 TYPES = ("user", "assistant", "system", "attachment")
@@ -195,3 +200,14 @@ def _end(lines: Sequence[Line], nodes: dict[str, Line], parents: dict[str, Any])
     while at in newest:
         at = newest[at]
     return at
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> ClaudeByHand:
+    return ClaudeByHand(tmp_path / "claude")
+
+
+@pytest.fixture
+def reader(agent: ClaudeByHand) -> Iterator[Reader]:
+    with open_store(Store("claude", agent.url, "configured")) as found:
+        yield found

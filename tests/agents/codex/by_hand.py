@@ -1,4 +1,4 @@
-"""Codex as the contract's agent: lines as the client writes them, and the rule by which it resumes in few words.
+"""Codex by hand: lines as the client writes them, and the rule by which it resumes in few words.
 What the client itself sends of its files is held in `tests/interop/codex`.
 """
 
@@ -14,11 +14,18 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
-from .agents import Agent, Heard, Message, objects
+import pytest
+
+from tests.agents.base import Agent, Heard, Message, objects
+from viewer.stores.base import Store
+from viewer.stores.reader import Reader
+from viewer.stores.registry import open_store
 
 Line = dict[str, Any]
 INTERNAL = "internal_chat_message_metadata_passthrough"
 CONTEXT = "<environment_context>\n  <cwd>/home/user/work</cwd>\n</environment_context>"
+# A change as the client's tool takes it.
+ENVELOPE = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n+z\n*** Add File: b.py\n+new\n*** End Patch"
 
 
 class CodexByHand(Agent):
@@ -201,3 +208,26 @@ def heard(found: Sequence[Line]) -> list[Heard]:
         elif item["type"] == "function_call_output":
             said.append(("tool", item["output"]))
     return said
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> CodexByHand:
+    return CodexByHand(tmp_path / "codex")
+
+
+@pytest.fixture
+def reader(agent: CodexByHand) -> Iterator[Reader]:
+    with open_store(Store("codex", agent.url, "configured")) as found:
+        yield found
+
+
+@pytest.fixture
+def session_id(agent: CodexByHand) -> str:
+    """The id of the session that the agent calls "s"."""
+    return agent.id_of("s")
+
+
+def fresh(agent: CodexByHand) -> Reader:
+    """A reader as another request has it."""
+    with open_store(Store("codex", agent.url, "configured")) as found:
+        return found

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .agents import Agent, Message
-from .site import Site
+from tests.agents.base import Message
 
 FILLING = "The quick brown fox jumps over the lazy dog. " * 19 + "The end."
 
@@ -40,8 +39,3 @@ def turn(name: str) -> list[Message]:
 def heard(messages: list[Any]) -> list[tuple[str, Any]]:
     """Role and content of messages, however they are given."""
     return [(message["role"], message["content"]) for message in messages]
-
-
-def loaded_as_sent(agent: Agent, site: Site) -> bool:
-    """Whether the agent goes on from just what the site says a model is sent, in the session "s"."""
-    return agent.load("s") == [(role, agent.as_loaded(content)) for role, content in heard(site.context("s"))]

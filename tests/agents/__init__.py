@@ -1,0 +1,9 @@
+"""The agents that write the stores which this site reads, as tests of several directories play them.
+
+`hermes/`, `claude_code/`, `codex/`, `openclaw/`, `pi/`: one directory for each kind of agent. In each, `by_hand.py`
+writes sessions as the client does and reads them by its rule; the others are named there. `json_file.py` is the kind
+that the guide writes as an example.
+
+For all kinds: `base.py` is what an agent can do, `talk.py` the messages that its sessions consist of, `reading.py` what
+our readers say of them, `writing.py` compactions of them, `client_words.py` what clients put around a person's words.
+"""

@@ -1,0 +1,1 @@
+"""Claude Code: `by_hand.py` writes and reads its files."""
