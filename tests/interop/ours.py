@@ -12,7 +12,8 @@ from tests.store.leases import turn_lease
 from viewer import holders
 from viewer.runs import candidate, planning
 from viewer.stores.base import Store
-from viewer.stores.hermes import guards, reading, receipts, writing
+from viewer.stores.hermes import guards, reading, receipts, row_digests, writing
+from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.undoing import Outlook, Undoing
 from viewer.stores.history_types import History
@@ -110,6 +111,15 @@ def compact_at(database: Path, session_id: str, now: float, strategy: str, windo
             return commit_leased(planned, lease, now)
     finally:
         guards.release_lock(planned.store, session_id, planned.holder)
+
+
+def known_of(done: Done) -> KnownBlock:
+    """What this site notes of the compaction."""
+    with open_store(done.store) as reader:
+        row = reading.read_rows(reader, [done.commit.handoff_id])[done.commit.handoff_id]
+    copies = {copy: source for source, copy in done.commit.copies.items()}
+    key, before = row_digests.handoff_key(row.content), [*done.undoing.originals]
+    return KnownBlock(1, done.commit.handoff_id, key, copies, undone=False, before=before)
 
 
 def undo(store: Store, undoing: Undoing) -> Outlook:

@@ -20,7 +20,7 @@ from compaction import messages as engine
 from tests.agents.hermes.real import Hermes, HermesError
 from tests.support.boundaries import boundary_of
 from viewer.errors import StoreError
-from viewer.stores.hermes import reading, receipts, row_digests
+from viewer.stores.hermes import reading, receipts
 from viewer.stores.hermes.codec import decode_content
 from viewer.stores.hermes.known import KnownBlock, KnownUndone
 from viewer.stores.hermes.reader import open_store
@@ -255,11 +255,7 @@ class Story:
         return self.compacted[-1]
 
     def _known(self, done: ours.Done) -> KnownBlock:
-        with open_store(done.store) as reader:
-            row = reading.read_rows(reader, [done.commit.handoff_id])[done.commit.handoff_id]
-        copies = {copy: source for source, copy in done.commit.copies.items()}
-        number = len(self.compacted)
-        return KnownBlock(number, done.commit.handoff_id, row_digests.handoff_key(row.content), copies, undone=False)
+        return replace(ours.known_of(done), run=len(self.compacted))
 
     # -- taking back
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.agents.hermes.real import Hermes
 from tests.slow import slow
-from viewer.stores.hermes import reading, row_digests
+from viewer.stores.hermes import reading
 from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.message import HistoryMessage
@@ -30,20 +30,13 @@ def shown(database: Path, session_id: str, known: list[KnownBlock]) -> list[str]
     return [str(each.content) for each in rows]
 
 
-def known_of(done: ours.Done) -> KnownBlock:
-    with open_store(done.store) as reader:
-        row = reading.read_rows(reader, [done.commit.handoff_id])[done.commit.handoff_id]
-    copies = {copy: source for source, copy in done.commit.copies.items()}
-    return KnownBlock(1, done.commit.handoff_id, row_digests.handoff_key(row.content), copies, undone=False)
-
-
 @pytest.mark.parametrize("back", [3, *slow(0, 1, 12, 20)], ids="{} turns taken back".format)
 def test_each_result_is_shown_once_and_whole(hermes: Hermes, database: Path, back: int) -> None:
     write_session(hermes, "pruned", TURNS, distinct_ids=True)
     done = ours.compact_at(database, "pruned", time.time(), "prune", 8_000)
     results = [row for row in hermes.rows("pruned") if row["role"] == "tool"]
     assert any(row["active"] and str(row["content"]).startswith("[") for row in results), "some are shortened"
-    made = known_of(done)
+    made = ours.known_of(done)
     hermes.resume("pruned")
     if back:
         hermes.ask("rewind", turns=back)

@@ -102,23 +102,41 @@ def test_rows_stored_twice_are_shown_once_and_written_once(
     before = desk.live()
     assert len(before) == 120, "the agent sends all of them"
     draft = planning.draft(desk.store, desk.session_id, Options())
-    assert draft.plan.reasons[-1] == ("60 messages were written twice and are sent twice: each counts once here.")
+    assert draft.plan.reasons[-1] == planning.repeats_sentence(60)
+    assert draft.tokens_before == 2 * draft.plan.tokens_before
     assert len(draft.ids) == 60
     run = service.start(desk.store, desk.session_id, Options(), apply=True)
     assert (run.status, run.error_message) == ("applied", "")
+    assert (run.messages_before, run.tokens_before) == (120, draft.tokens_before)
     live = in_context(desk)
     assert live[:2] == ["Request 0", "Reply 0"]
     assert len(set(live)) == len(live), "each stands once"
     assert shown(desk) == [(name, False) for name in NAMES]
     with open_store(desk.store) as reader:
         [boundary] = history_of(reader, desk.session_id).boundaries
-    if order is row_by_row:  # the others are read as a transcript that the agent wrote anew
-        assert boundary.messages_before == 120
-        assert boundary.summarised + boundary.kept == 60
+    assert (boundary.messages_before, boundary.messages_after) == (120, len(live))
+    assert boundary.summarised + boundary.kept == 60
     assert run.handoff_id
     service.undo(desk.store, desk.session_id, run.handoff_id)
     assert desk.live() == before
     assert shown(desk) == [(name, True) for name in NAMES]
+
+
+def test_where_all_have_one_time_what_is_in_context_twice_was_said_twice(
+    stored: Callable[[Sequence[Row]], Desk],
+) -> None:
+    desk = stored([(role, text, START) for role, text, _ in turn_by_turn(turns(15))])
+    before, names = desk.live(), [name for turn in range(15) for name in NAMES[2 * turn : 2 * turn + 2] * 2]
+    assert [name for name, _ in shown(desk)] == names
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
+    assert (run.status, run.messages_before) == ("applied", 60)
+    with open_store(desk.store) as reader:
+        [boundary] = history_of(reader, desk.session_id).boundaries
+    assert (boundary.messages_before, boundary.summarised + boundary.kept) == (60, 60)
+    assert [name for name, _ in shown(desk)] == names
+    assert run.handoff_id
+    service.undo(desk.store, desk.session_id, run.handoff_id)
+    assert desk.live() == before
 
 
 def test_requests_sent_twice_at_once_are_one(stored: Callable[[Sequence[Row]], Desk]) -> None:

@@ -31,8 +31,8 @@ def plan_fields(basis: Basis, plan: compaction.Plan) -> dict[str, Any]:
     return {
         "plan": planning.recorded(basis, plan),
         "basis": basis.token,
-        "tokens_before": plan.tokens_before,
-        "messages_before": len(basis.sent),
+        "tokens_before": basis.tokens_before(plan),
+        "messages_before": basis.messages_before,
     }
 
 

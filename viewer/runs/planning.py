@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -47,7 +47,8 @@ class Options:
 class Basis:
     """What a plan is made on, read as one: the live messages that a model is `sent`, the bytes of all of them by id,
     and the `token` by which a commit knows them again; `tail_only` as in a Policy; `not_shortened` says why tool output
-    cannot be shortened, "" when it can. `repeats` of the messages were written twice; a compaction writes each once.
+    cannot be shortened, "" when it can. `repeats` are those that were written again and are sent, too: a compaction
+    writes each once.
     """
 
     session: Session
@@ -57,7 +58,16 @@ class Basis:
     window: int
     tail_only: bool = False
     not_shortened: str = ""
-    repeats: int = 0
+    repeats: Sequence[StoredMessage] = ()
+
+    @property
+    def messages_before(self) -> int:
+        """How many messages are in context."""
+        return len(self.sent) + len(self.repeats)
+
+    def tokens_before(self, plan: compaction.Plan) -> int:
+        """Tokens of the messages in context, those that were written again included."""
+        return plan.tokens_before + sum(counting.row_tokens(row, plan.count) for row in self.repeats)
 
     def ids(self, indices: tuple[int, ...]) -> list[int]:
         """Row ids of messages by their place in the plan."""
@@ -136,7 +146,7 @@ def draft_of(reader: Reader, session_id: str, options: Options) -> DryRun:
         lock_seconds=reader.commit_seconds(basis.sizes, basis.ids(plan.written)),
         pick_up=agent.notices(basis.session),
         sends_otherwise=agent.sends_otherwise(),
-        tokens_before=plan.tokens_before,
+        tokens_before=basis.tokens_before(plan),
         tokens_after_estimate=plan.tokens_after_estimate,
         notes=notes,
         note_tokens=note_tokens,
@@ -207,14 +217,14 @@ def plan_of(basis: Basis, options: Options, rules: str) -> compaction.Plan:
     )
     messages, count = list(map(_dated, basis.sent)), counting.counter_for(basis.session.model)
     plan = strategy.plan(messages, policy, count)
-    return replace(plan, reasons=(*plan.reasons, repeats_sentence(basis.repeats))) if basis.repeats else plan
+    return replace(plan, reasons=(*plan.reasons, repeats_sentence(len(basis.repeats)))) if basis.repeats else plan
 
 
 def repeats_sentence(repeats: int) -> str:
     """What a plan says of messages that are in the context more than once."""
     if repeats == 1:
-        return "1 message was written twice and is sent twice: it counts once here."
-    return f"{repeats:,} messages were written twice and are sent twice: each counts once here."
+        return "1 message is in context a second time, as it was written twice: the compaction writes it once."
+    return f"{repeats:,} messages are in context again, as they were written twice: the compaction writes each once."
 
 
 def strategy_of(name: str) -> Strategy:

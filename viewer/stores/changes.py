@@ -111,7 +111,7 @@ class LiveContext:
     messages: list[StoredMessage]
     sizes: Mapping[int, int]
     token: Json
-    repeats: int = 0
+    repeats: Sequence[StoredMessage] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -250,7 +250,7 @@ def shown_plan(draft: DryRun, redacting: bool) -> PlanShown:
     return PlanShown(
         parts=parts,
         bar_words="; ".join(f"{part.label}: {part.tokens}" for part in parts),
-        before=formats.number(plan.tokens_before, "tokens"),
+        before=formats.number(draft.tokens_before, "tokens"),
         after=formats.number(plan.tokens_after_estimate, "tokens"),
         after_label="After, about (tokens)" if plan.keeps_middle else "After, at most (tokens)",
         reasons=plan.reasons,
@@ -261,7 +261,7 @@ def shown_plan(draft: DryRun, redacting: bool) -> PlanShown:
         pick_up=draft.pick_up,
         estimate=draft.estimate,
         also_sent=_also_sent(draft),
-        little=_little(plan),
+        little=_little(draft),
         question=_question(plan, draft.lease is not None),
         blocked=draft.lock is not None,
         turn=draft.lease is not None,
@@ -308,12 +308,12 @@ def _also_sent(draft: DryRun) -> str:
     return f"Also sent: {told} of hooks and skills. They are in these numbers, and go with the message they belong to."
 
 
-def _little(plan: compaction.Plan) -> str:
+def _little(draft: DryRun) -> str:
     """What the plan saves, as a sentence, when it is hardly worth it."""
-    saved = max(plan.tokens_before - plan.tokens_after_estimate, 0)
-    if saved >= LITTLE * plan.tokens_before:
+    saved = max(draft.tokens_before - draft.tokens_after_estimate, 0)
+    if saved >= LITTLE * draft.tokens_before:
         return ""
-    return f"This would save little: less than a tenth of the {formats.thin(plan.tokens_before)} tokens in context."
+    return f"This would save little: less than a tenth of the {formats.thin(draft.tokens_before)} tokens in context."
 
 
 def _parts(draft: DryRun) -> tuple[PlanPart, ...]:

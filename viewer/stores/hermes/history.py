@@ -41,10 +41,9 @@ def build(
     blocks that are known to have been undone, whoever wrote them. Rows that were written again are told by their first.
     """
     known = list(known)
-    again = written_again(rows, {source: copy for block in known for copy, source in block.copies.items()})
-    if again:
-        return _with_repeats(build([row for row in rows if row.id not in again], known, undone), rows, again)
     noted = borne_out(known, undone or {}, rows)
+    if again := written_again(rows, noted):
+        return _with_repeats(build([row for row in rows if row.id not in again], known, undone), rows, again)
     openings, carried = openers(rows, {*noted.ours, *noted.undone})
     stamps = {row.id: (row.handoff_key, row.time) for row in rows if row.handoff}
     moments = {row.id: row.time for row in rows}
@@ -300,7 +299,7 @@ class _HistoryBuilder:
         copies, of = [*block.head, *block.tail], self.chains.of
         if handoff.id not in self.write_of and any(source.uid == copy.uid != "" for copy, source in copies):
             self._summarise(slipped([row for row in self.generation if row.id not in self.noted.taken_back], block))
-        before = self._before({source.id for _, source in copies})
+        before = self._before(handoff, {source.id for _, source in copies})
         kept = dict.fromkeys(message for _, source in copies for message in of(source.id))
         away = dict.fromkeys(message for row in before for message in of(row.id) if message not in kept)
         self.boundaries.append(
@@ -342,13 +341,15 @@ class _HistoryBuilder:
             self.generation[self.generation.index(row)] = under
             self.chains.replace(row, under)
 
-    def _before(self, copied: set[int]) -> list[LightRow]:
-        """The rows that a compaction found in context, given those that it copied.
+    def _before(self, handoff: LightRow, copied: set[int]) -> list[LightRow]:
+        """The rows that a compaction found in context, given those that it copied: where they were noted, those.
 
         It takes every row out of context: one that is in it was not there before, or its copy is not told. Where the
         agent had written its transcript anew without a compaction, only the newest row of a message was in it. What is
         taken back of a summary with a message in one row is the message: the summary stands anew behind it.
         """
+        if handoff.id in self.ours and (noted := self.ours[handoff.id].before):
+            return [self.rows[row_id] for row_id in sorted(noted) if row_id in self.rows]
         sources = self._sources()
         anew = {row.handoff_key for row in self.context() if row.handoff == "standalone" and row.state == "under"}
         return [

@@ -31,7 +31,8 @@ class KnownBlock:
     """A block as it was written: `copies` maps each clone in it to the row it was made from, ids of rows.
 
     `run` is its writer's own number for it (not 0), `handoff_key` identifies the text of the handoff that was written
-    (`LightRow.handoff_key`), and `undone` says whether the block was taken back later.
+    (`LightRow.handoff_key`), `undone` says whether the block was taken back later, and `before` are the rows that were
+    in context when it was written.
     """
 
     run: int
@@ -39,13 +40,15 @@ class KnownBlock:
     handoff_key: str
     copies: Mapping[int, int]
     undone: bool
+    before: Collection[int] = ()
 
 
 class Noted(NamedTuple):
     """What is known for certain of a session's compactions, by handoff, and what follows for its rows, by id: those
     that are `in_blocks` of which every row is known; those that were `taken_back` when a compaction before or
     behind which they stood was undone; those that were `in_context` when we compacted, whatever their states are now.
-    `deleted` are the blocks of ours that stood when the agent deleted their handoffs.
+    `deleted` are the blocks of ours that stood when the agent deleted their handoffs. `found_by` has for each row the
+    compactions of ours that found it in context.
     """
 
     ours: dict[int, KnownBlock]
@@ -54,6 +57,17 @@ class Noted(NamedTuple):
     taken_back: set[int]
     in_context: set[int]
     deleted: list[KnownBlock]
+    found_by: Mapping[int, frozenset[int]]
+
+    def were_together(self, row: LightRow, other: LightRow) -> bool:
+        """Whether both rows are, or were, in context at one time, as is known for certain: neither copies the other."""
+        if row.state == other.state == "live":
+            return True
+        none: frozenset[int] = frozenset()
+        return not self.found_by.get(row.id, none).isdisjoint(self.found_by.get(other.id, none))
+
+
+NOTHING_NOTED = Noted({}, {}, set(), set(), set(), [], {})
 
 
 def borne_out(known: Iterable[KnownBlock], undone: Mapping[int, KnownUndone], rows: Sequence[LightRow]) -> Noted:
@@ -74,7 +88,17 @@ def borne_out(known: Iterable[KnownBlock], undone: Mapping[int, KnownUndone], ro
         {*chain(*(each.taken_back for each in out.values()))},
         {source for block in (*deleted, *ours.values()) if not block.undone for source in block.copies.values()},
         deleted,
+        _found_by(ours.values()),
     )
+
+
+def _found_by(blocks: Iterable[KnownBlock]) -> dict[int, frozenset[int]]:
+    found: dict[int, frozenset[int]] = {}
+    for block in blocks:
+        handoff = frozenset((block.handoff_id,))
+        for row_id in block.before:
+            found[row_id] = found.get(row_id, handoff) | handoff
+    return found
 
 
 def _is_there(block: KnownBlock, rows: Mapping[int, LightRow]) -> bool:

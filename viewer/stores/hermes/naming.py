@@ -116,6 +116,7 @@ class _Naming:
         sure: Sequence[bool],
     ) -> None:
         self.rows, self.moments, self.opening, self.sure = rows, moments, opening, sure
+        self.noted = noted
         self.stamped = _stamped(rows, moments)
         self.instead = _written_instead(rows)
         self.newest_with = {row.handoff_key: row.id for row in rows if row.handoff}
@@ -286,11 +287,13 @@ class _Naming:
         )
 
     def _earlier(self, row: LightRow) -> LightRow | None:
-        """The newest row before that has the time of this one, and may say the same. What both are live are two."""
+        """The newest row before that has the time of this one, and may say the same. What was in context together is
+        two.
+        """
         if not row.time:
             return None
         rows = reversed(self.at.get((row.role, row.time), ()))
-        return next((each for each in rows if related(row, each) and not row.state == each.state == "live"), None)
+        return next((each for each in rows if related(row, each) and not self.noted.were_together(row, each)), None)
 
     def _add(self, row: LightRow, earlier: LightRow | None) -> None:
         write = self.write

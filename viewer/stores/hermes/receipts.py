@@ -73,8 +73,8 @@ def basis(reader: OpenStore, session_id: str, planned: Json | None = None) -> Li
         if [row.id for row in rows] == [row[0] for row in found.rows]:
             records = (row.id for row in rows if row.role in BOOKKEEPING_ROLES)
             again = written_again(row_digests.rows_of(reader, session_id, [row.id for row in rows]).values())
-            once = [row for row in rows if row.id not in again]
-            return LiveContext(once, found.sizes, token_of(found, records), repeats=len(again))
+            once, repeats = ([row for row in rows if (row.id in again) is written] for written in (False, True))
+            return LiveContext(once, found.sizes, token_of(found, records), repeats)
     raise SessionBusy("The session is being rewritten just now. Try again in a moment.")
 
 
@@ -172,6 +172,7 @@ def blocks_of(recorded: Recorded) -> list[KnownBlock]:
             handoff_key=row_digests.handoff_key(json.loads(each.receipt["content"])),
             copies={copy: int(original) for original, copy in each.receipt["copies"].items()},
             undone=each.undone,
+            before=tuple(undoing_of("", each.receipt).originals),
         )
         for each in recorded.written
     ]

@@ -9,45 +9,44 @@ is two messages. Copies that a compaction made are none of these.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
-from types import MappingProxyType
 
 from viewer import times
 from viewer.stores.message import BOOKKEEPING_ROLES
 
+from .known import NOTHING_NOTED, Noted
 from .light_row import LightRow
 
 AT_ONCE = 0.1  # seconds between two requests with the same words, within which nobody sends the second
 
 
-def written_again(rows: Iterable[LightRow], kept: Mapping[int, int] = MappingProxyType({})) -> dict[int, int]:
+def written_again(rows: Iterable[LightRow], noted: Noted = NOTHING_NOTED) -> dict[int, int]:
     """The rows that say again what an earlier one says, each with the first of those, given rows in id order.
 
-    Both have one state; but compactions of ours that `kept` a row (by id, with its copy) left what says it again
-    under the boundary.
+    Both have one state, or are noted to have been in context together: a compaction of ours keeps the first of them.
     """
     rows = list(rows)
     again: dict[int, int] = {}
-    seen: dict[float, LightRow] = {}  # those in context, since the last handoff
+    seen: dict[float, list[LightRow]] = defaultdict(list)  # by time, since the last handoff
     before: LightRow | None = None
     common = _common_times(rows)
     for row in rows:
         if row.handoff or row.of_compaction or row.restated or row.role in BOOKKEEPING_ROLES:
-            seen, before = {}, None
+            seen, before = defaultdict(list), None
             continue
         if before is not None and row.time not in common and times.known(row.time):
-            said = before if _is_at_once(before, row) else None
-            if said is None and row.state == "live" and (row.time < before.time or before.id in again):
-                said = seen.get(row.time)
-            if (
-                said is not None
-                and _alike(said, row)
-                and (said.state == row.state or kept.get(said.id, row.id) != row.id)
-            ):
+            said: LightRow | None = before
+            if not _is_at_once(before, row):
+                goes_back = row.time < before.time or before.id in again
+                said = next((each for each in seen[row.time] if goes_back and noted.were_together(each, row)), None)
+            elif before.state != row.state and not noted.were_together(before, row):
+                said = None
+            if said is not None and _alike(said, row):
                 again[row.id] = again.get(said.id, said.id)
-        if row.state == "live":
-            seen.setdefault(row.time, row)
+        if row.id not in again:
+            seen[row.time].append(row)
         before = row
     return again
 
