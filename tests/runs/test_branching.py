@@ -12,7 +12,9 @@ from django.core.management import call_command
 
 from tests.runs.desk import Desk
 from tests.support.histories import history_of, receipt_of
+from viewer.api import shapes
 from viewer.errors import AlreadyUndone, NotBranchable, NotFound, NotUndoable, SessionEnded, StoreReadOnly
+from viewer.history import indexes
 from viewer.runs import branching, service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
@@ -262,6 +264,15 @@ def test_the_command(desk: Desk) -> None:
     answer = json.loads(run("branch", "hermes", desk.session_id, "--json"))
     assert (answer["title"], answer["messages_live"]) == ("Airline desk, week 29 (branch 2)", len(desk.live()))
     assert answer["resume"] == f"hermes --resume {answer['id']}"
+
+
+def test_the_command_says_what_it_made_before_its_tokens_are_counted(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shapes, "COUNTING_SECONDS", 0.0)
+    monkeypatch.setattr(indexes, "AT_ONCE", 1)
+    said = run("branch", "hermes", desk.session_id)
+    assert "(branch)”" in said and "tokens" not in said and "messages. Go on with it: hermes --resume" in said
 
 
 def test_the_command_refuses_in_one_line(desk: Desk) -> None:

@@ -41,7 +41,8 @@ class Command(QuickCommand):
         if json:
             self.stdout.write(made.model_dump_json(indent=2))
         else:
+            tokens = "" if made.tokens_live is None else f", {made.tokens_live:,} tokens"  # nobody counted them yet
             self.stdout.write(
-                f"Branched: session {made.id}, “{made.title}”, {made.messages_live:,} messages, "
-                f"{made.tokens_live:,} tokens. Go on with it: {made.resume}"
+                f"Branched: session {made.id}, “{made.title}”, {made.messages_live:,} messages{tokens}. "
+                f"Go on with it: {made.resume}"
             )
