@@ -225,6 +225,15 @@ def test_what_is_in_context_now_stands_behind_the_line(tokens: int) -> None:
         assert label.anchor == "start" and float(label.x) > timeline.WIDTH
 
 
+@pytest.mark.parametrize("series", [[[16]], [[100], [16]]])
+def test_one_message_in_context_is_a_level_line_up_to_now(series: list[list[int]]) -> None:
+    drawing = timeline.drawn(series, None)
+    newest = drawing.labels[-1]
+    assert newest.text == "16" and float(newest.x) > timeline.WIDTH
+    before, x, now = drawing.line.split()[-3:]
+    assert before == now and float(x) == timeline.WIDTH
+
+
 def test_labels_of_the_timeline_do_not_run_into_each_other() -> None:
     for steps in ([40, 41, 42], [300, 301, 302, 303], [5], [200, 1, 200]):
         series = [[100 + at for at in range(each)] + [9_000 + number * 10] for number, each in enumerate(steps)]

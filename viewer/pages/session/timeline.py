@@ -164,6 +164,8 @@ def drawn(series: list[list[int]], limit: int | None, *, about: bool = False, wi
     cuts: list[str] = []
     at = 0
     for number, stretch in enumerate(series):
+        if number == len(series) - 1 and at + len(stretch) == 1:
+            stretch = stretch * 2  # one message: a level line up to now
         every = max(1, len(stretch) * len(series) // POINTS)
         for index in sorted({*range(0, len(stretch), every), len(stretch) - 1}):
             points.append(((at + index) / steps * WIDTH, _height(stretch[index], top)))
