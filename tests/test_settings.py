@@ -61,6 +61,7 @@ WRONG = [
     ("PALIMPSEST_STORES", "/path/state.db", "name of its own"),
     ("PALIMPSEST_STORES", "a=/path/state.db", "sqlite:////"),
     ("PALIMPSEST_STORES", "a=sqlite:///relative.db", "sqlite:////"),
+    ("PALIMPSEST_STORES", "a=claude-code", "claude-code:///absolute/path"),
     ("PALIMPSEST_STORES", "a=sqlite:////x,a=sqlite:////y", "'a=sqlite:////y'"),
     ("PALIMPSEST_STORES", "demo=sqlite:////x", "not demo"),
     ("PALIMPSEST_STORES", "a=postgresq://me:secret@host/db", "'postgresq://...@host/db'"),

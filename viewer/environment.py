@@ -131,8 +131,8 @@ def stores(name: str) -> dict[str, str]:
         # An address of another kind (`viewer/stores/registry.py`) is checked by the start, which knows the kinds.
         if not re.match(r"(sqlite:////|postgres://|postgresql://|(?!sqlite:)[a-z][a-z-]*:///).", url):
             raise ImproperlyConfigured(
-                f"{name} must be name=url,... with sqlite:////absolute/path or postgres://... as url, "
-                f"not {_shown(url)!r}."
+                f"{name} must be name=url,... with sqlite:////absolute/path, postgres://... or where an agent has its "
+                f"sessions, such as claude-code:///absolute/path, as url, not {_shown(url)!r}."
             )
         stores[store] = url
     return stores
