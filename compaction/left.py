@@ -53,7 +53,7 @@ class RemainingLines:
 
     def _read(self, passage: Passage) -> None:
         for line in statements(passage.text, passage.origin, passage.around, sentences=False, every=True):
-            if passage.written:
+            if passage.source == "summary":
                 self.written.add(len(self.lines))
             values = line.values()
             for value in values | {day for each in values if (day := day_of(each))}:

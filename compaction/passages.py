@@ -13,6 +13,7 @@ from .secrets import redact_all
 from .statements import Source, statements
 
 LONGEST_CALL = 2_000  # characters of a call's arguments whose details its output stands under
+_ORIGINS = {"person": "user", "agent": "assistant", "summary": "assistant", "call": "args", "tool": "tool"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +25,11 @@ class Passage:
     message: int
     typed: bool = False
     around: frozenset[str] = frozenset()
-    written: bool = False  # by a compaction: the text of a summary
 
     @property
     def origin(self) -> str:
         """What the recogniser calls the source."""
-        return {"person": "user", "agent": "assistant", "call": "args", "tool": "tool"}[self.source]
+        return _ORIGINS[self.source]
 
 
 def passages(
@@ -62,9 +62,7 @@ def _of_message(message: Message, at: int, called: dict[str, str], live: bool) -
             yield Passage(words, "person" if typed else "agent", at, typed)
         if not live and protocol.is_handoff(message):
             parts = protocol.split(m.body(message), protocol.flag_of(message))
-            yield from (
-                Passage(spelled_out(part.text), "agent", at, written=True) for part in parts if part.kind == "summary"
-            )
+            yield from (Passage(spelled_out(part.text), "summary", at) for part in parts if part.kind == "summary")
     yield from (Passage(call.arguments, "call", at) for call in m.calls(message))
 
 

@@ -20,8 +20,8 @@ from .names import Kind
 from .phrases import details_of
 from .values import value_of
 
-Source = Literal["person", "agent", "call", "tool"]
-SOURCES: tuple[Source, ...] = ("person", "agent", "call", "tool")  # the most telling first
+Source = Literal["person", "agent", "summary", "call", "tool"]
+SOURCES: tuple[Source, ...] = ("person", "agent", "summary", "call", "tool")  # the most telling first
 
 LONG_LINE = 1_000  # characters of a line that is still one piece; a longer one is cut into sentences
 HEADING = 160  # characters of a line that may be a heading

@@ -168,7 +168,7 @@ def survival_of(
     `printed` what tools merely printed is not counted, which costs less.
     """
     leaving = Leaving()
-    before = [Passage(text, "agent", at) for at, text in earlier if text]
+    before = [Passage(text, "summary", at) for at, text in earlier if text]
     texts = before + passages(messages, which, live=True, printed=printed)
     leaving.read(texts)
     stay = RemainingLines(passages(left, live=False))
@@ -309,5 +309,5 @@ def _stated(line: Statement) -> Anchor:
 
 
 def _weight(anchor: Anchor) -> tuple[int, int, int]:
-    """What people said first, then the agent, calls and tools; of each whole lines, then names, and numbers last."""
+    """What people said first, then the agent, an earlier summary, calls, tools; of each lines, names, numbers last."""
     return SOURCES.index(anchor.source), _RANK.get(anchor.kind, 1), -anchor.message

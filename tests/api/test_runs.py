@@ -55,7 +55,7 @@ def test_the_whole_life(desk: Desk, tool: Tool) -> None:
     assert len(lost) == min(sum(total - still for still, total in report["anchors"].values()), 500)
     assert not any(one["text"] in run["summary"].split() for one in report["lost"] if one["kind"] in ("path", "url"))
     assert all(one["text"] in (one["line"] or one["text"]) for one in report["lost"])
-    speakers = [("person", "agent", "call").index(one["by"]) for one in report["lost"]]
+    speakers = [("person", "agent", "summary", "call").index(one["by"]) for one in report["lost"]]
     assert speakers == sorted(speakers), "people first"
     kept, statements = report["statements"]
     assert 0 < kept < statements and len(report["lost_statements"]) == min(statements - kept, 500)

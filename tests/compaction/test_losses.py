@@ -253,6 +253,14 @@ def test_what_tools_merely_printed_is_counted_apart_and_last() -> None:
     assert found.lost[0].line == "Is B-10007 sent to Priya Raman?"
 
 
+def test_what_only_an_earlier_summary_says_is_not_said_by_the_agent() -> None:
+    messages = [user("Is B-10007 sent?"), reply("B-10008 left on 4 December.")]
+    found = survival_of(messages, None, [handoff("One order was looked up.")], [(0, "Order B-10009 was returned.")])
+    by = {one.text: one.source for one in found.lost}
+    assert (by["B-10007"], by["B-10008"], by["B-10009"]) == ("person", "agent", "summary")
+    assert [one.source for one in found.lost_statements if "B-10009" in one.text] == ["summary"]
+
+
 def test_a_short_command_does_not_stand_inside_a_word() -> None:
     calls = [{**reply(""), "tool_calls": [call(name, "sh", json.dumps({"command": name}))]} for name in ("ls", "make")]
     found = survival_of(calls, None, [handoff("The tools are there; make was run.")])

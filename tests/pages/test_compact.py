@@ -204,7 +204,7 @@ def test_the_report_names_what_is_not_found_after(
         "lost": [
             {"kind": "constraint", "text": "Never <b>delete</b>.", "message": 7, "line": "", "by": "person"},
             {"kind": "id", "text": "NEW222", "message": 9, "line": "Order NEW222 is late.", "by": "agent"},
-            {"kind": "id", "text": "OLD111", "message": None, "line": "", "by": "agent"},
+            {"kind": "id", "text": "OLD111", "message": None, "line": "", "by": "summary"},
         ],
         "statements": [9, 10],
     }
@@ -218,7 +218,7 @@ def test_the_report_names_what_is_not_found_after(
     assert [row.text.removesuffix(" Put it into the summary") for row in rows] == [
         "constraint Never <b>delete</b>. said by a person",
         "id or code NEW222 Order NEW222 is late. said by the agent",
-        "id or code OLD111 said by the agent",
+        "id or code OLD111 from the earlier summary",
     ]
     assert report.all("ul", "lost")[1].all("a")[0].attributes["href"] == f"{address(desk)}?around=7#m7"
     run.report = {**run.report, "anchors": {"id": [2, 2]}, "lost": []}

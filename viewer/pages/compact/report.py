@@ -34,6 +34,7 @@ _BOLD = re.compile(r"(?<![\w)\]*])\*\*(?=\S)([^*\n]{1,200})(?<=\S)\*\*(?![\w*])"
 SPEAKERS = {
     "person": "said by a person",
     "agent": "said by the agent",
+    "summary": "from the earlier summary",
     "call": "used in a call",
     "tool": "printed by a tool",
 }
