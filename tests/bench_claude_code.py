@@ -140,7 +140,7 @@ def timed(what: str, work: Callable[[], Any]) -> Any:
 
 
 def _measure_session(name: str, session_id: str, root: Path) -> None:
-    from tests.support.clients import signed_in_client
+    from tests.clients import signed_in_client
 
     path = root / "projects" / "-home-user-work" / f"{session_id}.jsonl"
     print(f"\none session, {path.stat().st_size / 1e6:.0f} MB, {LINES:,} lines")
@@ -161,7 +161,7 @@ def _measure_session(name: str, session_id: str, root: Path) -> None:
 
 
 def _measure_tree(name: str, ids: list[str]) -> None:
-    from tests.support.clients import signed_in_client
+    from tests.clients import signed_in_client
     from viewer.stores.registry import get_store, open_store, store_version
 
     store = get_store(name)

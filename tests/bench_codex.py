@@ -109,7 +109,7 @@ def snapshot(number: int, turns: list[list[str]]) -> str:
 
 
 def measure(name: str, path: Path) -> None:
-    from tests.support.clients import signed_in_client
+    from tests.clients import signed_in_client
     from viewer.catalog import sync_worker
 
     print(f"\none session of Codex, {path.stat().st_size / 1e6:.0f} MB, {TURNS // TURNS_A_SNAPSHOT} snapshots")

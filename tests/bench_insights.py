@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 from tests.bench_lines import _set_up
-from tests.support.clients import signed_in_client
+from tests.clients import signed_in_client
 
 SESSIONS, REPEATS = 100_000, 5
 ADDRESSES = (

@@ -19,7 +19,7 @@ from typing import Any, get_args
 from urllib.parse import urlencode
 
 from tests import bench_search
-from tests.support.clients import signed_in_client
+from tests.clients import signed_in_client
 
 REPEATS = 5
 DEEP = 1_000  # the page that is measured far down the list, or the last whole one

@@ -104,7 +104,7 @@ def fill_file(agent: PiByHand) -> None:
 
 
 def measure(store: str, agent: OpenClawByHand | PiByHand) -> None:
-    from tests.support.clients import signed_in_client
+    from tests.clients import signed_in_client
 
     session = agent.id_of(NAME)
     print(f"\none session of {4 * TURNS:,} entries, {store}")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
-from tests.support.clients import signed_in_client
+from tests.clients import signed_in_client
 
 REPEATS = 5
 SHORT = 110  # rows at most of a session that is called short

@@ -1,22 +1,32 @@
 """The tests' own surroundings: an empty data directory, an empty Hermes home, copies of the shared databases."""
 
+from __future__ import annotations
+
 import atexit
 import gc
 import os
 import shutil
+import sqlite3
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
 
 if TYPE_CHECKING:
     from django.test import Client
+    from pytest_django import Settings
+
+    from tests.clients import Tool
+    from tests.factories.stores import Book, Desk
+    from tests.model_service import Service
+
+pytest_plugins = ["tests.browser"]
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -205,31 +215,115 @@ def no_remembered_lists() -> None:
 
 
 @pytest.fixture
-def signed_in(db: None) -> "Client":
+def signed_in(db: None) -> Client:
     """Django's test client, signed in as the owner."""
-    from tests.support.clients import signed_in_client
+    from tests.clients import signed_in_client
 
     return signed_in_client()
 
 
-# What Playwright switches off (this replaces its own list), and what Chromium would start for every window beside the
-# page: two pages under its address bar, and a process held ready. They cost more than most of our pages.
-_OFF = (
-    "AimEnabled AvoidCorsURLLoaderRestartOnRedirect AvoidUnnecessaryBeforeUnloadCheckSync DestroyProfileOnBrowserClose "
-    "HttpsFirstBalancedModeAutoEnable HttpsUpgrades LensOverlay MediaRouter NetworkTimeServiceQuerying "
-    "OptimizationHints PaintHolding PreconnectToSearch TcpPortRandomizationWin ThirdPartyStoragePartitioning "
-    "WebUIOmniboxPopup WebUIOmniboxAimPopup WebUIOmniboxFullPopup SpareRendererForSitePerProcess"
-)
+@pytest.fixture
+def open_desk(hermes_copy: Callable[[int], Path], settings: Settings) -> Callable[[int], Desk]:
+    """A function from a schema version to that database as the store `hermes`."""
+    from tests.factories.stores import WEEK_29_TITLE, Desk
+    from viewer.stores.registry import get_store
+
+    def open_copy(version: int, title: str = WEEK_29_TITLE) -> Desk:
+        path = hermes_copy(version)
+        settings.STORES = {"hermes": f"sqlite:///{path}"}
+        with closing(sqlite3.connect(path)) as con:
+            session = con.execute("SELECT id FROM sessions WHERE title = ?", (title,)).fetchone()
+        return Desk(get_store("hermes"), path, session[0])
+
+    return open_copy
 
 
-@pytest.fixture(scope="session")
-def browser_type_launch_args(browser_type_launch_args: dict[str, object]) -> dict[str, object]:
-    """The system's Chromium instead of Playwright's own download; root needs --no-sandbox."""
-    from playwright.sync_api import expect
+@pytest.fixture
+def desk(open_desk: Callable[[int], Desk]) -> Desk:
+    """The database of schema 31, which has turn leases."""
+    return open_desk(31)
 
-    expect.set_options(timeout=30_000)  # as long as its actions wait; 5 s are too few beside other work
-    found = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
-    if found is None:
-        pytest.fail("No Chromium: `make test` installs it.")
-    off = f"--disable-features={','.join(_OFF.split())}"
-    return {**browser_type_launch_args, "executable_path": found, "args": ["--no-sandbox", "--disable-gpu", off]}
+
+@pytest.fixture
+def small_desk(tmp_path: Path, settings: Settings) -> Desk:
+    """A store of our own with one session of 80 messages, some 12,000 tokens: all that asking a model needs."""
+    from tests.factories.stores import Desk, fill_small
+    from viewer.stores.registry import get_store
+
+    path = tmp_path / "small.db"
+    fill_small(path)
+    settings.STORES = {"hermes": f"sqlite:///{path}"}
+    return Desk(get_store("hermes"), path, "small")
+
+
+@pytest.fixture
+def book(tmp_path: Path, settings: Settings) -> Book:
+    """The store `own`, with nothing in it."""
+    from tests.factories.stores import Book
+    from viewer.stores.hermes import schema
+
+    path = tmp_path / "own.db"
+    schema.create(path)
+    settings.STORES = {"own": f"sqlite:///{path}"}
+    return Book(path)
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every SQL statement that is run on a store over a connection opened from now on."""
+    seen: list[str] = []
+    plain = sqlite3.connect
+
+    def traced(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+        con: sqlite3.Connection = plain(*args, **kwargs)
+        con.set_trace_callback(seen.append)
+        return con
+
+    monkeypatch.setattr(sqlite3, "connect", traced)
+    return seen
+
+
+@pytest.fixture
+def at_once(settings: Settings) -> Iterator[None]:
+    """Tasks run when they are enqueued."""
+    from tests.factories.runs import IMMEDIATE
+
+    settings.TASKS = IMMEDIATE
+    yield
+
+
+@pytest.fixture
+def tool(db: None) -> Tool:
+    """A tool with every scope."""
+    from tests.clients import Tool
+    from viewer import access
+
+    return Tool(access.new_token("everything", access.SCOPES))
+
+
+@pytest.fixture
+def service(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """A service on this machine; runs wait only moments for it."""
+    from tests.model_service import Service
+    from viewer.runs.summarizers import calling, model_quirks  # not before Django is set up
+
+    monkeypatch.setattr(calling, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(calling, "TICK", 0.05)
+    monkeypatch.setattr(model_quirks, "LEARNED", {})
+    with Service() as running:
+        yield running
+        running.shutdown()
+
+
+@pytest.fixture
+def use(service: Service, settings: Settings) -> Callable[..., None]:
+    """A function that sets a model of `service` up, by its kind."""
+    from tests.model_service import KEY
+
+    def set_up(kind: str, **changed: Any) -> None:
+        base_url = f"{service.url}/v1" if kind == "openai" else service.url
+        model = {"model": "some-model", "base_url": base_url, "api_key": KEY, "window": 0, **changed}
+        none = {"model": "", "base_url": "", "api_key": "", "window": 0}
+        settings.MODELS = {"openai": none, "anthropic": none, kind: model}
+
+    return set_up

@@ -48,7 +48,9 @@ def test_no_two_classes_share_a_name() -> None:
 
 
 def test_no_test_imports_another() -> None:
-    """What tests share is in `tests/support`, and in `tests/agents`, or beside the tests of one directory."""
+    """What tests share is in modules of `tests`, in `tests/factories` and `tests/agents`, or beside the tests of one
+    directory.
+    """
     importing = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "tests").rglob("*.py")

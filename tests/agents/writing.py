@@ -9,7 +9,7 @@ import compaction
 from compaction.strategy import STRATEGIES
 from tests.agents.base import Agent
 from tests.agents.reading import opened, store_of
-from tests.support.locks import HOLDER, locked
+from tests.factories.locks import HOLDER, locked
 from viewer.holders import new_holder
 from viewer.runs import candidate, planning
 from viewer.stores.changes import Commit

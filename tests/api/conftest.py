@@ -4,18 +4,8 @@ import pytest
 from pytest_django import Settings
 
 from tests.api.room import Room, furnish
-from tests.api.tool import Tool
-from tests.runs.desk import Desk, at_once, desk, open_desk
-
-__all__ = ["at_once", "desk", "open_desk"]
-
-
-@pytest.fixture
-def tool(db: None) -> Tool:
-    """A tool with every scope."""
-    from viewer import access  # models can be imported only once Django is set up, conftest files are read before
-
-    return Tool(access.new_token("everything", access.SCOPES))
+from tests.clients import Tool
+from tests.factories.stores import Desk
 
 
 @pytest.fixture

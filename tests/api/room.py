@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.api.tool import Tool
-from tests.runs.desk import Desk
+from tests.clients import Tool
+from tests.factories.stores import Desk
 
 RULES = (
     "## Session Startup\n\nRead `WORKFLOW.md` and `STYLE.md`, then `memory/YYYY-MM-DD.md`.\n\n"

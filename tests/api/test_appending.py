@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.api.tool import Tool, session_path
-from tests.runs.desk import Desk
+from tests.clients import Tool, session_path
+from tests.factories.stores import Desk
 from viewer import access
 
 pytestmark = pytest.mark.django_db

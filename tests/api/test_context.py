@@ -16,8 +16,8 @@ from pytest_django import Settings
 
 from compaction import protocol
 from tests.api.room import AGENTS, Room
-from tests.api.tool import Tool, session_path
-from tests.runs.desk import Desk
+from tests.clients import Tool, session_path
+from tests.factories.stores import Desk
 from viewer import access
 from viewer.enforcement import auditing
 from viewer.enforcement.models import Audit, Event

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.api.tool import Tool, session_path
-from tests.runs.desk import Desk
+from tests.clients import Tool, session_path
+from tests.factories.stores import Desk
 
 
 @pytest.mark.parametrize(

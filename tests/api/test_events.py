@@ -10,8 +10,8 @@ from django.test import Client
 
 from compaction import protocol
 from tests.api.room import READ_TOOL, RULES, Room
-from tests.api.tool import Tool, session_path
-from tests.runs.desk import Desk
+from tests.clients import Tool, session_path
+from tests.factories.stores import Desk
 from viewer import access
 from viewer.api import cursors
 from viewer.enforcement.models import Event

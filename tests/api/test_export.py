@@ -7,8 +7,8 @@ import json
 import pytest
 from django.test import Client
 
-from tests.api.tool import Tool, session_path
-from tests.runs.desk import Desk
+from tests.clients import Tool, session_path
+from tests.factories.stores import Desk
 from tests.slow import slow
 from viewer import access
 from viewer.exports import CONTENT_TYPES

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from tests.api.tool import Tool, session_path
-from tests.runs.desk import Desk
+from tests.clients import Tool, session_path
+from tests.factories.stores import Desk
 from viewer import access
 from viewer.catalog.models import SessionIndex
 from viewer.history.models import PackedHistory

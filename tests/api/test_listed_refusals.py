@@ -16,8 +16,8 @@ from tests.agents.codex.by_hand import CodexByHand
 from tests.agents.openclaw.by_hand import OpenClawFilesByHand
 from tests.agents.pi.by_hand import PiByHand
 from tests.agents.talk import talk
-from tests.api.tool import Tool
-from tests.runs.desk import Desk
+from tests.clients import Tool
+from tests.factories.stores import Desk
 from viewer.catalog import sync_worker
 from viewer.catalog.models import SessionIndex
 

@@ -9,11 +9,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tests.api.tool import Tool, session_path
-from tests.catalog.shelves import settle
-from tests.runs.desk import Desk
-from tests.support.api_pages import walk
-from tests.support.statements import traced_statements
+from tests.clients import Tool, session_path, walk
+from tests.factories.session_lists import settle
+from tests.factories.stores import Desk
 from viewer.catalog import sync_worker
 
 pytestmark = pytest.mark.django_db
@@ -52,18 +50,16 @@ def test_sessions(desk: Desk, tool: Tool) -> None:
     assert all(item["name"] for item in everything)
 
 
-def test_more_sessions_in_a_list_mean_no_more_statements(
-    desk: Desk, tool: Tool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_sessions_in_a_list_mean_no_more_statements(desk: Desk, tool: Tool, statements: list[str]) -> None:
     settle()
     sync_worker.sync_all()
     tool.get("/stores/hermes/sessions")  # notes that the token was used
-    counts, seen = [], traced_statements(monkeypatch)
+    counts = []
     for limit in (2, 12):
-        seen.clear()
+        statements.clear()
         with CaptureQueriesContext(connection) as queries:
             assert len(tool.get("/stores/hermes/sessions", limit=limit)["items"]) == limit
-        counts.append((len(seen), len(queries)))
+        counts.append((len(statements), len(queries)))
     assert counts[0] == counts[1]
 
 

@@ -10,8 +10,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from tests.api.tool import Tool, session_path
-from tests.runs.desk import QUEUED, Desk
+from tests.clients import Tool, session_path
+from tests.factories.runs import QUEUED
+from tests.factories.stores import Desk
 from viewer.runs.models import Run
 from viewer.stores.base import Store
 from viewer.stores.hermes.kind import Hermes

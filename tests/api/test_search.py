@@ -11,9 +11,8 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from tests.api.tool import Tool
-from tests.runs.desk import Desk
-from tests.support.api_pages import walk
+from tests.clients import Tool, walk
+from tests.factories.stores import Desk
 from viewer.stores.hermes import candidates, schema
 
 pytestmark = pytest.mark.django_db

@@ -7,8 +7,8 @@ from django.test import Client
 
 import compaction
 from compaction.prompt import prompt_of
-from tests.api.tool import Tool
-from tests.runs.desk import Desk
+from tests.clients import Tool
+from tests.factories.stores import Desk
 
 SAID = "Never use password hunter2 in prod."
 FOCUS = "the refund; never use password swordfish7 in prod"

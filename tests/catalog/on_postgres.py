@@ -29,7 +29,7 @@ def _found() -> dict[str, Any]:
     from django.db import connection
 
     from tests.catalog.list_pages import FILTERS, ORDERS, walk
-    from tests.catalog.shelves import ids
+    from tests.factories.session_lists import ids
     from viewer.catalog import sums, sync_worker
     from viewer.catalog.models import SessionIndex, StoreState
     from viewer.enforcement.models import Audit
@@ -68,7 +68,7 @@ def _plans() -> list[str]:
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
-    from tests.catalog.shelves import ids
+    from tests.factories.session_lists import ids
 
     found = []
     with connection.cursor() as cursor:

@@ -14,9 +14,8 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from tests.catalog.shelves import settle
-from tests.pages.conftest import PRESENT, Book
-from tests.runs.desk import Desk
+from tests.factories.session_lists import settle
+from tests.factories.stores import PRESENT, Book, Desk
 from tests.slow import slow
 from tests.store.agent_sql import Agent
 from viewer.history import indexes

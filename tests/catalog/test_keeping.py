@@ -18,9 +18,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from tests.catalog.listed import tips
-from tests.catalog.shelves import fill, ids, line_of, listed, owner, settle
-from tests.pages.conftest import PRESENT, Book
+from tests.factories.session_lists import fill, ids, line_of, listed, owner, settle, tips
+from tests.factories.stores import PRESENT, Book
 from tests.store.agent_sql import Agent
 from viewer.catalog import lines, numbers, sync, sync_worker, upsert
 from viewer.catalog.models import FacetGroup, SessionIndex, StoreState

@@ -14,8 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from tests.catalog.list_pages import FILTERS, ORDERS, walk
-from tests.catalog.shelves import EVERYTHING, ids, listed, owner, settle
-from tests.pages.conftest import PRESENT, Book
+from tests.factories.session_lists import EVERYTHING, ids, listed, owner, settle
+from tests.factories.stores import PRESENT, Book
 from viewer.catalog import lines, sync, sync_worker
 from viewer.catalog.lines import Order, SessionFilter, page_of_lines, sort_key
 from viewer.catalog.models import FacetGroup, SessionIndex, StoreState

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from tests.catalog.shelves import ids, line_of, listed, owner, settle
-from tests.pages.conftest import Book
+from tests.factories.session_lists import ids, line_of, listed, owner, settle
+from tests.factories.stores import Book
 from viewer.catalog import numbers, sync_worker
 from viewer.catalog.models import SessionIndex
 from viewer.history import indexes

@@ -16,15 +16,11 @@ from tests.agents.hermes.real import REQUIREMENTS, Hermes, RealHermes, environme
 from tests.agents.json_file import JsonFile, add_json_kind
 from tests.agents.openclaw.by_hand import OpenClawByHand, OpenClawFilesByHand
 from tests.agents.pi.by_hand import PiByHand
-from tests.api.conftest import tool
-from tests.postgres import stores
-from tests.runs.desk import at_once
+from tests.factories import postgres_stores
 from tests.slow import slow
 from viewer.stores.hermes import schema
 
 from .site import Site
-
-__all__ = ["at_once", "tool"]
 
 # What these are asked is asked of a newer schema, and of the same lines in pi's files, in each run.
 ALIKE = slow("hermes21", "hermes22", "demo", "openclaw-files")
@@ -75,7 +71,7 @@ def _agent(kind: str, request: pytest.FixtureRequest, place: Path) -> Agent:
     if kind == "pi":
         return PiByHand(place / "pi")
     if kind == "postgres":
-        return OnServer(stores.empty(request.getfixturevalue("postgres")).url)
+        return OnServer(postgres_stores.empty(request.getfixturevalue("postgres")).url)
     if kind == "demo":
         schema.create(place / "demo.db")
         return Demo(place / "demo.db")

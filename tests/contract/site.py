@@ -11,7 +11,7 @@ from django.test import Client
 
 from tests.agents.base import Agent
 from tests.agents.talk import heard
-from tests.api.tool import Tool
+from tests.clients import Tool
 from viewer.stores.registry import get_store, open_store
 
 from .writer_process import WriterProcess

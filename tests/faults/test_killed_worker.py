@@ -10,7 +10,7 @@ from tests.faults.conftest import Ground
 from tests.faults.kills import OURS, Door, begin_turn, end_turn, holder_of, reach, until_it_has_to_write
 from tests.faults.ledger import live, query
 from tests.faults.site import locked, until
-from tests.runs.misbehaving import Request, Service, answers
+from tests.model_service import Request, Service, answers
 from tests.slow import slow
 
 # Each kills the worker that has the run at one point, and returns the status it left. All doors are open afterwards.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import compaction
 from compaction import prune
-from tests.store.leases import turn_lease
+from tests.factories.locks import turn_lease
 from viewer import holders
 from viewer.runs import candidate, planning
 from viewer.stores.base import Store

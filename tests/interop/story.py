@@ -18,7 +18,7 @@ from typing import Any
 import compaction
 from compaction import messages as engine
 from tests.agents.hermes.real import Hermes, HermesError
-from tests.support.boundaries import boundary_of
+from tests.factories.histories import boundary_of
 from viewer.errors import StoreError
 from viewer.stores.hermes import reading, receipts
 from viewer.stores.hermes.codec import decode_content

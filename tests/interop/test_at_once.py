@@ -14,9 +14,8 @@ import pytest
 from pytest_django import Settings
 
 from tests.agents.hermes.real import Hermes
-from tests.runs.desk import IMMEDIATE, QUEUED
+from tests.factories.runs import IMMEDIATE, QUEUED, in_thread
 from tests.support.hermes_views import as_loaded, live, loaded, only, states
-from tests.support.run_threads import in_thread
 from viewer.errors import CompactionConflict, SessionBusy, SessionEnded, StoreError
 from viewer.runs import service
 from viewer.runs.models import Run

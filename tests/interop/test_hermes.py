@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.agents.hermes.real import Hermes, HermesError
-from tests.store.leases import turn_lease
+from tests.factories.locks import turn_lease
 from tests.support.hermes_views import as_loaded, handoffs, live, loaded, only, states
 from viewer.errors import CompactionConflict, NotUndoable, SessionBusy
 from viewer.stores.hermes import guards

@@ -10,7 +10,7 @@ from pytest_django import Settings
 from compaction import protocol, workspace_rules
 from compaction.reads import reads_of
 from tests.agents.hermes.real import Hermes
-from tests.catalog.shelves import settle
+from tests.factories.session_lists import settle
 from viewer.catalog import sync_worker
 from viewer.enforcement.models import Audit, Event
 

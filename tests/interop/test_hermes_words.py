@@ -11,7 +11,7 @@ import pytest
 from compaction import messages as engine
 from compaction import protocol, sections, split
 from tests.agents.hermes.real import Hermes
-from tests.support.media import DIRECTIVES
+from tests.factories.messages import DIRECTIVES
 
 
 def worked(orders: int, by_a_person: bool) -> list[dict[str, Any]]:

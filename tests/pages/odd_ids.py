@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
-from tests.pages.conftest import PRESENT, Book
+from tests.factories.stores import PRESENT, Book
 
 ODD = [
     "", "/", "//", ".", "..", "...", "%", "%2F", "%00", "~", "~2F", "~2f", "telegram/123", "../stores", "a\nb",

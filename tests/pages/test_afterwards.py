@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from django.test import Client
 
+from tests.factories.stores import Desk
 from tests.html import message_ids, read
-from tests.runs.desk import Desk
 from viewer.history import indexes
 from viewer.runs import service
 from viewer.runs.detail_loss import losses

@@ -15,11 +15,11 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.api.tool import Tool
+from tests.browser import Visit
+from tests.clients import Tool
+from tests.factories.stores import Book
 from tests.html import read
-from tests.pages.conftest import Book
 from tests.pages.odd_ids import FEW, ODD, ORDINARY, UNASKABLE, write_odd, write_unaskable
-from tests.pages.screens import Visit
 from tests.slow import slow
 from viewer.addresses import name_in, segment, session_address
 

@@ -10,8 +10,8 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from tests.factories.stores import Book
 from tests.html import read
-from tests.pages.conftest import Book
 from viewer.pages.sessions import chosen
 
 FRAGMENT = {"HX-Request": "true"}

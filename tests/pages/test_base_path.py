@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import get_script_prefix, set_script_prefix
 from pytest_django import Settings
 
+from tests.factories.stores import Book
 from tests.html import read
-from tests.pages.conftest import Book
 from viewer.catalog import sync_worker
 from viewer.runs.models import Run
 

@@ -17,22 +17,17 @@ from pytest_django import Settings
 
 from compaction import protocol
 from tests.agents.claude_code.by_hand import ClaudeByHand
-from tests.api.conftest import tool
-from tests.api.tool import Tool
+from tests.clients import Tool
+from tests.factories.stores import Book, Desk
 from tests.html import Element, read
 from tests.pages import hostile
-from tests.pages.conftest import Book
-from tests.runs.desk import Desk, at_once
 from tests.slow import slow
-from tests.support.statements import traced_statements
 from viewer.exports import before_after as files
 from viewer.history import indexes
 from viewer.pages.redaction import COOKIE
 from viewer.runs import service
 from viewer.runs.planning import Options
 from viewer.stores.registry import open_store
-
-__all__ = ["at_once", "tool"]
 
 KEY = "ghp_aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYabcd"
 HANDOFF = f"{protocol.LEGACY_HEADER}\n\n## Goal\nTo go on.\n\n{protocol.END_MARKER}"
@@ -296,19 +291,17 @@ def test_hostile_text_is_text(signed_in: Client, book: Book) -> None:
     assert "<script" not in page_file
 
 
-def test_a_long_session_takes_windows_and_no_more_queries(
-    signed_in: Client, book: Book, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_session_takes_windows_and_no_more_queries(signed_in: Client, book: Book, statements: list[str]) -> None:
     asked = {}
     for name, count in (("short", 60), ("long", 6_000)):
         book.session(name)
         book.chat(name, count)
         href, row = compacted(book, name)
         signed_in.get(href)  # its History is made
-        seen = traced_statements(monkeypatch)
+        statements.clear()
         with CaptureQueriesContext(connection) as own:
             page = read(signed_in.get(f"{href}?start=20"))
-        asked[name] = (len(own), len(seen))
+        asked[name] = (len(own), len(statements))
         assert len(page.all("article")) <= 80
         assert len(page.one("main").text) < 20_000
     assert asked["long"] <= asked["short"]

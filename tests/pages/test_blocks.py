@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
+from tests.factories.stores import Book
 from tests.html import read
-from tests.pages.conftest import Book
 from viewer.rendering import blocks, calls, formats, markdown, outcomes, texts
 from viewer.stores.message import StoredMessage
 

@@ -12,10 +12,9 @@ from django.test import Client
 from django.utils import timezone
 
 from compaction import protocol
-from tests.api.tool import Tool
+from tests.clients import Tool
+from tests.factories.stores import Book, Desk
 from tests.html import message_ids, read
-from tests.pages.conftest import Book
-from tests.runs.desk import Desk
 from viewer import access
 from viewer.history.models import Compaction
 from viewer.runs import service

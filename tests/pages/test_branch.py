@@ -8,10 +8,9 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
+from tests.factories.histories import history_of
+from tests.factories.stores import Book, Desk
 from tests.html import read
-from tests.pages.conftest import Book
-from tests.runs.desk import Desk
-from tests.support.histories import history_of
 from viewer.catalog.lines import SessionFilter, page_of_lines
 from viewer.runs import branching, compaction_list, service
 from viewer.runs.planning import Options

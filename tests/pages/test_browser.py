@@ -9,10 +9,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it brings no types
 from playwright.sync_api import Page, expect
 
-from tests.pages.conftest import Book
-from tests.pages.screens import TOP, at_rest, require_accessible, require_top
-from tests.runs.desk import Desk
-from tests.runs.misbehaving import KEY, Service
+from tests.browser import TOP, at_rest, require_accessible, require_top
+from tests.factories.stores import Book, Desk
+from tests.model_service import KEY, Service
 from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options

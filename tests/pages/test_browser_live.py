@@ -8,9 +8,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.pages.conftest import Book
-from tests.pages.screens import HELD, Visit, at_rest
-from tests.runs.desk import Desk
+from tests.browser import HELD, Visit, at_rest
+from tests.factories.stores import Book, Desk
 from tests.slow import slow
 
 HIDE = """hidden => {

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.pages.screens import PHONE, WIDE, Visit, at_rest, require_accessible
-from tests.runs.desk import Desk
+from tests.browser import PHONE, WIDE, Visit, at_rest, require_accessible
+from tests.factories.stores import Desk
 from tests.slow import slow
 from viewer.runs import service
 from viewer.runs.models import Run

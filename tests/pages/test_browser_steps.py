@@ -8,9 +8,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Route, expect
 
-from tests.pages.conftest import PRESENT, Book
-from tests.pages.screens import HELD, PHONE, TOP, Visit, at_rest, require, require_top, until_kept
-from tests.runs.desk import Desk
+from tests.browser import HELD, PHONE, TOP, Visit, at_rest, require, require_top, until_kept
+from tests.factories.stores import PRESENT, Book, Desk
 
 
 def test_the_focus_never_falls_out_of_the_page(visit: Visit, open_desk: Callable[..., Desk]) -> None:

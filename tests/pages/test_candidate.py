@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 from playwright.sync_api import expect
 
+from tests.browser import Visit, require_accessible
 from tests.html import read
-from tests.pages.screens import Visit, require_accessible
 from viewer.runs import drafts
 from viewer.runs.models import Run
 

@@ -11,11 +11,9 @@ from pytest_django import Settings
 
 from tests.agents.claude_code.by_hand import ClaudeByHand, record
 from tests.agents.talk import heard, talk, turn
-from tests.api.conftest import tool
-from tests.api.tool import Tool
+from tests.clients import Tool
 from tests.html import read
 from tests.interop.claude_code.record import RECORDED
-from tests.runs.desk import at_once
 from viewer.catalog import sync_worker
 from viewer.catalog.models import SessionIndex
 from viewer.history import indexes
@@ -23,8 +21,6 @@ from viewer.stores.hermes import schema
 from viewer.stores.message import message_of
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import NONE
-
-__all__ = ["at_once", "tool"]
 
 
 def store(settings: Settings, path: Path, tmp_path: Path) -> None:

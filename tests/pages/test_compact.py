@@ -13,10 +13,9 @@ from pytest_django import Settings
 
 import compaction
 from compaction.strategy import STRATEGIES
+from tests.factories.stores import Book, Desk
 from tests.html import Element, read
-from tests.pages.conftest import Book
-from tests.runs.desk import Desk
-from tests.runs.misbehaving import Service, answers, refuses
+from tests.model_service import Service, answers, refuses
 from tests.slow import slow
 from viewer.pages.compact.report import unmarked
 from viewer.runs import planning, service

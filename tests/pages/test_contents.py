@@ -8,10 +8,9 @@ import pytest
 from django.test import Client
 from playwright.sync_api import expect
 
+from tests.browser import Visit
+from tests.factories.stores import Book, Desk
 from tests.html import Element, read
-from tests.pages.conftest import Book
-from tests.pages.screens import Visit
-from tests.runs.desk import Desk
 
 FRAGMENT = {"HX-Request": "true"}
 

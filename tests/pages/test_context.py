@@ -7,10 +7,9 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from tests.api.tool import Tool
+from tests.clients import Tool
+from tests.factories.stores import Book, Desk
 from tests.html import message_ids, read
-from tests.pages.conftest import Book
-from tests.runs.desk import Desk
 from viewer import access
 from viewer.pages.session import timeline
 from viewer.rendering import formats

@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from tests.factories.stores import Book
 from tests.html import Element, read
-from tests.pages.conftest import Book
 from viewer.catalog import sync_worker
 from viewer.pages.demo import FIRST
 from viewer.stores.hermes import schema

@@ -11,9 +11,9 @@ from pytest_django import Settings
 
 from tests.agents.openclaw.by_hand import OpenClawByHand
 from tests.agents.talk import talk
-from tests.api.tool import Tool
+from tests.clients import Tool
+from tests.factories.stores import WEEK_29
 from tests.html import read
-from tests.support.stored_rows import WEEK_29
 from viewer import access
 from viewer.stores.base import Store
 from viewer.stores.registry import agent_of

@@ -10,10 +10,9 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 from pytest_django import Settings
 
+from tests.browser import Visit, at_rest, require, require_accessible, require_narrow
+from tests.factories.stores import Book, Desk
 from tests.pages import hostile
-from tests.pages.conftest import Book
-from tests.pages.screens import Visit, at_rest, require, require_accessible, require_narrow
-from tests.runs.desk import Desk
 from viewer.runs import service
 from viewer.runs.planning import Options
 

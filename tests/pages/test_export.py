@@ -19,10 +19,9 @@ from django.core.management import call_command
 from django.test import Client
 
 from compaction import protocol, workspace_rules
+from tests.factories.stores import Book, Desk
 from tests.html import Element, message_ids, read
-from tests.pages.conftest import Book
 from tests.pages.hostile import markdown_bombs
-from tests.runs.desk import Desk
 from tests.slow import one_in
 from viewer import exports
 from viewer.exports import CONTENT_TYPES, Format, View

@@ -21,7 +21,7 @@ from pygments.formatters.html import HtmlFormatter  # type: ignore[import-untype
 from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
 
 from tests.conftest import ROOT
-from tests.pages.conftest import Book
+from tests.factories.stores import Book
 from viewer.rendering import cache, highlight
 
 FRAGMENT = {"HX-Request": "true"}

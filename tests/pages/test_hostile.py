@@ -11,8 +11,8 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from tests.factories.stores import Book
 from tests.pages import hostile
-from tests.pages.conftest import Book
 
 FRAGMENT = {"HX-Request": "true"}
 WINDOW = 4_000_000  # bytes of one window in which every message is as large as it may be

@@ -15,10 +15,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from tests.catalog.shelves import settle
+from tests.factories.session_lists import settle
+from tests.factories.stores import Book, Desk
 from tests.html import read
-from tests.pages.conftest import Book
-from tests.runs.desk import Desk
 from viewer.catalog import sums, sync_worker
 from viewer.catalog.models import SessionIndex
 from viewer.enforcement.models import Audit

@@ -11,7 +11,7 @@ import comrak
 import pytest
 from django.test import Client
 
-from tests.pages.conftest import Book
+from tests.factories.stores import Book
 from viewer.places import Place
 from viewer.rendering import cache, lru
 from viewer.stores.message import StoredMessage

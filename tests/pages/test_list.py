@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.catalog.shelves import settle
+from tests.factories.session_lists import settle
+from tests.factories.stores import PRESENT, Book
 from tests.html import Element, read
-from tests.pages.conftest import PRESENT, Book
 from viewer.catalog import sync_worker
 from viewer.labels.models import SavedView, SessionLabel
 from viewer.runs.models import Run

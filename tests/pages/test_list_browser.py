@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.pages.conftest import PRESENT, Book
-from tests.pages.screens import PHONE, TOP, WIDE, Visit, require_accessible
+from tests.browser import PHONE, TOP, WIDE, Visit, require_accessible
+from tests.factories.stores import PRESENT, Book
 from tests.slow import slow
 from viewer.catalog import sync_worker
 from viewer.labels.sessions import set_label

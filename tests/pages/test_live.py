@@ -10,10 +10,9 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from tests.catalog.shelves import settle
+from tests.factories.session_lists import settle
+from tests.factories.stores import PRESENT, Book, Desk
 from tests.html import Element, message_ids, read
-from tests.pages.conftest import PRESENT, Book
-from tests.runs.desk import Desk
 from tests.store.agent_sql import Agent
 from viewer.runs import service
 from viewer.runs.planning import Options

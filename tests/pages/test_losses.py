@@ -13,9 +13,9 @@ import pytest
 from django.test import Client
 
 from compaction.__main__ import main
-from tests.api.tool import Tool
+from tests.clients import Tool
+from tests.factories.stores import Desk
 from tests.html import read
-from tests.runs.desk import Desk
 from tests.slow import slow
 from viewer import access
 from viewer.runs import planning

@@ -9,8 +9,8 @@ from contextlib import closing, suppress
 import pytest
 from django.test import Client
 
-from tests.api.tool import Tool
-from tests.pages.conftest import Book
+from tests.clients import Tool
+from tests.factories.stores import Book
 from viewer import access
 
 VALUES = (

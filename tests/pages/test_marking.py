@@ -11,8 +11,8 @@ from django.utils.safestring import SafeString, mark_safe
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.factories.stores import Book
 from tests.html import read
-from tests.pages.conftest import Book
 from viewer.rendering import markdown
 from viewer.rendering.marking import WordMarks
 

@@ -8,8 +8,8 @@ from contextlib import closing
 import pytest
 from django.test import Client
 
+from tests.factories.stores import Book
 from tests.html import read
-from tests.pages.conftest import Book
 
 FRAGMENT = {"HX-Request": "true"}
 

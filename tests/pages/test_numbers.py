@@ -8,14 +8,10 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from tests.api.conftest import tool
-from tests.api.tool import Tool
+from tests.clients import Tool
 from tests.html import read
-from tests.runs.desk import at_once
 from viewer.catalog import sync_worker
 from viewer.runs.models import Run
-
-__all__ = ["at_once", "tool"]
 
 
 @pytest.mark.parametrize("strategy", ["summary", "prune"])

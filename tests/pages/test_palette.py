@@ -12,10 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from playwright.sync_api import Page, expect
 from pytest_django import Settings
 
+from tests.browser import Visit, require_accessible
+from tests.factories.stores import Book, Desk
 from tests.html import Element, read
-from tests.pages.conftest import Book
-from tests.pages.screens import Visit, require_accessible
-from tests.runs.desk import Desk
 from viewer.catalog import sync_worker
 from viewer.pages.palette import entries
 

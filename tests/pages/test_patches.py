@@ -8,8 +8,8 @@ from typing import Any
 from django.test import Client
 
 from tests.agents.codex.by_hand import ENVELOPE
+from tests.factories.stores import Book
 from tests.html import read
-from tests.pages.conftest import Book
 from viewer.rendering import diffs
 
 FRAGMENT = {"HX-Request": "true"}

@@ -16,11 +16,10 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from compaction import protocol, workspace_rules
-from tests.catalog.shelves import settle
+from tests.factories.session_lists import settle
+from tests.factories.stores import Book, Desk
+from tests.factories.workspaces import today, write_workspace
 from tests.html import Element, read
-from tests.pages.conftest import Book
-from tests.runs.desk import Desk
-from tests.support.workspace_files import today, write_workspace
 from viewer.enforcement import auditing, events
 from viewer.enforcement.models import Audit, Event
 from viewer.history import indexes

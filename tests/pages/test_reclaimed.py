@@ -9,8 +9,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from tests.factories.stores import Desk
 from tests.html import read
-from tests.runs.desk import Desk
 from viewer.pages.compactions.reclaimed import DAYS, drawn
 from viewer.rendering.charts import WIDTH
 from viewer.runs import service

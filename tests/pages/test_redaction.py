@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 
 from compaction import protocol
+from tests.factories.stores import Book
 from tests.html import read
-from tests.pages.conftest import Book
 from viewer import exports
 from viewer.pages.redaction import COOKIE
 

@@ -13,9 +13,9 @@ from django.test.utils import CaptureQueriesContext
 from playwright.sync_api import expect
 from pytest_django import DjangoAssertNumQueries, Settings
 
+from tests.browser import PHONE, Visit, require_accessible
+from tests.factories.stores import Book
 from tests.html import Element, read
-from tests.pages.conftest import Book
-from tests.pages.screens import PHONE, Visit, require_accessible
 from viewer.pages.compact.rules import shown_rules
 from viewer.runs import service
 from viewer.runs.models import Run

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 
 from compaction import protocol
+from tests.factories.stores import PRESENT, Book
 from tests.html import Element, read
-from tests.pages.conftest import PRESENT, Book
 from viewer.pages import redaction
 from viewer.pages.search import hits
 from viewer.pages.search import views as search

@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.pages.conftest import Book
-from tests.pages.screens import require_accessible
+from tests.browser import require_accessible
+from tests.factories.stores import Book
 from viewer.pages.search import views as search
 
 

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from tests.factories.stores import Book
 from tests.html import read
-from tests.pages.conftest import Book
 from tests.slow import slow
 
 DAY = 86_400.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from tests.pages.conftest import Book
-from tests.pages.screens import TOP, Visit, at_rest
+from tests.browser import TOP, Visit, at_rest
+from tests.factories.stores import Book
 
 _SHIFTS = """() => {
     window.shifts = 0;

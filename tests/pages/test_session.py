@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from tests.factories.stores import Book, Desk
 from tests.html import message_ids, read
-from tests.pages.conftest import Book
-from tests.runs.desk import Desk
 from tests.slow import slow
 
 FRAGMENT = {"HX-Request": "true"}

@@ -14,9 +14,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from tests.catalog.shelves import fill, settle
+from tests.factories.session_lists import fill, settle
+from tests.factories.stores import PRESENT, Book
 from tests.html import Element, read
-from tests.pages.conftest import PRESENT, Book
 from viewer.catalog import sync, sync_worker
 from viewer.pages.demo import FIRST
 from viewer.pages.sessions import views as sessions

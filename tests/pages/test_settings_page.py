@@ -9,9 +9,9 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from tests.factories.stores import Desk
 from tests.html import Element, read
-from tests.runs.desk import Desk
-from tests.runs.misbehaving import KEY, Service, answers, refuses, stalls
+from tests.model_service import KEY, Service, answers, refuses, stalls
 from viewer import access
 from viewer.runs.models import Connection, Run
 from viewer.runs.summarizers import connection_test, connections

@@ -9,9 +9,9 @@ from django.test import Client
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
+from tests.browser import Visit, require_accessible
+from tests.factories.stores import Book
 from tests.html import Element, read
-from tests.pages.conftest import Book
-from tests.pages.screens import Visit, require_accessible
 from viewer import access
 from viewer.models import ApiToken
 

@@ -16,7 +16,7 @@ from django.contrib.staticfiles import finders
 from django.core.management import call_command
 from django.test import Client, override_settings
 
-from tests.pages.conftest import Book
+from tests.factories.stores import Book
 
 
 @pytest.fixture(scope="module")

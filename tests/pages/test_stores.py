@@ -15,9 +15,8 @@ from pytest_django import Settings
 from tests.agents.json_file import add_json_kind, write_sessions
 from tests.agents.openclaw.by_hand import OpenClawByHand
 from tests.agents.talk import talk
+from tests.factories.stores import Book, Desk
 from tests.html import Element, message_ids, read
-from tests.pages.conftest import Book
-from tests.runs.desk import Desk
 from viewer.catalog import sync, sync_worker
 from viewer.runs import workers
 from viewer.stores.hermes import schema

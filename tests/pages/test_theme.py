@@ -9,9 +9,9 @@ from django.conf import settings
 from django.test import Client
 from playwright.sync_api import expect
 
+from tests.browser import Visit, require_accessible
+from tests.factories.stores import Book
 from tests.html import Element, read
-from tests.pages.conftest import Book
-from tests.pages.screens import Visit, require_accessible
 from viewer.pages.theme import COOKIE
 
 DARK, LIGHT = "rgb(22, 21, 19)", "rgb(246, 243, 236)"  # --paper

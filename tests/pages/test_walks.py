@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import expect
 from pytest_django import Settings
 
-from tests.pages.screens import Visit
+from tests.browser import Visit
 from viewer.catalog import sync_worker
 from viewer.runs.models import Run
 

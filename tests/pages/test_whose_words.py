@@ -10,15 +10,12 @@ from pytest_django import Settings
 
 from tests.agents.claude_code.by_hand import ClaudeByHand
 from tests.agents.client_words import OPENED, REMINDER, WORDS, command
-from tests.api.conftest import tool
-from tests.api.tool import Tool
+from tests.clients import Tool
 from tests.html import read
-from tests.runs.desk import at_once
 from viewer import exports
 from viewer.catalog import sync_worker
 from viewer.stores.hermes import schema
 
-__all__ = ["at_once", "tool"]
 ANSWER = {"role": "assistant", "content": "Done."}
 NOT_TYPED = "not typed by a person"
 

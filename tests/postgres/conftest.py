@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from tests.postgres import stores
+from tests.factories import postgres_stores
 from viewer.stores.base import Store
 
 
@@ -27,8 +27,8 @@ def filled(postgres: str, hermes_databases: Callable[[int], Path], tmp_path_fact
     """Not to be written."""
     path = tmp_path_factory.mktemp("pair") / "lite.db"
     shutil.copyfile(hermes_databases(31), path)
-    stores.add_odd_rows(path)
-    return Pair(Store("lite", f"sqlite:///{path}", "configured"), stores.filled(postgres, path))
+    postgres_stores.add_odd_rows(path)
+    return Pair(Store("lite", f"sqlite:///{path}", "configured"), postgres_stores.filled(postgres, path))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from tests.postgres import stores
+from tests.factories import postgres_stores
 
 
 def told(*arguments: str) -> str:
@@ -20,7 +20,7 @@ def told(*arguments: str) -> str:
 
 def test_a_store_is_made_and_listed(postgres: str, settings: Settings, tmp_path: Path) -> None:
     settings.DEMO_STORE = tmp_path / "none.db"
-    settings.STORES = {"pg": stores.place(postgres), "file": f"sqlite:///{tmp_path / 'new.db'}"}
+    settings.STORES = {"pg": postgres_stores.place(postgres), "file": f"sqlite:///{tmp_path / 'new.db'}"}
     assert "pg    /postgres?" in told() and "not of agent sessions" in told()
     made = told("--create", "pg")
     assert made.startswith("Made the tables in /postgres?")

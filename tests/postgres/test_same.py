@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.api.tool import Tool
+from tests.clients import Tool
+from tests.factories.postgres_stores import ODD
 from tests.html import read
 from tests.postgres.conftest import Pair
-from tests.postgres.stores import ODD
 from viewer import access
 from viewer.catalog import sync_worker
 from viewer.catalog.models import SessionIndex

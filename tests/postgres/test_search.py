@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.postgres import stores
+from tests.factories import postgres_stores
 from tests.postgres.conftest import Pair
 from viewer.stores.base import Store
 from viewer.stores.hermes import search
@@ -98,10 +98,10 @@ def test_pages_meet_without_gap_or_repetition(pair: Pair, wanted: SearchFilter) 
 
 
 def test_the_best_match_comes_first(postgres: str) -> None:
-    store = stores.empty(postgres)
-    stores.owner(store, "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
+    store = postgres_stores.empty(postgres)
+    postgres_stores.owner(store, "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
     for text in ("gull " + "other words " * 200, "gull gull gull", "a gull among others", "no bird"):
-        stores.owner(
+        postgres_stores.owner(
             store, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', %s, 1)", text
         )
     assert [hit.id for hit in found(store, "gull", BEST).hits] == [2, 3, 1]
@@ -109,16 +109,16 @@ def test_the_best_match_comes_first(postgres: str) -> None:
 
 
 def test_the_index_follows_the_messages(postgres: str) -> None:
-    store = stores.empty(postgres)
-    stores.owner(store, "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
-    stores.owner(
+    store = postgres_stores.empty(postgres)
+    postgres_stores.owner(store, "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
+    postgres_stores.owner(
         store, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', 'first words', 1)"
     )
     assert [hit.id for hit in found(store, "first").hits] == [1]
-    stores.owner(store, "UPDATE messages SET content = 'second words'")
+    postgres_stores.owner(store, "UPDATE messages SET content = 'second words'")
     assert not found(store, "first").hits and found(store, "second").hits
-    stores.owner(store, "DELETE FROM messages")
-    assert stores.owner(store, "SELECT count(*) FROM messages_fts") == [(0,)]
+    postgres_stores.owner(store, "DELETE FROM messages")
+    assert postgres_stores.owner(store, "SELECT count(*) FROM messages_fts") == [(0,)]
 
 
 def test_how_it_was_searched_is_said(pair: Pair) -> None:
@@ -128,23 +128,23 @@ def test_how_it_was_searched_is_said(pair: Pair) -> None:
 
 
 def test_a_store_without_an_index_is_looked_through(postgres: str) -> None:
-    store = stores.empty(postgres)
-    stores.owner(store, "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
-    stores.owner(
+    store = postgres_stores.empty(postgres)
+    postgres_stores.owner(store, "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
+    postgres_stores.owner(
         store, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', 'first words', 1)"
     )
-    stores.owner(store, "DROP TABLE messages_fts CASCADE")
+    postgres_stores.owner(store, "DROP TABLE messages_fts CASCADE")
     looked = found(store, "first")
     assert [hit.id for hit in looked.hits] == [1] and looked.scanned and looked.notes == (NO_INDEX,)
 
 
 def test_three_letters_in_a_row_find_scripts_without_spaces(postgres: str) -> None:
-    store = stores.empty(postgres)
-    if not stores.owner(store, "SELECT 1 FROM pg_class WHERE relname = 'messages_letters'"):
+    store = postgres_stores.empty(postgres)
+    if not postgres_stores.owner(store, "SELECT 1 FROM pg_class WHERE relname = 'messages_letters'"):
         pytest.skip("This PostgreSQL has no pg_trgm.")
-    stores.owner(store, "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
+    postgres_stores.owner(store, "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
     for text in ("日本語の検索", "\x01json:" + '[{"type": "text", "text": "\\u65e5\\u672c\\u8a9e"}]', "100%_\\x"):
-        stores.owner(
+        postgres_stores.owner(
             store, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', %s, 1)", text
         )
     for query, ids in (("日本語", [2, 1]), ("本語の検", [1]), ("日本海", [])):

@@ -16,8 +16,8 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from tests.factories import postgres_stores
 from tests.html import read
-from tests.postgres import stores
 from tests.postgres.conftest import Pair
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Store
@@ -71,37 +71,37 @@ def lets_in(address: str) -> bool:
 
 
 def test_a_wrong_password(postgres: str) -> None:
-    store = stores.empty(postgres)
-    stores.owner(store, "CREATE ROLE ana LOGIN PASSWORD 'right'")
-    [(rules,)] = stores.owner(store, "SHOW hba_file")
+    store = postgres_stores.empty(postgres)
+    postgres_stores.owner(store, "CREATE ROLE ana LOGIN PASSWORD 'right'")
+    [(rules,)] = postgres_stores.owner(store, "SHOW hba_file")
     before = Path(rules).read_text()
     Path(rules).write_text(f"local all ana scram-sha-256\n{before}")
     try:
-        stores.owner(store, "SELECT pg_reload_conf()")
+        postgres_stores.owner(store, "SELECT pg_reload_conf()")
         address = store.url.replace("postgres:@", "ana:hunter2@")
         until(lambda: not lets_in(address))
         message = refusal(address)
     finally:
         Path(rules).write_text(before)
-        stores.owner(store, "SELECT pg_reload_conf()")
+        postgres_stores.owner(store, "SELECT pg_reload_conf()")
     assert message == "Store pg: its server refused the user or password of its URL."
 
 
 def test_a_connection_that_is_lost_while_it_is_read(pair: Pair) -> None:
     def cut() -> None:
-        stores.owner(
+        postgres_stores.owner(
             pair.pg,
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'palimpsest'",
         )
 
     with pytest.raises(StoreUnavailable, match="connection to store pg was lost"), open_store(pair.pg) as reader:
         cut()
-        get_session(reader, stores.ODD)
+        get_session(reader, postgres_stores.ODD)
     with open_store(pair.pg):
         pass
     cut()  # one that waits for more work is no trouble at all
     with open_store(pair.pg) as reader:
-        assert get_session(reader, stores.ODD)
+        assert get_session(reader, postgres_stores.ODD)
 
 
 def test_a_statement_that_takes_too_long(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,14 +123,16 @@ def test_names_that_no_database_holds_are_not_found(pair: Pair) -> None:
 
 
 def test_columns_of_other_types_are_shown_as_text(postgres: str) -> None:
-    store = stores.empty(postgres)
-    stores.owner(
+    store = postgres_stores.empty(postgres)
+    postgres_stores.owner(
         store,
         "ALTER TABLE messages ADD COLUMN at timestamptz DEFAULT '2026-01-02 03:04:05+00', ADD COLUMN tags text[] "
         "DEFAULT '{a,b}', ADD COLUMN facts jsonb DEFAULT '{\"a\": 1}', ADD COLUMN cost numeric DEFAULT 1.50",
     )
-    stores.owner(store, "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
-    stores.owner(store, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', 'x', 1)")
+    postgres_stores.owner(store, "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
+    postgres_stores.owner(
+        store, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', 'x', 1)"
+    )
     with open_store(store) as reader:
         (row,) = reading.live_context(reader, "s")
     assert row.extra["tags"] == "{a,b}" and row.extra["facts"] == '{"a": 1}' and row.extra["cost"] == "1.50"
@@ -141,8 +143,8 @@ def test_columns_of_other_types_are_shown_as_text(postgres: str) -> None:
 
 
 def test_the_signature_changes_with_every_write_and_not_with_reading(postgres: str) -> None:
-    store = stores.empty(postgres)
-    stores.owner(store, "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
+    store = postgres_stores.empty(postgres)
+    postgres_stores.owner(store, "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
     seen = {store_version(store)}
     for sql in (
         "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', 'x', 1)",
@@ -150,7 +152,7 @@ def test_the_signature_changes_with_every_write_and_not_with_reading(postgres: s
         "DELETE FROM messages",
         "TRUNCATE messages_fts, messages",
     ):
-        stores.owner(store, sql)
+        postgres_stores.owner(store, sql)
         now = store_version(store)
         assert now not in seen, sql
         seen.add(now)
@@ -165,21 +167,21 @@ def test_an_idle_store_keeps_its_signature(pair: Pair) -> None:
     for _ in range(20):  # the server may tidy up meanwhile
         before = store_version(pair.pg)
         with open_store(pair.pg) as reader:
-            reading.read_history(reader, stores.ODD)
+            reading.read_history(reader, postgres_stores.ODD)
         if store_version(pair.pg) == before:
             return
     pytest.fail("The signature changed with every look.")
 
 
 def test_tables_that_were_made_anew_are_another_store(postgres: str) -> None:
-    store = stores.empty(postgres)
+    store = postgres_stores.empty(postgres)
     before = identity(store)
-    assert identity(store) == before and identity(stores.empty(postgres)) != before
+    assert identity(store) == before and identity(postgres_stores.empty(postgres)) != before
     from viewer.stores.hermes import schema_postgres
 
-    [(schema,)] = stores.owner(store, "SELECT current_schema()")
-    stores.owner(store, f"DROP SCHEMA {schema} CASCADE")
-    stores.owner(store, f"CREATE SCHEMA {schema}")
+    [(schema,)] = postgres_stores.owner(store, "SELECT current_schema()")
+    postgres_stores.owner(store, f"DROP SCHEMA {schema} CASCADE")
+    postgres_stores.owner(store, f"CREATE SCHEMA {schema}")
     schema_postgres.create(store.name, store.url)
     assert identity(store) != before
 
@@ -191,20 +193,20 @@ def test_tables_that_were_made_anew_are_another_store(postgres: str) -> None:
 def test_a_page_of_a_longer_session_takes_no_more_statements_and_rows(
     postgres: str, signed_in: Client, settings: Settings, tmp_path: Path
 ) -> None:
-    store = stores.empty(postgres)
+    store = postgres_stores.empty(postgres)
     settings.STORES, settings.DEMO_STORE = {"pg": store.url}, tmp_path / "none.db"
     for session, messages in (("short", 400), ("long", 4_000)):
-        stores.owner(
+        postgres_stores.owner(
             store, "INSERT INTO sessions (id, source, model, started_at) VALUES (%s, 'cli', 'gpt-4o', 1)", session
         )
-        stores.owner(
+        postgres_stores.owner(
             store,
             "INSERT INTO messages (session_id, role, content, timestamp) SELECT %s, CASE n %% 2 WHEN 0 THEN 'user' "
             "ELSE 'assistant' END, 'message ' || n, 1790000000 + n FROM generate_series(1, %s) AS n",
             session,
             messages,
         )
-    stores.owner(store, "ANALYZE")
+    postgres_stores.owner(store, "ANALYZE")
     taken = {}
     for session in ("short", "long"):
         address = f"/stores/pg/sessions/{session}"
@@ -221,8 +223,8 @@ def work(store: Store) -> tuple[int, int]:
     """Rows of messages that were fetched, and transactions, since the server's start."""
     reader_of_postgres.close()  # a server adds up what a connection did when it ends
     others = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    until(lambda: not stores.owner(store, others))
-    [(fetched, done)] = stores.owner(
+    until(lambda: not postgres_stores.owner(store, others))
+    [(fetched, done)] = postgres_stores.owner(
         store,
         "SELECT seq_tup_read + idx_tup_fetch, (SELECT xact_commit + xact_rollback FROM pg_stat_database "
         "WHERE datname = current_database()) FROM pg_stat_user_tables WHERE relid = 'messages'::regclass",
@@ -252,13 +254,15 @@ def server_of_its_own() -> Iterator[str]:
 def test_a_server_that_is_killed_while_a_page_is_read(
     server_of_its_own: str, signed_in: Client, settings: Settings, tmp_path: Path
 ) -> None:
-    store = stores.empty(server_of_its_own)
-    stores.owner(store, "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
-    stores.owner(store, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', 'x', 1)")
+    store = postgres_stores.empty(server_of_its_own)
+    postgres_stores.owner(store, "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
+    postgres_stores.owner(
+        store, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', 'x', 1)"
+    )
     settings.STORES, settings.DEMO_STORE = {"pg": store.url}, tmp_path / "none.db"
     page = signed_in.get("/stores/pg/sessions/s")
     assert page.status_code == 200, page.content.decode()[-3_000:]
-    [(data,)] = stores.owner(store, "SHOW data_directory")
+    [(data,)] = postgres_stores.owner(store, "SHOW data_directory")
     postmaster = int(Path(data, "postmaster.pid").read_text().split()[0])
     with pytest.raises(StoreUnavailable, match="connection to store pg was lost"), open_store(store) as reader:
         os.kill(postmaster, signal.SIGQUIT)

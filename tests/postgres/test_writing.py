@@ -15,9 +15,9 @@ import psycopg
 import pytest
 from pytest_django import Settings
 
-from tests.postgres import stores
-from tests.store.leases import turn_lease
-from tests.support.written import HANDOFF
+from tests.factories import postgres_stores
+from tests.factories.locks import turn_lease
+from tests.factories.messages import HANDOFF
 from viewer import holders
 from viewer.errors import (
     CompactionConflict,
@@ -72,7 +72,7 @@ def twins(postgres: str, tmp_path: Path) -> tuple[Store, Store]:
                 )
             ],
         )
-    return Store("lite", f"sqlite:///{path}", "configured"), stores.filled(postgres, path)
+    return Store("lite", f"sqlite:///{path}", "configured"), postgres_stores.filled(postgres, path)
 
 
 def all_rows(store: Store) -> list[Any]:
@@ -166,7 +166,7 @@ def test_what_changed_since_the_plan_is_a_conflict(twins: tuple[Store, Store]) -
     store = twins[1]
     with open_store(store) as reader:
         planned = writing.snapshot(reader, "s")
-    stores.owner(store, "UPDATE messages SET content = content || '!' WHERE id = 20")
+    postgres_stores.owner(store, "UPDATE messages SET content = content || '!' WHERE id = 20")
     before = all_rows(store)
     with pytest.raises(CompactionConflict, match="1 of the 40"):
         compacted(store, planned)
@@ -177,7 +177,9 @@ def test_a_message_that_arrives_meanwhile_stays_behind_the_block(twins: tuple[St
     store = twins[1]
     with open_store(store) as reader:
         planned = writing.snapshot(reader, "s")
-    stores.owner(store, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', 'late', 2)")
+    postgres_stores.owner(
+        store, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', 'late', 2)"
+    )
     _, commit = compacted(store, planned)
     with open_store(store) as reader:
         assert [row.content for row in reading.live_context(reader, "s")][-1] == "late"
@@ -186,7 +188,7 @@ def test_a_message_that_arrives_meanwhile_stays_behind_the_block(twins: tuple[St
 
 def test_a_lock_of_another_program_is_respected(twins: tuple[Store, Store]) -> None:
     store = twins[1]
-    stores.owner(store, "INSERT INTO compression_locks VALUES ('s', 'pid=1:agent=other', 1, 1e12)")
+    postgres_stores.owner(store, "INSERT INTO compression_locks VALUES ('s', 'pid=1:agent=other', 1, 1e12)")
     with pytest.raises(SessionBusy, match="agent=other"):
         guards.take_lock(store, "s", holders.new_holder())
 
@@ -242,7 +244,7 @@ def test_a_commit_whose_answer_is_lost_is_not_told_the_wrong_way(
         pid = con.execute("SELECT pg_backend_pid()").fetchone()[0]
         if committed:
             con.execute("COMMIT")
-        stores.owner(store, "SELECT pg_terminate_backend(%s, 5000)", pid)
+        postgres_stores.owner(store, "SELECT pg_terminate_backend(%s, 5000)", pid)
 
     def renamed() -> None:
         with write(store) as con:
@@ -281,10 +283,10 @@ def test_ids_are_given_in_the_order_of_commits(twins: tuple[Store, Store]) -> No
 
 def test_a_user_who_may_only_read_is_told_so(twins: tuple[Store, Store]) -> None:
     store = twins[1]
-    [(schema,)] = stores.owner(store, "SELECT current_schema()")
-    stores.owner(store, "CREATE ROLE looker LOGIN")
-    stores.owner(store, f"GRANT USAGE ON SCHEMA {schema} TO looker")
-    stores.owner(store, f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO looker")
+    [(schema,)] = postgres_stores.owner(store, "SELECT current_schema()")
+    postgres_stores.owner(store, "CREATE ROLE looker LOGIN")
+    postgres_stores.owner(store, f"GRANT USAGE ON SCHEMA {schema} TO looker")
+    postgres_stores.owner(store, f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO looker")
     looker = Store("pg", store.url.replace("postgres:@", "looker@"), "configured")
     with open_store(looker) as reader:
         assert compact_reason(reader) == "The user of this store's URL may not write to its tables."
@@ -295,7 +297,7 @@ def test_a_user_who_may_only_read_is_told_so(twins: tuple[Store, Store]) -> None
 
 def test_the_rights_that_are_documented_are_enough(twins: tuple[Store, Store]) -> None:
     store = twins[1]
-    [(schema,)] = stores.owner(store, "SELECT current_schema()")
+    [(schema,)] = postgres_stores.owner(store, "SELECT current_schema()")
     for sql in (
         "CREATE ROLE scribe LOGIN",
         f"GRANT USAGE ON SCHEMA {schema} TO scribe",
@@ -303,7 +305,7 @@ def test_the_rights_that_are_documented_are_enough(twins: tuple[Store, Store]) -
         "GRANT INSERT, UPDATE ON sessions, messages, messages_fts TO scribe",
         "GRANT INSERT, UPDATE, DELETE ON compression_locks, session_turn_leases TO scribe",
     ):
-        stores.owner(store, sql)
+        postgres_stores.owner(store, sql)
     scribe = Store("pg", store.url.replace("postgres:@", "scribe@"), "configured")
     with open_store(scribe) as reader:
         assert compact_reason(reader) == ""
@@ -333,7 +335,7 @@ def test_a_store_is_made_once(twins: tuple[Store, Store]) -> None:
 
 @pytest.mark.django_db
 def test_a_run_on_the_site(twins: tuple[Store, Store], settings: Settings, tmp_path: Path) -> None:
-    from tests.runs.desk import IMMEDIATE
+    from tests.factories.runs import IMMEDIATE
     from viewer.runs import service
     from viewer.runs.models import Run
     from viewer.runs.planning import Options
@@ -370,7 +372,7 @@ def test_a_run_on_the_site(twins: tuple[Store, Store], settings: Settings, tmp_p
 def test_a_foreign_trigger_leaves_nothing_written(twins: tuple[Store, Store], act: str) -> None:
     store = twins[1]
     before = all_rows(store)
-    stores.owner(
+    postgres_stores.owner(
         store,
         f"CREATE FUNCTION evil() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {act}; RETURN NULL; END $$; "
         "CREATE TRIGGER evil AFTER INSERT ON messages FOR EACH ROW EXECUTE FUNCTION evil()",

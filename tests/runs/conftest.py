@@ -3,11 +3,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.runs.desk import at_once, desk, open_desk, small_desk
-from tests.runs.misbehaving import service, use
-
-__all__ = ["at_once", "desk", "open_desk", "service", "small_desk", "use"]
-
 
 @pytest.fixture(scope="session")
 def hermes_databases(own_databases: Callable[[int], Path]) -> Callable[[int], Path]:

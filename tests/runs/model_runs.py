@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.runs.desk import Desk
-from tests.runs.misbehaving import KEY
+from tests.factories.stores import Desk
+from tests.model_service import KEY
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.runs.service import start

@@ -15,10 +15,10 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from compaction import protocol
-from tests.catalog.shelves import settle
-from tests.runs.desk import Desk
+from tests.factories.session_lists import settle
+from tests.factories.stores import Desk
+from tests.factories.workspaces import today, write_workspace
 from tests.store.agent_sql import Agent
-from tests.support.workspace_files import today, write_workspace
 from viewer.catalog import sync_worker
 from viewer.enforcement import auditing, events
 from viewer.enforcement.models import Audit, Event

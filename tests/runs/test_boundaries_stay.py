@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.runs.desk import Desk
+from tests.factories.histories import history_of
+from tests.factories.stores import Desk
 from tests.slow import slow
-from tests.support.histories import history_of
 from viewer.runs import service
 from viewer.runs.errors import NothingToDo
 from viewer.runs.models import Run

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from tests.runs.desk import Desk
-from tests.support.histories import history_of, receipt_of
+from tests.factories.histories import history_of, receipt_of
+from tests.factories.stores import Desk
 from viewer.api import shapes
 from viewer.errors import AlreadyUndone, NotBranchable, NotFound, NotUndoable, SessionEnded, StoreReadOnly
 from viewer.history import indexes

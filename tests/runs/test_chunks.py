@@ -16,8 +16,9 @@ from django.db import connection
 from pytest_django import Settings
 
 import compaction
-from tests.runs.desk import IMMEDIATE, QUEUED, Desk
-from tests.runs.misbehaving import KEY, NOTES, Behaviour, Service, answers, refuses, stalls
+from tests.factories.runs import IMMEDIATE, QUEUED
+from tests.factories.stores import Desk
+from tests.model_service import KEY, NOTES, Behaviour, Service, answers, refuses, stalls
 from tests.runs.model_runs import Use
 from tests.slow import slow
 from viewer.runs import job, recovery, service

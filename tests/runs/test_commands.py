@@ -12,8 +12,9 @@ import pytest
 from django.core.management import call_command
 from pytest_django import Settings
 
+from tests.factories.runs import QUEUED
+from tests.factories.stores import Desk
 from tests.runs.commands import run
-from tests.runs.desk import QUEUED, Desk
 from viewer.runs.models import Run
 from viewer.stores.hermes import lock_time
 from viewer.workspaces.models import StoreRules

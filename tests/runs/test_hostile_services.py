@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.runs.desk import Desk
-from tests.runs.misbehaving import KEY, NOTES, Request, Service, refuses
+from tests.factories.stores import Desk
+from tests.model_service import KEY, NOTES, Request, Service, refuses
 from tests.runs.model_runs import KINDS, require_no_key, started
 from tests.slow import slow
 from viewer.runs.summarizers import model_quirks

@@ -14,9 +14,9 @@ from django.db import connection
 from pytest_django import Settings
 
 import compaction
-from tests.runs.desk import QUEUED, Desk, until
-from tests.support.histories import receipt_of
-from tests.support.run_threads import in_thread
+from tests.factories.histories import receipt_of
+from tests.factories.runs import QUEUED, in_thread, until
+from tests.factories.stores import Desk
 from viewer.errors import (
     CompactionConflict,
     NotFound,

@@ -23,9 +23,9 @@ from django.db import connection
 from genai_prices import data_snapshot
 from pytest_django import Settings
 
-from tests.runs import misbehaving
-from tests.runs.desk import Desk
-from tests.runs.misbehaving import KEY, NOTES, READ, WRITTEN, Behaviour, Service, answers, refuses, sends, streams
+from tests import model_service
+from tests.factories.stores import Desk
+from tests.model_service import KEY, NOTES, READ, WRITTEN, Behaviour, Service, answers, refuses, sends, streams
 from tests.runs.model_runs import KINDS, Use, require_no_key, started
 from tests.slow import slow
 from viewer.runs import job
@@ -117,7 +117,7 @@ def test_what_it_cost_stands_on_the_run(
 
 def test_errors_that_pass_are_asked_again(desk: Desk, service: Service, use: Use) -> None:
     use("openai")
-    service.behaviours = [refuses(503), misbehaving.hangs_up, answers()]
+    service.behaviours = [refuses(503), model_service.hangs_up, answers()]
     run = started(desk, "openai")
     assert (run.status, len(service.requests), run.usage["calls"]) == ("applied", 3, 1)
 
@@ -152,7 +152,7 @@ def test_it_waits_for_as_long_as_it_says(desk: Desk, service: Service, use: Use)
 def names_the_limit(said: str) -> Behaviour:
     """A refusal that repeats how many tokens of an answer were asked for."""
 
-    def behave(request: misbehaving.Request) -> None:
+    def behave(request: model_service.Request) -> None:
         asked = request.body.get("max_completion_tokens") or request.body["max_tokens"]
         refuses(400, said.format(asked))(request)
 
@@ -192,10 +192,10 @@ def test_a_complete_answer_does_not_wait_long_for_what_it_took(
 ) -> None:
     monkeypatch.setattr(calling, "USAGE_WAIT", 0.2)
     use("openai")
-    service.behaviours = [misbehaving.stalls(NOTES, finish="stop")]
+    service.behaviours = [model_service.stalls(NOTES, finish="stop")]
     run = started(desk, "openai")
     assert (run.status, run.usage["cost"]) == ("applied", None)
-    assert service.left.wait(misbehaving.PATIENCE)
+    assert service.left.wait(model_service.PATIENCE)
 
 
 def test_sdks_are_imported_only_to_talk_to_a_model() -> None:
@@ -254,11 +254,11 @@ FAILURES: dict[str, tuple[list[Behaviour], str, int, str]] = {
     "no sections": ([answers("It was about a flight. " * 9)], "summary_no_sections", 1, "lacks the sections"),
     "too much": ([answers(NOTES + "\n- word word word word" * 4_000)], "summary_too_long", 1, "were asked for"),
     "not finished": ([streams(text=NOTES)], "model_dropped", 1, "broke off its answer"),
-    "connection lost": ([misbehaving.breaks_off(HALF)], "model_dropped", 1, "broke off its answer"),
-    "no answer": ([misbehaving.hangs_up], "model_dropped", 3, "without an answer"),
-    "stalled": ([misbehaving.stalls(HALF)], "model_stalled", 1, "sent nothing for"),
-    "silent": ([misbehaving.never_answers], "model_stalled", 1, "PALIMPSEST_MODEL_SILENCE"),
-    "slow": ([misbehaving.trickles()], "model_slow", 1, "PALIMPSEST_MODEL_TIMEOUT"),
+    "connection lost": ([model_service.breaks_off(HALF)], "model_dropped", 1, "broke off its answer"),
+    "no answer": ([model_service.hangs_up], "model_dropped", 3, "without an answer"),
+    "stalled": ([model_service.stalls(HALF)], "model_stalled", 1, "sent nothing for"),
+    "silent": ([model_service.never_answers], "model_stalled", 1, "PALIMPSEST_MODEL_SILENCE"),
+    "slow": ([model_service.trickles()], "model_slow", 1, "PALIMPSEST_MODEL_TIMEOUT"),
     "redirect": ([refuses(307, location=f"https://elsewhere/v2?k={KEY}")], "model_redirected", 1, "https://elsewhere/v2,"),
     "overloaded in the stream": (
         [streams({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})],
@@ -337,7 +337,7 @@ def test_a_request_that_is_too_long_says_to_set_the_window(
 def test_a_server_that_drops_half_of_the_request_is_noticed(
     desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(misbehaving, "READ", 2_048)
+    monkeypatch.setattr(model_service, "READ", 2_048)
     use("openai")
     run = started(desk, "openai")
     assert (run.status, run.error_code) == ("failed", "model_window")
@@ -347,10 +347,10 @@ def test_a_server_that_drops_half_of_the_request_is_noticed(
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_answer_without_end_is_cut_off(kind: str, desk: Desk, service: Service, use: Use) -> None:
     use(kind)
-    service.behaviours = [misbehaving.never_ends]
+    service.behaviours = [model_service.never_ends]
     run = started(desk, kind)
     assert (run.status, run.error_code) == ("failed", "summary_cut_off")
-    assert service.left.wait(misbehaving.PATIENCE)
+    assert service.left.wait(model_service.PATIENCE)
 
 
 @pytest.mark.parametrize("line", [b": still working\n\n", b": still working\n", b"data: "], ids=["many", "one", "line"])
@@ -360,10 +360,10 @@ def test_a_flood_of_nothing_is_left(
     monkeypatch.setattr(exchange, "MOST_BYTES", 5_000_000)
     monkeypatch.setattr(exchange, "MOST_EVENT_BYTES", 5_000_000 if line.endswith(b"\n\n") else 200_000)
     use("openai")
-    service.behaviours = [misbehaving.floods(line)]
+    service.behaviours = [model_service.floods(line)]
     run = started(desk, "openai")
     assert (run.status, run.error_code, len(service.requests)) == ("failed", "model_bad_answer", 1)
-    assert service.left.wait(misbehaving.PATIENCE)
+    assert service.left.wait(model_service.PATIENCE)
 
 
 @pytest.mark.parametrize(("after", "waits"), [(60.0, True), (60.5, False)])
@@ -451,10 +451,10 @@ def test_every_code_is_explained() -> None:
 
 
 HANGING: dict[str, Behaviour] = {
-    "trickles": misbehaving.trickles(),
-    "stalls": misbehaving.stalls(HALF),
-    "never answers": misbehaving.never_answers,
-    "floods": misbehaving.floods(b": still working\n\n"),
+    "trickles": model_service.trickles(),
+    "stalls": model_service.stalls(HALF),
+    "never answers": model_service.never_answers,
+    "floods": model_service.floods(b": still working\n\n"),
 }
 
 
@@ -465,7 +465,7 @@ def test_a_cancelled_run_hangs_up(behaviour: str, kind: str, desk: Desk, service
     service.behaviours = [HANGING[behaviour]]
     run = prepare(desk.store, desk.session_id, Options(summarizer=kind), apply=True)
     cancelled_in(run, lambda: len(service.requests) == 1)
-    assert service.left.wait(misbehaving.PATIENCE), "the connection was left open"
+    assert service.left.wait(model_service.PATIENCE), "the connection was left open"
     assert len(service.requests) == 1
 
 
@@ -473,7 +473,7 @@ def test_an_exchange_that_was_left_sends_nothing_any_more(service: Service, monk
     may_send, done = threading.Event(), threading.Event()
 
     def ask(client: httpx2.Client) -> Iterator[AnswerPart]:
-        may_send.wait(misbehaving.PATIENCE)
+        may_send.wait(model_service.PATIENCE)
         try:
             client.post(f"{service.url}/v1/chat/completions", json={})
         finally:
@@ -484,7 +484,7 @@ def test_an_exchange_that_was_left_sends_nothing_any_more(service: Service, monk
     with exchange.Exchange(ask, 5):
         pass
     may_send.set()
-    assert done.wait(misbehaving.PATIENCE) and service.requests == []
+    assert done.wait(model_service.PATIENCE) and service.requests == []
 
 
 def test_a_cancelled_run_stops_waiting_for_its_next_attempt(desk: Desk, service: Service, use: Use) -> None:
@@ -500,7 +500,7 @@ def cancelled_in(run: Run, reached: Callable[[], bool]) -> None:
 
     def cancel() -> None:
         try:
-            until = time.monotonic() + misbehaving.PATIENCE
+            until = time.monotonic() + model_service.PATIENCE
             while not reached() and time.monotonic() < until:
                 time.sleep(0.02)
             cancel_run(get_run(run.pk))
@@ -511,7 +511,7 @@ def cancelled_in(run: Run, reached: Callable[[], bool]) -> None:
     thread.start()
     began = time.monotonic()
     job.compact.call(run.pk)
-    thread.join(misbehaving.PATIENCE)
+    thread.join(model_service.PATIENCE)
     run.refresh_from_db()
     assert (run.status, run.error_code) == ("cancelled", "")
     assert time.monotonic() - began < 45, "the wait went on"

@@ -12,8 +12,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.runs.desk import Desk
-from tests.support.histories import history_of, receipt_of
+from tests.factories.histories import history_of, receipt_of
+from tests.factories.stores import Desk
 from viewer.runs import compaction_list, service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from compaction import protocol, prune
+from tests.factories.histories import history_of, receipt_of
+from tests.factories.stores import Desk
 from tests.runs.commands import run as command
-from tests.runs.desk import Desk
-from tests.support.histories import history_of, receipt_of
 from viewer.runs import planning, service, summarizers
 from viewer.runs.errors import NothingToDo, NothingToEdit
 from viewer.runs.models import Run

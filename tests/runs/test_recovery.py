@@ -14,8 +14,9 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 from pytest_django import Settings
 
-from tests.runs.desk import QUEUED, Desk, until
-from tests.support.histories import receipt_of
+from tests.factories.histories import receipt_of
+from tests.factories.runs import QUEUED, until
+from tests.factories.stores import Desk
 from viewer import holders
 from viewer.enforcement.models import Audit
 from viewer.errors import SessionBusy

@@ -11,8 +11,7 @@ from pytest_django import Settings
 
 from tests.agents.codex.by_hand import CodexByHand
 from tests.agents.talk import talk
-from tests.api.conftest import tool
-from tests.api.tool import Tool
+from tests.clients import Tool
 from tests.contract.site import Site
 from tests.runs.commands import run as command
 from viewer.enforcement.models import Audit
@@ -21,10 +20,6 @@ from viewer.runs import recovery
 from viewer.runs.models import Run
 from viewer.stores.codex.writer import CodexWriter
 from viewer.stores.registry import get_store, writer_of
-
-from .desk import at_once
-
-__all__ = ["at_once", "tool"]
 
 DEAD = "pid=999999999:agent=palimpsest:nonce=1"
 

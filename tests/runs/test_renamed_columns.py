@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.runs.desk import Desk
+from tests.factories.stores import Desk
 from viewer.errors import StoreError
 from viewer.runs import planning, service
 from viewer.runs.planning import Options

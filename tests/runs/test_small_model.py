@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from compaction.sections import TASK
-from tests.runs.desk import Desk
+from tests.factories.stores import Desk
 from tests.runs.small_model import served
 from viewer.runs import service
 from viewer.runs.planning import Options

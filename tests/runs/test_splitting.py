@@ -11,8 +11,9 @@ from django.core.management import call_command
 from django.utils import timezone
 from pytest_django import Settings
 
-from tests.runs.desk import QUEUED, Desk
-from tests.support.histories import history_of, receipt_of
+from tests.factories.histories import history_of, receipt_of
+from tests.factories.runs import QUEUED
+from tests.factories.stores import Desk
 from viewer.errors import CompactionConflict, NotUndoable, SessionEnded, StoreReadOnly
 from viewer.history.models import Compaction
 from viewer.runs import branching, compaction_list, job, outcomes, recovery, service

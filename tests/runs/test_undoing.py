@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.runs.desk import Desk
+from tests.factories.histories import history_of, receipt_of
+from tests.factories.stores import Desk
 from tests.slow import slow
 from tests.store.agent_sql import Agent
-from tests.support.histories import history_of, receipt_of
 from viewer.errors import NotFound, StoreError
 from viewer.history import indexes, records
 from viewer.history.models import Compaction

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from tests.runs.desk import Desk
-from tests.support.other_engines import SENT, compacted_by_engine
-from tests.support.stored_rows import small_talk
+from tests.factories.other_engines import SENT, compacted_by_engine
+from tests.factories.stores import Desk, small_talk
 from viewer.errors import NotUndoable
 from viewer.runs import service
 from viewer.stores.registry import get_store

@@ -13,7 +13,8 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 from pytest_django import Settings
 
-from tests.runs.desk import QUEUED, Desk
+from tests.factories.runs import QUEUED
+from tests.factories.stores import Desk
 from viewer.catalog import sync_worker
 from viewer.runs import job, queues, recovery, service
 from viewer.runs.models import Run

@@ -15,7 +15,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from tests.runs.desk import Desk, until
+from tests.factories.runs import until
+from tests.factories.stores import Desk
 from viewer.runs import recovery, service, workers
 from viewer.runs.models import Run, Worker
 from viewer.runs.planning import Options

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from tests.runs.desk import Desk
-from tests.support.histories import history_of
-from tests.support.stored_rows import add_session
+from tests.factories.histories import history_of
+from tests.factories.stores import Desk, add_session
 from viewer.history import indexes
 from viewer.pages.session.messages import of_history
 from viewer.runs import planning, service

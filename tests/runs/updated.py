@@ -11,7 +11,7 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "viewer.settings")
 django.setup()
 
-from tests.support.histories import history_of  # noqa: E402  # Django is set up by the line above
+from tests.factories.histories import history_of  # noqa: E402  # Django is set up by the line above
 from viewer.errors import StoreError  # noqa: E402
 from viewer.history.models import Compaction  # noqa: E402
 from viewer.runs import job, service  # noqa: E402

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.stored_rows import WEEK_29, WEEK_30_TIP
+from tests.factories.stores import WEEK_29, WEEK_30_TIP
 
 SESSIONS = {16: WEEK_30_TIP, 21: WEEK_29, 31: WEEK_29}
 

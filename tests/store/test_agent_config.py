@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.support.stored_rows import store_at
+from tests.factories.stores import store_at
 from viewer.stores.base import Store
 from viewer.stores.hermes import agent_config
 

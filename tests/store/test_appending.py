@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.stored_rows import WEEK_29, reader_of, store_at
-from tests.support.written import HANDOFF, committed, everything_else, live, path, planned, query, small, steps_for
+from tests.factories.messages import HANDOFF
+from tests.factories.stores import WEEK_29, reader_of, store_at
+from tests.store.commits import committed, everything_else, live, path, planned, query, small, steps_for
 from viewer import holders
 from viewer.errors import NotFound, SessionBusy, SessionEnded, StoreReadOnly
 from viewer.stores.hermes import guards, reading, sessions, writing

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.catalog.listed import tips
+from tests.factories.session_lists import tips
+from tests.factories.stores import add_row, add_session, reader_of, small_talk, store_at
 from tests.store.tables import SESSIONS, columns, path, query, rows, session, stored, version
-from tests.support.stored_rows import add_row, add_session, reader_of, small_talk, store_at
 from viewer.errors import NotBranchable, NotFound, StoreError, StoreReadOnly
 from viewer.stores.hermes import branching, sessions
 

@@ -14,7 +14,7 @@ from tests.agents.codex.by_hand import CodexByHand, agent, fresh, session_id, to
 from tests.agents.codex.writing import compacted, lines_of, undo, with_meta, writer
 from tests.agents.reading import history, sent, shown
 from tests.agents.talk import heard, talk
-from tests.support.locks import locked
+from tests.factories.locks import locked
 from viewer.errors import NotBranchable, StoreReadOnly
 from viewer.stores.codex import branching
 from viewer.stores.reader import Reader

@@ -8,7 +8,7 @@ from tests.agents.codex.by_hand import CodexByHand, agent, fresh, session_id
 from tests.agents.codex.writing import compacted, undo, with_meta, writer
 from tests.agents.reading import history, sent
 from tests.agents.talk import heard, talk
-from tests.support.locks import HOLDER, locked
+from tests.factories.locks import HOLDER, locked
 from viewer.errors import NotRedoable
 from viewer.stores.changes import Commit
 from viewer.stores.codex import commits, redoing, switching

@@ -11,7 +11,7 @@ from tests.agents.codex.by_hand import CodexByHand, agent, fresh, session_id, to
 from tests.agents.codex.writing import compacted, undo, with_meta, writer, written
 from tests.agents.reading import history, sent
 from tests.agents.talk import heard, talk
-from tests.support.locks import HOLDER, locked
+from tests.factories.locks import HOLDER, locked
 from viewer.errors import NotUndoable
 from viewer.stores.changes import Commit
 from viewer.stores.writer import Writer

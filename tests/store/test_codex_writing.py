@@ -19,7 +19,7 @@ from tests.agents.codex.by_hand import INTERNAL, CodexByHand, Line, agent, fresh
 from tests.agents.codex.writing import compacted, lines_of, planned, undo, with_meta, writer, written
 from tests.agents.reading import history, sent
 from tests.agents.talk import heard, talk
-from tests.support.locks import HOLDER
+from tests.factories.locks import HOLDER
 from viewer.errors import CompactionConflict, SessionBusy, StoreError
 from viewer.runs import planning
 from viewer.stores.codex import lines

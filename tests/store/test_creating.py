@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.stored_rows import WEEK_30_TIP, add_row, add_session, reader_of, store_at
+from tests.factories.stores import WEEK_30_TIP, add_row, add_session, reader_of, store_at
 from viewer.errors import NotFound, NotManaged, SessionBusy, SessionEnded, StoreReadOnly, StoreUnavailable, TitleTaken
 from viewer.stores.base import Store
 from viewer.stores.hermes import creating, deleting, reading, schema, sessions

@@ -15,7 +15,7 @@ import pytest
 
 import compaction
 from compaction import protocol
-from tests.support.odd_demo import make_odd_demo
+from tests.factories.odd_demo import make_odd_demo
 from tests.work import calls
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Store

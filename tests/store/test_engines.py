@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import compaction
-from tests.support.other_engines import ASKED, FRAMES, SENT, compacted_by_engine
-from tests.support.stored_rows import add_row, add_session, reader_of, small_talk
+from tests.factories.other_engines import ASKED, FRAMES, SENT, compacted_by_engine
+from tests.factories.stores import add_row, add_session, reader_of, small_talk
 from viewer.stores.hermes import reading, undoing
 from viewer.stores.hermes.reader import HermesReader
 from viewer.stores.history_types import History

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import compaction
+from tests.factories.stores import reader_of, small_talk
 from tests.store.malformed import ask_everything
-from tests.support.stored_rows import reader_of, small_talk
 from viewer.errors import StoreError
 from viewer.stores.hermes.reader import HermesReader
 from viewer.stores.hermes.reading import read_history

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from tests.factories.histories import boundary_of
+from tests.factories.locks import turn_lease
 from tests.interop.recorded import ledger_of, load, restore
 from tests.interop.told import Row, history_faults, row_of, undo_faults
-from tests.support.boundaries import boundary_of
 from viewer import holders
 from viewer.stores.base import Store
 from viewer.stores.hermes import guards, reading, writing
@@ -24,8 +25,6 @@ from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.undoing import check_undo, undoing_of_boundary
 from viewer.stores.history_types import History
 from viewer.stores.message import HistoryMessage
-
-from .leases import turn_lease
 
 RECORDED = sorted((Path(__file__).parents[1] / "data" / "stories").glob("*.json"))
 SESSION = "story"

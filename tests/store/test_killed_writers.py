@@ -20,7 +20,7 @@ from tests.agents.pi.by_hand import PiByHand
 from tests.agents.reading import history, opened, sent, store_of
 from tests.agents.talk import heard, talk
 from tests.agents.writing import compacted
-from tests.support.locks import HOLDER, locked
+from tests.factories.locks import HOLDER, locked
 from viewer.stores.registry import writer_of
 
 KINDS: dict[str, tuple[Callable[[Path], Agent], str]] = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.stored_rows import add_row, add_session, reader_of, store_at
+from tests.factories.stores import add_row, add_session, reader_of, store_at
 from viewer import times
 from viewer.api.schemas import moment
 from viewer.errors import TitleTaken

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.catalog.listed import tips
-from tests.support.stored_rows import WEEK_29, WEEK_30_TIP, add_row, add_session, reader_of
+from tests.factories.session_lists import tips
+from tests.factories.stores import WEEK_29, WEEK_30_TIP, add_row, add_session, reader_of
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores import packing
 from viewer.stores.base import Store

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from tests.factories.stores import WEEK_29, add_row, add_session, reader_of, store_at
 from tests.store.child_process import in_child
-from tests.support.stored_rows import WEEK_29, add_row, add_session, reader_of, store_at
-from tests.support.written import committed, live, planned, query, small, steps_for
+from tests.store.commits import committed, live, planned, query, small, steps_for
 from viewer.errors import StoreError, StoreReadOnly, StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.hermes import editing, guards, opening, transaction, writing

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.catalog.listed import tips
+from tests.factories.locks import turn_lease
+from tests.factories.messages import HANDOFF
+from tests.factories.session_lists import tips
+from tests.factories.stores import add_row, add_session, reader_of, small_talk, store_at
+from tests.store.commits import planned, steps_for
 from tests.store.tables import COPIED, SESSIONS, path, query, rows, session, stored, version
-from tests.support.stored_rows import add_row, add_session, reader_of, small_talk, store_at
-from tests.support.written import HANDOFF, planned, steps_for
 from viewer import holders
 from viewer.errors import CompactionConflict, SessionBusy, StoreError, StoreReadOnly
 from viewer.stores.hermes import branching, guards, sessions, writing
@@ -21,7 +23,6 @@ from viewer.stores.hermes.reading import history_messages, read_history
 from viewer.stores.message import HistoryMessage
 
 from .agent_sql import Agent
-from .leases import turn_lease
 
 __all__ = ["path", "version"]  # fixtures
 

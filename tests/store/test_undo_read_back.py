@@ -18,7 +18,7 @@ from tests.agents.pi.by_hand import PiByHand
 from tests.agents.reading import history, opened, sent, store_of
 from tests.agents.talk import talk
 from tests.agents.writing import compacted
-from tests.support.locks import HOLDER, locked
+from tests.factories.locks import HOLDER, locked
 from viewer.errors import NotUndoable, StoreUnavailable
 from viewer.stores.changes import UndoPlan
 from viewer.stores.jsonl.append import UNDO_NOT_AS_MEANT, Appending

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.stored_rows import WEEK_29, reader_of
-from tests.support.written import committed, live, map_of, path, planned, query, said, steps_for, undone
+from tests.factories.stores import WEEK_29, reader_of
+from tests.store.commits import committed, live, map_of, path, planned, query, said, steps_for, undone
 from viewer.errors import StoreError
 from viewer.stores.hermes import reading, receipts, undoing
 

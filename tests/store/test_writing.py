@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.stored_rows import WEEK_29, add_row, add_session, reader_of, store_at
-from tests.support.written import (
-    HANDOFF,
+from tests.factories.locks import turn_lease
+from tests.factories.messages import HANDOFF
+from tests.factories.stores import WEEK_29, add_row, add_session, reader_of, store_at
+from tests.store.commits import (
     committed,
     everything_else,
     live,
@@ -47,8 +48,6 @@ from viewer.stores.hermes import (
     undoing,
     writing,
 )
-
-from .leases import turn_lease
 
 __all__ = ["path", "small"]  # fixtures
 

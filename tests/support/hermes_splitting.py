@@ -8,9 +8,9 @@ from pathlib import Path
 
 import compaction
 from tests.agents.hermes.real import Hermes
+from tests.factories.locks import turn_lease
 from tests.interop import ours
 from tests.interop.model import Model
-from tests.store.leases import turn_lease
 from viewer.stores.hermes import branching, guards, writing
 
 PROMPT = "You are the careful clerk of a walnut shop."

@@ -12,7 +12,7 @@ import compaction
 from compaction.strategy import STRATEGIES
 from tests.agents.base import objects
 from tests.agents.codex.by_hand import CodexByHand, Line, fresh
-from tests.support.locks import HOLDER, locked
+from tests.factories.locks import HOLDER, locked
 from viewer.errors import NotUndoable
 from viewer.runs import candidate, planning
 from viewer.stores.base import Store

@@ -13,12 +13,10 @@ import pytest
 from pytest_django import Settings
 
 from tests.agents.claude_code.by_hand import ClaudeByHand
-from tests.api.conftest import tool
-from tests.api.tool import Tool
+from tests.clients import Tool
 from tests.contract.site import Site
 from tests.contract.writer_process import WriterProcess
 from tests.interop.fetched import NotInstalled
-from tests.runs.desk import at_once
 from tests.slow import slow
 from viewer.stores.base import Store
 from viewer.stores.registry import get_store, open_store
@@ -28,8 +26,6 @@ from .client import Client, program
 from .playing import NEXT
 from .scenes import new_session, shell
 from .service import Service, calls, says
-
-__all__ = ["at_once", "tool"]
 
 TURNS = 9
 KEPT = 4  # messages at the end that a compaction keeps at least

@@ -9,18 +9,16 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from tests.api.conftest import tool
-from tests.api.tool import Tool
+from tests.clients import Tool
 from tests.contract.site import Site
 from tests.interop.fetched import NotInstalled
 from tests.interop.real_agent import RealAgent
-from tests.runs.desk import at_once
 
 from .client import Client, program
 from .service import Service
 from .work import SORTS, Work, talk
 
-__all__ = ["at_once", "homes", "opened", "tool"]
+__all__ = ["homes", "opened"]
 
 Homes = Callable[[str], tuple[Client, str]]
 Open = Callable[[str], Work]

@@ -12,12 +12,12 @@ import zstandard
 
 from . import views
 from .client import FULL
-from .opened import Open, at_once, homes, opened, tool
+from .opened import Open, homes, opened
 from .scenes import shell
 from .service import calls, says
 from .work import SORTS, Work, in_each_run, ours
 
-__all__ = ["at_once", "homes", "opened", "tool"]
+__all__ = ["homes", "opened"]
 
 KINDS = ["cli", "vscode", "exec", "appServer"]
 

@@ -8,10 +8,10 @@ import pytest
 
 from tests.slow import slow
 
-from .opened import Open, at_once, homes, opened, tool
+from .opened import Open, homes, opened
 from .work import ours
 
-__all__ = ["at_once", "homes", "opened", "tool"]
+__all__ = ["homes", "opened"]
 
 # The lines: task_started, compacted, world_state, turn_context, token_count, what is shown of it, task_complete.
 # They are written with letters that do not count, and five of these are overwritten then.

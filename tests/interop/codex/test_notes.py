@@ -11,21 +11,17 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from tests.api.conftest import tool
-from tests.api.tool import Tool
+from tests.clients import Tool
 from tests.contract.site import Site
 from tests.interop.fetched import NotInstalled
 from tests.interop.model_server import Json
 from tests.interop.real_agent import RealAgent
-from tests.runs.desk import at_once
 
 from . import views
 from .client import GPT_5, GPT_6, Client, program
 from .resumed import resumed
 from .service import Service, says, text_of
 from .work import Work
-
-__all__ = ["at_once", "tool"]
 
 TURNS = 12
 NOTE = "Team note: the well is behind the shed, and water is saved. "

@@ -10,13 +10,13 @@ from viewer.holders import new_holder
 from viewer.stores.registry import get_store, writer_of
 
 from .client import FULL
-from .opened import Open, at_once, homes, opened, tool
+from .opened import Open, homes, opened
 from .scenarios_compacted import compact
 from .scenes import shell
 from .service import calls, says
 from .work import KEPT, SORTS, in_each_run, ours
 
-__all__ = ["at_once", "homes", "opened", "tool"]
+__all__ = ["homes", "opened"]
 
 
 MORE = (("summary", 0), ("summary", 2), ("prune", 2), ("prune", 6))

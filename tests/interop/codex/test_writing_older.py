@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from tests.api.conftest import tool
-from tests.api.tool import Tool
+from tests.clients import Tool
 from tests.contract.site import Site
 from tests.interop.fetched import NotInstalled
 from tests.interop.real_agent import RealAgent
-from tests.runs.desk import at_once
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
@@ -20,8 +18,6 @@ from . import views
 from .client import GPT_5, OLDER, OLDEST, Client, program
 from .service import Service, says
 from .work import KEPT, MUCH, SUMMARY, TURNS
-
-__all__ = ["at_once", "tool"]
 
 pytestmark = pytest.mark.slow
 

@@ -11,15 +11,13 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from tests.api.conftest import tool
-from tests.api.tool import Tool
+from tests.clients import Tool
 from tests.contract.site import Site
 from tests.interop.chat_service import ChatService, calls, says
 from tests.interop.chat_service import tool as called
 from tests.interop.chat_views import ChatBlock
 from tests.interop.fetched import NotInstalled
 from tests.interop.real_agent import RealAgent
-from tests.runs.desk import at_once
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
@@ -27,8 +25,6 @@ from . import views
 from .client import OF_FILES, OpenClawClient, program
 from .playing import key_of
 from .work import FILLED, KEPT, MUCH, ours
-
-__all__ = ["at_once", "tool"]
 
 pytestmark = pytest.mark.slow
 KEY = key_of("files")

@@ -14,14 +14,12 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from tests.api.conftest import tool
-from tests.api.tool import Tool
+from tests.clients import Tool
 from tests.contract.site import Site
 from tests.interop.chat_service import calls, says
 from tests.interop.chat_service import tool as called
 from tests.interop.processes import ClientFailed
 from tests.interop.real_agent import RealAgent
-from tests.runs.desk import at_once
 from tests.slow import slow
 from viewer.enforcement import auditing
 from viewer.history import indexes
@@ -30,8 +28,6 @@ from viewer.stores.registry import get_store, open_store
 from .client import OpenClawClient
 from .playing import OpenClawStage
 from .work import KEPT, Work, ours, talk
-
-__all__ = ["at_once", "tool"]
 
 Open = Callable[[str], Work]
 COALESCED = 60.0  # seconds in which the client has a session take its turn; it waits 20 for more

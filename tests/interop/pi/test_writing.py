@@ -9,22 +9,18 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from tests.api.conftest import tool
-from tests.api.tool import Tool
+from tests.clients import Tool
 from tests.contract.site import Site
 from tests.interop.chat_service import ChatService, calls, says
 from tests.interop.chat_service import tool as called
 from tests.interop.fetched import NotInstalled
 from tests.interop.real_agent import RealAgent
-from tests.runs.desk import at_once
 from tests.slow import slow
 from viewer.runs import pickup, service
 from viewer.stores.registry import get_store, open_store
 
 from .client import NEWEST, OLDER, RESERVE, WINDOW, PiClient, program
 from .work import KEPT, MUCH, Work, ours, talk
-
-__all__ = ["at_once", "tool"]
 
 FULL = WINDOW - RESERVE + 1  # tokens, at which the client compacts
 

@@ -1,10 +1,11 @@
-"""A signed-in browser whose complaints fail the test, and what every page has to stand there."""
+"""The browser: how it is started, a signed-in page whose complaints fail the test, and what every page has to stand."""
 
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it brings no types
@@ -14,6 +15,9 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from tests.slow import slow
+
+if TYPE_CHECKING:
+    from tests.processes import Site
 
 WIDE, PHONE = (1500, 900, "light"), (360, 760, "dark")
 _AXE = Axe().axe_script
@@ -63,7 +67,29 @@ _KEPT = """() => {
     return kept && Math.abs((at ? at.getBoundingClientRect().top : scrollY) - kept.y) < 1;
 }"""
 
+PATIENCE = 60_000  # milliseconds: the worker looks for tasks once a second, on a machine with other work
+
 Visit = Callable[..., Page]
+
+# What Playwright switches off (this replaces its own list), and what Chromium would start for every window beside the
+# page: two pages under its address bar, and a process held ready. They cost more than most of our pages.
+_OFF = (
+    "AimEnabled AvoidCorsURLLoaderRestartOnRedirect AvoidUnnecessaryBeforeUnloadCheckSync DestroyProfileOnBrowserClose "
+    "HttpsFirstBalancedModeAutoEnable HttpsUpgrades LensOverlay MediaRouter NetworkTimeServiceQuerying "
+    "OptimizationHints PaintHolding PreconnectToSearch TcpPortRandomizationWin ThirdPartyStoragePartitioning "
+    "WebUIOmniboxPopup WebUIOmniboxAimPopup WebUIOmniboxFullPopup SpareRendererForSitePerProcess"
+)
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, object]) -> dict[str, object]:
+    """The system's Chromium instead of Playwright's own download; root needs --no-sandbox."""
+    expect.set_options(timeout=30_000)  # as long as its actions wait; 5 s are too few beside other work
+    found = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
+    if found is None:
+        pytest.fail("No Chromium: `make test` installs it.")
+    off = f"--disable-features={','.join(_OFF.split())}"
+    return {**browser_type_launch_args, "executable_path": found, "args": ["--no-sandbox", "--disable-gpu", off]}
 
 
 @pytest.fixture
@@ -160,3 +186,16 @@ def _require(screen: Page, what: str, rules: dict[str, Any]) -> None:
 def require_narrow(screen: Page, what: str) -> None:
     """Nothing stands beyond the edge."""
     assert not screen.evaluate(_BEYOND), (what, screen.evaluate(_BEYOND))
+
+
+def sign_in(page: Page, site: Site) -> None:
+    page.goto(site.link)
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_role("heading", name="Sessions", level=1)).to_be_visible()
+
+
+def compact_now(page: Page) -> None:
+    page.get_by_role("button", name="Compact now…").click()
+    question = page.get_by_role("group", name="Confirm")
+    expect(question).to_contain_text("You can undo this.")
+    question.get_by_role("button", name="Compact").click()

@@ -1,20 +1,23 @@
-"""The History of a session as Hermes' kind reads it from all rows, with what this site recorded, without a cache."""
+"""The History of a session, read from all rows of a Hermes store with what this site recorded, without a cache."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from viewer.history.models import Compaction
-from viewer.history.records import recorded
-from viewer.runs.models import Run
 from viewer.stores.hermes import receipts
 from viewer.stores.hermes.opening import OpenStore as Connected
 from viewer.stores.hermes.reading import read_history
-from viewer.stores.history_types import History
+from viewer.stores.history_types import Boundary, History
 from viewer.stores.registry import Reader
+
+if TYPE_CHECKING:
+    from viewer.runs.models import Run
 
 
 def history_of(reader: Reader, session_id: str) -> History:
+    """All of it, read anew."""
+    from viewer.history.records import recorded  # not before Django is set up
+
     assert isinstance(reader, Connected)
     known = recorded(reader, session_id)
     return read_history(reader, session_id, receipts.blocks_of(known), receipts.undone_of(known))
@@ -22,4 +25,11 @@ def history_of(reader: Reader, session_id: str) -> History:
 
 def receipt_of(run: Run) -> dict[str, Any]:
     """The receipt of what a run wrote, {} where it wrote nothing."""
+    from viewer.history.models import Compaction
+
     return Compaction.objects.filter(run=run.pk).values_list("receipt", flat=True).first() or {}
+
+
+def boundary_of(history: History, handoff_id: int) -> Boundary:
+    """The boundary of this handoff."""
+    return next(each for each in history.boundaries if each.handoff_id == handoff_id)

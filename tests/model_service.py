@@ -12,9 +12,6 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-import pytest
-from pytest_django import Settings
-
 from compaction.sections import TITLES
 
 NOTES = "\n\n".join(f"## {title}\n- What is to be said about it." for title in TITLES)
@@ -260,32 +257,4 @@ def never_answers(request: Request) -> None:
     request.wait_until_left()
 
 
-# --- the site's side -------------------------------------------------------------------------------------------------
-
 KEY = "test-4f1d2c9b8a7e6d5c4b3a29180716f5e4"  # of no shape that is redacted anywhere
-
-
-@pytest.fixture
-def service(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """A service on this machine; runs wait only moments for it."""
-    from viewer.runs.summarizers import calling, model_quirks  # not before Django is set up
-
-    monkeypatch.setattr(calling, "FIRST_WAIT", 0.01)
-    monkeypatch.setattr(calling, "TICK", 0.05)
-    monkeypatch.setattr(model_quirks, "LEARNED", {})
-    with Service() as running:
-        yield running
-        running.shutdown()
-
-
-@pytest.fixture
-def use(service: Service, settings: Settings) -> Callable[..., None]:
-    """A function that sets a model of `service` up, by its kind."""
-
-    def set_up(kind: str, **changed: Any) -> None:
-        base_url = f"{service.url}/v1" if kind == "openai" else service.url
-        model = {"model": "some-model", "base_url": base_url, "api_key": KEY, "window": 0, **changed}
-        none = {"model": "", "base_url": "", "api_key": "", "window": 0}
-        settings.MODELS = {"openai": none, "anthropic": none, kind: model}
-
-    return set_up

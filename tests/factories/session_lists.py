@@ -11,7 +11,8 @@ from typing import Any
 
 from viewer.catalog.lines import SessionFilter, SessionList, page_of_lines
 from viewer.catalog.models import SessionIndex
-from viewer.stores.hermes import opening
+from viewer.stores.hermes import opening, sessions
+from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.registry import all_stores
 
 EVERYTHING = 10_000
@@ -58,3 +59,9 @@ def fill(path: Path, sessions: Sequence[str], messages: int = 2) -> None:
                 for _ in range(messages)
             ],
         )
+
+
+def tips(reader: Reader) -> list[str]:
+    """Ids of all sessions that no part follows."""
+    ids = [row[0] for row in reader.con.execute("SELECT id FROM sessions").fetchall()]
+    return [session_id for session_id in ids if sessions.tip(reader, session_id) == session_id]

@@ -1,4 +1,4 @@
-"""The API over HTTP on copies of real databases."""
+"""Clients of the site: a signed-in browser without its screen, and another program that asks the API."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from django.test import Client
 
-from tests.runs.desk import Desk
+from tests.factories.stores import Desk
 
 
 @dataclass(frozen=True)
@@ -40,3 +40,25 @@ class Tool:
 def session_path(desk: Desk) -> str:
     """The path of a desk's session."""
     return f"/stores/hermes/sessions/{desk.session_id}"
+
+
+def signed_in_client() -> Client:
+    """A client that is signed in as the owner. Django has to be set up."""
+    client = Client()
+    session = client.session
+    session["signed_in"] = True
+    session.save()
+    client.cookies["palimpsest"] = session.session_key or ""
+    return client
+
+
+def walk(tool: Tool, path: str, **query: Any) -> list[Any]:
+    """Every item of a list, page by page."""
+    items: list[Any] = []
+    answer = tool.get(path, **query)
+    items += answer["items"]
+    while answer["next"]:
+        answer = tool.get(path, cursor=answer["next"], **query)
+        assert answer["items"]
+        items += answer["items"]
+    return items

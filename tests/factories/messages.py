@@ -1,7 +1,10 @@
-"""Directives in which agents write media into texts."""
+"""Texts of messages."""
 
 from __future__ import annotations
 
+HANDOFF = {"role": "user", "content": "[CONTEXT SUMMARY]: zebrafinch", "_compressed_summary": True}
+
+# In which agents write media into texts.
 DIRECTIVES = [
     "MEDIA:/tmp/photo.png",
     "Done.\nMEDIA: ~/out/report.pdf\nAnything else?",

@@ -1,4 +1,4 @@
-"""The turn lease for the length of a test's own write."""
+"""The locks of a session, held for the length of a test's own write."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from viewer.holders import new_holder
 from viewer.stores.base import Store
 from viewer.stores.hermes.guards import release_lease, take_lease
+from viewer.stores.writer import Writer
+
+HOLDER = "pid=1:agent=palimpsest:nonce=1"
 
 
 @contextmanager
@@ -19,3 +22,13 @@ def turn_lease(store: Store, session_id: str) -> Iterator[str]:
         yield holder
     finally:
         release_lease(store, session_id, holder)
+
+
+@contextmanager
+def locked(writer: Writer, session_id: str) -> Iterator[None]:
+    """Hold the lock of a session, as the site does while it writes."""
+    writer.take_lock(session_id, HOLDER)
+    try:
+        yield
+    finally:
+        writer.release_lock(session_id, HOLDER)

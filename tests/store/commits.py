@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from tests.factories.locks import turn_lease
+from tests.factories.messages import HANDOFF
+from tests.factories.stores import WEEK_29, add_row, add_session, reader_of, store_at
 from tests.slow import slow
-from tests.store.leases import turn_lease
-from tests.support.stored_rows import WEEK_29, add_row, add_session, reader_of, store_at
 from viewer import holders
 from viewer.stores.hermes import (
     guards,
@@ -21,8 +22,6 @@ from viewer.stores.hermes import (
     undoing,
     writing,
 )
-
-HANDOFF = {"role": "user", "content": "[CONTEXT SUMMARY]: zebrafinch", "_compressed_summary": True}
 
 VERSIONS = [*slow(21), 31]
 

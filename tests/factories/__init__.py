@@ -1,0 +1,1 @@
+"""Sessions, messages and stores that the tests of several folders make."""
