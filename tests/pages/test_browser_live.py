@@ -80,7 +80,9 @@ def test_a_store_that_is_away_for_a_while_is_said_and_its_session_goes_on(visit:
     open_at_end(screen, href)
     away = book.path.rename(book.path.with_suffix(".away"))
     screen.clock.run_for(4_500)
-    expect(screen.locator("#said [role=alert]")).to_contain_text("own.db")
+    refusal = screen.locator("#said [role=alert]")
+    expect(refusal).to_contain_text("own.db")
+    expect(refusal).to_have_css("border-top-width", "0px")  # one box, not a box in a box
     away.rename(book.path)
     newer = book.say("s", "assistant", "here again")
     screen.clock.run_for(10_000)
