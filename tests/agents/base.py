@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 Message = Mapping[str, Any]  # in OpenAI's chat shape
+Json = dict[str, Any]
 Heard = tuple[str, Any]  # role and content of a message that an agent loads
 HOLDER = "pid=1:tid=1:agent=another:nonce=00"
 STARTED = 1_790_000_000.0  # epoch seconds

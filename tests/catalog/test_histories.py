@@ -14,10 +14,10 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from tests.agents.hermes.at_work import HermesAtWork
 from tests.factories.session_lists import settle
 from tests.factories.stores import PRESENT, Book, Desk
 from tests.slow import slow
-from tests.store.agent_sql import Agent
 from viewer.history import indexes
 from viewer.history.models import Compaction, PackedHistory
 from viewer.history.records import recorded
@@ -107,8 +107,8 @@ def test_nothing_is_read_while_the_file_is_not_written(desk: Desk) -> None:
     assert indexes.unwritten(desk.store, desk.session_id) is first
 
 
-def agent(desk: Desk) -> Agent:
-    return Agent(desk.path, desk.session_id)
+def agent(desk: Desk) -> HermesAtWork:
+    return HermesAtWork(desk.path, desk.session_id)
 
 
 def rewind_and_say(desk: Desk) -> None:
@@ -234,7 +234,7 @@ def test_a_part_that_an_agent_split_off_changes_the_whole(desk: Desk) -> None:
         "INSERT INTO sessions (id, source, started_at, parent_session_id) VALUES ('next', 'cli', 2, ?)",
         desk.session_id,
     )
-    Agent(desk.path, "next").say("on")
+    HermesAtWork(desk.path, "next").say("on")
     assert_true(desk.store, "next")
     desk.rows("DELETE FROM messages WHERE id = (SELECT MIN(id) FROM messages WHERE session_id = ?)", desk.session_id)
     assert_true(desk.store, "next")

@@ -18,9 +18,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
+from tests.agents.hermes.at_work import HermesAtWork
 from tests.factories.session_lists import fill, ids, line_of, listed, owner, settle, tips
 from tests.factories.stores import PRESENT, Book
-from tests.store.agent_sql import Agent
 from viewer.catalog import lines, numbers, sync, sync_worker, upsert
 from viewer.catalog.models import FacetGroup, SessionIndex, StoreState
 from viewer.errors import StoreUnavailable
@@ -194,7 +194,7 @@ def test_what_the_agent_does_to_rows_is_seen(
     path = hermes_copy(version)
     settings.STORES = {"own": f"sqlite:///{path}"}
     sync_worker.sync_all()
-    agent = Agent(path, WEEK_29)
+    agent = HermesAtWork(path, WEEK_29)
     before = line_of(WEEK_29)
     agent.rewind(agent.rows()[-2][0])
     shown = next(line for line in listed().lines if line.session_id == WEEK_29)
@@ -219,7 +219,7 @@ def test_a_take_back_of_a_session_that_no_page_shows_is_seen_by_the_worker(book:
     book.session("a")
     rows = book.chat("a", 6)
     sync_worker.sync_all()
-    Agent(book.path, "a").rewind(rows[3])
+    HermesAtWork(book.path, "a").rewind(rows[3])
     sync_worker.sync_all()
     assert (line_of("a").live, line_of("a").messages) == (3, 3)
 

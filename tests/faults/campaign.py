@@ -20,8 +20,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tests.agents.hermes.real import Hermes, environment
-from tests.interop.stories import NOBODY, REQUIREMENTS, Outcome, as_schema_21, keep
-from tests.interop.told import Fault
+from tests.agents.hermes.stories import NOBODY, REQUIREMENTS, Outcome, as_schema_21, keep
+from tests.agents.hermes.told import Fault
 
 from . import ledger
 from .raced import STORE, Live, Raced

@@ -1,4 +1,4 @@
-"""A story of the real agent (`tests.interop.story`) beside a running site.
+"""A story of the real agent (`tests.agents.hermes.story`) beside a running site.
 
 What we do goes over HTTP, and the agent, the worker and the web server are killed at random moments. Judged after each
 step, when all is quiet again.
@@ -19,8 +19,8 @@ from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, OpenerDirector, build_opener
 
 from tests.agents.hermes.real import Hermes, HermesError
-from tests.interop.story import Compacted, Step, Story
-from tests.interop.told import Fault, Row, broken_pairs, carried, history_faults, row_of, undo_faults
+from tests.agents.hermes.story import Compacted, Step, Story
+from tests.agents.hermes.told import Fault, Row, broken_pairs, carried, history_faults, row_of, undo_faults
 from viewer.stores.hermes.known import KnownBlock, KnownUndone
 
 from .site import NOT_REACHED, PATIENCE, Site, until

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults import agent
+from tests.agents.hermes import program
 from tests.faults.conftest import Ground
 from tests.faults.kills import reach
 from tests.faults.ledger import query
@@ -37,7 +37,7 @@ def held(ground: Ground) -> Iterator[dict[str, subprocess.Popen[str]]]:
 def hold(ground: Ground, held: dict[str, subprocess.Popen[str]], table: str, ttl: float, stamped: bool) -> str:
     """An agent holds an unused session; its id."""
     session_id = ground.take()
-    command = [sys.executable, agent.__file__, "hold", str(ground.path()), table, session_id, str(ttl)]
+    command = [sys.executable, program.__file__, "hold", str(ground.path()), table, session_id, str(ttl)]
     process = subprocess.Popen([*command, "yes" if stamped else "no"], stdout=subprocess.PIPE, text=True)
     held[session_id] = process
     assert process.stdout and process.stdout.readline() == "held\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults import agent
+from tests.agents.hermes import program
 from tests.faults.conftest import KILLS, RUNS, Ground
 from tests.faults.ledger import live
 from tests.faults.site import PATIENCE, until
@@ -53,7 +53,7 @@ def test_eight_writers_append_while_runs_commit(ground: Ground, tmp_path: Path) 
     writers = []
     for seed in range(WRITERS):
         with (tmp_path / f"{seed}.txt").open("w") as output:
-            command = [sys.executable, agent.__file__, "append", str(ground.path()), str(seed), *sessions]
+            command = [sys.executable, program.__file__, "append", str(ground.path()), str(seed), *sessions]
             writers.append(subprocess.Popen(command, stdout=output))
     try:
         until(lambda: all((tmp_path / f"{seed}.txt").stat().st_size for seed in range(WRITERS)), "the writers")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults import agent
+from tests.agents.hermes import program
 from tests.faults.conftest import Ground
 from tests.faults.kills import holder_of
 from tests.faults.ledger import live, query
@@ -52,7 +52,7 @@ def test_a_worker_killed_within_its_commit(ground: Ground) -> None:
 def test_an_agent_killed_within_its_commit(ground: Ground) -> None:
     """Nobody but readers comes by afterwards."""
     session_id, path = ground.take("rollback"), ground.path("rollback")
-    command = [sys.executable, agent.__file__, "rewrite", str(path)]
+    command = [sys.executable, program.__file__, "rewrite", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout and process.stdout.readline() == b"half\n"
         process.kill()

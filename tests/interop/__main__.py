@@ -8,6 +8,6 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "viewer.settings")
 django.setup()
 
-from .stories import main  # noqa: E402  # our runs are Django models
+from tests.agents.hermes.stories import main  # noqa: E402  # our runs are Django models
 
 sys.exit(main(sys.argv[1:]))

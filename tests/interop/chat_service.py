@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from tests.interop.model_server import Json, ModelServer
+from tests.agents.base import Json
+from tests.agents.chat_views import text_of
+from tests.interop.model_server import ModelServer
 
 MODEL = "model-1"
 # What both clients tell the model when they want a summary, in the system message.
@@ -76,12 +78,6 @@ class ChatService(ModelServer[ChatReply]):
         if kind == "summary":
             return says(self.summary)
         return self.replies.popleft() if self.replies else says(f"Noted, {len(self.requests)}.")
-
-
-def text_of(message: Json) -> str:
-    """All text of a message, one part a line."""
-    content = message.get("content") or ""
-    return content if isinstance(content, str) else "\n".join(part.get("text") or "" for part in content)
 
 
 class _Completions(BaseHTTPRequestHandler):

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import REQUIREMENTS, Hermes, environment
 from tests.slow import slow
-
-from .model import Model
 
 
 @pytest.fixture(scope="session")

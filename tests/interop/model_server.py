@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
-Json = dict[str, Any]
+from tests.agents.base import Json
+
 R = TypeVar("R")  # a reply of the model, as its interface has it
 
 WAIT = 20.0  # seconds an awaited request or a held reply may take

@@ -13,9 +13,12 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from tests.agents.hermes import ours
+from tests.agents.hermes.conversations import write_session
+from tests.agents.hermes.loaded import as_loaded, live, loaded, only, states
+from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes
 from tests.factories.runs import IMMEDIATE, QUEUED, in_thread
-from tests.support.hermes_views import as_loaded, live, loaded, only, states
 from viewer.errors import CompactionConflict, SessionBusy, SessionEnded, StoreError
 from viewer.runs import service
 from viewer.runs.models import Run
@@ -24,10 +27,6 @@ from viewer.stores.hermes import agent_config, guards
 from viewer.stores.hermes.appending import append
 from viewer.stores.hermes.undoing import undoing_of_boundary
 from viewer.stores.registry import get_store
-
-from . import ours
-from .conversations import write_session
-from .model import Model
 
 
 def query(database: Path, sql: str, *values: Any) -> list[tuple[Any, ...]]:

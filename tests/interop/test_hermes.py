@@ -10,17 +10,16 @@ from typing import Any
 
 import pytest
 
+from tests.agents.hermes import ours
+from tests.agents.hermes.conversations import words, write_session
+from tests.agents.hermes.loaded import as_loaded, handoffs, live, loaded, only, states
+from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes, HermesError
 from tests.factories.locks import turn_lease
-from tests.support.hermes_views import as_loaded, handoffs, live, loaded, only, states
 from viewer.errors import CompactionConflict, NotUndoable, SessionBusy
 from viewer.stores.hermes import guards
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.undoing import undoing_of_boundary
-
-from . import ours
-from .conversations import words, write_session
-from .model import Model
 
 # -- resuming ----------------------------------------------------------------------------------------------------------
 

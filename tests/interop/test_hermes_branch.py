@@ -6,15 +6,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.agents.hermes import ours
+from tests.agents.hermes.conversations import words, write_session
+from tests.agents.hermes.loaded import as_loaded, live, loaded, only
+from tests.agents.hermes.model import Model
+from tests.agents.hermes.ours import branch
 from tests.agents.hermes.real import Hermes
-from tests.support.hermes_branching import branch
-from tests.support.hermes_views import as_loaded, live, loaded, only
 from viewer.stores.hermes import branching
 from viewer.stores.hermes.reader import open_store
-
-from . import ours
-from .conversations import words, write_session
-from .model import Model
 
 PROMPT = "You are the careful clerk of a walnut shop."
 

@@ -6,13 +6,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.agents.hermes import ours
+from tests.agents.hermes.loaded import live, loaded
+from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes
-from tests.support.hermes_views import live, loaded
 from viewer.stores.hermes import creating
 from viewer.stores.hermes.reader import open_store
-
-from . import ours
-from .model import Model
 
 CALL = {"id": "call_1", "type": "function", "function": {"name": "terminal", "arguments": '{"command": "ls"}'}}
 TALK: list[dict[str, Any]] = [

@@ -9,16 +9,15 @@ from pathlib import Path
 import pytest
 
 from compaction import protocol
+from tests.agents.hermes import ours
+from tests.agents.hermes.conversations import FILLING, Said, words, write_session
+from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes
 from viewer.stores.base import Store
 from viewer.stores.hermes import reading
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.history_types import History
 from viewer.stores.message import HistoryMessage
-
-from . import ours
-from .conversations import FILLING, Said, words, write_session
-from .model import Model
 
 SUMMARY = "## Goal\nFinish every step.\n\n## Completed Actions\n1. RAN the steps so far."
 

@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.hermes import ours
+from tests.agents.hermes.conversations import words, write_session
+from tests.agents.hermes.loaded import as_loaded
+from tests.agents.hermes.model import Model
+from tests.agents.hermes.ours import PROMPT, branch, compact_on_top, split
 from tests.agents.hermes.real import Hermes, environment
-from tests.support.hermes_branching import branch
-from tests.support.hermes_splitting import PROMPT, compact_on_top, split
-from tests.support.hermes_views import as_loaded
 from viewer.stores.hermes.opening import compact_reason
 from viewer.stores.hermes.reader import open_store
-
-from . import ours
-from .conversations import words, write_session
-from .model import Model
 
 
 @pytest.fixture(scope="session")

@@ -9,14 +9,13 @@ from pytest_django import Settings
 
 from compaction import protocol, workspace_rules
 from compaction.reads import reads_of
+from tests.agents.hermes import ours
+from tests.agents.hermes.conversations import write_session
+from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes
 from tests.factories.session_lists import settle
 from viewer.catalog import sync_worker
 from viewer.enforcement.models import Audit, Event
-
-from . import ours
-from .conversations import write_session
-from .model import Model
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

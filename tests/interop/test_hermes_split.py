@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.agents.hermes import ours
+from tests.agents.hermes.conversations import FILLING, words, write_session
+from tests.agents.hermes.loaded import as_loaded, handoffs, live, loaded, only
+from tests.agents.hermes.model import Model
+from tests.agents.hermes.ours import PROMPT, compact_on_top, split
 from tests.agents.hermes.real import Hermes, HermesError
-from tests.support.hermes_splitting import PROMPT, compact_on_top, split
-from tests.support.hermes_views import as_loaded, handoffs, live, loaded, only
-
-from . import ours
-from .conversations import FILLING, words, write_session
-from .model import Model
 
 
 def written(hermes: Hermes, session_id: str, **columns: Any) -> None:

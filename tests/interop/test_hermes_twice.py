@@ -7,14 +7,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from tests.agents.hermes import ours
+from tests.agents.hermes.loaded import live
+from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes
-from tests.support.hermes_views import live
 from viewer.stores.hermes import reading, undoing
 from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.hermes.reader import open_store
-
-from . import ours
-from .model import Model
 
 TURNS = 20
 SESSION = "twice"

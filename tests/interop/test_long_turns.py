@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.hermes import ours
+from tests.agents.hermes.author import Author
 from tests.agents.hermes.real import Hermes, environment
-
-from . import ours
-from .author import Author
-from .stories import REQUIREMENTS, VERSIONS, as_schema_21
-from .told import Row, Said, broken_pairs, live_text, row_of
+from tests.agents.hermes.stories import REQUIREMENTS, VERSIONS, as_schema_21
+from tests.agents.hermes.told import Row, Said, broken_pairs, live_text, row_of
 
 NOBODY = "http://127.0.0.1:9/v1"  # the agent's model is told here, not asked
 WINDOW = 8_000

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.hermes import ours
+from tests.agents.hermes.conversations import write_session
 from tests.agents.hermes.real import Hermes
 from tests.slow import slow
 from viewer.stores.hermes import reading
 from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.message import HistoryMessage
-
-from . import ours
-from .conversations import write_session
 
 TURNS = 24
 

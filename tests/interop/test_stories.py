@@ -7,8 +7,7 @@ from __future__ import annotations
 import pytest
 
 from tests.agents.hermes.real import Hermes, environment
-
-from .stories import NOBODY, REQUIREMENTS, VERSIONS, Teller, in_memory
+from tests.agents.hermes.stories import NOBODY, REQUIREMENTS, VERSIONS, Teller, in_memory
 
 STEPS = 14
 SEEDS = {21: range(4), 22: range(4), 31: range(10)}

@@ -10,10 +10,10 @@ from django.test import Client
 from pytest_django import Settings
 
 from tests.agents.claude_code.by_hand import ClaudeByHand, record
+from tests.agents.claude_code.recorded import RECORDED
 from tests.agents.talk import heard, talk, turn
 from tests.clients import Tool
 from tests.html import read
-from tests.interop.claude_code.record import RECORDED
 from viewer.catalog import sync_worker
 from viewer.catalog.models import SessionIndex
 from viewer.history import indexes

@@ -10,10 +10,10 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
+from tests.agents.hermes.at_work import HermesAtWork
 from tests.factories.session_lists import settle
 from tests.factories.stores import PRESENT, Book, Desk
 from tests.html import Element, message_ids, read
-from tests.store.agent_sql import Agent
 from viewer.runs import service
 from viewer.runs.planning import Options
 
@@ -114,9 +114,9 @@ def test_a_late_result_of_an_older_call_stands_alone(signed_in: Client, book: Bo
 
 CHANGES: dict[str, Callable[[Desk], object]] = {
     "taken back": lambda desk: desk.take_back_newest(),
-    "compacted": lambda desk: Agent(desk.path, desk.session_id).compact(),
-    "written anew": lambda desk: Agent(desk.path, desk.session_id).replace(
-        [row[1:] for row in Agent(desk.path, desk.session_id).rows()[:50]], active_only=False
+    "compacted": lambda desk: HermesAtWork(desk.path, desk.session_id).compact(),
+    "written anew": lambda desk: HermesAtWork(desk.path, desk.session_id).replace(
+        [row[1:] for row in HermesAtWork(desk.path, desk.session_id).rows()[:50]], active_only=False
     ),
     "by us": lambda desk: service.start(desk.store, desk.session_id, Options(), apply=True),
     "deleted": lambda desk: desk.rows("DELETE FROM messages WHERE session_id = ?", desk.session_id),

@@ -15,10 +15,10 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from compaction import protocol
+from tests.agents.hermes.at_work import HermesAtWork
 from tests.factories.session_lists import settle
 from tests.factories.stores import Desk
 from tests.factories.workspaces import today, write_workspace
-from tests.store.agent_sql import Agent
 from viewer.catalog import sync_worker
 from viewer.enforcement import auditing, events
 from viewer.enforcement.models import Audit, Event
@@ -178,7 +178,7 @@ def test_reads_before_the_compaction_do_not_count(desk: Desk, workspace: Path) -
 
 def test_a_turn_that_was_taken_back_does_not_count(desk: Desk, workspace: Path) -> None:
     compacted(desk)
-    Agent(desk.path, desk.session_id).rewind(turn(desk, "SOUL.md", today())[0])
+    HermesAtWork(desk.path, desk.session_id).rewind(turn(desk, "SOUL.md", today())[0])
     assert look(desk).status == "not_yet"
 
 
@@ -246,7 +246,7 @@ def test_a_later_compaction_takes_over(desk: Desk, workspace: Path) -> None:
 
 
 def test_the_agents_own_is_armed_when_the_worker_sees_it(desk: Desk, workspace: Path) -> None:
-    agent = Agent(desk.path, desk.session_id)
+    agent = HermesAtWork(desk.path, desk.session_id)
     agent.compact()
     assert not Audit.objects.filter(session_id=desk.session_id).exists()
     settle()
@@ -264,7 +264,7 @@ def test_the_agents_own_is_armed_when_the_worker_sees_it(desk: Desk, workspace: 
 
 def test_long_over_when_it_is_seen_nobody_is_told(desk: Desk, workspace: Path) -> None:
     """A store that is opened for the first time, years after."""
-    Agent(desk.path, desk.session_id).compact()
+    HermesAtWork(desk.path, desk.session_id).compact()
     turn(desk, "SOUL.md")
     desk.rows("UPDATE messages SET timestamp = MIN(timestamp, unixepoch()) - 400 WHERE session_id = ?", desk.session_id)
     audit = look(desk, arm=True)
@@ -275,7 +275,7 @@ def test_long_over_when_it_is_seen_nobody_is_told(desk: Desk, workspace: Path) -
 def test_a_file_of_the_day_is_that_of_the_compaction(desk: Desk, workspace: Path) -> None:
     """Seen days later, the file of today was not what the agent should have read."""
     (workspace / "memory" / "2001-02-03.md").write_text("Then.")
-    Agent(desk.path, desk.session_id).compact()
+    HermesAtWork(desk.path, desk.session_id).compact()
     then = datetime(2001, 2, 3, 12, tzinfo=UTC).timestamp()
     desk.rows("UPDATE messages SET timestamp = ? WHERE content LIKE '%own%Go on.%'", then)
     assert [each["path"] for each in look(desk, arm=True).required] == ["SOUL.md", "memory/2001-02-03.md"]
@@ -430,7 +430,7 @@ def test_an_agent_elsewhere_calls_its_workspace_otherwise(desk: Desk, workspace:
 @pytest.mark.parametrize("time", ["0", "1.7e15", "-1e15", "9e999", "'then'"])
 def test_any_time_that_a_row_may_hold_is_looked_at(desk: Desk, workspace: Path, time: str) -> None:
     """None, microseconds, what no calendar has: the file of today counts then."""
-    Agent(desk.path, desk.session_id).compact()
+    HermesAtWork(desk.path, desk.session_id).compact()
     desk.rows(f"UPDATE messages SET timestamp = {time} WHERE session_id = ?", desk.session_id)
     look(desk, arm=True)
     for row_id in turn(desk, "SOUL.md"):
@@ -453,7 +453,7 @@ def test_killed_in_between_nothing_is_half_done(
     def killed(*_: object) -> None:
         raise Killed
 
-    Agent(desk.path, desk.session_id).compact()
+    HermesAtWork(desk.path, desk.session_id).compact()
     if moment == "warn":
         look(desk, arm=True)
         turn(desk, "SOUL.md")

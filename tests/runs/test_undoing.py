@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.agents.hermes.at_work import HermesAtWork
 from tests.factories.histories import history_of, receipt_of
 from tests.factories.stores import Desk
 from tests.slow import slow
-from tests.store.agent_sql import Agent
 from viewer.errors import NotFound, StoreError
 from viewer.history import indexes, records
 from viewer.history.models import Compaction
@@ -43,12 +43,12 @@ def outlook(desk: Desk) -> UndoOutlook:
     return service.outlook(desk.store, desk.session_id, newest(desk))
 
 
-def rewind_to_a_kept_message(agent: Agent) -> None:
+def rewind_to_a_kept_message(agent: HermesAtWork) -> None:
     users = [row[0] for row in agent.rows() if row[1] == "user"]
     agent.rewind(users[-3])
 
 
-SINCE: dict[str, Callable[[Agent], object]] = {
+SINCE: dict[str, Callable[[HermesAtWork], object]] = {
     "nothing": lambda agent: None,
     "messages": lambda agent: agent.say("and now?", "now this", "thanks"),
     "take-backs": rewind_to_a_kept_message,
@@ -68,7 +68,7 @@ def test_the_result_is_what_was_said_first(
     if whose == "ours":
         assert service.start(desk.store, desk.session_id, Options(), apply=True).status == "applied"
     handoff_id = newest(desk)
-    SINCE[since](Agent(desk.path, desk.session_id))
+    SINCE[since](HermesAtWork(desk.path, desk.session_id))
     try:
         said = service.outlook(desk.store, desk.session_id, handoff_id)
     except StoreError as gone:
@@ -131,7 +131,7 @@ def test_a_row_of_a_restored_backup_is_not_taken_for_our_handoff(
 def test_what_was_undone_here_is_known_where_the_rows_tell_something_else(open_desk: Callable[[int], Desk]) -> None:
     """All that was in context goes, and the next compaction begins with what was said since: as if taken back."""
     desk = open_desk(21)
-    agent, handoff_id = Agent(desk.path, desk.session_id), newest(desk)
+    agent, handoff_id = HermesAtWork(desk.path, desk.session_id), newest(desk)
     agent.rewind(agent.rows()[0][0])
     agent.say(*(f"later {number}" for number in range(8)))
     agent.compact(head=2, tail=3)
@@ -160,7 +160,7 @@ def test_the_rows_of_what_was_undone_are_nobodys_when_the_agent_wrote_its_transc
 ) -> None:
     """The rows that they were copies of are deleted, and what they say stands behind them."""
     desk = open_desk(version)
-    agent, handoff_id = Agent(desk.path, desk.session_id), newest(desk)
+    agent, handoff_id = HermesAtWork(desk.path, desk.session_id), newest(desk)
     with open_store(desk.store) as reader:
         block = [each.block_ids for each in history_of(reader, desk.session_id).boundaries][-1]
     undoing.undo(desk.store, desk.session_id, handoff_id)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader, record
+from tests.agents.claude_code.recorded import RECORDED
 from tests.agents.talk import talk, turn
-from tests.interop.claude_code.record import RECORDED
 from viewer.stores.base import Store
 from viewer.stores.claude_code.thread import SKIPPED_ABOVE
 from viewer.stores.message import Handoff, ReportedCompaction

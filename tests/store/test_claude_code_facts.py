@@ -9,8 +9,8 @@ import genai_prices
 import pytest
 
 from tests.agents.claude_code.by_hand import ClaudeByHand, Line, agent, reader, record
+from tests.agents.claude_code.recorded import RECORDED
 from tests.agents.talk import talk, turn
-from tests.interop.claude_code.record import RECORDED
 from viewer.stores import pricing
 from viewer.stores.base import Store
 from viewer.stores.claude_code.records import TokenUsage

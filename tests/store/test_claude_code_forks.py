@@ -11,7 +11,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 import pytest
 
-from tests.interop.claude_code.record import RECORDED
+from tests.agents.claude_code.recorded import RECORDED
 from viewer.stores.base import Store
 from viewer.stores.claude_code import forks
 from viewer.stores.claude_code.records import RECORDS, SessionRecords

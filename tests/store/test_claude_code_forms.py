@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader, record
+from tests.agents.claude_code.recorded import RECORDED
 from tests.agents.talk import talk
-from tests.interop.claude_code.record import RECORDED
 from viewer.errors import StoreReadOnly
 from viewer.stores.base import Store
 from viewer.stores.reader import Reader

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.codex import views
-from tests.interop.codex.record import RECORDED
+from tests.agents.codex import views
+from tests.agents.codex.recorded import RECORDED
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
-# `python -m tests.interop.codex.record` writes them.
 SESSIONS = sorted(path for path in RECORDED.iterdir() if path.is_dir())
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.agent_rows import Agent, texts
+from tests.agents.hermes.in_memory import HermesInMemory, texts
 from viewer.stores.hermes.alignment import related
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownUndone
@@ -18,7 +18,7 @@ from viewer.stores.history_types import Boundary, HistoryEntry
 
 
 def test_without_a_compaction_every_row_is_a_message() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(5)
     history = build(agent.rows)
     assert [entry.id for entry in history.entries] == [1, 2, 3, 4, 5]
@@ -32,7 +32,7 @@ def test_an_empty_session_has_an_empty_history() -> None:
 @pytest.mark.parametrize("oldest_way", [True, False])
 @pytest.mark.parametrize("head", [0, 1, 3])
 def test_copies_are_the_same_message_and_the_boundary_stands_before_the_first_kept(head: int, oldest_way: bool) -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(20)
     agent.compact(head, 6, oldest_way=oldest_way)
     agent.turns(3, "later")
@@ -51,7 +51,7 @@ def test_copies_are_the_same_message_and_the_boundary_stands_before_the_first_ke
 
 
 def test_every_row_id_of_a_message_leads_to_it() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(10)
     block = agent.compact(2, 4)
     history = build(agent.rows)
@@ -61,7 +61,7 @@ def test_every_row_id_of_a_message_leads_to_it() -> None:
 
 
 def test_three_compactions_chain_copies_of_copies() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(12, "a")
     agent.compact(2, 6)
     agent.turns(6, "b")
@@ -79,9 +79,9 @@ def test_three_compactions_chain_copies_of_copies() -> None:
     assert [shown[index + 1] for index, text in enumerate(shown) if text == "|"] == ["a 6", "a 10", "c 0"]
 
 
-def taken_back_and_gone_on(head: int) -> tuple[Agent, int]:
+def taken_back_and_gone_on(head: int) -> tuple[HermesInMemory, int]:
     """All that was in context is taken back, a compaction too, and the agent goes on and compacts: its handoff."""
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(10)
     block = agent.compact(2, 4)
     agent.mark({row.id for row in agent.rows[:10]}, "under")
@@ -106,7 +106,7 @@ def test_a_compaction_that_was_undone_here_is_no_boundary_whatever_the_rows_tell
 
 
 def test_two_messages_that_were_merged_into_one_copy_are_shown_alone() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(9)
     agent.say("user", "one more")
     agent.say("assistant", "done")
@@ -127,7 +127,7 @@ def test_two_messages_that_were_merged_into_one_copy_are_shown_alone() -> None:
 
 def test_where_a_block_ends_is_told_by_the_moment_of_its_write() -> None:
     """What came while the summary was made is archived without a copy. Said once more right after, it is no copy."""
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(13)
     agent.without_times(agent.compact(2, 5, oldest_way=True))
     late, block = agent.rows[12], [row.id for row in agent.rows[13:-1]]
@@ -139,7 +139,7 @@ def test_where_a_block_ends_is_told_by_the_moment_of_its_write() -> None:
 
 
 def test_parallel_tool_results_travel_with_their_calls_and_a_stub_is_the_same_message() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(6)
     agent.tool_turn("c1", "c2", "c3")
     agent.turns(4, "after")
@@ -157,14 +157,14 @@ def test_parallel_tool_results_travel_with_their_calls_and_a_stub_is_the_same_me
 
 
 def test_lost_times_do_not_make_copies_new_messages() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(12)
     agent.without_times(agent.compact(2, 5))
     assert len(build(agent.rows).entries) == 12
 
 
 def test_equal_texts_do_not_confuse_the_alignment() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     for _ in range(10):
         agent.say("user", "continue")
         agent.say("assistant", "done")
@@ -175,7 +175,7 @@ def test_equal_texts_do_not_confuse_the_alignment() -> None:
 
 
 def test_rows_taken_back_before_a_compaction_are_not_shown_and_do_not_break_it() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(10)
     agent.mark({5, 6, 9, 10}, "out")
     agent.compact(1, 4)
@@ -185,7 +185,7 @@ def test_rows_taken_back_before_a_compaction_are_not_shown_and_do_not_break_it()
 
 
 def test_a_copy_taken_back_after_a_compaction_takes_its_message_along() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(10)
     block = agent.compact(1, 4)
     agent.mark({block[-1]}, "out")
@@ -195,7 +195,7 @@ def test_a_copy_taken_back_after_a_compaction_takes_its_message_along() -> None:
 
 
 def test_an_undone_block_is_no_boundary_and_hides_nothing() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(10)
     before = {row.id for row in agent.live()}
     block = agent.compact(1, 4)
@@ -212,7 +212,7 @@ def test_an_undone_block_is_no_boundary_and_hides_nothing() -> None:
 
 
 def test_what_is_said_at_the_moment_of_a_compaction_does_not_keep_it_standing_when_it_is_undone() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(10)
     before = {row.id for row in agent.live()}
     block = agent.compact(1, 4)
@@ -234,7 +234,7 @@ def test_a_boundary_is_unsure_where_nothing_tells_a_take_back_from_an_undo(head:
 
 
 def test_a_block_that_was_taken_back_row_by_row_is_no_undone_one() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(10)
     block = agent.compact(0, 4, oldest_way=True)
     agent.mark(set(block), "out")
@@ -245,7 +245,7 @@ def test_a_block_that_was_taken_back_row_by_row_is_no_undone_one() -> None:
 
 @pytest.mark.parametrize("live_text", ["turn 8", ""])
 def test_a_merged_carrier_is_the_handoff_and_a_copy_of_its_message(live_text: str) -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(12)
     block = agent.compact(2, 4)
     handoff, carrier = block[2], block[3]
@@ -264,7 +264,7 @@ def test_a_merged_carrier_is_the_handoff_and_a_copy_of_its_message(live_text: st
 
 def test_an_agent_that_compacts_from_memory_reaches_back_behind_the_last_boundary() -> None:
     """Seen with both real clients: an open process later keeps messages that we had summarised."""
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(20)
     agent.compact(2, 4)
     agent.turns(2, "later")
@@ -280,7 +280,7 @@ def test_an_agent_that_compacts_from_memory_reaches_back_behind_the_last_boundar
 
 
 def test_scaffolding_rows_inside_the_tail_do_not_break_it() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(12)
     block = agent.compact(1, 5)
     middle = block[4]
@@ -294,7 +294,7 @@ def test_scaffolding_rows_inside_the_tail_do_not_break_it() -> None:
 
 
 def test_a_handoff_carried_along_as_a_turn_is_no_second_boundary() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(12)
     agent.compact(0, 5)
     agent.turns(4, "b")
@@ -307,7 +307,7 @@ def test_a_handoff_carried_along_as_a_turn_is_no_second_boundary() -> None:
 
 
 def test_a_compaction_undone_and_done_again_in_the_same_words_is_a_boundary() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(12)
     before = {row.id for row in agent.live()}
     agent.undo(agent.compact(1, 4), before)
@@ -319,7 +319,7 @@ def test_a_compaction_undone_and_done_again_in_the_same_words_is_a_boundary() ->
 
 
 def test_what_is_said_after_a_take_back_and_a_compaction_is_not_taken_for_the_text_taken_back() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(12)
     agent.say("user", "wrong: drop the table")
     agent.say("assistant", "dropped")
@@ -335,7 +335,7 @@ def test_what_is_said_after_a_take_back_and_a_compaction_is_not_taken_for_the_te
 
 @pytest.mark.parametrize("oldest_way", [True, False])
 def test_a_first_message_taken_back_does_not_hide_the_head_copies(oldest_way: bool) -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(2, "first try")
     agent.mark({1, 2}, "out")
     agent.turns(12)
@@ -347,7 +347,7 @@ def test_a_first_message_taken_back_does_not_hide_the_head_copies(oldest_way: bo
 
 
 def test_a_handoff_carried_by_a_block_that_was_undone_is_undone_with_its_own_block() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(12)
     first = {row.id for row in agent.live()}
     ours = agent.compact(0, 8)
@@ -362,7 +362,7 @@ def test_a_handoff_carried_by_a_block_that_was_undone_is_undone_with_its_own_blo
 @pytest.mark.parametrize("late", [2, 10])
 def test_rows_archived_without_a_copy_do_not_part_later_copies_from_their_messages(late: int) -> None:
     """Schemas 21 and 22 archive what came while the agent summarised, unread."""
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(20)
     agent.turns(late, "late")
     unread = {row.id for row in agent.rows if row.text.startswith("late")}
@@ -376,7 +376,7 @@ def test_rows_archived_without_a_copy_do_not_part_later_copies_from_their_messag
 
 
 def test_a_uid_tells_copies_that_neither_time_nor_text_tell() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(10)
     agent.rows = [replace(row, uid=f"u{row.id}") for row in agent.rows]
     agent.compact(0, 4, time=0.0, text="stub", size=4)
@@ -387,7 +387,7 @@ def test_a_uid_tells_copies_that_neither_time_nor_text_tell() -> None:
 
 
 def test_originals_deleted_for_good_leave_a_boundary_at_its_handoff() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(12)
     agent.compact(0, 5)
     agent.turns(2, "later")
@@ -399,7 +399,7 @@ def test_originals_deleted_for_good_leave_a_boundary_at_its_handoff() -> None:
 
 
 def test_pruning_without_a_handoff_shows_each_message_once() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(8)
     live = agent.live()
     agent.mark({row.id for row in live}, "under")
@@ -412,7 +412,7 @@ def test_pruning_without_a_handoff_shows_each_message_once() -> None:
 
 
 def test_pruned_copies_are_joined_once_although_a_compaction_after_them_was_undone() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(8)
     live = agent.live()
     agent.mark({row.id for row in live}, "under")
@@ -436,7 +436,7 @@ def test_each_message_once_in_order_whatever_was_compacted(
     story: list[tuple[int, int, int, bool, bool]],
 ) -> None:
     """Any run of turns, compactions and undos: every message once, in the order it was said."""
-    agent = Agent()
+    agent = HermesInMemory()
     said = 0
     for turns, head, tail, oldest_way, undone in story:
         for number in range(turns):
@@ -467,7 +467,7 @@ def test_the_work_grows_with_the_rows_and_not_with_their_square(monkeypatch: pyt
 
     monkeypatch.setattr("viewer.stores.hermes.placing.related", counted)
     for size in (200, 400):
-        agent = Agent()
+        agent = HermesInMemory()
         for number in range(size):
             agent.say("user" if number % 2 == 0 else "assistant", f"word {number}")
         agent.without_times(agent.compact(2, size // 4, oldest_way=True))
@@ -477,7 +477,7 @@ def test_the_work_grows_with_the_rows_and_not_with_their_square(monkeypatch: pyt
 
 
 def test_entries_and_boundaries_are_plain_values() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(8)
     agent.compact(1, 3)
     assert {type(item) for item in build(agent.rows).items} == {HistoryEntry, Boundary}

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.agent_rows import Agent
+from tests.agents.hermes.in_memory import HermesInMemory
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.hermes.light_row import LightRow
 from viewer.stores.history_types import History
 
 
-class Site(Agent):
+class Site(HermesInMemory):
     """An agent with whom we share a store: `ours` compacts and keeps the map, as a run does."""
 
     def __init__(self) -> None:

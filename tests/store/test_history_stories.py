@@ -1,4 +1,4 @@
-"""History and undo of sessions that the real agent class wrote (`tests/interop/stories`), against what was said.
+"""History and undo of sessions that the real agent wrote (`tests/agents/hermes/stories.py`), against what was said.
 
 Each file in `tests/data/stories` is one in as few steps as History or undo got wrong before; no Hermes is needed here.
 """
@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from tests.agents.hermes.recorded import ledger_of, load, restore
+from tests.agents.hermes.told import Row, history_faults, row_of, undo_faults
 from tests.factories.histories import boundary_of
 from tests.factories.locks import turn_lease
-from tests.interop.recorded import ledger_of, load, restore
-from tests.interop.told import Row, history_faults, row_of, undo_faults
 from viewer import holders
 from viewer.stores.base import Store
 from viewer.stores.hermes import guards, reading, writing

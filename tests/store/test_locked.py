@@ -17,7 +17,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from tests.faults import agent
+from tests.agents.hermes import program
 from tests.html import read
 from viewer.access import new_token
 from viewer.errors import StoreUnanswered, StoreUnavailable
@@ -111,7 +111,7 @@ def test_one_session_is_waited_for_longer(tmp_path: Path, monkeypatch: pytest.Mo
 
 def left_behind(path: Path) -> None:
     """A journal of a process that was killed while it wrote."""
-    with subprocess.Popen([sys.executable, agent.__file__, "rewrite", str(path)], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen([sys.executable, program.__file__, "rewrite", str(path)], stdout=subprocess.PIPE) as process:
         assert process.stdout and process.stdout.readline() == b"half\n"
         process.kill()
     assert path.with_name(f"{path.name}-journal").stat().st_size

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from tests.agents.openclaw import views
 from tests.agents.openclaw.by_hand import OpenClawByHand
 from tests.agents.openclaw.recorded import DATA
 from tests.agents.reading import history, opened
-from tests.interop.openclaw import views
 from viewer.stores.message import for_model
 
 DAMAGED: list[dict[str, Any]] = json.loads(gzip.decompress((DATA / "damaged.json.gz").read_bytes()))

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import compaction
+from tests.agents.openclaw import views
 from tests.agents.openclaw.recorded import DATA, SCHEMAS, Kept
-from tests.interop.openclaw import views
 from viewer.holders import new_holder
 from viewer.runs import candidate, planning
 from viewer.stores.message import message_of

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.agents.hermes.at_work import HermesAtWork
 from tests.factories.locks import turn_lease
 from tests.factories.messages import HANDOFF
 from tests.factories.session_lists import tips
@@ -21,8 +22,6 @@ from viewer.stores.hermes import branching, guards, sessions, writing
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reading import history_messages, read_history
 from viewer.stores.message import HistoryMessage
-
-from .agent_sql import Agent
 
 __all__ = ["path", "version"]  # fixtures
 
@@ -246,7 +245,7 @@ def test_history_shows_each_message_once_when_the_agent_rewrites_a_shortened_par
 ) -> None:
     """Rewound to `kept` of the copies, gone on, written anew: head and handoff of the block are deleted then."""
     done = split(path, planned(path, SESSIONS[version]), steps_for(planned(path, SESSIONS[version])))
-    agent = Agent(path, done.new_session_id)
+    agent = HermesAtWork(path, done.new_session_id)
     if kept < 30:
         agent.rewind(done.block_ids[3 + kept])
     agent.say("Something else, then.", "Fine.")

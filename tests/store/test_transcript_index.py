@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.agent_rows import Agent
+from tests.agents.hermes.in_memory import HermesInMemory
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.hermes.light_row import LightRow
@@ -22,19 +22,19 @@ from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
 FACTS = ("handoff_id", "time", "cut_id", "run", "block_ids", "before_ids", "copies", "summarised_ids", "kept_ids")
 NUMBERS = ("shortened_ids", "inherited", "summarised", "kept", "shortened")
 
-Step = Callable[[Agent], object]
+Step = Callable[[HermesInMemory], object]
 
 
-def take_back(agent: Agent, count: int) -> None:
+def take_back(agent: HermesInMemory, count: int) -> None:
     agent.mark({row.id for row in agent.live()[-count:]}, "out")
 
 
-def compact(agent: Agent, head: int, tail: int, lost: bool) -> None:
+def compact(agent: HermesInMemory, head: int, tail: int, lost: bool) -> None:
     if len(agent.live()) > head + tail + 1:
         agent.compact(head, tail, **({"time": 0.0} if lost else {}))  # type: ignore[arg-type]
 
 
-def undo(agent: Agent) -> None:
+def undo(agent: HermesInMemory) -> None:
     """The newest block goes, what it was made from comes back."""
     handoffs = [row.id for row in agent.rows if row.handoff == "standalone" and row.state == "live"]
     if handoffs:
@@ -56,7 +56,7 @@ steps = st.lists(st.one_of(turns, turns, tools, takes, compacts, st.just(undo)),
 
 
 def told(taken: list[Step]) -> list[LightRow]:
-    agent = Agent()
+    agent = HermesInMemory()
     for step in taken:
         step(agent)
     return agent.rows
@@ -156,7 +156,7 @@ def test_extending_is_making_it_anew(
 @pytest.mark.parametrize("compactions", [0, 1, 2])
 def test_what_is_said_extends_it(compactions: int) -> None:
     """The usual case must not need all rows: only the first message behind an agent's compaction does."""
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(12)
     for _ in range(compactions):
         agent.compact(2, 4)
@@ -168,7 +168,7 @@ def test_what_is_said_extends_it(compactions: int) -> None:
 
 
 def test_our_own_compaction_leaves_nothing_open() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(12)
     before = [row.id for row in agent.rows]
     block = agent.compact(2, 4)
@@ -194,7 +194,7 @@ def test_our_own_compaction_leaves_nothing_open() -> None:
     ],
 )
 def test_what_may_be_more_than_a_message_does_not_extend_it(change: dict[str, object]) -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(6)
     index = pack(build(agent.rows), agent.rows)
     row = agent.say("user", "new")
@@ -204,7 +204,7 @@ def test_what_may_be_more_than_a_message_does_not_extend_it(change: dict[str, ob
 
 
 def test_counts_go_with_rows_whose_text_has_the_size_it_had() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(6)
     counted = pack(build(agent.rows), agent.rows).counted({row.id: row.id * 10 for row in agent.rows})
     assert (counted.tokens_live, counted.context.about) == (210, False)
@@ -217,7 +217,7 @@ def test_counts_go_with_rows_whose_text_has_the_size_it_had() -> None:
 
 
 def test_what_is_not_counted_is_estimated_and_said_to_be() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     for _ in range(40):
         agent.say("user", "x" * 100)
     index = pack(build(agent.rows), agent.rows)
@@ -229,7 +229,7 @@ def test_what_is_not_counted_is_estimated_and_said_to_be() -> None:
 
 
 def test_octets_that_cannot_be_read_are_none() -> None:
-    agent = Agent()
+    agent = HermesInMemory()
     agent.turns(30)
     agent.compact(2, 4)
     octets = to_bytes(pack(build(agent.rows), agent.rows))

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from compaction import notices, protocol
-from tests.support.agent_rows import texts
+from tests.agents.hermes.in_memory import texts
 from viewer.stores.hermes import row_digests, undoing
 from viewer.stores.hermes.alignment import State
 from viewer.stores.hermes.history import build

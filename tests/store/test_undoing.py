@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 
+from tests.agents.hermes.at_work import HermesAtWork
 from tests.factories.stores import WEEK_29, reader_of
 from tests.store.commits import committed, live, map_of, path, planned, query, said, steps_for, undone
 from viewer.errors import StoreError
 from viewer.stores.hermes import reading, receipts, undoing
-
-from .agent_sql import Agent
 
 __all__ = ["path"]
 
@@ -32,7 +31,7 @@ class Done:
     what: undoing.Undoing
     before: Said
     since: Said
-    agent: Agent
+    agent: HermesAtWork
 
     def say(self, *words: str) -> None:
         self.since += self.agent.say(*words)
@@ -81,7 +80,7 @@ class Done:
 def ours(path: Path) -> Done:
     before, snapshot = said(path), planned(path)
     commit = committed(path, snapshot, steps_for(snapshot))
-    return Done(path, map_of(snapshot, commit), before, [], Agent(path, WEEK_29))
+    return Done(path, map_of(snapshot, commit), before, [], HermesAtWork(path, WEEK_29))
 
 
 def agents(path: Path) -> Done:
@@ -89,7 +88,7 @@ def agents(path: Path) -> Done:
     with reader_of(path) as reader:
         history = reading.read_history(reader, WEEK_29)
     what = undoing.undoing_of_boundary(WEEK_29, history.boundaries[-1])
-    agent = Agent(path, WEEK_29)
+    agent = HermesAtWork(path, WEEK_29)
     by_id = {row[0]: row[1:] for row in agent.rows("1")}
     before = [by_id[row_id] for row_id in sorted(what.originals)]
     since = [row[1:] for row in agent.rows() if row[0] not in set(what.block_ids)]
@@ -99,7 +98,7 @@ def agents(path: Path) -> Done:
 
 def agents_new(path: Path) -> Done:
     """A compaction that the agent makes now, as its own statements do."""
-    before, agent = said(path), Agent(path, WEEK_29)
+    before, agent = said(path), HermesAtWork(path, WEEK_29)
     agent.compact()
     with reader_of(path) as reader:
         history = reading.read_history(reader, WEEK_29)
@@ -281,7 +280,7 @@ def test_a_boundary_that_is_not_sure_is_not_undone(done: Done) -> None:
 @pytest.mark.parametrize("path", [31], indirect=True)
 def test_a_name_of_the_trigger_that_looks_given_is_not_believed(path: Path) -> None:
     """Two in a row, directly behind rows with names that the agent gave."""
-    before, agent = said(path), Agent(path, WEEK_29)
+    before, agent = said(path), HermesAtWork(path, WEEK_29)
     newest = query(path, "SELECT max(id) FROM messages")[0][0]
     agent.compact()
     for (row_id,) in query(path, "SELECT id FROM messages WHERE id > ? ORDER BY id LIMIT 2", newest):

@@ -1,1 +1,3 @@
-"""Claude Code: `by_hand.py` writes and reads its files."""
+"""Claude Code: `by_hand.py` writes and reads its files, `recorded.py` has sessions of the client itself, `views.py` is
+what a model is told in blocks that can be compared.
+"""

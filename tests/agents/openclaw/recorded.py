@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tests.interop.openclaw import views
+from tests.agents.openclaw import views
 from viewer.stores.base import Store
 from viewer.stores.openclaw.database import octet_length
 from viewer.stores.registry import open_store

@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.agents.base import Json
 from tests.interop.fetched import fetched, npm
-from tests.interop.model_server import Json
 from tests.interop.processes import WAIT, Command, run
 
 from .processes import Conversation, Terminal

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from . import views
+from tests.agents.claude_code import views
+
 from .client import NEWEST, Client, program
 from .service import Service
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Literal
 
-from tests.interop.model_server import Json
+from tests.agents.base import Json
 from tests.interop.processes import WAIT, WITH_PARENT, ClientFailed, Command, end
 
 STILL = 0.3  # seconds without a change of the screen

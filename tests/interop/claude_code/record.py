@@ -13,13 +13,12 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
+from tests.agents.claude_code.recorded import RECORDED
 from tests.interop.cutting import cut
 
-from . import views
 from .playing import Case, Player
 from .scenarios import SCENARIOS
 
-RECORDED = Path(__file__).parents[2] / "data" / "claude_code"
 MOMENTS = {
     "plain-turns": ["own-process"],
     "parallel-tools": ["steps"],
@@ -74,12 +73,6 @@ def write(case: Case, target: Path) -> None:
     blocks = [json.dumps({name: value for name, value in asdict(block).items() if value}) for block in case.sent]
     sent = "[\n" + ",\n".join(blocks) + "\n]\n"
     target.with_suffix(f"{target.suffix}.sent.json").write_bytes(_anonymous(sent.encode(), case))
-
-
-def sent_of(recorded: Path) -> list[views.Block]:
-    """What was sent of a session that was written down."""
-    blocks = json.loads(recorded.with_suffix(f"{recorded.suffix}.sent.json").read_text(encoding="utf-8"))
-    return [views.Block(**block) for block in blocks]
 
 
 def _shortened(suffix: str, data: bytes) -> bytes:

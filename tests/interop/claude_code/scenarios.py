@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.interop.model_server import Json
+from tests.agents.base import Json
 from tests.interop.pictures import png
 
 from . import scenarios_compacted, scenarios_edited, scenarios_strange

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from tests.interop.model_server import Json
+from tests.agents.base import Json
 
 from .client import Client, records
 from .playing import Moment

@@ -6,7 +6,7 @@ import base64
 import uuid
 from collections.abc import Callable
 
-from tests.interop.model_server import Json
+from tests.agents.base import Json
 from tests.interop.pictures import png
 
 from .client import NEWEST

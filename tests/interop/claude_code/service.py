@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from tests.interop.model_server import Json, ModelServer
+from tests.agents.base import Json
+from tests.interop.model_server import ModelServer
 
 SUMMARY_TASK = "Your task is to create a detailed summary"  # in the last message of each request for a summary
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.claude_code import views
 from tests.interop.fetched import NotInstalled
 from tests.interop.processes import ClientFailed
 from tests.slow import one_in
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
-from . import views
 from .client import Client, program
 from .damage import SESSION, damaged
 from .playing import NEXT

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.agents.claude_code import views
 from tests.interop.fetched import NotInstalled
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
-from . import views
 from .playing import Player
 from .scenarios import SCENARIOS
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.agents.claude_code.views import Block, conversation, sent, told
 from viewer.stores.message import StoredMessage
 
 from .scenes import picture, text
-from .views import Block, conversation, sent, told
 
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "ls", "all": True}}
 RESULT = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [text("a.txt"), picture(2)]}

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from tests.agents.claude_code import views
 from tests.agents.claude_code.by_hand import ClaudeByHand
 from tests.clients import Tool
 from tests.contract.site import Site
@@ -21,7 +22,6 @@ from tests.slow import slow
 from viewer.stores.base import Store
 from viewer.stores.registry import get_store, open_store
 
-from . import views
 from .client import Client, program
 from .playing import NEXT
 from .scenes import new_session, shell

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
-from tests.interop.model_server import Json
+from tests.agents.base import Json
 from tests.interop.processes import WAIT, WITH_PARENT, ClientFailed, end
 
 HELLO = {"clientInfo": {"name": "tests", "version": "1"}, "capabilities": {"experimentalApi": True}}

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from tests.interop.model_server import Json
+from tests.agents.base import Json
+from tests.agents.codex import views
 
-from . import views
 from .app_server import AppServer
 from .client import GPT_6, NEWEST, Client, Provider, copy_home, program
 from .service import Service

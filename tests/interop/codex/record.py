@@ -12,13 +12,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from tests.agents.base import Json
+from tests.agents.codex.recorded import RECORDED
 from tests.interop.cutting import cut
-from tests.interop.model_server import Json
 
 from .playing import Case, Player
 from .scenarios import SCENARIOS
 
-RECORDED = Path(__file__).parents[2] / "data" / "codex"
 RESUMES = {  # of each scenario, which of the times that a session was resumed
     "plain-talk": [2],
     "local-compaction-gpt-5.5": [0],

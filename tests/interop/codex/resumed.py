@@ -9,9 +9,8 @@ from pathlib import Path
 
 import zstandard
 
-from tests.interop.model_server import Json
-
-from . import views
+from tests.agents.base import Json
+from tests.agents.codex import views
 
 
 def resumed(home: Path, session_id: str) -> list[Json]:

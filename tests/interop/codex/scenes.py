@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 
-from tests.interop.model_server import Json
+from tests.agents.base import Json
 from tests.interop.pictures import png
 
 from .client import GPT_5, GPT_6, NEWEST, Provider

@@ -9,7 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 
-from tests.interop.model_server import Json, ModelServer
+from tests.agents.base import Json
+from tests.interop.model_server import ModelServer
 
 SUMMARY_TASK = "You are performing a CONTEXT CHECKPOINT COMPACTION"  # begins the last message of a local compaction
 RESPONSES = "/v1/responses"

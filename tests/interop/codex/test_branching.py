@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import zstandard
 
-from . import views
+from tests.agents.codex import views
+
 from .client import FULL
 from .opened import Open, homes, opened
 from .scenes import shell

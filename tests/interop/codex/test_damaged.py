@@ -13,12 +13,12 @@ from random import Random
 
 import pytest
 
+from tests.agents.codex import views
 from tests.interop.fetched import NotInstalled
 from tests.interop.processes import ClientFailed
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
-from . import views
 from .client import GPT_5, GPT_6, Client, Provider, program
 from .damage import damaged
 from .playing import WORKERS

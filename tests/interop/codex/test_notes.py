@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
+from tests.agents.base import Json
+from tests.agents.codex import views
 from tests.clients import Tool
 from tests.contract.site import Site
 from tests.interop.fetched import NotInstalled
-from tests.interop.model_server import Json
 from tests.interop.real_agent import RealAgent
 
-from . import views
 from .client import GPT_5, GPT_6, Client, program
 from .resumed import resumed
 from .service import Service, says, text_of

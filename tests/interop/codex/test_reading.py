@@ -8,11 +8,11 @@ from contextlib import suppress
 
 import pytest
 
-from tests.interop.model_server import Json
+from tests.agents.base import Json
+from tests.agents.codex import views
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
-from . import views
 from .conftest import Cases
 from .playing import Scenario
 from .resumed import resumed

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
+from tests.agents.codex import views
 from tests.clients import Tool
 from tests.contract.site import Site
 from tests.interop.fetched import NotInstalled
@@ -14,7 +15,6 @@ from tests.interop.real_agent import RealAgent
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
-from . import views
 from .client import GPT_5, OLDER, OLDEST, Client, program
 from .service import Service, says
 from .work import KEPT, MUCH, SUMMARY, TURNS

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.agents.codex import views
 from tests.contract.site import Site
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
-from . import views
 from .app_server import AppServer
 from .client import Client
 from .resumed import resumed

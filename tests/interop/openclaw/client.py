@@ -14,9 +14,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.agents.base import Json
 from tests.interop.chat_service import MODEL, ChatService
 from tests.interop.fetched import fetched, npm
-from tests.interop.model_server import Json
 from tests.interop.processes import WITH_PARENT, ClientFailed, Command, end, run
 
 NODE = "26.10.0"  # 2026.9.6 asks for 24.16 or 26.1

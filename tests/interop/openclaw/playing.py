@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.agents.base import Json
+from tests.agents.openclaw import views
 from tests.interop.chat_service import ChatService
-from tests.interop.model_server import Json
 
-from . import views
 from .client import AGENT, OpenClawClient
 
 

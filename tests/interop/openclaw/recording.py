@@ -14,8 +14,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from tests.agents.base import Json
 from tests.interop.chat_service import ChatService
-from tests.interop.model_server import Json
 
 from .client import OLDER, OLDEST, program
 from .playing import OpenClawCase, OpenClawStage, stage

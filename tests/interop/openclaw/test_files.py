@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from tests.agents.chat_views import ChatBlock
+from tests.agents.openclaw import views
 from tests.clients import Tool
 from tests.contract.site import Site
 from tests.interop.chat_service import ChatService, calls, says
 from tests.interop.chat_service import tool as called
-from tests.interop.chat_views import ChatBlock
 from tests.interop.fetched import NotInstalled
 from tests.interop.real_agent import RealAgent
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
-from . import views
 from .client import OF_FILES, OpenClawClient, program
 from .playing import key_of
 from .work import FILLED, KEPT, MUCH, ours

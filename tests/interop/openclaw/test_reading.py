@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.agents.openclaw import views
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
-from . import views
 from .conftest import OpenClawCases
 from .playing import OpenClawStage, key_of
 from .scenarios import SCENARIOS

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tests.agents.chat_views import ChatBlock
+from tests.agents.openclaw import views
 from tests.contract.site import Site
 from tests.interop.chat_service import calls, says, tool
-from tests.interop.chat_views import ChatBlock
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
-from . import views
 from .client import OpenClawClient
 from .playing import OpenClawStage, key_of
 

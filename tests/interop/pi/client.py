@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.agents.base import Json
 from tests.interop.chat_service import MODEL, ChatService
 from tests.interop.fetched import NotInstalled, fetched, npm
-from tests.interop.model_server import Json
 from tests.interop.openclaw.client import node as newer_node
 from tests.interop.processes import WAIT, Command, run
 

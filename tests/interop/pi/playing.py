@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tests.agents.base import Json
 from tests.interop.chat_service import ChatService
-from tests.interop.model_server import Json
 
 from .client import PiClient, program
 from .rpc import Rpc

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from tests.interop.model_server import Json
+from tests.agents.base import Json
 from tests.interop.processes import WAIT, WITH_PARENT, ClientFailed, Command, end
 
 RESPONSE, TURN_ENDED = "response", "agent_end"

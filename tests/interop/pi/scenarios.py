@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.agents.base import Json
 from tests.interop.chat_service import calls, says, tool
-from tests.interop.model_server import Json
 from tests.interop.pictures import png
 
 from .client import RESERVE, WINDOW

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents import chat_views
+from tests.agents.base import Json
 from tests.agents.pi.by_hand import PiByHand
 from tests.agents.reading import history, opened
-from tests.interop import chat_views
 from tests.interop.chat_service import ChatService
 from tests.interop.fetched import NotInstalled
-from tests.interop.model_server import Json
 from tests.slow import slow
 from viewer.stores.jsonl.lines import lines_from
 from viewer.stores.message import StoredMessage

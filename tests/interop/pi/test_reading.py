@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.interop import chat_views
+from tests.agents import chat_views
 from tests.slow import slow
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store

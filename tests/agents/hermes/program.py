@@ -1,4 +1,4 @@
-"""Another program that uses a store: `python agent.py DO ...`. It knows SQLite, and nothing of this site.
+"""Another program that uses a store: `python program.py DO ...`. It knows SQLite, and nothing of this site.
 
 hold PATH TABLE KEY SECONDS STAMPED   take a lock or lease in the agent's form, say so, then do nothing
 append PATH SEED SESSION...           append messages, one transaction each, naming each once it is written

@@ -13,7 +13,7 @@ SAID = "role, content, tool_calls, tool_call_id, tool_name, timestamp"
 SUMMARY = "[CONTEXT SUMMARY]: the agent's own\n\n## Goal\nGo on."
 
 
-class Agent:
+class HermesAtWork:
     """The agent at work on one session of a store of schema 21 or 31."""
 
     def __init__(self, path: Path, session_id: str) -> None:

@@ -10,8 +10,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from .author import FILLING
-from .told import Ledger, Said
+from tests.agents.hermes.author import FILLING
+from tests.agents.hermes.told import Ledger, Said
 
 TABLES = ("schema_version", "sessions", "messages", "state_meta", "compression_locks", "session_turn_leases")
 WITHOUT = {"display_identity", "system_prompt"}  # bytes and long texts that nothing here asks for

@@ -1,4 +1,4 @@
-"""A compaction as the site makes one, step by step, so that a test can let Hermes act between any two."""
+"""A compaction, split or branch as the site makes one, step by step: a test can let Hermes act between any two."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from pathlib import Path
 
 import compaction
 from compaction import prune
+from tests.agents.hermes.model import Model
+from tests.agents.hermes.real import Hermes
 from tests.factories.locks import turn_lease
 from viewer import holders
+from viewer.runs import branching as branching_runs
 from viewer.runs import candidate, planning
 from viewer.stores.base import Store
-from viewer.stores.hermes import guards, reading, receipts, row_digests, writing
+from viewer.stores.hermes import branching, guards, reading, receipts, row_digests, writing
 from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.undoing import Outlook, Undoing
@@ -136,3 +139,47 @@ def undo(store: Store, undoing: Undoing) -> Outlook:
 def history_of(database: Path, session_id: str) -> History:
     with open_store(store_of(database)) as reader:
         return reading.read_history(reader, session_id)
+
+
+PROMPT = "You are the careful clerk of a walnut shop."
+
+
+@dataclass(frozen=True)
+class Split:
+    """A session that was split: the messages that the new one should hold, and what was committed."""
+
+    messages: list[compaction.Message]
+    commit: writing.BlockCommit
+
+    @property
+    def part(self) -> str:
+        return self.commit.new_session_id
+
+
+def split(database: Path, session_id: str, planned: Planned | None = None) -> Split:
+    planned = planned or plan(database, session_id, "split")
+    result = compaction.apply(planned.plan, SUMMARY)
+    try:
+        with turn_lease(planned.store, session_id) as lease:
+            commit = branching.split(
+                planned.store, planned.snapshot, planned.steps(result),
+                lock_holder=planned.holder, lease_holder=lease, now=time.time(),
+            )  # fmt: skip
+    finally:
+        guards.release_lock(planned.store, session_id, planned.holder)
+    return Split(result.messages, commit)
+
+
+def compact_on_top(hermes: Hermes, model: Model, done: Split) -> None:
+    """Have the agent go on in the new session and compact it: it carries our summary on."""
+    hermes.resume(done.part)
+    for number in range(3):
+        hermes.turn(f"Question {number}: {'more to say ' * 60}")
+    model.reply = "## Goal\nAll of it, by the second summary."
+    hermes.compact()
+    asked = model.requests[-1]["messages"][-1]["content"]
+    assert SUMMARY in asked[asked.index("PREVIOUS SUMMARY:") :]
+
+
+def branch(database: Path, session_id: str) -> str:
+    return branching_runs.branch(store_of(database), session_id, None)

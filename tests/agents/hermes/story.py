@@ -17,20 +17,10 @@ from typing import Any
 
 import compaction
 from compaction import messages as engine
+from tests.agents.hermes import ours
+from tests.agents.hermes.author import Author
 from tests.agents.hermes.real import Hermes, HermesError
-from tests.factories.histories import boundary_of
-from viewer.errors import StoreError
-from viewer.stores.hermes import reading, receipts
-from viewer.stores.hermes.codec import decode_content
-from viewer.stores.hermes.known import KnownBlock, KnownUndone
-from viewer.stores.hermes.reader import open_store
-from viewer.stores.hermes.undoing import Undoing, check_undo, undoing_of_boundary
-from viewer.stores.history_types import History
-from viewer.stores.message import HistoryMessage, message_of, parted
-
-from . import ours
-from .author import Author
-from .told import (
+from tests.agents.hermes.told import (
     Fault,
     Ledger,
     Row,
@@ -43,6 +33,15 @@ from .told import (
     row_of,
     undo_faults,
 )
+from tests.factories.histories import boundary_of
+from viewer.errors import StoreError
+from viewer.stores.hermes import reading, receipts
+from viewer.stores.hermes.codec import decode_content
+from viewer.stores.hermes.known import KnownBlock, KnownUndone
+from viewer.stores.hermes.reader import open_store
+from viewer.stores.hermes.undoing import Undoing, check_undo, undoing_of_boundary
+from viewer.stores.history_types import History
+from viewer.stores.message import HistoryMessage, message_of, parted
 
 SESSION = "story"
 SHAPES = (

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.interop.model_server import Json
+from tests.agents.base import Json
 from viewer.stores.message import StoredMessage
 
 UNANSWERED = "No result provided"  # what the clients say to a call that they find without a result
@@ -165,3 +165,9 @@ def _sorted(arguments: str) -> str:
 def plain_id(call_id: str) -> str:
     """An id of a call without the characters that OpenClaw leaves out when it sends it."""
     return re.sub(r"[^A-Za-z0-9]", "", call_id)
+
+
+def text_of(message: Json) -> str:
+    """All text of a message, one part a line."""
+    content = message.get("content") or ""
+    return content if isinstance(content, str) else "\n".join(part.get("text") or "" for part in content)

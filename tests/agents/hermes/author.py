@@ -6,8 +6,8 @@ import json
 import random
 from typing import Any
 
-from .conversations import PIXEL
-from .told import Said
+from tests.agents.hermes.conversations import PIXEL
+from tests.agents.hermes.told import Said
 
 FILLING = "The quick brown fox jumps over the lazy dog. "
 

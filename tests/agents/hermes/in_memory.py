@@ -9,7 +9,7 @@ from viewer.stores.hermes.light_row import LightRow
 from viewer.stores.history_types import Boundary, History
 
 
-class Agent:
+class HermesInMemory:
     """Writes rows as an agent does: turns, compactions, take-backs, undo."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tests.interop.model_server import Json
+from tests.agents.base import Json
 from viewer.stores.message import StoredMessage
 
 WRAPPERS = ("<environment_context>", "# AGENTS.md instructions", "<turn_aborted>", "<skill>")

@@ -6,10 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tests.interop import chat_views
-from tests.interop.chat_service import text_of
-from tests.interop.chat_views import ChatBlock
-from tests.interop.model_server import Json
+from tests.agents import chat_views
+from tests.agents.base import Json
+from tests.agents.chat_views import ChatBlock, text_of
 from viewer.stores.message import StoredMessage
 
 INTERNAL = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"  # in a message of its own at the end

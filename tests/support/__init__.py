@@ -1,1 +1,0 @@
-"""What several tests use: nothing in here is a test."""
