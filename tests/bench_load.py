@@ -27,7 +27,7 @@ PAGES = ("/", "/?near=1", "/search?q=order", "/compactions", "/stores", "{page}"
 
 def main(seconds: int = SECONDS) -> None:
     """Print percentiles, of each page and of all together."""
-    from tests.processes import Site
+    from tests.processes import StartedSite
 
     if not sys.platform.startswith("linux"):
         return
@@ -35,7 +35,7 @@ def main(seconds: int = SECONDS) -> None:
         found = {f"v{version}": DATA / f"hermes-v{version}.db" for version in (21, 31)}
         stores = {name: shutil.copyfile(path, Path(place) / path.name) for name, path in found.items() if path.exists()}
         named = ",".join(f"{name}=sqlite:///{path}" for name, path in stores.items())
-        site = Site(Path(place) / "data", HERMES_HOME=place, PALIMPSEST_STORES=named)
+        site = StartedSite(Path(place) / "data", HERMES_HOME=place, PALIMPSEST_STORES=named)
         try:
             site.ready()
             _measure(site, seconds)

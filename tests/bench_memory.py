@@ -23,14 +23,14 @@ IDLE_SECONDS = 5
 
 def main() -> None:
     """Print what the servers take before, at most and afterwards, of pages and of exports at once, twice each."""
-    from tests.processes import Site, cookie_of
+    from tests.processes import StartedSite, cookie_of
 
     if not sys.platform.startswith("linux"):
         return
     with tempfile.TemporaryDirectory(prefix="palimpsest-memory-") as name:
         path = Path(name) / "large.db"
         make(path)
-        site = Site(Path(name) / "data", HERMES_HOME=name, PALIMPSEST_STORES=f"large=sqlite:///{path}")
+        site = StartedSite(Path(name) / "data", HERMES_HOME=name, PALIMPSEST_STORES=f"large=sqlite:///{path}")
         try:
             web = site.ready().all_of("viewer.up.server")
             headers = {"Cookie": f"palimpsest={cookie_of(site)}"}

@@ -36,7 +36,7 @@ def _measure(database: str, server: str, workers: int, place: Path) -> None:
     import psycopg
 
     from tests.faults import stores
-    from tests.faults.site import Site
+    from tests.faults.site import SiteProcesses
 
     address = ""
     if server:
@@ -45,7 +45,7 @@ def _measure(database: str, server: str, workers: int, place: Path) -> None:
         address = server.replace("/postgres?", f"/bench{workers}?")
     path = place / "small.db"
     sessions = stores.make(path, RUNS + KILLS, 24, "s")
-    site = Site(place, {"small": path}, address, PALIMPSEST_LOST_AFTER="60")
+    site = SiteProcesses(place, {"small": path}, address, PALIMPSEST_LOST_AFTER="60")
     try:
         site.serve()
         _speed(site, database, workers, sessions[:RUNS])
@@ -56,9 +56,9 @@ def _measure(database: str, server: str, workers: int, place: Path) -> None:
 
 
 def _speed(site: object, database: str, workers: int, sessions: list[str]) -> None:
-    from tests.faults.site import Site, until
+    from tests.faults.site import SiteProcesses, until
 
-    assert isinstance(site, Site)
+    assert isinstance(site, SiteProcesses)
     runs = [site.start_run(session_id, "small") for session_id in sessions]
     done = f"SELECT COUNT(*) FROM runs_run WHERE id IN ({','.join(map(str, runs))}) AND status = 'applied'"
     for _ in range(workers):
@@ -74,9 +74,9 @@ def _speed(site: object, database: str, workers: int, sessions: list[str]) -> No
 def _recovery(site: object, database: str, sessions: list[str]) -> None:
     """A worker is killed while its run waits for a turn; until another worker has the run."""
     from tests.faults.ledger import query
-    from tests.faults.site import Site, until
+    from tests.faults.site import SiteProcesses, until
 
-    assert isinstance(site, Site)
+    assert isinstance(site, SiteProcesses)
     took: list[float] = []
     for session_id in sessions:
         lease = (session_id, "pid=1:turn=9:platform=telegram", time.time(), time.time() + 300)

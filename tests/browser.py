@@ -17,7 +17,7 @@ from pytest_django.live_server_helper import LiveServer
 from tests.slow import slow
 
 if TYPE_CHECKING:
-    from tests.processes import Site
+    from tests.processes import StartedSite
 
 WIDE, PHONE = (1500, 900, "light"), (360, 760, "dark")
 _AXE = Axe().axe_script
@@ -188,7 +188,7 @@ def require_narrow(screen: Page, what: str) -> None:
     assert not screen.evaluate(_BEYOND), (what, screen.evaluate(_BEYOND))
 
 
-def sign_in(page: Page, site: Site) -> None:
+def sign_in(page: Page, site: StartedSite) -> None:
     page.goto(site.link)
     page.get_by_role("button", name="Continue").click()
     expect(page.get_by_role("heading", name="Sessions", level=1)).to_be_visible()

@@ -9,11 +9,11 @@ from typing import Any
 
 from django.test import Client
 
-from tests.factories.stores import Desk
+from tests.factories.stores import HermesStore
 
 
 @dataclass(frozen=True)
-class Tool:
+class ApiClient:
     """Another program with a token: `call` gives status and JSON."""
 
     token: str
@@ -37,9 +37,9 @@ class Tool:
         return answer
 
 
-def session_path(desk: Desk) -> str:
-    """The path of a desk's session."""
-    return f"/stores/hermes/sessions/{desk.session_id}"
+def session_path(hermes_store: HermesStore) -> str:
+    """The path of a store's session."""
+    return f"/stores/hermes/sessions/{hermes_store.session_id}"
 
 
 def signed_in_client() -> Client:
@@ -52,13 +52,13 @@ def signed_in_client() -> Client:
     return client
 
 
-def walk(tool: Tool, path: str, **query: Any) -> list[Any]:
+def walk(api_client: ApiClient, path: str, **query: Any) -> list[Any]:
     """Every item of a list, page by page."""
     items: list[Any] = []
-    answer = tool.get(path, **query)
+    answer = api_client.get(path, **query)
     items += answer["items"]
     while answer["next"]:
-        answer = tool.get(path, cursor=answer["next"], **query)
+        answer = api_client.get(path, cursor=answer["next"], **query)
         assert answer["items"]
         items += answer["items"]
     return items

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from django.test import Client
     from pytest_django import Settings
 
-    from tests.clients import Tool
-    from tests.factories.stores import Book, Desk
-    from tests.model_service import Service
+    from tests.clients import ApiClient
+    from tests.factories.stores import EmptyStore, HermesStore
+    from tests.model_services import ModelService
 
 pytest_plugins = ["tests.browser"]
 
@@ -223,49 +223,49 @@ def signed_in(db: None) -> Client:
 
 
 @pytest.fixture
-def open_desk(hermes_copy: Callable[[int], Path], settings: Settings) -> Callable[[int], Desk]:
+def open_hermes_store(hermes_copy: Callable[[int], Path], settings: Settings) -> Callable[[int], HermesStore]:
     """A function from a schema version to that database as the store `hermes`."""
-    from tests.factories.stores import WEEK_29_TITLE, Desk
+    from tests.factories.stores import WEEK_29_TITLE, HermesStore
     from viewer.stores.registry import get_store
 
-    def open_copy(version: int, title: str = WEEK_29_TITLE) -> Desk:
+    def open_copy(version: int, title: str = WEEK_29_TITLE) -> HermesStore:
         path = hermes_copy(version)
         settings.STORES = {"hermes": f"sqlite:///{path}"}
         with closing(sqlite3.connect(path)) as con:
             session = con.execute("SELECT id FROM sessions WHERE title = ?", (title,)).fetchone()
-        return Desk(get_store("hermes"), path, session[0])
+        return HermesStore(get_store("hermes"), path, session[0])
 
     return open_copy
 
 
 @pytest.fixture
-def desk(open_desk: Callable[[int], Desk]) -> Desk:
+def hermes_store(open_hermes_store: Callable[[int], HermesStore]) -> HermesStore:
     """The database of schema 31, which has turn leases."""
-    return open_desk(31)
+    return open_hermes_store(31)
 
 
 @pytest.fixture
-def small_desk(tmp_path: Path, settings: Settings) -> Desk:
+def small_hermes_store(tmp_path: Path, settings: Settings) -> HermesStore:
     """A store of our own with one session of 80 messages, some 12,000 tokens: all that asking a model needs."""
-    from tests.factories.stores import Desk, fill_small
+    from tests.factories.stores import HermesStore, fill_small
     from viewer.stores.registry import get_store
 
     path = tmp_path / "small.db"
     fill_small(path)
     settings.STORES = {"hermes": f"sqlite:///{path}"}
-    return Desk(get_store("hermes"), path, "small")
+    return HermesStore(get_store("hermes"), path, "small")
 
 
 @pytest.fixture
-def book(tmp_path: Path, settings: Settings) -> Book:
+def empty_store(tmp_path: Path, settings: Settings) -> EmptyStore:
     """The store `own`, with nothing in it."""
-    from tests.factories.stores import Book
+    from tests.factories.stores import EmptyStore
     from viewer.stores.hermes import schema
 
     path = tmp_path / "own.db"
     schema.create(path)
     settings.STORES = {"own": f"sqlite:///{path}"}
-    return Book(path)
+    return EmptyStore(path)
 
 
 @pytest.fixture
@@ -293,35 +293,35 @@ def at_once(settings: Settings) -> Iterator[None]:
 
 
 @pytest.fixture
-def tool(db: None) -> Tool:
-    """A tool with every scope."""
-    from tests.clients import Tool
+def api_client(db: None) -> ApiClient:
+    """Another program, whose token has every scope."""
+    from tests.clients import ApiClient
     from viewer import access
 
-    return Tool(access.new_token("everything", access.SCOPES))
+    return ApiClient(access.new_token("everything", access.SCOPES))
 
 
 @pytest.fixture
-def service(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+def model_service(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelService]:
     """A service on this machine; runs wait only moments for it."""
-    from tests.model_service import Service
+    from tests.model_services import ModelService
     from viewer.runs.summarizers import calling, model_quirks  # not before Django is set up
 
     monkeypatch.setattr(calling, "FIRST_WAIT", 0.01)
     monkeypatch.setattr(calling, "TICK", 0.05)
     monkeypatch.setattr(model_quirks, "LEARNED", {})
-    with Service() as running:
+    with ModelService() as running:
         yield running
         running.shutdown()
 
 
 @pytest.fixture
-def use(service: Service, settings: Settings) -> Callable[..., None]:
-    """A function that sets a model of `service` up, by its kind."""
-    from tests.model_service import KEY
+def use_model(model_service: ModelService, settings: Settings) -> Callable[..., None]:
+    """A function that sets a model of `model_service` up, by its kind."""
+    from tests.model_services import KEY
 
     def set_up(kind: str, **changed: Any) -> None:
-        base_url = f"{service.url}/v1" if kind == "openai" else service.url
+        base_url = f"{model_service.url}/v1" if kind == "openai" else model_service.url
         model = {"model": "some-model", "base_url": base_url, "api_key": KEY, "window": 0, **changed}
         none = {"model": "", "base_url": "", "api_key": "", "window": 0}
         settings.MODELS = {"openai": none, "anthropic": none, kind: model}

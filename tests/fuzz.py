@@ -24,10 +24,10 @@ KNOWN = {"query.cursor": ""}
 
 def main(examples: int = EXAMPLES) -> int:
     """Print what schemathesis finds; 1 if that is anything."""
-    from tests.processes import Site
+    from tests.processes import StartedSite
 
     with tempfile.TemporaryDirectory(prefix="palimpsest-fuzz-") as place:
-        site = Site(Path(place) / "data", HERMES_HOME=place)
+        site = StartedSite(Path(place) / "data", HERMES_HOME=place)
         try:
             site.ready()
             token = site.own(

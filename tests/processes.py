@@ -49,7 +49,7 @@ def processes() -> dict[int, tuple[int, str]]:
     return {int(row[0]): (int(row[1]), row[3]) for row in rows if len(row) == 4 and not row[2].startswith("Z")}
 
 
-class Site:
+class StartedSite:
     """One `manage.py up` on a data directory and port of its own."""
 
     def __init__(self, data: Path, command: list[str] | None = None, **environment: str) -> None:
@@ -77,7 +77,7 @@ class Site:
             for line in lines:
                 self.output += line
 
-    def ready(self) -> "Site":
+    def ready(self) -> "StartedSite":
         """Wait for the sign-in link, then note every process there is."""
         until(lambda: "Ctrl-C" in self.output or self.process.poll() is not None, "a sign-in link")
         assert self.process.poll() is None, self.output
@@ -133,7 +133,7 @@ class Site:
         self.reader.join()
 
 
-def cookie_of(site: Site) -> str:
+def cookie_of(site: StartedSite) -> str:
     """Of a signed-in browser."""
     return site.own(
         "from django.contrib.sessions.backends.db import SessionStore\n"

@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 
 from tests.docker_steps import DockerSteps
-from tests.processes import Site, free_port, until
+from tests.processes import StartedSite, free_port, until
 
 ROOT: Path = settings.BASE_DIR
 
@@ -25,12 +25,12 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> DockerSteps:
 
 
 @pytest.fixture(scope="module")
-def site(image: DockerSteps, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(image: DockerSteps, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartedSite]:
     """Started by the image's own command, in an empty directory."""
     empty = tmp_path_factory.mktemp("empty")
     own = {name: image.environment[name] for name in ("PATH", "HOME", "PYTHONUNBUFFERED")}
     command = ["sh", "-c", f'cd {empty} && exec "$0" "$@"', *image.command]
-    site = Site(Path(image.environment["PALIMPSEST_DATA_DIR"]), command, **own)
+    site = StartedSite(Path(image.environment["PALIMPSEST_DATA_DIR"]), command, **own)
     try:
         yield site.ready()
         assert not list(empty.iterdir())
@@ -60,7 +60,7 @@ def files(place: Path) -> set[Path]:
     return {path.relative_to(place) for path in place.rglob("*") if path.is_file()}
 
 
-def test_a_page_its_style_and_its_commands(image: DockerSteps, site: Site) -> None:
+def test_a_page_its_style_and_its_commands(image: DockerSteps, site: StartedSite) -> None:
     address = f"http://127.0.0.1:{site.port}"
     with httpx2.Client(follow_redirects=True) as browser:
         asked = browser.get(site.link)
@@ -78,7 +78,7 @@ def test_a_page_its_style_and_its_commands(image: DockerSteps, site: Site) -> No
     assert "30 sessions, can compact" in listed.stdout
 
 
-def test_the_health_check_tells_a_site_from_none(image: DockerSteps, site: Site) -> None:
+def test_the_health_check_tells_a_site_from_none(image: DockerSteps, site: StartedSite) -> None:
     image.environment["PORT"] = str(site.port)
     image.run(*image.healthcheck)
     image.environment["PORT"] = str(free_port())

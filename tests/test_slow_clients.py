@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from tests.processes import PATIENCE, Site, cookie_of, until
+from tests.processes import PATIENCE, StartedSite, cookie_of, until
 from viewer.up import prepare, server
 
 # The site, as it is started
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    running = Site(tmp_path_factory.mktemp("slow") / "data")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartedSite]:
+    running = StartedSite(tmp_path_factory.mktemp("slow") / "data")
     try:
         yield running.ready()
     finally:
@@ -39,7 +39,7 @@ def connect(port: int, sent: str = "", **options: int) -> socket.socket:
     return made
 
 
-def slow_ones(site: Site) -> list[str]:
+def slow_ones(site: StartedSite) -> list[str]:
     """What each kind of slow client sends before it stops."""
     names = json.loads((site.data / "static" / "staticfiles.json").read_text())["paths"]
     largest = max(names.values(), key=lambda name: (site.data / "static" / name).stat().st_size)
@@ -58,7 +58,7 @@ def slow_ones(site: Site) -> list[str]:
     ]
 
 
-def ask(site: Site) -> float:
+def ask(site: StartedSite) -> float:
     """Seconds that an ordinary request takes."""
     started = time.monotonic()
     answer = whole(connect(site.port, "GET /sign-in/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
@@ -66,7 +66,7 @@ def ask(site: Site) -> float:
     return time.monotonic() - started
 
 
-def test_slow_clients_hold_up_nobody(site: Site) -> None:
+def test_slow_clients_hold_up_nobody(site: StartedSite) -> None:
     kinds, alone = slow_ones(site), max(ask(site) for _ in range(5))
     with ExitStack() as kept:
         for sent in itertools.islice(itertools.cycle(kinds), 200):
@@ -109,7 +109,7 @@ def whole(connection: socket.socket) -> bytes:
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
-def test_a_body_that_is_too_large_is_refused_in_the_words_of_the_site(site: Site) -> None:
+def test_a_body_that_is_too_large_is_refused_in_the_words_of_the_site(site: StartedSite) -> None:
     call = "POST /api/v1/stores/demo/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     token = site.own("from viewer.access import new_token; print(new_token('large', ['write']))")
     for length in ("Content-Length: 3000000\r\nExpect: 100-continue", "Content-Length: 3000000"):

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import PATIENCE, ROOT, Site, free_port, processes, until
+from tests.processes import PATIENCE, ROOT, StartedSite, free_port, processes, until
 from viewer.up import prepare
 from viewer.up.processes import ChildProcess, Processes
 
@@ -28,7 +28,7 @@ from viewer.up.processes import ChildProcess, Processes
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory as the first start leaves it."""
     data = tmp_path_factory.mktemp("first") / "data"
-    site = Site(data)
+    site = StartedSite(data)
     try:
         site.ready()
         assert f"Made the demo store {data / 'demo.db'}" in site.output
@@ -42,14 +42,14 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def start(prepared: Path, tmp_path: Path) -> Iterator[Callable[..., Site]]:
+def start(prepared: Path, tmp_path: Path) -> Iterator[Callable[..., StartedSite]]:
     """A function that starts a site on a copy of the prepared directory, and cuts it down after the test."""
-    sites: list[Site] = []
+    sites: list[StartedSite] = []
 
-    def begin(command: list[str] | None = None, **environment: str) -> Site:
+    def begin(command: list[str] | None = None, **environment: str) -> StartedSite:
         data = tmp_path / "data"
         shutil.copytree(prepared, data, dirs_exist_ok=True)
-        sites.append(Site(data, command, **environment))
+        sites.append(StartedSite(data, command, **environment))
         return sites[-1]
 
     yield begin
@@ -132,7 +132,7 @@ def test_own_database_of_a_newer_version(prepared: Path, tmp_path: Path) -> None
 # Serving
 
 
-def test_a_second_start_changes_nothing_and_the_link_signs_in(start: Callable[..., Site]) -> None:
+def test_a_second_start_changes_nothing_and_the_link_signs_in(start: Callable[..., StartedSite]) -> None:
     site = start()
     before = {path: path.stat().st_mtime_ns for path in (site.data / "static").rglob("*")}
     site.ready()
@@ -147,7 +147,7 @@ def test_a_second_start_changes_nothing_and_the_link_signs_in(start: Callable[..
     assert site.is_gone()
 
 
-def test_a_start_may_print_no_link_and_be_behind_a_proxy(start: Callable[..., Site]) -> None:
+def test_a_start_may_print_no_link_and_be_behind_a_proxy(start: Callable[..., StartedSite]) -> None:
     proxied = {"PALIMPSEST_BASE_PATH": "/below", "PALIMPSEST_TRUSTED_PROXIES": "127.0.0.1"}
     site = start(PALIMPSEST_START_LINK="0", **proxied).ready()
     assert "manage.py signin prints a link" in site.output and "/sign-in/" not in site.output
@@ -162,7 +162,7 @@ def test_a_start_may_print_no_link_and_be_behind_a_proxy(start: Callable[..., Si
         assert "; Path=/below" in cookie and ("; Secure" in cookie) is secure
 
 
-def _sign_in(site: Site) -> None:
+def _sign_in(site: StartedSite) -> None:
     browser, other = (
         urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())) for _ in range(2)
     )
@@ -177,7 +177,7 @@ def _sign_in(site: Site) -> None:
     assert other.open(address).geturl() == f"{address}sign-in/"
 
 
-def _fetch_static(site: Site) -> None:
+def _fetch_static(site: StartedSite) -> None:
     names = json.loads((site.data / "static" / "staticfiles.json").read_text())["paths"]
     address = f"http://127.0.0.1:{site.port}/static/{names['django_htmx/htmx-2.min.js']}"
     answer = urllib.request.urlopen(urllib.request.Request(address, headers={"Accept-Encoding": "br"}))
@@ -185,7 +185,7 @@ def _fetch_static(site: Site) -> None:
     assert "immutable" in answer.headers["Cache-Control"]
 
 
-def test_own_database_on_postgres(start: Callable[..., Site], postgres: str) -> None:
+def test_own_database_on_postgres(start: Callable[..., StartedSite], postgres: str) -> None:
     site = start(PALIMPSEST_DATABASE_URL=postgres).ready()
     site.enqueue()
     site.may_end.touch()
@@ -213,7 +213,7 @@ def test_stores_command_says_what_works_and_why_not(
 # Ending
 
 
-def test_ctrl_c_ends_everything_after_the_running_task(start: Callable[..., Site]) -> None:
+def test_ctrl_c_ends_everything_after_the_running_task(start: Callable[..., StartedSite]) -> None:
     site = start().ready()
     site.enqueue()
     site.process.send_signal(signal.SIGINT)
@@ -226,7 +226,7 @@ def test_ctrl_c_ends_everything_after_the_running_task(start: Callable[..., Site
 
 
 @pytest.mark.slow
-def test_a_second_ctrl_c_ends_it_at_once(start: Callable[..., Site]) -> None:
+def test_a_second_ctrl_c_ends_it_at_once(start: Callable[..., StartedSite]) -> None:
     site = start().ready()
     site.enqueue()
     site.process.send_signal(signal.SIGINT)
@@ -237,7 +237,7 @@ def test_a_second_ctrl_c_ends_it_at_once(start: Callable[..., Site]) -> None:
     assert site.is_gone()
 
 
-def test_sigkill_of_the_parent_ends_everything_after_the_running_task(start: Callable[..., Site]) -> None:
+def test_sigkill_of_the_parent_ends_everything_after_the_running_task(start: Callable[..., StartedSite]) -> None:
     site = start().ready()
     site.enqueue()
     server, worker = site.child("viewer.up.server"), site.child("viewer worker")
@@ -249,14 +249,14 @@ def test_sigkill_of_the_parent_ends_everything_after_the_running_task(start: Cal
     assert site.done.exists()
 
 
-def test_with_parent_ends_when_the_caller_is_killed(start: Callable[..., Site]) -> None:
+def test_with_parent_ends_when_the_caller_is_killed(start: Callable[..., StartedSite]) -> None:
     command = f"{sys.executable} manage.py up --with-parent; true"
     site = start(["sh", "-c", command]).ready()
     site.process.kill()
     until(site.is_gone, "the end of all processes")
 
 
-def test_a_killed_worker_is_started_again_and_takes_up_lost_runs(start: Callable[..., Site]) -> None:
+def test_a_killed_worker_is_started_again_and_takes_up_lost_runs(start: Callable[..., StartedSite]) -> None:
     site = start().ready()
     first = site.child("viewer worker")
     site.own(LOST_RUN)
@@ -268,7 +268,7 @@ def test_a_killed_worker_is_started_again_and_takes_up_lost_runs(start: Callable
 
 
 @pytest.mark.slow
-def test_server_and_worker_come_back_however_often_they_are_killed(start: Callable[..., Site]) -> None:
+def test_server_and_worker_come_back_however_often_they_are_killed(start: Callable[..., StartedSite]) -> None:
     site = start(["sh", "-c", f"{sys.executable} -W error manage.py up --with-parent; true"]).ready()
     seen: set[int] = set()
     for number in (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGKILL):
@@ -294,14 +294,14 @@ def test_server_and_worker_come_back_however_often_they_are_killed(start: Callab
 FORKED = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="one server elsewhere")
 
 
-def answers(site: Site) -> bool:
+def answers(site: StartedSite) -> bool:
     with urllib.request.urlopen(f"http://127.0.0.1:{site.port}/sign-in/", timeout=PATIENCE) as answer:
         return bool(answer.status == 200)
 
 
 @FORKED
 @pytest.mark.slow
-def test_one_of_several_servers_that_is_killed_is_replaced(start: Callable[..., Site]) -> None:
+def test_one_of_several_servers_that_is_killed_is_replaced(start: Callable[..., StartedSite]) -> None:
     site = start(PALIMPSEST_WEB_PROCESSES="3").ready()
     parent, *servers = site.all_of("viewer.up.server")
     assert len(servers) == 3
@@ -318,7 +318,7 @@ def test_one_of_several_servers_that_is_killed_is_replaced(start: Callable[..., 
 
 @FORKED
 @pytest.mark.slow
-def test_one_of_several_servers_that_fails_ends_all_for_a_new_start(start: Callable[..., Site]) -> None:
+def test_one_of_several_servers_that_fails_ends_all_for_a_new_start(start: Callable[..., StartedSite]) -> None:
     site = start(PALIMPSEST_WEB_PROCESSES="2").ready()
     servers = set(site.all_of("viewer.up.server"))
     os.kill(max(servers), signal.SIGSEGV)
@@ -328,7 +328,7 @@ def test_one_of_several_servers_that_fails_ends_all_for_a_new_start(start: Calla
 
 
 @FORKED
-def test_servers_end_with_the_process_that_forked_them(start: Callable[..., Site]) -> None:
+def test_servers_end_with_the_process_that_forked_them(start: Callable[..., StartedSite]) -> None:
     """Also where nobody is left to kill them."""
     site = start(PALIMPSEST_WEB_PROCESSES="2").ready()
     parent = site.all_of("viewer.up.server")[0]
@@ -417,7 +417,7 @@ while True:
 """
 
 
-def test_an_own_database_that_is_replaced_is_the_one_that_is_asked(start: Callable[..., Site]) -> None:
+def test_an_own_database_that_is_replaced_is_the_one_that_is_asked(start: Callable[..., StartedSite]) -> None:
     """Threads keep their connections, which would go on with the file that is gone."""
     site = start().ready()
     signed_in = "from django.contrib.sessions.backends.db import SessionStore as S\ns = S(); s['signed_in'] = True"

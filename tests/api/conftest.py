@@ -3,13 +3,15 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from tests.api.room import Room, furnish
-from tests.clients import Tool
-from tests.factories.stores import Desk
+from tests.api.workspace_session import WorkspaceSession, furnish
+from tests.clients import ApiClient
+from tests.factories.stores import HermesStore
 
 
 @pytest.fixture
-def room(desk: Desk, tool: Tool, tmp_path: Path, settings: Settings) -> Room:
+def workspace_session(
+    hermes_store: HermesStore, api_client: ApiClient, tmp_path: Path, settings: Settings
+) -> WorkspaceSession:
     """A session in a workspace with rules."""
     settings.WORKSPACES = [tmp_path]
-    return furnish(desk, tool, tmp_path / "ws")
+    return furnish(hermes_store, api_client, tmp_path / "ws")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.clients import Tool, session_path
-from tests.factories.stores import Desk
+from tests.clients import ApiClient, session_path
+from tests.factories.stores import HermesStore
 from viewer import access
 from viewer.stores.registry import all_stores
 
@@ -21,21 +21,21 @@ def code(answer: dict[str, Any]) -> str:
     return str(answer["error"]["code"])
 
 
-def test_without_a_token(desk: Desk) -> None:
+def test_without_a_token(hermes_store: HermesStore) -> None:
     response = Client().get("/api/v1/stores")
     assert (response.status_code, code(response.json())) == (401, "unauthorized")
     assert response.headers["WWW-Authenticate"] == "Bearer"
-    assert Tool("wrong").call("GET", "/stores")[0] == 401
+    assert ApiClient("wrong").call("GET", "/stores")[0] == 401
 
 
-def test_scopes(desk: Desk) -> None:
-    read = Tool(access.new_token("reader", ["read"]))
-    compact = Tool(access.new_token("compactor", ["compact"]))
+def test_scopes(hermes_store: HermesStore) -> None:
+    read = ApiClient(access.new_token("reader", ["read"]))
+    compact = ApiClient(access.new_token("compactor", ["compact"]))
     assert read.call("GET", "/stores")[0] == 200
-    assert read.call("POST", f"{session_path(desk)}/plan")[0] == 200
+    assert read.call("POST", f"{session_path(hermes_store)}/plan")[0] == 200
     for method, path in [
-        ("POST", f"{session_path(desk)}/runs"),
-        ("PATCH", session_path(desk)),
+        ("POST", f"{session_path(hermes_store)}/runs"),
+        ("PATCH", session_path(hermes_store)),
         ("POST", "/runs/1/undo"),
     ]:
         status, answer = read.call(method, path)
@@ -44,10 +44,10 @@ def test_scopes(desk: Desk) -> None:
     assert compact.call("POST", "/runs/1/undo")[0] == 404
 
 
-def test_a_signed_in_browser_reads_and_no_more(desk: Desk, signed_in: Client) -> None:
+def test_a_signed_in_browser_reads_and_no_more(hermes_store: HermesStore, signed_in: Client) -> None:
     assert signed_in.get("/api/v1/stores").status_code == 200
-    assert signed_in.get(f"/api/v1{session_path(desk)}").status_code == 200
-    for path in (f"{session_path(desk)}/runs", "/runs/1/undo", f"{session_path(desk)}/plan"):
+    assert signed_in.get(f"/api/v1{session_path(hermes_store)}").status_code == 200
+    for path in (f"{session_path(hermes_store)}/runs", "/runs/1/undo", f"{session_path(hermes_store)}/plan"):
         assert signed_in.post(f"/api/v1{path}", "{}", content_type="application/json").status_code == 401
 
 
@@ -71,33 +71,40 @@ def test_a_signed_in_browser_reads_and_no_more(desk: Desk, signed_in: Client) ->
     ],
 )
 def test_errors(
-    desk: Desk, tool: Tool, method: str, path: str, query: dict[str, Any], expected: tuple[int, str]
+    hermes_store: HermesStore,
+    api_client: ApiClient,
+    method: str,
+    path: str,
+    query: dict[str, Any],
+    expected: tuple[int, str],
 ) -> None:
-    status, answer = tool.call(method, path, **query)
+    status, answer = api_client.call(method, path, **query)
     assert (status, code(answer)) == expected
 
 
-def test_a_body_that_is_no_json(desk: Desk, tool: Tool) -> None:
-    client = Client(headers={"Authorization": f"Bearer {tool.token}"})
-    response = client.post(f"/api/v1{session_path(desk)}/plan", "{", content_type="application/json")
+def test_a_body_that_is_no_json(hermes_store: HermesStore, api_client: ApiClient) -> None:
+    client = Client(headers={"Authorization": f"Bearer {api_client.token}"})
+    response = client.post(f"/api/v1{session_path(hermes_store)}/plan", "{", content_type="application/json")
     assert (response.status_code, code(response.json())) == (400, "bad_request")
 
 
-def test_what_nobody_expected(desk: Desk, tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_nobody_expected(
+    hermes_store: HermesStore, api_client: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def breaks(name: str) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr("viewer.api.sessions.get_store", breaks)
-    status, answer = tool.call("GET", session_path(desk))
+    status, answer = api_client.call("GET", session_path(hermes_store))
     assert (status, code(answer)) == (500, "internal")
     assert "ZeroDivisionError" not in json.dumps(answer)
 
 
-def test_a_file_that_is_no_database(desk: Desk, tool: Tool) -> None:
-    desk.path.write_bytes(b"no database at all" * 100)
-    status, answer = tool.call("GET", session_path(desk))
+def test_a_file_that_is_no_database(hermes_store: HermesStore, api_client: ApiClient) -> None:
+    hermes_store.path.write_bytes(b"no database at all" * 100)
+    status, answer = api_client.call("GET", session_path(hermes_store))
     assert (status, code(answer)) == (503, "store_unavailable")
-    listed = {store["name"]: store for store in tool.get("/stores")["items"]}
+    listed = {store["name"]: store for store in api_client.get("/stores")["items"]}
     assert listed["hermes"]["error"]["code"] == "store_unavailable" and not listed["hermes"]["can_compact"]
     assert set(listed) == {store.name for store in all_stores()}
 

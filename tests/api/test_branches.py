@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from tests.clients import Tool, session_path
-from tests.factories.stores import Desk
+from tests.clients import ApiClient, session_path
+from tests.factories.stores import HermesStore
 from viewer import access
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_before_a_compaction_and_now(desk: Desk, tool: Tool) -> None:
-    path, before = session_path(desk), desk.live()
-    parent, first = tool.get(path), tool.get(f"{path}/compactions")["items"][0]
+def test_before_a_compaction_and_now(hermes_store: HermesStore, api_client: ApiClient) -> None:
+    path, before = session_path(hermes_store), hermes_store.live()
+    parent, first = api_client.get(path), api_client.get(f"{path}/compactions")["items"][0]
 
-    status, made = tool.call("POST", f"{path}/branches", {"before": first["handoff_id"]})
+    status, made = api_client.call("POST", f"{path}/branches", {"before": first["handoff_id"]})
     assert (status, set(made)) == (201, {*parent, "resume"})
     assert (made["parent"], made["messages_live"], made["compactions"], made["parts"]) == (
-        desk.session_id,
+        hermes_store.session_id,
         first["messages_before"],
         0,
         1,
@@ -28,33 +28,33 @@ def test_before_a_compaction_and_now(desk: Desk, tool: Tool) -> None:
         f"hermes --resume {made['id']}",
     )
     assert made["tokens_live"] == first["tokens_before"]
-    assert tool.get(f"/stores/hermes/sessions/{made['id']}") == {k: v for k, v in made.items() if k != "resume"}
-    prompt = tool.get(f"{path}/context")["system"]
-    assert tool.get(f"/stores/hermes/sessions/{made['id']}/context")["system"] == prompt
+    assert api_client.get(f"/stores/hermes/sessions/{made['id']}") == {k: v for k, v in made.items() if k != "resume"}
+    prompt = api_client.get(f"{path}/context")["system"]
+    assert api_client.get(f"/stores/hermes/sessions/{made['id']}/context")["system"] == prompt
 
     for body in ({}, {"before": None}):
-        status, made = tool.call("POST", f"{path}/branches", body)
+        status, made = api_client.call("POST", f"{path}/branches", body)
         assert (status, made["messages_live"]) == (201, parent["messages_live"])
-    assert desk.live() == before and tool.get(path) == parent
+    assert hermes_store.live() == before and api_client.get(path) == parent
 
 
-def test_refusals(desk: Desk, tool: Tool) -> None:
-    path = session_path(desk)
-    sessions = desk.rows("SELECT * FROM sessions")
+def test_refusals(hermes_store: HermesStore, api_client: ApiClient) -> None:
+    path = session_path(hermes_store)
+    sessions = hermes_store.rows("SELECT * FROM sessions")
 
     def refusal(session: str, body: object) -> tuple[int, str]:
-        status, answer = tool.call("POST", f"{session}/branches", body)
+        status, answer = api_client.call("POST", f"{session}/branches", body)
         return status, answer["error"]["code"]
 
     assert refusal(path, {"before": 5}) == (404, "not_found")
     assert refusal("/stores/hermes/sessions/nobody", {}) == (404, "not_found")
     assert refusal(path, {"befor": 5}) == (422, "invalid")
-    desk.rows("UPDATE messages SET active = 0 WHERE session_id = ?", desk.session_id)
+    hermes_store.rows("UPDATE messages SET active = 0 WHERE session_id = ?", hermes_store.session_id)
     assert refusal(path, {}) == (409, "not_branchable")
-    assert desk.rows("SELECT * FROM sessions") == sessions
+    assert hermes_store.rows("SELECT * FROM sessions") == sessions
 
 
-def test_it_needs_the_scope_to_write(desk: Desk) -> None:
+def test_it_needs_the_scope_to_write(hermes_store: HermesStore) -> None:
     for scope, status in (("read", 403), ("compact", 403), ("write", 201)):
         token = access.new_token(scope, [scope])
-        assert Tool(token).call("POST", f"{session_path(desk)}/branches", {})[0] == status
+        assert ApiClient(token).call("POST", f"{session_path(hermes_store)}/branches", {})[0] == status

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.clients import Tool, session_path
-from tests.factories.stores import Desk
+from tests.clients import ApiClient, session_path
+from tests.factories.stores import HermesStore
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,10 @@ from tests.factories.stores import Desk
         ("POST", "stores/hermes/sessions", 400),
     ],
 )
-def test_every_error_is_json(desk: Desk, tool: Tool, method: str, path: str, status: int) -> None:
-    client = Client(headers={"Authorization": f"Bearer {tool.token}"}, raise_request_exception=False)
+def test_every_error_is_json(
+    hermes_store: HermesStore, api_client: ApiClient, method: str, path: str, status: int
+) -> None:
+    client = Client(headers={"Authorization": f"Bearer {api_client.token}"}, raise_request_exception=False)
     body, kind = (b'{"title": "\xff\xfe"}', "application/json; charset=nonsense") if status == 400 else (b"", "")
     answer = client.generic(method, f"/api/v1/{path}", body, content_type=kind)
     assert (answer.status_code, answer.headers["Content-Type"].partition(";")[0]) == (status, "application/json")
@@ -45,12 +47,12 @@ def test_every_error_is_json(desk: Desk, tool: Tool, method: str, path: str, sta
 
 @pytest.mark.parametrize("value", [0, 1, "true", "no", None, 1.0, []])
 @pytest.mark.parametrize("name", ["apply", "rules"])
-def test_yes_and_no_are_booleans(desk: Desk, tool: Tool, name: str, value: Any) -> None:
-    before = desk.live()
-    status, answer = tool.call("POST", f"{session_path(desk)}/runs", {name: value})
+def test_yes_and_no_are_booleans(hermes_store: HermesStore, api_client: ApiClient, name: str, value: Any) -> None:
+    before = hermes_store.live()
+    status, answer = api_client.call("POST", f"{session_path(hermes_store)}/runs", {name: value})
     assert (status, answer["error"]["code"]) == (422, "invalid")
     assert answer["error"]["message"] == f"body.{name}: Input should be a valid boolean"
-    assert desk.live() == before and tool.get("/runs")["items"] == []
+    assert hermes_store.live() == before and api_client.get("/runs")["items"] == []
 
 
 @pytest.mark.parametrize(
@@ -63,8 +65,10 @@ def test_yes_and_no_are_booleans(desk: Desk, tool: Tool, name: str, value: Any) 
         ("POST", "/messages", {"messages": [{"role": "user", "content": "x", "timestamp": "1.8e9"}]}),
     ],
 )
-def test_a_value_of_another_type_is_refused(desk: Desk, tool: Tool, method: str, path: str, body: Any) -> None:
-    status, answer = tool.call(method, session_path(desk) + path, body)
+def test_a_value_of_another_type_is_refused(
+    hermes_store: HermesStore, api_client: ApiClient, method: str, path: str, body: Any
+) -> None:
+    status, answer = api_client.call(method, session_path(hermes_store) + path, body)
     assert (status, answer["error"]["code"]) == (422, "invalid")
 
 
@@ -82,15 +86,17 @@ def test_the_document_names_the_choices_and_types(client: Client, db: None) -> N
     }
 
 
-def test_a_whole_number_may_be_written_with_a_point(desk: Desk, tool: Tool) -> None:
-    assert tool.call("POST", f"{session_path(desk)}/plan", {"keep_last": 4.0})[0] == 200
+def test_a_whole_number_may_be_written_with_a_point(hermes_store: HermesStore, api_client: ApiClient) -> None:
+    assert api_client.call("POST", f"{session_path(hermes_store)}/plan", {"keep_last": 4.0})[0] == 200
     for value in (4.5, 0.0, 1e300):
-        assert tool.call("POST", f"{session_path(desk)}/plan", {"keep_last": value})[0] == 422
+        assert api_client.call("POST", f"{session_path(hermes_store)}/plan", {"keep_last": value})[0] == 422
 
 
 @pytest.mark.parametrize("choice", [{"strategy": "x"}, {"mode": "x"}, {"summarizer": "x"}])
-def test_an_unknown_choice_is_named_as_before(desk: Desk, tool: Tool, choice: dict[str, str]) -> None:
-    status, answer = tool.call("POST", f"{session_path(desk)}/runs", choice)
+def test_an_unknown_choice_is_named_as_before(
+    hermes_store: HermesStore, api_client: ApiClient, choice: dict[str, str]
+) -> None:
+    status, answer = api_client.call("POST", f"{session_path(hermes_store)}/runs", choice)
     assert (status, answer["error"]["code"]) == (422, "unknown_choice")
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.clients import Tool, session_path
-from tests.factories.stores import Desk
+from tests.clients import ApiClient, session_path
+from tests.factories.stores import HermesStore
 from tests.slow import one_in
 
 TRIGGERS = {
@@ -32,8 +32,8 @@ pytestmark = pytest.mark.usefixtures("at_once")
 SAID = {"messages": [{"role": "user", "content": "Go on."}]}
 
 
-def everything(desk: Desk) -> list[Any]:
-    return [desk.rows(f"SELECT * FROM {table} ORDER BY rowid") for table in ("messages", "sessions")]
+def everything(hermes_store: HermesStore) -> list[Any]:
+    return [hermes_store.rows(f"SELECT * FROM {table} ORDER BY rowid") for table in ("messages", "sessions")]
 
 
 def refused(answer: tuple[int, Any]) -> tuple[int, str]:
@@ -43,39 +43,41 @@ def refused(answer: tuple[int, Any]) -> tuple[int, str]:
 
 @pytest.mark.parametrize("trigger", one_in(2, TRIGGERS))
 def test_a_foreign_trigger_on_what_is_written_leaves_nothing_written(
-    desk: Desk, tool: Tool, trigger: str, caplog: pytest.LogCaptureFixture
+    hermes_store: HermesStore, api_client: ApiClient, trigger: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path, before = session_path(desk), everything(desk)
-    status, ready = tool.call("POST", f"{path}/runs", {})
+    path, before = session_path(hermes_store), everything(hermes_store)
+    status, ready = api_client.call("POST", f"{path}/runs", {})
     assert (status, ready["status"]) == (202, "ready")
-    desk.rows(f"CREATE TRIGGER evil {TRIGGERS[trigger]}")
-    assert refused(tool.call("POST", f"{path}/messages", SAID)) == (409, "write_disturbed")
-    assert refused(tool.call("POST", "/stores/hermes/sessions", SAID)) == (409, "write_disturbed")
-    assert refused(tool.call("POST", f"{path}/branches")) == (409, "write_disturbed")
-    status, run = tool.call("POST", f"/runs/{ready['id']}/apply")
+    hermes_store.rows(f"CREATE TRIGGER evil {TRIGGERS[trigger]}")
+    assert refused(api_client.call("POST", f"{path}/messages", SAID)) == (409, "write_disturbed")
+    assert refused(api_client.call("POST", "/stores/hermes/sessions", SAID)) == (409, "write_disturbed")
+    assert refused(api_client.call("POST", f"{path}/branches")) == (409, "write_disturbed")
+    status, run = api_client.call("POST", f"/runs/{ready['id']}/apply")
     assert (status, run["status"], run["error"]["code"]) == (202, "ready", "write_disturbed")  # the summary is kept
     assert "trigger" in run["error"]["message"] and "Traceback" not in caplog.text
-    status, run = tool.call("POST", f"{path}/runs", {"apply": True, "mode": "split"})
+    status, run = api_client.call("POST", f"{path}/runs", {"apply": True, "mode": "split"})
     assert (status, run["status"], run["error"]["code"]) == (202, "ready", "write_disturbed")
-    assert everything(desk) == before and not desk.holders("compression_locks")
+    assert everything(hermes_store) == before and not hermes_store.holders("compression_locks")
 
 
 @pytest.mark.parametrize("trigger", ON_UPDATE)
-def test_a_foreign_trigger_on_what_is_changed_leaves_nothing_changed(desk: Desk, tool: Tool, trigger: str) -> None:
-    path = session_path(desk)
-    status, applied = tool.call("POST", f"{path}/runs", {"apply": True})
+def test_a_foreign_trigger_on_what_is_changed_leaves_nothing_changed(
+    hermes_store: HermesStore, api_client: ApiClient, trigger: str
+) -> None:
+    path = session_path(hermes_store)
+    status, applied = api_client.call("POST", f"{path}/runs", {"apply": True})
     assert (status, applied["status"]) == (202, "applied")
-    before = everything(desk)
+    before = everything(hermes_store)
     for table, calls in (
         ("sessions", [("PATCH", path, {"title": "New"}), ("PATCH", path, {"archived": True})]),
         ("messages", [("POST", f"/runs/{applied['id']}/undo", {})]),
     ):
-        desk.rows(f"CREATE TRIGGER evil {ON_UPDATE[trigger].format(table)}")
+        hermes_store.rows(f"CREATE TRIGGER evil {ON_UPDATE[trigger].format(table)}")
         for call in calls:
-            assert refused(tool.call(*call)) == (409, "write_disturbed"), call
-        desk.rows("DROP TRIGGER evil")
-    assert everything(desk) == before
-    assert tool.call("POST", f"/runs/{applied['id']}/undo")[0] == 200
+            assert refused(api_client.call(*call)) == (409, "write_disturbed"), call
+        hermes_store.rows("DROP TRIGGER evil")
+    assert everything(hermes_store) == before
+    assert api_client.call("POST", f"/runs/{applied['id']}/undo")[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -88,21 +90,23 @@ def test_a_foreign_trigger_on_what_is_changed_leaves_nothing_changed(desk: Desk,
         ("messages", "tool_calls", "store_read_only"),
     ],
 )
-def test_what_a_store_has_no_place_for_is_refused(desk: Desk, tool: Tool, table: str, column: str, code: str) -> None:
+def test_what_a_store_has_no_place_for_is_refused(
+    hermes_store: HermesStore, api_client: ApiClient, table: str, column: str, code: str
+) -> None:
     """Nothing of a message is dropped, and nothing is written where reading would be refused."""
-    for (name,) in desk.rows("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
-        desk.rows(f"DROP TRIGGER {name}")
-    for (name,) in desk.rows("SELECT name FROM sqlite_master WHERE type = 'view'"):
-        desk.rows(f"DROP VIEW {name}")
-    desk.rows(f"ALTER TABLE {table} RENAME COLUMN {column} TO other")
-    path, before = session_path(desk), everything(desk)
+    for (name,) in hermes_store.rows("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
+        hermes_store.rows(f"DROP TRIGGER {name}")
+    for (name,) in hermes_store.rows("SELECT name FROM sqlite_master WHERE type = 'view'"):
+        hermes_store.rows(f"DROP VIEW {name}")
+    hermes_store.rows(f"ALTER TABLE {table} RENAME COLUMN {column} TO other")
+    path, before = session_path(hermes_store), everything(hermes_store)
     call = {"id": "c", "type": "function", "function": {"name": "terminal", "arguments": "{}"}}
     turn = {"messages": [*SAID["messages"], {"role": "assistant", "tool_calls": [call]}]}
     status = {"store_unavailable": 503, "store_read_only": 409}[code]
-    assert refused(tool.call("POST", f"{path}/messages", turn)) == (status, code)
+    assert refused(api_client.call("POST", f"{path}/messages", turn)) == (status, code)
     if code == "store_unavailable":
-        assert refused(tool.call("POST", "/stores/hermes/sessions", SAID)) == (status, code)
-        assert refused(tool.call("PATCH", path, {"title": "New"})) == (status, code)
+        assert refused(api_client.call("POST", "/stores/hermes/sessions", SAID)) == (status, code)
+        assert refused(api_client.call("PATCH", path, {"title": "New"})) == (status, code)
     if column != "tool_calls":
-        assert refused(tool.call("POST", f"{path}/branches")) == (status, code)
-    assert everything(desk) == before
+        assert refused(api_client.call("POST", f"{path}/branches")) == (status, code)
+    assert everything(hermes_store) == before

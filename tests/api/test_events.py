@@ -9,9 +9,9 @@ import pytest
 from django.test import Client
 
 from compaction import protocol
-from tests.api.room import READ_TOOL, RULES, Room
-from tests.clients import Tool, session_path
-from tests.factories.stores import Desk
+from tests.api.workspace_session import READ_TOOL, RULES, WorkspaceSession
+from tests.clients import ApiClient, session_path
+from tests.factories.stores import HermesStore
 from viewer import access
 from viewer.api import cursors
 from viewer.enforcement.models import Event
@@ -28,138 +28,154 @@ AUDIT_FIELDS = {
 }  # fmt: skip
 
 
-def test_an_event_is_acknowledged_by_a_runtime_that_tells_it_itself(room: Room) -> None:
-    assert room.events() == []
-    run = room.compact()
-    (room.workspace / "memory").mkdir()
+def test_an_event_is_acknowledged_by_a_runtime_that_tells_it_itself(workspace_session: WorkspaceSession) -> None:
+    assert workspace_session.events() == []
+    run = workspace_session.compact()
+    (workspace_session.workspace / "memory").mkdir()
     today = datetime.now(UTC).date()
-    (room.workspace / "memory" / f"{today}.md").write_text("Today.")
-    (event,) = room.events(status="pending")
+    (workspace_session.workspace / "memory" / f"{today}.md").write_text("Today.")
+    (event,) = workspace_session.events(status="pending")
     assert set(event) == EVENT_FIELDS
-    assert (event["kind"], event["run"], event["session_id"]) == ("note", run["id"], room.session_id)
-    assert (event["source"], event["workspace"]) == ("AGENTS.md", str(room.workspace))
+    assert (event["kind"], event["run"], event["session_id"]) == ("note", run["id"], workspace_session.session_id)
+    assert (event["source"], event["workspace"]) == ("AGENTS.md", str(workspace_session.workspace))
     assert event["files"] == ["WORKFLOW.md", "STYLE.md", f"memory/{today}.md"]
     assert event["text"].startswith(protocol.EVENT_START) and f"memory/{today}.md" in event["text"]
     assert event["delivered_at"] is None
 
-    status, said = room.tool.call("POST", f"/events/{event['id']}/ack")
+    status, said = workspace_session.api_client.call("POST", f"/events/{event['id']}/ack")
     assert (status, said["status"], set(said)) == (200, "delivered", EVENT_FIELDS)
     assert said["delivered_at"].endswith("Z")
-    (room.workspace / "STYLE.md").unlink()
-    assert room.tool.call("POST", f"/events/{event['id']}/ack") == (200, said), "it stays as it was told"
-    assert room.events(status="pending") == []
-    assert room.tool.call("POST", f"{room.path}/context")[1]["events"] == []
+    (workspace_session.workspace / "STYLE.md").unlink()
+    assert workspace_session.api_client.call("POST", f"/events/{event['id']}/ack") == (200, said), (
+        "it stays as it was told"
+    )
+    assert workspace_session.events(status="pending") == []
+    assert workspace_session.api_client.call("POST", f"{workspace_session.path}/context")[1]["events"] == []
 
 
-def test_one_that_expired_stays_so(room: Room) -> None:
-    run = room.compact()
-    (event,) = room.events()
-    assert room.tool.call("POST", f"/runs/{run['id']}/undo")[0] == 200
-    status, said = room.tool.call("POST", f"/events/{event['id']}/ack")
+def test_one_that_expired_stays_so(workspace_session: WorkspaceSession) -> None:
+    run = workspace_session.compact()
+    (event,) = workspace_session.events()
+    assert workspace_session.api_client.call("POST", f"/runs/{run['id']}/undo")[0] == 200
+    status, said = workspace_session.api_client.call("POST", f"/events/{event['id']}/ack")
     assert (status, said["status"], said["delivered_at"]) == (200, "expired", None)
-    assert [one["id"] for one in room.events()] == [one["id"] for one in room.events(status="expired")] == [said["id"]]
+    assert (
+        [one["id"] for one in workspace_session.events()]
+        == [one["id"] for one in workspace_session.events(status="expired")]
+        == [said["id"]]
+    )
 
 
-def test_events_are_listed_newest_first_in_pages(room: Room) -> None:
-    room.compact()
-    room.turn()
-    assert [event["kind"] for event in room.events()] == ["warning", "note"]
-    first = room.tool.get(f"{room.path}/events", limit=1)
-    second = room.tool.get(f"{room.path}/events", limit=1, cursor=first["next"])
+def test_events_are_listed_newest_first_in_pages(workspace_session: WorkspaceSession) -> None:
+    workspace_session.compact()
+    workspace_session.turn()
+    assert [event["kind"] for event in workspace_session.events()] == ["warning", "note"]
+    first = workspace_session.api_client.get(f"{workspace_session.path}/events", limit=1)
+    second = workspace_session.api_client.get(f"{workspace_session.path}/events", limit=1, cursor=first["next"])
     assert [event["kind"] for page in (first, second) for event in page["items"]] == ["warning", "note"]
     assert second["next"] is None
 
 
-def test_the_audit_names_what_is_missing_and_links_what_was_read(room: Room) -> None:
-    assert room.tool.get(f"{room.path}/audits") == {"items": [], "next": None}
-    run = room.compact()
-    audit = room.audit()
+def test_the_audit_names_what_is_missing_and_links_what_was_read(workspace_session: WorkspaceSession) -> None:
+    assert workspace_session.api_client.get(f"{workspace_session.path}/audits") == {"items": [], "next": None}
+    run = workspace_session.compact()
+    audit = workspace_session.audit()
     assert set(audit) == AUDIT_FIELDS
     assert (audit["status"], audit["turns"], audit["missing"], audit["warned"]) == ("not_yet", 0, [], None)
-    assert (audit["run"], audit["source"], audit["workspace"]) == (run["id"], "AGENTS.md", str(room.workspace))
+    assert (audit["run"], audit["source"], audit["workspace"]) == (
+        run["id"],
+        "AGENTS.md",
+        str(workspace_session.workspace),
+    )
     unread = [{"name": name, "read_by": None, "tool": ""} for name in ("WORKFLOW.md", "STYLE.md")]
     assert audit["required"] == unread
 
-    _, call, *_ = room.turn("./WORKFLOW.md")
-    audit = room.audit()
+    _, call, *_ = workspace_session.turn("./WORKFLOW.md")
+    audit = workspace_session.audit()
     read = {"name": "WORKFLOW.md", "read_by": call, "tool": READ_TOOL}
     assert (audit["status"], audit["settled"], audit["turns"]) == ("missing", False, 1)
     assert (audit["required"], audit["missing"]) == ([read, unread[1]], ["STYLE.md"])
-    warning = room.events()[0]
+    warning = workspace_session.events()[0]
     assert (warning["kind"], warning["id"], warning["files"]) == ("warning", audit["warned"], ["STYLE.md"])
     assert warning["text"].startswith(protocol.WARNING_START) and "STYLE.md" in warning["text"]
 
-    _, call, *_ = room.turn(str(room.workspace / "STYLE.md"))
-    audit = room.audit()
+    _, call, *_ = workspace_session.turn(str(workspace_session.workspace / "STYLE.md"))
+    audit = workspace_session.audit()
     assert (audit["status"], audit["settled"], audit["turns"], audit["late"]) == ("passed", True, 2, False)
     assert (audit["required"][1]["read_by"], audit["missing"], audit["warned"]) == (call, [], warning["id"])
-    assert [event["status"] for event in room.events()] == ["expired", "expired"]
-    assert len(room.events()) == 2, "one warning, once"
+    assert [event["status"] for event in workspace_session.events()] == ["expired", "expired"]
+    assert len(workspace_session.events()) == 2, "one warning, once"
 
 
-def test_compactions_say_which_rules_they_carry_and_what_became_of_the_audit(room: Room) -> None:
-    room.compact(rules=False)
-    room.turn("WORKFLOW.md", "STYLE.md")
-    assert room.audit()["status"] == "passed"
-    room.compact()
-    room.turn("WORKFLOW.md", "STYLE.md")  # which nobody looked at before this
-    without, carrying = room.tool.get(f"{room.path}/compactions")["items"]
+def test_compactions_say_which_rules_they_carry_and_what_became_of_the_audit(
+    workspace_session: WorkspaceSession,
+) -> None:
+    workspace_session.compact(rules=False)
+    workspace_session.turn("WORKFLOW.md", "STYLE.md")
+    assert workspace_session.audit()["status"] == "passed"
+    workspace_session.compact()
+    workspace_session.turn("WORKFLOW.md", "STYLE.md")  # which nobody looked at before this
+    without, carrying = workspace_session.api_client.get(f"{workspace_session.path}/compactions")["items"]
     assert (without["rules"], without["audit"]) == ("", "passed")
     assert (carrying["rules"], carrying["audit"]) == (RULES, "passed")
     assert carrying["summary"].endswith(f"{protocol.RULES_OPEN}\n{RULES}\n{protocol.RULES_CLOSE}")
 
 
-def test_a_plan_and_a_run_show_what_is_carried_and_from_where(room: Room) -> None:
+def test_a_plan_and_a_run_show_what_is_carried_and_from_where(workspace_session: WorkspaceSession) -> None:
     found = {
-        "workspace": str(room.workspace),
+        "workspace": str(workspace_session.workspace),
         "source": "AGENTS.md",
         "sections": [RULES[: RULES.index("\n\n## Red")], RULES[RULES.index("## Red") :]],
         "text": RULES,
         "reason": "",
     }
     for choices, carried in [({}, True), ({"rules": False}, False)]:
-        plan = room.tool.call("POST", f"{room.path}/plan", choices)[1]
+        plan = workspace_session.api_client.call("POST", f"{workspace_session.path}/plan", choices)[1]
         assert plan["rules"] == found | {"carried": carried}
-    run = room.compact(rules=False, apply=False)
+    run = workspace_session.compact(rules=False, apply=False)
     assert run["rules"] == found | {"carried": False}
-    run = room.compact(apply=False)
+    run = workspace_session.compact(apply=False)
     assert run["rules"] == found | {"carried": True} and protocol.RULES_OPEN not in run["summary"]
-    (room.workspace / "AGENTS.md").write_text("Changed since: nothing of this is in the candidate.")
-    run = room.tool.call("POST", f"/runs/{run['id']}/apply")[1]
-    handoffs = [m["content"] for m in room.tool.get(f"{room.path}/context")["messages"] if RULES in str(m["content"])]
+    (workspace_session.workspace / "AGENTS.md").write_text("Changed since: nothing of this is in the candidate.")
+    run = workspace_session.api_client.call("POST", f"/runs/{run['id']}/apply")[1]
+    handoffs = [
+        m["content"]
+        for m in workspace_session.api_client.get(f"{workspace_session.path}/context")["messages"]
+        if RULES in str(m["content"])
+    ]
     assert run["status"] == "applied" and len(handoffs) == 1
 
-    plan = room.tool.call("POST", f"{room.path}/plan")[1]
+    plan = workspace_session.api_client.call("POST", f"{workspace_session.path}/plan")[1]
     assert (plan["rules"]["text"], plan["rules"]["sections"], plan["rules"]["carried"]) == ("", [], False)
     assert "no section called Session Startup or Red Lines" in plan["rules"]["reason"]
-    assert room.tool.call("POST", f"{room.path}/plan", {"rules": "perhaps"})[0] == 422
+    assert workspace_session.api_client.call("POST", f"{workspace_session.path}/plan", {"rules": "perhaps"})[0] == 422
 
 
-def test_refusals(desk: Desk, tool: Tool, signed_in: Client) -> None:
-    events, audits = (f"{session_path(desk)}/{name}" for name in ("events", "audits"))
-    reader, writer = (Tool(access.new_token(scope, [scope])) for scope in ("read", "write"))
+def test_refusals(hermes_store: HermesStore, api_client: ApiClient, signed_in: Client) -> None:
+    events, audits = (f"{session_path(hermes_store)}/{name}" for name in ("events", "audits"))
+    reader, writer = (ApiClient(access.new_token(scope, [scope])) for scope in ("read", "write"))
 
-    def code(by: Tool, method: str, path: str, **query: Any) -> tuple[int, str]:
+    def code(by: ApiClient, method: str, path: str, **query: Any) -> tuple[int, str]:
         status, answer = by.call(method, path, **query)
         return status, answer["error"]["code"]
 
     for path in (events, audits):
-        assert code(Tool("wrong"), "GET", path) == (401, "unauthorized")
+        assert code(ApiClient("wrong"), "GET", path) == (401, "unauthorized")
         assert code(writer, "GET", path) == (403, "forbidden")
         assert (reader.get(path), signed_in.get(f"/api/v1{path}").status_code) == ({"items": [], "next": None}, 200)
-        assert code(tool, "POST", path) == (405, "method_not_allowed")
-        assert code(tool, "GET", path.replace("hermes", "nowhere")) == (404, "not_found")
-        assert code(tool, "GET", path.replace(desk.session_id, "nobody")) == (404, "not_found")
-    assert code(tool, "GET", events, status="read") == (422, "invalid")
-    assert code(tool, "GET", events, limit=0) == (422, "invalid")
+        assert code(api_client, "POST", path) == (405, "method_not_allowed")
+        assert code(api_client, "GET", path.replace("hermes", "nowhere")) == (404, "not_found")
+        assert code(api_client, "GET", path.replace(hermes_store.session_id, "nobody")) == (404, "not_found")
+    assert code(api_client, "GET", events, status="read") == (422, "invalid")
+    assert code(api_client, "GET", events, limit=0) == (422, "invalid")
     for cursor in ("abc", cursors.written("runs", 7), cursors.written("events", "7")):
-        assert code(tool, "GET", events, cursor=cursor) == (422, "bad_cursor")
-    assert tool.get(events, cursor=cursors.written("events", 10**40))["items"] == []
+        assert code(api_client, "GET", events, cursor=cursor) == (422, "bad_cursor")
+    assert api_client.get(events, cursor=cursors.written("events", 10**40))["items"] == []
 
-    assert code(Tool("wrong"), "POST", "/events/1/ack") == (401, "unauthorized")
+    assert code(ApiClient("wrong"), "POST", "/events/1/ack") == (401, "unauthorized")
     assert signed_in.post("/api/v1/events/1/ack").status_code == 401
     assert code(reader, "POST", "/events/1/ack") == (403, "forbidden")
-    assert code(tool, "GET", "/events/1/ack") == (405, "method_not_allowed")
+    assert code(api_client, "GET", "/events/1/ack") == (405, "method_not_allowed")
     for unknown in ("1", "0", str(2**63), str(10**40), "-1", "one"):
-        assert code(tool, "POST", f"/events/{unknown}/ack") == (404, "not_found")
+        assert code(api_client, "POST", f"/events/{unknown}/ack") == (404, "not_found")
     assert not Event.objects.exists()

@@ -16,8 +16,8 @@ from tests.agents.codex.by_hand import CodexByHand
 from tests.agents.openclaw.by_hand import OpenClawFilesByHand
 from tests.agents.pi.by_hand import PiByHand
 from tests.agents.talk import talk
-from tests.clients import Tool
-from tests.factories.stores import Desk
+from tests.clients import ApiClient
+from tests.factories.stores import HermesStore
 from viewer.catalog import sync_worker
 from viewer.catalog.models import SessionIndex
 
@@ -68,8 +68,8 @@ def agent(request: pytest.FixtureRequest, tmp_path: Path, settings: Settings) ->
     return made
 
 
-def listed(tool: Tool, agent: Agent) -> dict[str, tuple[bool, str]]:
-    found = {each["id"]: each for each in tool.get("/stores/agent/sessions")["items"]}
+def listed(api_client: ApiClient, agent: Agent) -> dict[str, tuple[bool, str]]:
+    found = {each["id"]: each for each in api_client.get("/stores/agent/sessions")["items"]}
     return {
         name: (found[agent.id_of(name)]["can_compact"], found[agent.id_of(name)]["compact_reason"])
         for name in ("good", "broken")
@@ -77,25 +77,27 @@ def listed(tool: Tool, agent: Agent) -> dict[str, tuple[bool, str]]:
 
 
 def test_a_list_says_which_sessions_cannot_be_compacted(
-    agent: Agent, tool: Tool, request: pytest.FixtureRequest
+    agent: Agent, api_client: ApiClient, request: pytest.FixtureRequest
 ) -> None:
     sync_worker.sync_all()
-    said = listed(tool, agent)
-    detail = tool.get(f"/stores/agent/sessions/{agent.id_of('broken')}")
+    said = listed(api_client, agent)
+    detail = api_client.get(f"/stores/agent/sessions/{agent.id_of('broken')}")
     named = BROKEN[request.node.callspec.params["agent"]][2]
     assert said["good"] == (True, "")
     assert not said["broken"][0] and named in said["broken"][1]
     assert said["broken"] == (detail["can_compact"], detail["compact_reason"])
 
 
-def test_before_a_session_is_counted_its_store_speaks(agent: Agent, tool: Tool) -> None:
+def test_before_a_session_is_counted_its_store_speaks(agent: Agent, api_client: ApiClient) -> None:
     sync_worker.sync_all()
     SessionIndex.objects.update(refusal=None)
-    assert set(listed(tool, agent).values()) == {(True, "")}
+    assert set(listed(api_client, agent).values()) == {(True, "")}
 
 
-def test_what_is_said_of_a_whole_store_is_not_kept_with_its_sessions(open_desk: Callable[..., Desk]) -> None:
+def test_what_is_said_of_a_whole_store_is_not_kept_with_its_sessions(
+    open_hermes_store: Callable[..., HermesStore],
+) -> None:
     """It may be another's tomorrow, while nothing happens to the sessions."""
-    open_desk(16, "Airline desk, week 30 #4")
+    open_hermes_store(16, "Airline desk, week 30 #4")
     sync_worker.sync_all()
     assert set(SessionIndex.objects.values_list("refusal", flat=True)) == {None}

@@ -9,9 +9,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tests.clients import Tool, session_path, walk
+from tests.clients import ApiClient, session_path, walk
 from tests.factories.session_lists import settle
-from tests.factories.stores import Desk
+from tests.factories.stores import HermesStore
 from viewer.catalog import sync_worker
 
 pytestmark = pytest.mark.django_db
@@ -29,20 +29,20 @@ COMPACTION_FIELDS = {
 }  # fmt: skip
 
 
-def test_sessions(desk: Desk, tool: Tool) -> None:
-    assert {item["messages_total"] for item in walk(tool, "/stores/hermes/sessions", limit=500, compacted=True)} == {
-        None
-    }
+def test_sessions(hermes_store: HermesStore, api_client: ApiClient) -> None:
+    assert {
+        item["messages_total"] for item in walk(api_client, "/stores/hermes/sessions", limit=500, compacted=True)
+    } == {None}
     sync_worker.sync_all()
-    everything = walk(tool, "/stores/hermes/sessions", limit=500)
+    everything = walk(api_client, "/stores/hermes/sessions", limit=500)
     assert len(everything) == 26
     assert set(everything[0]) == SESSION_FIELDS
-    assert walk(tool, "/stores/hermes/sessions", limit=7) == everything
+    assert walk(api_client, "/stores/hermes/sessions", limit=7) == everything
 
-    week = tool.get(session_path(desk))
+    week = api_client.get(session_path(hermes_store))
     assert week | {"sends_otherwise": None, "untried_version": None} in everything
     assert (week["title"], week["messages_total"], week["compactions"]) == ("Airline desk, week 29", 1246, 2)
-    assert week["messages_live"] == len(desk.live())
+    assert week["messages_live"] == len(hermes_store.live())
     assert 0 < week["tokens_live"] < week["context_window"]
     assert (week["can_compact"], week["compact_reason"], week["active"]) == (True, "", False)
     assert week["started_at"].endswith("Z")
@@ -50,38 +50,44 @@ def test_sessions(desk: Desk, tool: Tool) -> None:
     assert all(item["name"] for item in everything)
 
 
-def test_more_sessions_in_a_list_mean_no_more_statements(desk: Desk, tool: Tool, statements: list[str]) -> None:
+def test_more_sessions_in_a_list_mean_no_more_statements(
+    hermes_store: HermesStore, api_client: ApiClient, statements: list[str]
+) -> None:
     settle()
     sync_worker.sync_all()
-    tool.get("/stores/hermes/sessions")  # notes that the token was used
+    api_client.get("/stores/hermes/sessions")  # notes that the token was used
     counts = []
     for limit in (2, 12):
         statements.clear()
         with CaptureQueriesContext(connection) as queries:
-            assert len(tool.get("/stores/hermes/sessions", limit=limit)["items"]) == limit
+            assert len(api_client.get("/stores/hermes/sessions", limit=limit)["items"]) == limit
         counts.append((len(statements), len(queries)))
     assert counts[0] == counts[1]
 
 
-def test_sessions_are_narrowed_and_ordered(desk: Desk, tool: Tool) -> None:
-    found = tool.get("/stores/hermes/sessions", q="merged carrier")["items"]
+def test_sessions_are_narrowed_and_ordered(hermes_store: HermesStore, api_client: ApiClient) -> None:
+    found = api_client.get("/stores/hermes/sessions", q="merged carrier")["items"]
     assert [session["title"].startswith("Merged carrier") for session in found] == [True, True]
-    compacted = tool.get("/stores/hermes/sessions", compacted="true")["items"]
+    compacted = api_client.get("/stores/hermes/sessions", compacted="true")["items"]
     assert {session["id"] for session in found} < {session["id"] for session in compacted}
-    by_size = walk(tool, "/stores/hermes/sessions", order="messages", limit=5)
+    by_size = walk(api_client, "/stores/hermes/sessions", order="messages", limit=5)
     assert [session["messages_live"] for session in by_size] == sorted(
         (session["messages_live"] for session in by_size), reverse=True
     )
-    assert tool.call("GET", "/stores/hermes/sessions", order="messages", cursor=tool.get(
+    assert api_client.call("GET", "/stores/hermes/sessions", order="messages", cursor=api_client.get(
         "/stores/hermes/sessions", order="recent", limit=1)["next"])[1]["error"]["code"] == "bad_cursor"  # fmt: skip
 
 
 @pytest.mark.parametrize(("version", "before", "after"), [(21, [1002, 393], [195, 194]), (31, [1002, 359], [161, 151])])
 def test_compactions(
-    open_desk: Callable[[int], Desk], tool: Tool, version: int, before: list[int], after: list[int]
+    open_hermes_store: Callable[[int], HermesStore],
+    api_client: ApiClient,
+    version: int,
+    before: list[int],
+    after: list[int],
 ) -> None:
-    desk = open_desk(version)
-    answer = tool.get(f"{session_path(desk)}/compactions")
+    hermes_store = open_hermes_store(version)
+    answer = api_client.get(f"{session_path(hermes_store)}/compactions")
     assert answer["next"] is None
     assert [set(item) == COMPACTION_FIELDS for item in answer["items"]] == [True, True]
     assert [item["messages_before"] for item in answer["items"]] == before
@@ -98,16 +104,16 @@ def test_compactions(
 
 @pytest.mark.parametrize("version", [21, 31])
 def test_a_walk_through_history_gives_each_message_once(
-    open_desk: Callable[[int], Desk], tool: Tool, version: int
+    open_hermes_store: Callable[[int], HermesStore], api_client: ApiClient, version: int
 ) -> None:
-    desk = open_desk(version)
-    items = walk(tool, f"{session_path(desk)}/messages", limit=100)
+    hermes_store = open_hermes_store(version)
+    items = walk(api_client, f"{session_path(hermes_store)}/messages", limit=100)
     messages = [item for item in items if item["kind"] == "message"]
     handoffs = [item for item in items if item["kind"] == "handoff"]
     assert (len(messages), len(handoffs)) == (1246, 2)
     assert len({item["id"] for item in messages}) == 1246
     assert len({row for item in messages for row in item["rows"]}) == sum(len(item["rows"]) for item in messages)
-    compactions = tool.get(f"{session_path(desk)}/compactions")["items"]
+    compactions = api_client.get(f"{session_path(hermes_store)}/compactions")["items"]
     assert [item["summary"] for item in handoffs] == [item["summary"] for item in compactions]
     for handoff, compaction in zip(handoffs, compactions, strict=True):
         assert items[items.index(handoff) + 1]["id"] == compaction["boundary_message_id"]
@@ -118,65 +124,73 @@ def test_a_walk_through_history_gives_each_message_once(
     )
 
 
-def test_around_a_row(desk: Desk, tool: Tool) -> None:
-    path = f"{session_path(desk)}/messages"
-    everything = [item["id"] for item in walk(tool, path, limit=500) if item["kind"] == "message"]
+def test_around_a_row(hermes_store: HermesStore, api_client: ApiClient) -> None:
+    path = f"{session_path(hermes_store)}/messages"
+    everything = [item["id"] for item in walk(api_client, path, limit=500) if item["kind"] == "message"]
     wanted = everything[600]
-    page = [item["id"] for item in tool.get(path, around=wanted, limit=11)["items"] if item["kind"] == "message"]
+    page = [item["id"] for item in api_client.get(path, around=wanted, limit=11)["items"] if item["kind"] == "message"]
     assert page == everything[595:606]
-    assert tool.call("GET", path, around=10**9)[0] == 404
+    assert api_client.call("GET", path, around=10**9)[0] == 404
 
 
-def test_live_and_raw(desk: Desk, tool: Tool) -> None:
-    path = f"{session_path(desk)}/messages"
-    live = walk(tool, path, view="live", limit=50)
+def test_live_and_raw(hermes_store: HermesStore, api_client: ApiClient) -> None:
+    path = f"{session_path(hermes_store)}/messages"
+    live = walk(api_client, path, view="live", limit=50)
     assert [item["role"] for item in live if item["kind"] == "handoff"] == ["user"]
     ids = list(dict.fromkeys(item["id"] for item in live))
-    assert ids == [row[0] for row in desk.rows(
-        "SELECT id FROM messages WHERE session_id = ? AND active = 1 ORDER BY id", desk.session_id)]  # fmt: skip
-    raw = walk(tool, path, view="raw", limit=500)
+    assert ids == [row[0] for row in hermes_store.rows(
+        "SELECT id FROM messages WHERE session_id = ? AND active = 1 ORDER BY id",
+        hermes_store.session_id)]  # fmt: skip
+    raw = walk(api_client, path, view="raw", limit=500)
     assert [item["id"] for item in raw] == [
-        row[0] for row in desk.rows("SELECT id FROM messages WHERE session_id = ? ORDER BY id", desk.session_id)
+        row[0]
+        for row in hermes_store.rows(
+            "SELECT id FROM messages WHERE session_id = ? ORDER BY id", hermes_store.session_id
+        )
     ]
     assert {item["state"] for item in raw} == {"live", "under", "out"}
 
 
-def test_context_is_what_a_model_should_be_sent(desk: Desk, tool: Tool) -> None:
-    context = tool.get(f"{session_path(desk)}/context")
+def test_context_is_what_a_model_should_be_sent(hermes_store: HermesStore, api_client: ApiClient) -> None:
+    context = api_client.get(f"{session_path(hermes_store)}/context")
     assert set(context) == {
         "session", "system", "messages", "tokens", "note_tokens", "events", "sends_otherwise",
     }  # fmt: skip
     assert [(message["role"], message["content"]) for message in context["messages"]] == [
-        (role, content) for role, content, _, _ in desk.live()
+        (role, content) for role, content, _, _ in hermes_store.live()
     ]
     assert {key for message in context["messages"] for key in message} == {
         "role", "content", "tool_calls", "tool_call_id",
     }  # fmt: skip
-    assert context["tokens"] == tool.get(session_path(desk))["tokens_live"]
+    assert context["tokens"] == api_client.get(session_path(hermes_store))["tokens_live"]
 
 
-def test_a_store_that_cannot_compact_says_why(open_desk: Callable[..., Desk], tool: Tool) -> None:
-    desk = open_desk(16, "Airline desk, week 30 #4")
-    stores = {store["name"]: store for store in tool.get("/stores")["items"]}
+def test_a_store_that_cannot_compact_says_why(
+    open_hermes_store: Callable[..., HermesStore], api_client: ApiClient
+) -> None:
+    hermes_store = open_hermes_store(16, "Airline desk, week 30 #4")
+    stores = {store["name"]: store for store in api_client.get("/stores")["items"]}
     assert not stores["hermes"]["can_compact"] and "schema 16" in stores["hermes"]["compact_reason"]
     assert stores["demo"]["error"]["code"] == "store_unavailable"
-    week = tool.get(session_path(desk))
+    week = api_client.get(session_path(hermes_store))
     assert (week["parts"], week["can_compact"]) == (4, False)
     assert week["compact_reason"] == stores["hermes"]["compact_reason"]
     for path in ("plan", "runs"):
-        status, answer = tool.call("POST", f"{session_path(desk)}/{path}")
+        status, answer = api_client.call("POST", f"{session_path(hermes_store)}/{path}")
         assert (status, answer["error"]["code"]) == (409, "store_read_only")
         assert answer["error"]["message"] == week["compact_reason"]
 
 
-def test_rename_and_archive(desk: Desk, tool: Tool) -> None:
-    status, session = tool.call("PATCH", session_path(desk), {"title": "Refunds", "archived": True})
+def test_rename_and_archive(hermes_store: HermesStore, api_client: ApiClient) -> None:
+    status, session = api_client.call("PATCH", session_path(hermes_store), {"title": "Refunds", "archived": True})
     assert (status, session["title"], session["archived"]) == (200, "Refunds", True)
-    assert desk.rows("SELECT title, archived FROM sessions WHERE id = ?", desk.session_id) == [("Refunds", 1)]
-    assert session["id"] not in [item["id"] for item in tool.get("/stores/hermes/sessions", limit=100)["items"]]
-    assert tool.call("PATCH", session_path(desk), {"title": "much too long " * 9})[0] == 422
-    (taken,) = desk.rows("SELECT title FROM sessions WHERE title LIKE 'Merged%' LIMIT 1")
-    status, answer = tool.call("PATCH", session_path(desk), {"title": taken[0]})
+    assert hermes_store.rows("SELECT title, archived FROM sessions WHERE id = ?", hermes_store.session_id) == [
+        ("Refunds", 1)
+    ]
+    assert session["id"] not in [item["id"] for item in api_client.get("/stores/hermes/sessions", limit=100)["items"]]
+    assert api_client.call("PATCH", session_path(hermes_store), {"title": "much too long " * 9})[0] == 422
+    (taken,) = hermes_store.rows("SELECT title FROM sessions WHERE title LIKE 'Merged%' LIMIT 1")
+    status, answer = api_client.call("PATCH", session_path(hermes_store), {"title": taken[0]})
     assert (status, set(answer)) == (409, {"error"})
 
 
@@ -187,25 +201,30 @@ def test_health_needs_no_token(db: None) -> None:
 @pytest.mark.parametrize("version", [21, 31])
 @pytest.mark.parametrize("view", ["history", "live"])
 def test_a_merged_carrier_is_a_handoff_and_a_message(
-    open_desk: Callable[[int], Desk], tool: Tool, version: int, view: str
+    open_hermes_store: Callable[[int], HermesStore], api_client: ApiClient, version: int, view: str
 ) -> None:
-    desk = open_desk(version)
-    carriers = tool.get("/stores/hermes/sessions", q="merged carrier")["items"]
+    hermes_store = open_hermes_store(version)
+    carriers = api_client.get("/stores/hermes/sessions", q="merged carrier")["items"]
     assert len(carriers) == 2
     for session in carriers:
-        items = walk(tool, f"/stores/hermes/sessions/{session['id']}/messages", view=view)
+        items = walk(api_client, f"/stores/hermes/sessions/{session['id']}/messages", view=view)
         (handoff,) = [item for item in items if item["kind"] == "handoff"]
-        (stored,) = desk.rows("SELECT role, tool_calls FROM messages WHERE id = ?", handoff["id"])
+        (stored,) = hermes_store.rows("SELECT role, tool_calls FROM messages WHERE id = ?", handoff["id"])
         live = next(item for item in items if item["kind"] == "message" and handoff["id"] in item["rows"])
         assert live["role"] == stored[0] and bool(live["tool_calls"]) == bool(stored[1])
         assert live["content"] or live["tool_calls"]
         assert handoff["summary"] and handoff["summary"] not in str(live["content"])
 
 
-def test_what_is_changed_by_a_call_is_listed_so_at_once(desk: Desk, tool: Tool) -> None:
+def test_what_is_changed_by_a_call_is_listed_so_at_once(hermes_store: HermesStore, api_client: ApiClient) -> None:
     """A session that comes out of the archive leaves no new row, and nobody looks at a line that is not listed."""
     sync_worker.sync_all()
     for archived in (True, False):
-        assert tool.call("PATCH", session_path(desk), {"archived": archived, "title": f"quagga {archived}"})[0] == 200
-        found = [item["title"] for item in tool.get("/stores/hermes/sessions", q="quagga")["items"]]
+        assert (
+            api_client.call("PATCH", session_path(hermes_store), {"archived": archived, "title": f"quagga {archived}"})[
+                0
+            ]
+            == 200
+        )
+        found = [item["title"] for item in api_client.get("/stores/hermes/sessions", q="quagga")["items"]]
         assert found == ([] if archived else ["quagga False"])

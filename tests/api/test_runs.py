@@ -10,9 +10,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from tests.clients import Tool, session_path
+from tests.clients import ApiClient, session_path
 from tests.factories.runs import QUEUED
-from tests.factories.stores import Desk
+from tests.factories.stores import HermesStore
 from viewer.runs.models import Run
 from viewer.stores.base import Store
 from viewer.stores.hermes.kind import Hermes
@@ -33,23 +33,23 @@ PLAN_FIELDS = {
 }  # fmt: skip
 
 
-def test_the_whole_life(desk: Desk, tool: Tool) -> None:
-    path, before = session_path(desk), desk.live()
+def test_the_whole_life(hermes_store: HermesStore, api_client: ApiClient) -> None:
+    path, before = session_path(hermes_store), hermes_store.live()
 
-    status, plan = tool.call("POST", f"{path}/plan", {"focus": "refunds"})
+    status, plan = api_client.call("POST", f"{path}/plan", {"focus": "refunds"})
     assert (status, set(plan)) == (200, PLAN_FIELDS)
     assert plan["busy"] is None and plan["reasons"]
     parts = [plan[part] for part in ("head", "middle", "tail")]
     assert [part["count"] == len(part["ids"]) for part in parts] == [True, True, True]
     assert sum(part["count"] for part in parts) + len(plan["lifted"]) == len(before)
-    assert not Run.objects.exists() and desk.live() == before
+    assert not Run.objects.exists() and hermes_store.live() == before
 
-    status, run = tool.call("POST", f"{path}/runs", {"apply": False, "focus": "refunds"})
+    status, run = api_client.call("POST", f"{path}/runs", {"apply": False, "focus": "refunds"})
     assert (status, set(run)) == (202, RUN_FIELDS)
-    run = tool.get(f"/runs/{run['id']}")
+    run = api_client.get(f"/runs/{run['id']}")
     assert (run["status"], run["focus"], run["error"], run["undoable"]) == ("ready", "refunds", None, False)
     assert run["messages_before"] == len(before) and run["summary"]
-    report = tool.get(f"/runs/{run['id']}/report")
+    report = api_client.get(f"/runs/{run['id']}/report")
     assert report["summarised"] == sorted([*plan["middle"]["ids"], *plan["lifted"]])
     assert {kind: still <= total for kind, (still, total) in report["anchors"].items()}["id"]
     lost = [one["text"] for one in report["lost"]]
@@ -64,67 +64,69 @@ def test_the_whole_life(desk: Desk, tool: Tool) -> None:
     assert {one["message"] for one in report["lost"]} <= {*report["summarised"], *report["shortened"], None}
 
     text = "## Goal\nWritten by a person."
-    status, run = tool.call("POST", f"/runs/{run['id']}/apply", {"summary": text})
+    status, run = api_client.call("POST", f"/runs/{run['id']}/apply", {"summary": text})
     assert (status, run["status"], run["summary"], run["undoable"]) == (202, "applied", text, True)
-    newest = tool.get(f"{path}/compactions")["items"][-1]
+    newest = api_client.get(f"{path}/compactions")["items"][-1]
     assert (newest["run"], newest["by"], newest["summary"], newest["undoable"]) == (
         run["id"],
         "by you, here",
         text,
         True,
     )
-    assert text in [message["content"] for message in tool.get(f"{path}/context")["messages"]][0]
-    assert len(tool.get(f"/runs/{run['id']}/report")["lost"]) > len(lost), "the text that counts is the edited one"
-    assert tool.get(path)["compactions"] == 3
+    assert text in [message["content"] for message in api_client.get(f"{path}/context")["messages"]][0]
+    assert len(api_client.get(f"/runs/{run['id']}/report")["lost"]) > len(lost), (
+        "the text that counts is the edited one"
+    )
+    assert api_client.get(path)["compactions"] == 3
 
-    status, run = tool.call("POST", f"/runs/{run['id']}/undo")
+    status, run = api_client.call("POST", f"/runs/{run['id']}/undo")
     assert (status, run["status"], run["undoable"]) == (200, "undone", False)
-    assert desk.live() == before
-    assert [item["id"] for item in tool.get("/runs", status="undone")["items"]] == [run["id"]]
-    assert tool.get("/runs", status="applied")["items"] == []
-    status, answer = tool.call("POST", f"/runs/{run['id']}/undo")
+    assert hermes_store.live() == before
+    assert [item["id"] for item in api_client.get("/runs", status="undone")["items"]] == [run["id"]]
+    assert api_client.get("/runs", status="applied")["items"] == []
+    status, answer = api_client.call("POST", f"/runs/{run['id']}/undo")
     assert (status, answer["error"]["code"]) == (409, "not_undoable")
     assert re.fullmatch(r"Already undone at \d\d:\d\d\.", answer["error"]["message"])
 
 
-def test_compact_at_once_and_list_runs(desk: Desk, tool: Tool) -> None:
-    path = session_path(desk)
-    made = [tool.call("POST", f"{path}/runs", {"apply": True})[1] for _ in range(2)]
-    made.append(tool.call("POST", f"{path}/runs", {"apply": False, "keep_last": 4})[1])
+def test_compact_at_once_and_list_runs(hermes_store: HermesStore, api_client: ApiClient) -> None:
+    path = session_path(hermes_store)
+    made = [api_client.call("POST", f"{path}/runs", {"apply": True})[1] for _ in range(2)]
+    made.append(api_client.call("POST", f"{path}/runs", {"apply": False, "keep_last": 4})[1])
     assert [run["status"] for run in made] == ["applied", "applied", "ready"]
-    page = tool.get("/runs", store="hermes", session_id=desk.session_id, limit=2)
+    page = api_client.get("/runs", store="hermes", session_id=hermes_store.session_id, limit=2)
     assert [run["id"] for run in page["items"]] == [made[2]["id"], made[1]["id"]]
-    rest = tool.get("/runs", store="hermes", session_id=desk.session_id, limit=2, cursor=page["next"])
+    rest = api_client.get("/runs", store="hermes", session_id=hermes_store.session_id, limit=2, cursor=page["next"])
     assert ([run["id"] for run in rest["items"]], rest["next"]) == ([made[0]["id"]], None)
     assert [run["undoable"] for run in (*page["items"], *rest["items"])] == [False, True, False]
-    discarded = tool.call("POST", f"/runs/{made[2]['id']}/discard")[1]
+    discarded = api_client.call("POST", f"/runs/{made[2]['id']}/discard")[1]
     assert (discarded["status"], discarded["tokens_after"], discarded["messages_after"]) == ("discarded", None, None)
     assert made[2]["tokens_after"] and discarded["tokens_before"]
 
 
 @pytest.mark.usefixtures("shared_data")  # with old tool output to shorten
-def test_shortening_tool_output_instead_of_a_summary(desk: Desk, tool: Tool) -> None:
-    path, before = session_path(desk), desk.live()
-    status, plan = tool.call("POST", f"{path}/plan", {"strategy": "prune"})
+def test_shortening_tool_output_instead_of_a_summary(hermes_store: HermesStore, api_client: ApiClient) -> None:
+    path, before = session_path(hermes_store), hermes_store.live()
+    status, plan = api_client.call("POST", f"{path}/plan", {"strategy": "prune"})
     assert (status, set(plan), plan["lifted"], plan["earlier_tokens"]) == (200, PLAN_FIELDS, [], 0)
     assert sum(plan[part]["count"] for part in ("head", "middle", "tail")) == len(before)
-    status, run = tool.call("POST", f"{path}/runs", {"strategy": "prune", "apply": False})
-    report = tool.get(f"/runs/{run['id']}/report")
+    status, run = api_client.call("POST", f"{path}/runs", {"strategy": "prune", "apply": False})
+    report = api_client.get(f"/runs/{run['id']}/report")
     assert (status, report["shortened"], report["summarised"]) == (202, plan["middle"]["ids"], [])
-    status, refused = tool.call("POST", f"/runs/{run['id']}/apply", {"summary": "Mine."})
+    status, refused = api_client.call("POST", f"/runs/{run['id']}/apply", {"summary": "Mine."})
     assert (status, refused["error"]["code"]) == (422, "nothing_to_edit")
-    status, run = tool.call("POST", f"/runs/{run['id']}/apply")
+    status, run = api_client.call("POST", f"/runs/{run['id']}/apply")
     assert (status, run["status"], run["strategy"]) == (202, "applied", "prune")
-    newest = tool.get(f"{path}/compactions")["items"][-1]
+    newest = api_client.get(f"{path}/compactions")["items"][-1]
     assert (newest["summarised_ids"], len(newest["shortened_ids"])) == ([], plan["middle"]["count"])
-    assert tool.call("POST", f"/runs/{run['id']}/undo")[1]["status"] == "undone" and desk.live() == before
+    assert api_client.call("POST", f"/runs/{run['id']}/undo")[1]["status"] == "undone" and hermes_store.live() == before
 
 
-def test_refusals(desk: Desk, tool: Tool, settings: Settings) -> None:
-    path = session_path(desk)
+def test_refusals(hermes_store: HermesStore, api_client: ApiClient, settings: Settings) -> None:
+    path = session_path(hermes_store)
 
     def refused(method: str, address: str, body: object = None) -> tuple[int, str]:
-        status, answer = tool.call(method, address, body)
+        status, answer = api_client.call(method, address, body)
         assert set(answer) == {"error"} and set(answer["error"]) == {"code", "message"} and answer["error"]["message"]
         return status, answer["error"]["code"]
 
@@ -138,34 +140,34 @@ def test_refusals(desk: Desk, tool: Tool, settings: Settings) -> None:
     assert refused("POST", "/stores/nowhere/sessions/nobody/runs") == (404, "not_found")
     assert refused("GET", "/runs/99999") == (404, "not_found")
 
-    ready = tool.call("POST", f"{path}/runs", {"apply": False})[1]["id"]
+    ready = api_client.call("POST", f"{path}/runs", {"apply": False})[1]["id"]
     assert refused("POST", f"/runs/{ready}/apply", {"summary": " "}) == (422, "summary_rejected")
     assert refused("POST", f"/runs/{ready}/undo") == (409, "not_undoable")
     assert refused("POST", f"/runs/{ready}/cancel") == (409, "wrong_status")
-    desk.take_back_newest()
+    hermes_store.take_back_newest()
     assert refused("POST", f"/runs/{ready}/apply") == (409, "compaction_conflict")
-    assert tool.get(f"/runs/{ready}")["error"]["code"] == "compaction_conflict"
+    assert api_client.get(f"/runs/{ready}")["error"]["code"] == "compaction_conflict"
 
     settings.TASKS = QUEUED
-    status, run = tool.call("POST", f"{path}/runs", {"apply": True})
+    status, run = api_client.call("POST", f"{path}/runs", {"apply": True})
     assert (status, run["status"], run["finished_at"]) == (202, "queued", None)
     assert refused("POST", f"{path}/runs", {"apply": True}) == (409, "session_busy")
     assert refused("GET", f"/runs/{run['id']}/report") == (409, "wrong_status")
-    assert tool.call("POST", f"/runs/{run['id']}/cancel")[1]["status"] == "cancelled"
+    assert api_client.call("POST", f"/runs/{run['id']}/cancel")[1]["status"] == "cancelled"
 
 
-def test_a_plan_names_who_is_busy(desk: Desk, tool: Tool) -> None:
-    desk.start_turn()
-    busy = tool.call("POST", f"{session_path(desk)}/plan")[1]["busy"]
+def test_a_plan_names_who_is_busy(hermes_store: HermesStore, api_client: ApiClient) -> None:
+    hermes_store.start_turn()
+    busy = api_client.call("POST", f"{session_path(hermes_store)}/plan")[1]["busy"]
     assert busy["lock"] is None
     assert busy["turn"]["holder"] == "pid=1:turn=9:platform=telegram" and busy["turn"]["since"].endswith("Z")
 
 
 def test_a_list_of_runs_opens_each_store_once_and_reads_no_large_columns(
-    desk: Desk, tool: Tool, monkeypatch: pytest.MonkeyPatch
+    hermes_store: HermesStore, api_client: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def compact() -> int:
-        status, run = tool.call("POST", f"{session_path(desk)}/runs", {"apply": True, "keep_last": 4})
+        status, run = api_client.call("POST", f"{session_path(hermes_store)}/runs", {"apply": True, "keep_last": 4})
         assert status == 202 and run["status"] == "applied", run
         return int(run["id"])
 
@@ -173,7 +175,7 @@ def test_a_list_of_runs_opens_each_store_once_and_reads_no_large_columns(
         """Openings of the store, and queries of our own database."""
         opened.clear()
         with CaptureQueriesContext(connection) as queries:
-            tool.get("/runs")
+            api_client.get("/runs")
         read = [query["sql"] for query in queries if 'FROM "runs_run"' in query["sql"]]
         assert sum('"runs_run"."plan"' in sql for sql in read) <= 1, "of the one that is in effect"
         return len(opened), len(queries)
@@ -190,5 +192,5 @@ def test_a_list_of_runs_opens_each_store_once_and_reads_no_large_columns(
     before = cost()
     second = compact()
     assert before[0] == 1 and cost() == before
-    assert {run["id"]: run["undoable"] for run in tool.get("/runs")["items"]} == {second: True, first: False}
-    assert [tool.get(f"/runs/{number}")["undoable"] for number in (second, first)] == [True, False]
+    assert {run["id"]: run["undoable"] for run in api_client.get("/runs")["items"]} == {second: True, first: False}
+    assert [api_client.get(f"/runs/{number}")["undoable"] for number in (second, first)] == [True, False]

@@ -4,45 +4,45 @@ from __future__ import annotations
 
 import pytest
 
-from tests.clients import Tool, session_path
-from tests.factories.stores import Desk
+from tests.clients import ApiClient, session_path
+from tests.factories.stores import HermesStore
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 
 
-def test_the_result_goes_on_in_a_new_session(desk: Desk, tool: Tool) -> None:
-    path = session_path(desk)
-    before = tool.get(path)
-    status, run = tool.call("POST", f"{path}/runs", {"apply": True, "mode": "split"})
-    run = tool.get(f"/runs/{run['id']}")
+def test_the_result_goes_on_in_a_new_session(hermes_store: HermesStore, api_client: ApiClient) -> None:
+    path = session_path(hermes_store)
+    before = api_client.get(path)
+    status, run = api_client.call("POST", f"{path}/runs", {"apply": True, "mode": "split"})
+    run = api_client.get(f"/runs/{run['id']}")
     assert (status, run["status"], run["mode"], run["undoable"]) == (202, "applied", "split", False)
-    part = tool.get(f"/stores/hermes/sessions/{run['new_session_id']}")
-    assert (part["parent"], part["parts"], part["messages_live"]) == (desk.session_id, 2, run["messages_after"])
+    part = api_client.get(f"/stores/hermes/sessions/{run['new_session_id']}")
+    assert (part["parent"], part["parts"], part["messages_live"]) == (hermes_store.session_id, 2, run["messages_after"])
     assert (part["compactions"], part["messages_total"]) == (before["compactions"] + 1, before["messages_total"])
-    newest = tool.get(f"/stores/hermes/sessions/{part['id']}/compactions")["items"][-1]
+    newest = api_client.get(f"/stores/hermes/sessions/{part['id']}/compactions")["items"][-1]
     assert (newest["run"], newest["by"], newest["undoable"]) == (run["id"], "by you, here", False)
-    assert [each["id"] for each in tool.get("/stores/hermes/sessions", q="week 29")["items"]] == [part["id"]]
+    assert [each["id"] for each in api_client.get("/stores/hermes/sessions", q="week 29")["items"]] == [part["id"]]
 
-    status, refused = tool.call("POST", f"/runs/{run['id']}/undo")
+    status, refused = api_client.call("POST", f"/runs/{run['id']}/undo")
     assert (status, refused["error"]["code"]) == (409, "not_undoable")
-    status, refused = tool.call("POST", f"{path}/runs", {"apply": True, "mode": "split"})
+    status, refused = api_client.call("POST", f"{path}/runs", {"apply": True, "mode": "split"})
     assert (status, refused["error"]["code"]) == (409, "session_ended")
-    status, branch = tool.call(
+    status, branch = api_client.call(
         "POST", f"/stores/hermes/sessions/{part['id']}/branches", {"before": newest["handoff_id"]}
     )
     assert (status, branch["messages_live"]) == (201, before["messages_live"])
 
 
-def test_a_preview_first(desk: Desk, tool: Tool) -> None:
-    _, run = tool.call("POST", f"{session_path(desk)}/runs", {"mode": "split"})
-    run = tool.get(f"/runs/{run['id']}")
+def test_a_preview_first(hermes_store: HermesStore, api_client: ApiClient) -> None:
+    _, run = api_client.call("POST", f"{session_path(hermes_store)}/runs", {"mode": "split"})
+    run = api_client.get(f"/runs/{run['id']}")
     assert (run["status"], run["new_session_id"]) == ("ready", None)
-    tool.call("POST", f"/runs/{run['id']}/apply", {"summary": "## Goal\nWritten by a person."})
-    run = tool.get(f"/runs/{run['id']}")
+    api_client.call("POST", f"/runs/{run['id']}/apply", {"summary": "## Goal\nWritten by a person."})
+    run = api_client.get(f"/runs/{run['id']}")
     assert (run["status"], run["summary"]) == ("applied", "## Goal\nWritten by a person.")
-    assert "by a person" in str(tool.get(f"/stores/hermes/sessions/{run['new_session_id']}/context")["messages"])
+    assert "by a person" in str(api_client.get(f"/stores/hermes/sessions/{run['new_session_id']}/context")["messages"])
 
 
-def test_an_unknown_mode(desk: Desk, tool: Tool) -> None:
-    status, refused = tool.call("POST", f"{session_path(desk)}/runs", {"mode": "twist"})
+def test_an_unknown_mode(hermes_store: HermesStore, api_client: ApiClient) -> None:
+    status, refused = api_client.call("POST", f"{session_path(hermes_store)}/runs", {"mode": "twist"})
     assert (status, refused["error"]["code"]) == (422, "unknown_choice")

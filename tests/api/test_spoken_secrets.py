@@ -7,8 +7,8 @@ from django.test import Client
 
 import compaction
 from compaction.prompt import prompt_of
-from tests.clients import Tool
-from tests.factories.stores import Desk
+from tests.clients import ApiClient
+from tests.factories.stores import HermesStore
 
 SAID = "Never use password hunter2 in prod."
 FOCUS = "the refund; never use password swordfish7 in prod"
@@ -20,15 +20,17 @@ def messages() -> list[dict[str, str]]:
 
 
 @pytest.mark.usefixtures("at_once")
-def test_a_named_secret_is_kept_nowhere_but_in_its_message(desk: Desk, tool: Tool, client: Client) -> None:
-    status, made = tool.call("POST", "/stores/hermes/sessions", {"model": "gpt-5", "messages": messages()})
+def test_a_named_secret_is_kept_nowhere_but_in_its_message(
+    hermes_store: HermesStore, api_client: ApiClient, client: Client
+) -> None:
+    status, made = api_client.call("POST", "/stores/hermes/sessions", {"model": "gpt-5", "messages": messages()})
     assert status == 201
     path = f"/stores/hermes/sessions/{made['id']}"
-    status, run = tool.call("POST", f"{path}/runs", {"apply": True, "keep_last": 4, "focus": FOCUS})
+    status, run = api_client.call("POST", f"{path}/runs", {"apply": True, "keep_last": 4, "focus": FOCUS})
     assert (status, run["status"]) == (202, "applied"), run
     wanted = "SELECT content FROM messages WHERE session_id = ? AND content LIKE '%CONTEXT SUMMARY%'"
-    handoffs = desk.rows(wanted, made["id"])
-    exported = client.get(f"/api/v1{path}/export?format=md", headers={"Authorization": f"Bearer {tool.token}"})
+    handoffs = hermes_store.rows(wanted, made["id"])
+    exported = client.get(f"/api/v1{path}/export?format=md", headers={"Authorization": f"Bearer {api_client.token}"})
     for text in (run["summary"], handoffs[0][0], b"".join(exported).decode()):
         assert "hunter2" not in text and "swordfish7" not in text
     assert "[REDACTED]" in run["summary"] and "Focus: the refund; never use password [REDACTED]" in run["summary"]

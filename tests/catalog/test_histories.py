@@ -16,7 +16,7 @@ from django.test import Client
 
 from tests.agents.hermes.at_work import HermesAtWork
 from tests.factories.session_lists import settle
-from tests.factories.stores import PRESENT, Book, Desk
+from tests.factories.stores import PRESENT, EmptyStore, HermesStore
 from tests.slow import slow
 from viewer.history import indexes
 from viewer.history.models import Compaction, PackedHistory
@@ -81,143 +81,161 @@ def assert_true(store: Store, session_id: str) -> None:
     assert without_counts(kept(store, session_id)) == without_counts(true(store, session_id))
 
 
-def test_it_is_kept_and_read_again(desk: Desk, made: list[str]) -> None:
-    first = kept(desk.store, desk.session_id)
-    assert made == [desk.session_id]
-    assert kept(desk.store, desk.session_id) is first
+def test_it_is_kept_and_read_again(hermes_store: HermesStore, made: list[str]) -> None:
+    first = kept(hermes_store.store, hermes_store.session_id)
+    assert made == [hermes_store.session_id]
+    assert kept(hermes_store.store, hermes_store.session_id) is first
     indexes.forget()
-    again = kept(desk.store, desk.session_id)
+    again = kept(hermes_store.store, hermes_store.session_id)
     assert again == first
     assert again is not first
-    assert made == [desk.session_id]
+    assert made == [hermes_store.session_id]
 
 
-def test_nothing_is_read_while_the_file_is_not_written(desk: Desk) -> None:
+def test_nothing_is_read_while_the_file_is_not_written(hermes_store: HermesStore) -> None:
     settle()
-    first = kept(desk.store, desk.session_id)
+    first = kept(hermes_store.store, hermes_store.session_id)
     statements: list[str] = []
-    with open_store(desk.store) as reader:
-        session = get_session(reader, desk.session_id)
-        assert store_version(desk.store) == store_version(desk.store), "copied so lately that no signature holds"
+    with open_store(hermes_store.store) as reader:
+        session = get_session(reader, hermes_store.session_id)
+        assert store_version(hermes_store.store) == store_version(hermes_store.store), (
+            "copied so lately that no signature holds"
+        )
         indexes.index_of(reader, session)
         assert isinstance(reader.con, sqlite3.Connection)
         reader.con.set_trace_callback(statements.append)
         assert indexes.index_of(reader, session) is first
     assert statements == []
-    assert indexes.unwritten(desk.store, desk.session_id) is first
+    assert indexes.unwritten(hermes_store.store, hermes_store.session_id) is first
 
 
-def agent(desk: Desk) -> HermesAtWork:
-    return HermesAtWork(desk.path, desk.session_id)
+def agent(hermes_store: HermesStore) -> HermesAtWork:
+    return HermesAtWork(hermes_store.path, hermes_store.session_id)
 
 
-def rewind_and_say(desk: Desk) -> None:
-    agent(desk).rewind(agent(desk).rows()[-30][0])
-    agent(desk).say("instead")
+def rewind_and_say(hermes_store: HermesStore) -> None:
+    agent(hermes_store).rewind(agent(hermes_store).rows()[-30][0])
+    agent(hermes_store).say("instead")
 
 
-def compact_and_say(desk: Desk) -> None:
-    agent(desk).compact()
-    agent(desk).say("on", "and on")
+def compact_and_say(hermes_store: HermesStore) -> None:
+    agent(hermes_store).compact()
+    agent(hermes_store).say("on", "and on")
 
 
-CHANGES: dict[str, Callable[[Desk], object]] = {
-    "said": lambda desk: agent(desk).say("one more"),
-    "a hundred said": lambda desk: agent(desk).say(*["and more"] * 100),
-    "taken back": lambda desk: desk.take_back_newest(),
-    "rewound": lambda desk: agent(desk).rewind(agent(desk).rows()[-30][0]),
-    "rewound and said": lambda desk: rewind_and_say(desk),
-    "compacted": lambda desk: agent(desk).compact(),
-    "compacted and gone on": lambda desk: compact_and_say(desk),
-    "written anew": lambda desk: agent(desk).replace([row[1:] for row in agent(desk).rows()], active_only=False),
-    "live ones anew": lambda desk: agent(desk).replace([row[1:] for row in agent(desk).rows()], active_only=True),
-    "edited": lambda desk: agent(desk).edit(agent(desk).rows()[-9][0], [row[1:] for row in agent(desk).rows()[-3:]]),
-    "deleted": lambda desk: desk.rows("DELETE FROM messages WHERE session_id = ? AND id % 7 = 0", desk.session_id),
-    "all deleted": lambda desk: desk.rows("DELETE FROM messages WHERE session_id = ?", desk.session_id),
-    "by us": lambda desk: service.start(desk.store, desk.session_id, Options(), apply=True),
+CHANGES: dict[str, Callable[[HermesStore], object]] = {
+    "said": lambda hermes_store: agent(hermes_store).say("one more"),
+    "a hundred said": lambda hermes_store: agent(hermes_store).say(*["and more"] * 100),
+    "taken back": lambda hermes_store: hermes_store.take_back_newest(),
+    "rewound": lambda hermes_store: agent(hermes_store).rewind(agent(hermes_store).rows()[-30][0]),
+    "rewound and said": lambda hermes_store: rewind_and_say(hermes_store),
+    "compacted": lambda hermes_store: agent(hermes_store).compact(),
+    "compacted and gone on": lambda hermes_store: compact_and_say(hermes_store),
+    "written anew": lambda hermes_store: agent(hermes_store).replace(
+        [row[1:] for row in agent(hermes_store).rows()], active_only=False
+    ),
+    "live ones anew": lambda hermes_store: agent(hermes_store).replace(
+        [row[1:] for row in agent(hermes_store).rows()], active_only=True
+    ),
+    "edited": lambda hermes_store: agent(hermes_store).edit(
+        agent(hermes_store).rows()[-9][0], [row[1:] for row in agent(hermes_store).rows()[-3:]]
+    ),
+    "deleted": lambda hermes_store: hermes_store.rows(
+        "DELETE FROM messages WHERE session_id = ? AND id % 7 = 0", hermes_store.session_id
+    ),
+    "all deleted": lambda hermes_store: hermes_store.rows(
+        "DELETE FROM messages WHERE session_id = ?", hermes_store.session_id
+    ),
+    "by us": lambda hermes_store: service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True),
 }
 
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("version", [*slow(21), 31])
-def test_every_change_is_shown_at_once(open_desk: Callable[..., Desk], version: int, change: str) -> None:
-    desk = open_desk(version)
-    before = kept(desk.store, desk.session_id)
-    CHANGES[change](desk)
-    assert_true(desk.store, desk.session_id)
-    assert kept(desk.store, desk.session_id) != before
-    CHANGES["said"](desk)
-    assert_true(desk.store, desk.session_id)
+def test_every_change_is_shown_at_once(
+    open_hermes_store: Callable[..., HermesStore], version: int, change: str
+) -> None:
+    hermes_store = open_hermes_store(version)
+    before = kept(hermes_store.store, hermes_store.session_id)
+    CHANGES[change](hermes_store)
+    assert_true(hermes_store.store, hermes_store.session_id)
+    assert kept(hermes_store.store, hermes_store.session_id) != before
+    CHANGES["said"](hermes_store)
+    assert_true(hermes_store.store, hermes_store.session_id)
 
 
-def test_rows_that_took_the_ids_of_others_are_shown(desk: Desk, tmp_path: Path) -> None:
+def test_rows_that_took_the_ids_of_others_are_shown(hermes_store: HermesStore, tmp_path: Path) -> None:
     """A backup is copied over the file, and the agent goes on from there: it gives the same ids again."""
-    shutil.copyfile(desk.path, tmp_path / "backup.db")
-    agent(desk).say("one", "two")
-    assert not kept(desk.store, desk.session_id).is_result(kept(desk.store, desk.session_id).messages - 1)
-    shutil.copyfile(tmp_path / "backup.db", desk.path)
+    shutil.copyfile(hermes_store.path, tmp_path / "backup.db")
+    agent(hermes_store).say("one", "two")
+    assert not kept(hermes_store.store, hermes_store.session_id).is_result(
+        kept(hermes_store.store, hermes_store.session_id).messages - 1
+    )
+    shutil.copyfile(tmp_path / "backup.db", hermes_store.path)
     for row_id in range(2):
-        desk.append("another" * (row_id + 1), "tool")
-    assert_true(desk.store, desk.session_id)
+        hermes_store.append("another" * (row_id + 1), "tool")
+    assert_true(hermes_store.store, hermes_store.session_id)
 
 
-def test_a_message_taken_back_and_another_said_between_two_looks(book: Book) -> None:
-    book.session("s")
-    newest = book.chat("s", 6)[-1]
+def test_a_message_taken_back_and_another_said_between_two_looks(empty_store: EmptyStore) -> None:
+    empty_store.session("s")
+    newest = empty_store.chat("s", 6)[-1]
     before = kept(get_store("own"), "s")
     assert before.settled
-    with closing(sqlite3.connect(book.path)) as con, con:
+    with closing(sqlite3.connect(empty_store.path)) as con, con:
         con.execute("UPDATE messages SET active = 0 WHERE id = ?", [newest])
-    book.say("s", "user", "instead", timestamp=PRESENT + 100)
+    empty_store.say("s", "user", "instead", timestamp=PRESENT + 100)
     assert_true(get_store("own"), "s")
 
 
-def test_undoing_is_shown_at_once(desk: Desk) -> None:
-    run = service.start(desk.store, desk.session_id, Options(), apply=True)
-    assert kept(desk.store, desk.session_id).boundaries[-1].run == run.pk
-    agent(desk).say("since")
-    assert_true(desk.store, desk.session_id)
+def test_undoing_is_shown_at_once(hermes_store: HermesStore) -> None:
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
+    assert kept(hermes_store.store, hermes_store.session_id).boundaries[-1].run == run.pk
+    agent(hermes_store).say("since")
+    assert_true(hermes_store.store, hermes_store.session_id)
     assert run.handoff_id
-    service.undo(desk.store, desk.session_id, run.handoff_id)
-    assert_true(desk.store, desk.session_id)
-    assert all(boundary.run is None for boundary in kept(desk.store, desk.session_id).boundaries)
+    service.undo(hermes_store.store, hermes_store.session_id, run.handoff_id)
+    assert_true(hermes_store.store, hermes_store.session_id)
+    assert all(boundary.run is None for boundary in kept(hermes_store.store, hermes_store.session_id).boundaries)
 
 
 def test_an_undo_makes_history_once_before_and_once_for_the_page_after(
-    desk: Desk, signed_in: Client, made: list[str]
+    hermes_store: HermesStore, signed_in: Client, made: list[str]
 ) -> None:
-    run = service.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     indexes.forget()
     PackedHistory.objects.all().delete()
     made.clear()
-    answer = signed_in.post(f"/stores/{desk.store.name}/sessions/{desk.session_id}/boundaries/{run.handoff_id}/undo")
+    answer = signed_in.post(
+        f"/stores/{hermes_store.store.name}/sessions/{hermes_store.session_id}/boundaries/{run.handoff_id}/undo"
+    )
     run.refresh_from_db()
     assert (answer.status_code, run.status) == (302, "undone")
     assert signed_in.get(answer.headers["Location"]).status_code == 200
-    assert made == [desk.session_id] * 2
+    assert made == [hermes_store.session_id] * 2
 
 
-def test_what_our_runs_know_counts_although_the_file_is_not_written(desk: Desk) -> None:
+def test_what_our_runs_know_counts_although_the_file_is_not_written(hermes_store: HermesStore) -> None:
     """A compaction stands in the file a moment before it is noted here."""
-    run = service.start(desk.store, desk.session_id, Options(), apply=True)
-    while store_version(desk.store) != store_version(desk.store):  # until the write has settled
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
+    while store_version(hermes_store.store) != store_version(hermes_store.store):  # until the write has settled
         time.sleep(0.01)
     written = Compaction.objects.get(run=run.pk)
     Compaction.objects.all().delete()
-    assert all(boundary.run is None for boundary in kept(desk.store, desk.session_id).boundaries)
+    assert all(boundary.run is None for boundary in kept(hermes_store.store, hermes_store.session_id).boundaries)
     written.save()
-    assert kept(desk.store, desk.session_id).boundaries[-1].run == run.pk
+    assert kept(hermes_store.store, hermes_store.session_id).boundaries[-1].run == run.pk
     Compaction.objects.all().delete()
-    assert indexes.unwritten(desk.store, desk.session_id) is None
+    assert indexes.unwritten(hermes_store.store, hermes_store.session_id) is None
 
 
-def test_what_is_said_is_read_alone(book: Book, made: list[str], statements: list[str]) -> None:
-    book.session("s")
-    ids = book.chat("s", 400)
+def test_what_is_said_is_read_alone(empty_store: EmptyStore, made: list[str], statements: list[str]) -> None:
+    empty_store.session("s")
+    ids = empty_store.chat("s", 400)
     store = get_store("own")
     kept(store, "s")
     for number in range(3):
-        book.say("s", "user", f"new {number}", timestamp=1_790_001_000.0 + number)
+        empty_store.say("s", "user", f"new {number}", timestamp=1_790_001_000.0 + number)
         statements.clear()
         assert kept(store, "s").messages == 401 + number
         assert not [each for each in statements if " FROM messages WHERE session_id IN ('s') ORDER BY" in each]
@@ -227,72 +245,78 @@ def test_what_is_said_is_read_alone(book: Book, made: list[str], statements: lis
     assert_true(store, "s")
 
 
-def test_a_part_that_an_agent_split_off_changes_the_whole(desk: Desk) -> None:
-    kept(desk.store, desk.session_id)
-    desk.rows("UPDATE sessions SET end_reason = 'compression', ended_at = 1 WHERE id = ?", desk.session_id)
-    desk.rows(
-        "INSERT INTO sessions (id, source, started_at, parent_session_id) VALUES ('next', 'cli', 2, ?)",
-        desk.session_id,
+def test_a_part_that_an_agent_split_off_changes_the_whole(hermes_store: HermesStore) -> None:
+    kept(hermes_store.store, hermes_store.session_id)
+    hermes_store.rows(
+        "UPDATE sessions SET end_reason = 'compression', ended_at = 1 WHERE id = ?", hermes_store.session_id
     )
-    HermesAtWork(desk.path, "next").say("on")
-    assert_true(desk.store, "next")
-    desk.rows("DELETE FROM messages WHERE id = (SELECT MIN(id) FROM messages WHERE session_id = ?)", desk.session_id)
-    assert_true(desk.store, "next")
-    desk.append("late")
-    assert_true(desk.store, "next")
+    hermes_store.rows(
+        "INSERT INTO sessions (id, source, started_at, parent_session_id) VALUES ('next', 'cli', 2, ?)",
+        hermes_store.session_id,
+    )
+    HermesAtWork(hermes_store.path, "next").say("on")
+    assert_true(hermes_store.store, "next")
+    hermes_store.rows(
+        "DELETE FROM messages WHERE id = (SELECT MIN(id) FROM messages WHERE session_id = ?)", hermes_store.session_id
+    )
+    assert_true(hermes_store.store, "next")
+    hermes_store.append("late")
+    assert_true(hermes_store.store, "next")
 
 
-def test_another_file_of_the_name_is_another_history(desk: Desk, tmp_path: Path) -> None:
-    with open_store(desk.store) as reader:
-        session = get_session(reader, desk.session_id)
+def test_another_file_of_the_name_is_another_history(hermes_store: HermesStore, tmp_path: Path) -> None:
+    with open_store(hermes_store.store) as reader:
+        session = get_session(reader, hermes_store.session_id)
         assert NONE not in indexes.count_some(reader, session, 60).tokens
     other = tmp_path / "other.db"
-    shutil.copyfile(desk.path, other)
+    shutil.copyfile(hermes_store.path, other)
     with closing(sqlite3.connect(other)) as con, con:
-        con.execute("UPDATE messages SET content = 'other' WHERE session_id = ? AND id % 3 = 0", [desk.session_id])
-    os.replace(other, desk.path)
-    assert_true(desk.store, desk.session_id)
-    assert kept(desk.store, desk.session_id).tokens_live is None
+        con.execute(
+            "UPDATE messages SET content = 'other' WHERE session_id = ? AND id % 3 = 0", [hermes_store.session_id]
+        )
+    os.replace(other, hermes_store.path)
+    assert_true(hermes_store.store, hermes_store.session_id)
+    assert kept(hermes_store.store, hermes_store.session_id).tokens_live is None
 
 
 @pytest.mark.parametrize("octets", [b"", b"rubbish", b"palimpsest outline\x01"])
-def test_what_cannot_be_read_is_made_again(desk: Desk, made: list[str], octets: bytes) -> None:
-    first = kept(desk.store, desk.session_id)
+def test_what_cannot_be_read_is_made_again(hermes_store: HermesStore, made: list[str], octets: bytes) -> None:
+    first = kept(hermes_store.store, hermes_store.session_id)
     PackedHistory.objects.update(packed=octets)
     indexes.forget()
-    assert kept(desk.store, desk.session_id) == first
+    assert kept(hermes_store.store, hermes_store.session_id) == first
     assert len(made) == 2
     PackedHistory.objects.update(mark="no JSON")
     indexes.forget()
-    assert kept(desk.store, desk.session_id) == first
+    assert kept(hermes_store.store, hermes_store.session_id) == first
     PackedHistory.objects.all().delete()
     indexes.forget()
-    assert kept(desk.store, desk.session_id) == first
+    assert kept(hermes_store.store, hermes_store.session_id) == first
 
 
-def test_a_lost_catalog_hinders_nobody(desk: Desk) -> None:
+def test_a_lost_catalog_hinders_nobody(hermes_store: HermesStore) -> None:
     with connection.schema_editor() as editor:
         editor.delete_model(PackedHistory)
     try:
-        assert_true(desk.store, desk.session_id)
+        assert_true(hermes_store.store, hermes_store.session_id)
     finally:
         with connection.schema_editor() as editor:
             editor.create_model(PackedHistory)
 
 
-def test_a_session_of_any_name_has_its_history(book: Book) -> None:
+def test_a_session_of_any_name_has_its_history(empty_store: EmptyStore) -> None:
     for name in ("\ud800".encode("utf-8", "replace").decode(), "a\x00b", "x" * 3_000, "é\u202e'\"%"):
-        book.session(name)
-        book.chat(name, 3)
+        empty_store.session(name)
+        empty_store.chat(name, 3)
         assert_true(get_store("own"), name)
 
 
 # -- counting ----------------------------------------------------------------------------------------------------------
 
 
-def test_counting_goes_on_where_it_stopped_and_begins_with_what_is_in_context(desk: Desk) -> None:
-    with open_store(desk.store) as reader:
-        session = get_session(reader, desk.session_id)
+def test_counting_goes_on_where_it_stopped_and_begins_with_what_is_in_context(hermes_store: HermesStore) -> None:
+    with open_store(hermes_store.store) as reader:
+        session = get_session(reader, hermes_store.session_id)
         rounds = 0
         while NONE in (index := indexes.count_some(reader, session, 0.0)).tokens:
             rounds += 1
@@ -304,13 +328,13 @@ def test_counting_goes_on_where_it_stopped_and_begins_with_what_is_in_context(de
         assert indexes.count_few(reader, session, index.ids) is index
 
 
-def test_a_page_counts_a_few_rows_and_no_long_ones(book: Book) -> None:
-    book.session("short")
-    book.chat("short", 50)
-    book.session("long")
-    book.chat("long", 400)
-    book.session("heavy")
-    book.say("heavy", "user", "word " * 100_000)
+def test_a_page_counts_a_few_rows_and_no_long_ones(empty_store: EmptyStore) -> None:
+    empty_store.session("short")
+    empty_store.chat("short", 50)
+    empty_store.session("long")
+    empty_store.chat("long", 400)
+    empty_store.session("heavy")
+    empty_store.say("heavy", "user", "word " * 100_000)
     with open_store(get_store("own")) as reader:
         found = {
             name: indexes.count_few(reader, session, indexes.index_of(reader, session).live_ids)
@@ -323,18 +347,18 @@ def test_a_page_counts_a_few_rows_and_no_long_ones(book: Book) -> None:
     assert found["heavy"].context.about
 
 
-def test_counts_stay_with_their_rows_over_a_compaction(desk: Desk) -> None:
-    with open_store(desk.store) as reader:
-        assert NONE not in indexes.count_some(reader, get_session(reader, desk.session_id), 60).tokens
-    before = kept(desk.store, desk.session_id)
-    agent(desk).compact()
-    after = kept(desk.store, desk.session_id)
+def test_counts_stay_with_their_rows_over_a_compaction(hermes_store: HermesStore) -> None:
+    with open_store(hermes_store.store) as reader:
+        assert NONE not in indexes.count_some(reader, get_session(reader, hermes_store.session_id), 60).tokens
+    before = kept(hermes_store.store, hermes_store.session_id)
+    agent(hermes_store).compact()
+    after = kept(hermes_store.store, hermes_store.session_id)
     assert [row_id for row_id in before.ids if after.tokens_of(row_id) != before.tokens_of(row_id)] == []
     assert set(after.uncounted()) == set(after.ids) - set(before.ids)
 
 
-def test_another_model_counts_anew(desk: Desk) -> None:
-    with open_store(desk.store) as reader:
-        indexes.count_some(reader, get_session(reader, desk.session_id), 60)
-    desk.rows("UPDATE sessions SET model = 'gpt-4' WHERE id = ?", desk.session_id)
-    assert kept(desk.store, desk.session_id).tokens_live is None
+def test_another_model_counts_anew(hermes_store: HermesStore) -> None:
+    with open_store(hermes_store.store) as reader:
+        indexes.count_some(reader, get_session(reader, hermes_store.session_id), 60)
+    hermes_store.rows("UPDATE sessions SET model = 'gpt-4' WHERE id = ?", hermes_store.session_id)
+    assert kept(hermes_store.store, hermes_store.session_id).tokens_live is None

@@ -20,7 +20,7 @@ from pytest_django import Settings
 
 from tests.agents.hermes.at_work import HermesAtWork
 from tests.factories.session_lists import fill, ids, line_of, listed, owner, settle, tips
-from tests.factories.stores import PRESENT, Book
+from tests.factories.stores import PRESENT, EmptyStore
 from viewer.catalog import lines, numbers, sync, sync_worker, upsert
 from viewer.catalog.models import FacetGroup, SessionIndex, StoreState
 from viewer.errors import StoreUnavailable
@@ -58,9 +58,9 @@ def test_all_sessions_of_a_real_store_are_listed(
     assert not SessionIndex.objects.filter(tip=True, tokens=None).exists()
 
 
-def test_a_store_that_was_not_written_is_not_opened(book: Book, statements: list[str]) -> None:
-    book.session("a")
-    book.say("a", "user", "hello")
+def test_a_store_that_was_not_written_is_not_opened(empty_store: EmptyStore, statements: list[str]) -> None:
+    empty_store.session("a")
+    empty_store.say("a", "user", "hello")
     settle()
     assert ids() == ["a"]
     sync_worker.sync_all()
@@ -93,12 +93,12 @@ def test_one_new_message_costs_the_same_among_few_and_many(
 # -- what the agent does -----------------------------------------------------------------------------------------------
 
 
-def test_a_new_session_and_its_words_are_listed_at_once(book: Book) -> None:
-    book.session("a", started_at=PRESENT - 9)
+def test_a_new_session_and_its_words_are_listed_at_once(empty_store: EmptyStore) -> None:
+    empty_store.session("a", started_at=PRESENT - 9)
     assert ids() == ["a"]
-    book.session("b", started_at=PRESENT)
+    empty_store.session("b", started_at=PRESENT)
     assert ids() == ["b", "a"]
-    book.say("a", "user", "which bees\nfly now?", timestamp=PRESENT + 9)
+    empty_store.say("a", "user", "which bees\nfly now?", timestamp=PRESENT + 9)
     assert ids() == ["a", "b"]
     assert line_of("a").first_words == "which bees fly now?"
 
@@ -114,27 +114,29 @@ def test_a_new_session_and_its_words_are_listed_at_once(book: Book) -> None:
         ("source = 'telegram'", "source", "telegram"),
     ],
 )
-def test_what_the_owner_changes_of_a_session_is_seen(book: Book, change: str, name: str, value: object) -> None:
+def test_what_the_owner_changes_of_a_session_is_seen(
+    empty_store: EmptyStore, change: str, name: str, value: object
+) -> None:
     """By the next page that would show it; elsewhere by the worker."""
-    book.session("a")
-    book.session("b")
+    empty_store.session("a")
+    empty_store.session("b")
     sync_worker.sync_all()
-    owner(book.path, f"UPDATE sessions SET {change} WHERE id IN ('a')")
+    owner(empty_store.path, f"UPDATE sessions SET {change} WHERE id IN ('a')")
     shown = {line.session_id: line for line in listed().lines}
     assert "a" not in shown if name == "archived" else getattr(shown["a"], name) == value
-    owner(book.path, f"UPDATE sessions SET {change.replace('Anew', 'Other')} WHERE id = 'b'")
+    owner(empty_store.path, f"UPDATE sessions SET {change.replace('Anew', 'Other')} WHERE id = 'b'")
     sync_worker.sync_all()
     assert getattr(line_of("b"), name) == (value if name != "title" else "Other")
 
 
-def test_a_deleted_session_is_gone_by_the_next_page_and_by_the_worker(book: Book) -> None:
+def test_a_deleted_session_is_gone_by_the_next_page_and_by_the_worker(empty_store: EmptyStore) -> None:
     for name in "abc":
-        book.session(name)
-        book.say(name, "user", "x")
+        empty_store.session(name)
+        empty_store.say(name, "user", "x")
     sync_worker.sync_all()
     for name, left in (("b", {"a", "c"}), ("c", {"a"})):
-        owner(book.path, "DELETE FROM messages WHERE session_id = ?", name)
-        owner(book.path, "DELETE FROM sessions WHERE id = ?", name)
+        owner(empty_store.path, "DELETE FROM messages WHERE session_id = ?", name)
+        owner(empty_store.path, "DELETE FROM sessions WHERE id = ?", name)
         if name == "b":
             assert set(ids()) == left
         else:
@@ -142,46 +144,48 @@ def test_a_deleted_session_is_gone_by_the_next_page_and_by_the_worker(book: Book
         assert set(SessionIndex.objects.values_list("session_id", flat=True)) == left
 
 
-def test_a_page_shows_none_of_hundreds_that_were_deleted(book: Book) -> None:
+def test_a_page_shows_none_of_hundreds_that_were_deleted(empty_store: EmptyStore) -> None:
     """They are met one page after another, and each shows only by a look at the store that it is gone."""
-    fill(book.path, [f"s{number:03}" for number in range(400)])
+    fill(empty_store.path, [f"s{number:03}" for number in range(400)])
     sync_worker.sync_all()
-    owner(book.path, "DELETE FROM messages WHERE session_id >= 's050'")
-    owner(book.path, "DELETE FROM sessions WHERE id >= 's050'")
+    owner(empty_store.path, "DELETE FROM messages WHERE session_id >= 's050'")
+    owner(empty_store.path, "DELETE FROM sessions WHERE id >= 's050'")
     assert ids(10) == [f"s{number:03}" for number in range(49, 39, -1)]
     assert listed(10).more
 
 
-def test_a_page_that_ends_its_look_shows_what_still_stands(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_ends_its_look_shows_what_still_stands(
+    empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lines, "ROUNDS", 1)
-    fill(book.path, [f"s{number:03}" for number in range(30)])
+    fill(empty_store.path, [f"s{number:03}" for number in range(30)])
     sync_worker.sync_all()
-    owner(book.path, "UPDATE sessions SET archived = 1 WHERE id >= 's025'")
-    owner(book.path, "DELETE FROM sessions WHERE id = 's024'")
+    owner(empty_store.path, "UPDATE sessions SET archived = 1 WHERE id >= 's025'")
+    owner(empty_store.path, "DELETE FROM sessions WHERE id = 's024'")
     assert ids(10) == [f"s{number:03}" for number in range(23, 18, -1)]
 
 
 def test_a_backup_copied_over_the_file_starts_new_lines_although_ids_are_given_again(
-    book: Book, tmp_path: Path
+    empty_store: EmptyStore, tmp_path: Path
 ) -> None:
-    book.session("a")
-    book.session("b")
-    shutil.copyfile(book.path, tmp_path / "backup.db")
-    book.say("a", "user", "x")
+    empty_store.session("a")
+    empty_store.session("b")
+    shutil.copyfile(empty_store.path, tmp_path / "backup.db")
+    empty_store.say("a", "user", "x")
     sync_worker.sync_all()
-    shutil.copyfile(tmp_path / "backup.db", book.path)
-    book.say("b", "user", "y", timestamp=PRESENT + 1)
+    shutil.copyfile(tmp_path / "backup.db", empty_store.path)
+    empty_store.say("b", "user", "y", timestamp=PRESENT + 1)
     assert {line.session_id: line.live for line in listed().lines} == {"a": 0, "b": 1}
     assert StoreState.objects.filter(name="own", retired=True).exists()
 
 
-def test_a_session_that_took_the_place_of_a_deleted_one(book: Book) -> None:
+def test_a_session_that_took_the_place_of_a_deleted_one(empty_store: EmptyStore) -> None:
     """`sessions` gives the number of its newest row again."""
-    book.session("a")
-    book.session("b")
+    empty_store.session("a")
+    empty_store.session("b")
     sync_worker.sync_all()
-    owner(book.path, "DELETE FROM sessions WHERE id = 'b'")
-    book.session("c")
+    owner(empty_store.path, "DELETE FROM sessions WHERE id = 'b'")
+    empty_store.session("c")
     sync_worker.sync_all()
     assert set(ids()) == {"a", "c"} == set(SessionIndex.objects.values_list("session_id", flat=True))
 
@@ -215,11 +219,11 @@ def test_what_the_agent_does_to_rows_is_seen(
     assert (after.live, after.messages, after.compactions, after.own_words) == (1, 1, 0, "all new")
 
 
-def test_a_take_back_of_a_session_that_no_page_shows_is_seen_by_the_worker(book: Book) -> None:
-    book.session("a")
-    rows = book.chat("a", 6)
+def test_a_take_back_of_a_session_that_no_page_shows_is_seen_by_the_worker(empty_store: EmptyStore) -> None:
+    empty_store.session("a")
+    rows = empty_store.chat("a", 6)
     sync_worker.sync_all()
-    HermesAtWork(book.path, "a").rewind(rows[3])
+    HermesAtWork(empty_store.path, "a").rewind(rows[3])
     sync_worker.sync_all()
     assert (line_of("a").live, line_of("a").messages) == (3, 3)
 
@@ -234,32 +238,34 @@ def another(path: Path, name: str) -> Path:
     return path
 
 
-def test_lines_of_a_replaced_file_are_made_anew(book: Book, tmp_path: Path) -> None:
-    book.session("old")
+def test_lines_of_a_replaced_file_are_made_anew(empty_store: EmptyStore, tmp_path: Path) -> None:
+    empty_store.session("old")
     sync_worker.sync_all()
     assert ids() == ["old"]
-    os.replace(another(tmp_path / "new.db", "new"), book.path)
+    os.replace(another(tmp_path / "new.db", "new"), empty_store.path)
     assert ids() == ["new"]
     assert ids(source="cli") == ["new"]
 
 
-def test_lines_of_a_file_that_was_written_over_are_made_anew(book: Book, tmp_path: Path) -> None:
+def test_lines_of_a_file_that_was_written_over_are_made_anew(empty_store: EmptyStore, tmp_path: Path) -> None:
     """The inode is the same: what was the newest row tells."""
-    fill(book.path, ["old", "older"], 5)
+    fill(empty_store.path, ["old", "older"], 5)
     sync_worker.sync_all()
-    inode = book.path.stat().st_ino
+    inode = empty_store.path.stat().st_ino
     for suffix in ("-wal", "-shm"):
-        Path(f"{book.path}{suffix}").unlink(missing_ok=True)
-    shutil.copyfile(another(tmp_path / "new.db", "new"), book.path)
-    assert book.path.stat().st_ino == inode
+        Path(f"{empty_store.path}{suffix}").unlink(missing_ok=True)
+    shutil.copyfile(another(tmp_path / "new.db", "new"), empty_store.path)
+    assert empty_store.path.stat().st_ino == inode
     assert ids() == ["new"]
     sync_worker.sync_all()
     assert set(SessionIndex.objects.values_list("session_id", flat=True)) == {"new"}
     assert StoreState.objects.filter(name="own").count() == 1
 
 
-def test_a_name_that_means_another_file_lists_that_one_alone(book: Book, tmp_path: Path, settings: Settings) -> None:
-    book.session("a")
+def test_a_name_that_means_another_file_lists_that_one_alone(
+    empty_store: EmptyStore, tmp_path: Path, settings: Settings
+) -> None:
+    empty_store.session("a")
     sync_worker.sync_all()
     first = settings.STORES
     settings.STORES = {"own": f"sqlite:///{another(tmp_path / 'other.db', 'b')}"}
@@ -268,24 +274,24 @@ def test_a_name_that_means_another_file_lists_that_one_alone(book: Book, tmp_pat
     assert ids() == ["a"]
 
 
-def test_a_store_that_stays_away_is_not_listed_and_one_day_forgotten(book: Book) -> None:
-    book.session("a")
+def test_a_store_that_stays_away_is_not_listed_and_one_day_forgotten(empty_store: EmptyStore) -> None:
+    empty_store.session("a")
     sync_worker.sync_all()
-    away = book.path.rename(book.path.with_name("away.db"))
+    away = empty_store.path.rename(empty_store.path.with_name("away.db"))
     assert ids() == []
     assert listed().shelves[0].problem
     sync_worker.sync_all()
     assert SessionIndex.objects.count() == 1
-    away.rename(book.path)
+    away.rename(empty_store.path)
     assert ids() == ["a"]
-    book.path.unlink()
+    empty_store.path.unlink()
     StoreState.objects.update(seen_at=timezone.now() - timedelta(days=31))
     sync_worker.sync_all()
     assert not SessionIndex.objects.exists() and not StoreState.objects.exists()
 
 
-def test_a_catalog_that_is_lost_is_made_again(book: Book) -> None:
-    fill(book.path, ["a", "b"])
+def test_a_catalog_that_is_lost_is_made_again(empty_store: EmptyStore) -> None:
+    fill(empty_store.path, ["a", "b"])
     sync_worker.sync_all()
     before = ids()
     StoreState.objects.all().delete()
@@ -293,10 +299,10 @@ def test_a_catalog_that_is_lost_is_made_again(book: Book) -> None:
     assert ids() == before
 
 
-def test_a_store_that_breaks_while_it_is_read_is_said_to(book: Book) -> None:
-    book.session("a")
+def test_a_store_that_breaks_while_it_is_read_is_said_to(empty_store: EmptyStore) -> None:
+    empty_store.session("a")
     assert ids() == ["a"]
-    book.path.write_bytes(b"no database" * 1000)
+    empty_store.path.write_bytes(b"no database" * 1000)
     shelf = listed().shelves[0]
     assert "not a readable SQLite database" in shelf.problem and shelf.state is None
 
@@ -305,12 +311,12 @@ def test_a_store_that_breaks_while_it_is_read_is_said_to(book: Book) -> None:
 
 
 @pytest.fixture
-def many(book: Book) -> Book:
-    fill(book.path, [f"s{number:04}" for number in range(1_100)])
-    return book
+def many(empty_store: EmptyStore) -> EmptyStore:
+    fill(empty_store.path, [f"s{number:04}" for number in range(1_100)])
+    return empty_store
 
 
-def test_a_first_visit_shows_the_newest_sessions_and_says_how_many_are_left(many: Book) -> None:
+def test_a_first_visit_shows_the_newest_sessions_and_says_how_many_are_left(many: EmptyStore) -> None:
     page = listed(40)
     assert [line.session_id for line in page.lines] == [f"s{number:04}" for number in range(1_099, 1_059, -1)]
     assert SessionIndex.objects.count() <= sync.NEWEST
@@ -320,12 +326,12 @@ def test_a_first_visit_shows_the_newest_sessions_and_says_how_many_are_left(many
     assert listed(40).unlisted == listed(40).unlisted > 0
 
 
-def test_a_session_that_was_active_lately_is_listed_first_however_old_it_is(many: Book) -> None:
+def test_a_session_that_was_active_lately_is_listed_first_however_old_it_is(many: EmptyStore) -> None:
     many.say("s0001", "user", "news", timestamp=PRESENT + 100)
     assert ids(40)[0] == "s0001"
 
 
-def test_the_worker_lists_all_in_bounded_steps(many: Book, statements: list[str]) -> None:
+def test_the_worker_lists_all_in_bounded_steps(many: EmptyStore, statements: list[str]) -> None:
     before, steps = 0, 0
     while sync_worker.look("me"):
         done = SessionIndex.objects.count()
@@ -336,7 +342,7 @@ def test_the_worker_lists_all_in_bounded_steps(many: Book, statements: list[str]
     assert not StoreState.objects.exclude(unread_below=0).exists()
 
 
-def test_comparing_all_sessions_again_is_not_urgent(many: Book) -> None:
+def test_comparing_all_sessions_again_is_not_urgent(many: EmptyStore) -> None:
     """What is new comes first; the comparison goes 500 sessions a look, however often the agent writes."""
     settle()
     sync_worker.sync_all()
@@ -354,7 +360,7 @@ def test_comparing_all_sessions_again_is_not_urgent(many: Book) -> None:
     assert (line_of("s0500").live, line_of("s0001").title) == (3, "Anew")
 
 
-def test_all_sessions_are_compared_beside_an_agent_that_never_rests(many: Book) -> None:
+def test_all_sessions_are_compared_beside_an_agent_that_never_rests(many: EmptyStore) -> None:
     sync_worker.sync_all()
     owner(many.path, "UPDATE sessions SET title = 'Anew' WHERE id = 's0001'")
     for number in range(4):
@@ -363,7 +369,7 @@ def test_all_sessions_are_compared_beside_an_agent_that_never_rests(many: Book) 
     assert (line_of("s0500").live, line_of("s0001").title) == (6, "Anew")
 
 
-def test_of_two_workers_one_reads_a_store_and_the_other_goes_on_when_it_died(many: Book) -> None:
+def test_of_two_workers_one_reads_a_store_and_the_other_goes_on_when_it_died(many: EmptyStore) -> None:
     assert sync_worker.look("one")
     done = SessionIndex.objects.count()
     assert not sync_worker.look("two")
@@ -375,7 +381,7 @@ def test_of_two_workers_one_reads_a_store_and_the_other_goes_on_when_it_died(man
     assert set(ids()) == {f"s{number:04}" for number in range(1_100)}
 
 
-def test_a_worker_with_nothing_to_do_writes_nothing(many: Book) -> None:
+def test_a_worker_with_nothing_to_do_writes_nothing(many: EmptyStore) -> None:
     """It looks every two seconds, day and night."""
     settle()
     sync_worker.sync_all()
@@ -387,11 +393,11 @@ def test_a_worker_with_nothing_to_do_writes_nothing(many: Book) -> None:
 
 @pytest.mark.parametrize("failure", [ValueError("odd"), AttributeError("odd"), StoreUnavailable("odd")])
 def test_a_session_at_which_counting_fails_does_not_keep_others_from_it(
-    book: Book, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, failure: Exception
+    empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, failure: Exception
 ) -> None:
     for name in "ab":
-        book.session(name)
-        book.chat(name, 3)
+        empty_store.session(name)
+        empty_store.chat(name, 3)
     plain = numbers.count_line
 
     def failing(reader: Reader, line: SessionIndex, seconds: float) -> bool:
@@ -408,11 +414,11 @@ def test_a_session_at_which_counting_fails_does_not_keep_others_from_it(
 
 @pytest.mark.parametrize("failure", [AttributeError("odd"), OSError(13, "Permission denied")])
 def test_a_session_of_which_nothing_can_be_said_is_listed_with_the_reason(
-    signed_in: Client, book: Book, monkeypatch: pytest.MonkeyPatch, failure: Exception
+    signed_in: Client, empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch, failure: Exception
 ) -> None:
     for name in "abc":
-        book.session(name, title=f"title {name}")
-        book.chat(name, 2)
+        empty_store.session(name, title=f"title {name}")
+        empty_store.chat(name, 2)
     plain = HermesListing.facts
 
     def failing(listing: HermesListing, ids: Sequence[str]) -> dict[str, SessionFacts]:
@@ -425,18 +431,22 @@ def test_a_session_of_which_nothing_can_be_said_is_listed_with_the_reason(
         sync_worker.sync_all()
         page = signed_in.get("/").content.decode()
         assert "title a" in page and "title c" in page and "It cannot be read" in page
-    book.chat("b", 1)
+    empty_store.chat("b", 1)
     sync_worker.sync_all()
     page = signed_in.get("/").content.decode()
     assert "title b" in page and "It cannot be read" not in page
 
 
 def test_a_store_that_fails_does_not_keep_others_from_being_read(
-    book: Book, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    empty_store: EmptyStore,
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     schema.create(tmp_path / "bad.db")
     settings.STORES = {"bad": f"sqlite:///{tmp_path / 'bad.db'}", **settings.STORES}
-    book.session("a")
+    empty_store.session("a")
     plain = sync_worker.step
 
     def failing(store: Store, state: StoreState) -> sync_worker.Backlog:
@@ -450,14 +460,14 @@ def test_a_store_that_fails_does_not_keep_others_from_being_read(
     assert "The catalog of store bad" in caplog.text
 
 
-def test_nobody_writes_what_was_read_before_somebody_else_wrote(book: Book) -> None:
-    book.session("a", title="Old")
+def test_nobody_writes_what_was_read_before_somebody_else_wrote(empty_store: EmptyStore) -> None:
+    empty_store.session("a", title="Old")
     store = get_store("own")
     state = sync.shelves([store])[0].state
     assert state is not None
     with open_store(store) as reader:
         early = upsert.prepared(reader, state, ["a"])
-    owner(book.path, "UPDATE sessions SET title = 'New' WHERE id = 'a'")
+    owner(empty_store.path, "UPDATE sessions SET title = 'New' WHERE id = 'a'")
     with open_store(store) as reader:
         late = upsert.prepared(reader, StoreState.objects.get(), ["a"])
     assert upsert.commit(store, StoreState.objects.get(), late)
@@ -467,7 +477,7 @@ def test_nobody_writes_what_was_read_before_somebody_else_wrote(book: Book) -> N
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_worker_keeps_the_catalog(many: Book) -> None:
+def test_the_worker_keeps_the_catalog(many: EmptyStore) -> None:
     call_command("worker", batch=True)
     assert SessionIndex.objects.count() == 1_100 and not SessionIndex.objects.filter(due=True).exists()
 
@@ -475,15 +485,15 @@ def test_the_worker_keeps_the_catalog(many: Book) -> None:
 # -- odd values --------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_in_a_row_breaks_the_list(book: Book) -> None:
-    book.session("a", title="nul \0 and <b>", model="m" * 5_000, source="x" * 5_000, cwd="\0")
-    book.session("b", title=b"\xff\xfe", started_at="yesterday", ended_at="never", archived="no")
-    book.session("c", model_config="[" * 100_000, parent_session_id="c", end_reason="compression")
-    book.session("i" * 2_000)
-    book.session("d")
-    book.say("d", "user", "\0json:[[")
-    book.say("d", "user", [{"type": "text", "text": "spoken"}], timestamp=PRESENT + 1)
-    book.say("d", "user", "x", timestamp="soon")
+def test_nothing_in_a_row_breaks_the_list(empty_store: EmptyStore) -> None:
+    empty_store.session("a", title="nul \0 and <b>", model="m" * 5_000, source="x" * 5_000, cwd="\0")
+    empty_store.session("b", title=b"\xff\xfe", started_at="yesterday", ended_at="never", archived="no")
+    empty_store.session("c", model_config="[" * 100_000, parent_session_id="c", end_reason="compression")
+    empty_store.session("i" * 2_000)
+    empty_store.session("d")
+    empty_store.say("d", "user", "\0json:[[")
+    empty_store.say("d", "user", [{"type": "text", "text": "spoken"}], timestamp=PRESENT + 1)
+    empty_store.say("d", "user", "x", timestamp="soon")
     sync_worker.sync_all()
     assert set(ids()) | set(ids(state="archived")) == {"a", "b", "c", "d", "i" * 2_000}
     assert line_of("a").title == "nul \ufffd and <b>"
@@ -502,30 +512,30 @@ PARTS: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("order", [["one", "two", "three", "fork"], ["three", "fork", "one", "two"]])
-def test_of_a_conversation_in_parts_only_the_newest_is_listed(book: Book, order: list[str]) -> None:
+def test_of_a_conversation_in_parts_only_the_newest_is_listed(empty_store: EmptyStore, order: list[str]) -> None:
     """Whatever order its parts are met in."""
     for name in order:
-        book.session(name, **PARTS[name])
-        book.say(name, "user", f"words of {name}")
+        empty_store.session(name, **PARTS[name])
+        empty_store.say(name, "user", f"words of {name}")
         ids()
     assert set(ids()) == {"three", "fork"}
     newest, fork = line_of("three"), line_of("fork")
     assert (newest.parts, newest.continues, newest.first_words) == (3, "two", "words of one")
     assert (fork.parts, fork.continues, fork.branched_from) == (1, "", "two")
     assert ids(compacted=True) == ["three"]
-    owner(book.path, "DELETE FROM sessions WHERE id = 'three'")
+    owner(empty_store.path, "DELETE FROM sessions WHERE id = 'three'")
     sync_worker.sync_all()
     assert set(ids()) == {"two", "fork"}
-    owner(book.path, "UPDATE sessions SET end_reason = 'done' WHERE id = 'one'")
+    owner(empty_store.path, "UPDATE sessions SET end_reason = 'done' WHERE id = 'one'")
     sync_worker.sync_all()
     assert set(ids()) == {"one", "two", "fork"}
     assert line_of("two").parts == 1
 
 
-def test_a_kind_is_one_of_each_sort(book: Book) -> None:
-    fill(book.path, ["a", "b", "c"])
-    owner(book.path, "UPDATE sessions SET source = 'web' WHERE id = 'c'")
+def test_a_kind_is_one_of_each_sort(empty_store: EmptyStore) -> None:
+    fill(empty_store.path, ["a", "b", "c"])
+    owner(empty_store.path, "UPDATE sessions SET source = 'web' WHERE id = 'c'")
     sync_worker.sync_all()
     assert sorted(FacetGroup.objects.values_list("source", flat=True)) == ["cli", "web"]
-    with closing(sqlite3.connect(book.path)) as con:
+    with closing(sqlite3.connect(empty_store.path)) as con:
         assert con.execute("SELECT COUNT(*) FROM sessions").fetchone() == (3,)

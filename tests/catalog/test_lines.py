@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 from tests.catalog.list_pages import FILTERS, ORDERS, walk
 from tests.factories.session_lists import EVERYTHING, ids, listed, owner, settle
-from tests.factories.stores import PRESENT, Book
+from tests.factories.stores import PRESENT, EmptyStore
 from viewer.catalog import lines, sync, sync_worker
 from viewer.catalog.lines import Order, SessionFilter, page_of_lines, sort_key
 from viewer.catalog.models import FacetGroup, SessionIndex, StoreState
@@ -69,7 +69,7 @@ def shelve(state: StoreState, count: int, start: int = 0) -> list[SessionIndex]:
 
 
 @pytest.fixture
-def shelved(book: Book) -> Callable[[int], list[SessionIndex]]:
+def shelved(empty_store: EmptyStore) -> Callable[[int], list[SessionIndex]]:
     """A function that puts lines on the shelf of an empty store."""
     settle()
     state = sync.shelves([get_store("own")])[0].state
@@ -147,7 +147,7 @@ PAGES: list[dict[str, Any]] = [{}, {"source": "fax"}, {"source": "none"}, {"near
 
 
 def test_a_page_costs_the_same_among_few_sessions_and_many(
-    book: Book, shelved: Callable[[int], list[SessionIndex]]
+    empty_store: EmptyStore, shelved: Callable[[int], list[SessionIndex]]
 ) -> None:
     """In queries, and in what they look at: the first page and one from the middle, common, rare and empty."""
     shelved(4_000)
@@ -226,16 +226,16 @@ def test_copies_of_one_store_are_merged_in_one_order(hermes_copy: Callable[[int]
 # -- what needs compaction ---------------------------------------------------------------------------------------------
 
 
-def test_sessions_near_the_agents_own_threshold_need_compaction(book: Book) -> None:
-    book.session("small", model="gpt-4")  # a window of 8,192 tokens: its agent waits for 85 % of it
-    book.say("small", "user", "few words")
-    book.session("large", model="gpt-4")
-    book.say("large", "user", "many more words " * 2_200)
+def test_sessions_near_the_agents_own_threshold_need_compaction(empty_store: EmptyStore) -> None:
+    empty_store.session("small", model="gpt-4")  # a window of 8,192 tokens: its agent waits for 85 % of it
+    empty_store.say("small", "user", "few words")
+    empty_store.session("large", model="gpt-4")
+    empty_store.say("large", "user", "many more words " * 2_200)
     assert ids(near=True) == []
     sync_worker.sync_all()
     assert ids(near=True) == ["large"]
-    (book.path.parent / "config.yaml").write_text("compression: {threshold_tokens: 1}")
-    owner(book.path, "UPDATE sessions SET title = 'x' WHERE id = 'small'")
+    (empty_store.path.parent / "config.yaml").write_text("compression: {threshold_tokens: 1}")
+    owner(empty_store.path, "UPDATE sessions SET title = 'x' WHERE id = 'small'")
     assert set(ids()) == {"small", "large"}
     assert set(ids(near=True)) == {"small", "large"}
 
@@ -243,7 +243,7 @@ def test_sessions_near_the_agents_own_threshold_need_compaction(book: Book) -> N
 # -- a parent that is not named ----------------------------------------------------------------------------------------
 
 
-def test_a_part_without_a_parent_names_the_session_it_seems_to_go_on_from(book: Book) -> None:
+def test_a_part_without_a_parent_names_the_session_it_seems_to_go_on_from(empty_store: EmptyStore) -> None:
     for name, title, words in (
         ("a", "Harbour", "Plan the harbour"),
         ("b", "Harbour #2", "Plan the harbour"),
@@ -251,21 +251,21 @@ def test_a_part_without_a_parent_names_the_session_it_seems_to_go_on_from(book: 
         ("d", "Garden #2", "Plan the harbour"),
         ("e", "Harbour #2026", "Plan the harbour"),
     ):
-        book.session(name, title=title)
-        book.say(name, "user", words)
+        empty_store.session(name, title=title)
+        empty_store.say(name, "user", words)
     guessed = lines.guessed(listed().lines)
     assert {SessionIndex.objects.get(pk=number).session_id: line.session_id for number, line in guessed.items()} == {
         "b": "a"
     }
     assert {line.parent for line in listed().lines} == {""}  # offered, never applied
-    book.session("f", title="Garden #3", parent_session_id="a", started_at=PRESENT + 1)
+    empty_store.session("f", title="Garden #3", parent_session_id="a", started_at=PRESENT + 1)
     assert len(lines.guessed(listed().lines)) == 1
 
 
-def test_words_find_sessions_by_title_id_and_first_request(book: Book) -> None:
-    book.session("alpha-1", title="Ünïcode Title")
-    book.session("beta-2")
-    book.say("beta-2", "user", "How do BEES sleep?")
+def test_words_find_sessions_by_title_id_and_first_request(empty_store: EmptyStore) -> None:
+    empty_store.session("alpha-1", title="Ünïcode Title")
+    empty_store.session("beta-2")
+    empty_store.say("beta-2", "user", "How do BEES sleep?")
     stores = [get_store("own")]
     for words, found in (("ünïcode", "alpha-1"), ("bees how", "beta-2"), ("TA-2", "beta-2"), ("2", "beta-2")):
         assert [line.session_id for line in page_of_lines(SessionFilter(q=words), stores, 9).lines] == [found]

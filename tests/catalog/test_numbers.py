@@ -9,7 +9,7 @@ import pytest
 from pytest_django import Settings
 
 from tests.factories.session_lists import ids, line_of, listed, owner, settle
-from tests.factories.stores import Book
+from tests.factories.stores import EmptyStore
 from viewer.catalog import numbers, sync_worker
 from viewer.catalog.models import SessionIndex
 from viewer.history import indexes
@@ -65,18 +65,18 @@ def test_numbers_of_the_demo_store(settings: Settings, tmp_path: Path) -> None:
     assert check("demo") > 20
 
 
-def test_short_sessions_need_no_history_of_their_own(book: Book) -> None:
+def test_short_sessions_need_no_history_of_their_own(empty_store: EmptyStore) -> None:
     """Of 100,000 sessions most are short."""
-    book.session("a")
-    book.chat("a", 40)
+    empty_store.session("a")
+    empty_store.chat("a", 40)
     sync_worker.sync_all()
     assert line_of("a").tokens
     assert not PackedHistory.objects.filter(store="own").exists()
 
 
-def test_a_long_session_is_counted_bit_by_bit(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
-    book.session("a")
-    book.chat("a", 1_000)
+def test_a_long_session_is_counted_bit_by_bit(empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    empty_store.session("a")
+    empty_store.chat("a", 1_000)
     monkeypatch.setattr(sync_worker, "STEP_SECONDS", 0.0)
     looks = 0
     while line_of("a").tokens is None if SessionIndex.objects.exists() else True:
@@ -87,10 +87,10 @@ def test_a_long_session_is_counted_bit_by_bit(book: Book, monkeypatch: pytest.Mo
     assert line_of("a").messages == 1_000
 
 
-def test_only_what_changed_is_counted_again(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_changed_is_counted_again(empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in "abc":
-        book.session(name)
-        book.say(name, "user", f"words of {name}")
+        empty_store.session(name)
+        empty_store.say(name, "user", f"words of {name}")
     settle()
     sync_worker.sync_all()
     counted: list[str] = []
@@ -101,20 +101,20 @@ def test_only_what_changed_is_counted_again(book: Book, monkeypatch: pytest.Monk
         return plain(reader, line, seconds)  # type: ignore[arg-type]
 
     monkeypatch.setattr(numbers, "count_line", seen)
-    book.say("b", "assistant", "and an answer")
+    empty_store.say("b", "assistant", "and an answer")
     sync_worker.sync_all()
     assert counted == ["b"]
     assert line_of("b").messages == 2
 
 
-def test_what_is_said_is_added_until_it_is_counted(book: Book) -> None:
+def test_what_is_said_is_added_until_it_is_counted(empty_store: EmptyStore) -> None:
     """Of an active session each page would otherwise lack its numbers, or say "12 of 10 messages"."""
-    book.session("a")
-    book.chat("a", 10)
+    empty_store.session("a")
+    empty_store.chat("a", 10)
     sync_worker.sync_all()
     tokens = line_of("a").tokens
-    book.say("a", "user", "And then?")
-    book.say("a", "assistant", "Then that.")
+    empty_store.say("a", "user", "And then?")
+    empty_store.say("a", "assistant", "Then that.")
     listed()
     line = line_of("a")
     assert (line.messages, line.in_context, line.live, line.tokens, line.due) == (12, 12, 12, tokens, True)
@@ -132,12 +132,12 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_numbers_that_are_no_longer_true_are_not_shown(book: Book, change: str) -> None:
-    book.session("a")
-    book.chat("a", 10)
-    book.chat("b", 5)  # of no session
+def test_numbers_that_are_no_longer_true_are_not_shown(empty_store: EmptyStore, change: str) -> None:
+    empty_store.session("a")
+    empty_store.chat("a", 10)
+    empty_store.chat("b", 5)  # of no session
     sync_worker.sync_all()
-    owner(book.path, CHANGES[change])
+    owner(empty_store.path, CHANGES[change])
     listed()
     line = line_of("a")
     assert (line.messages, line.compactions, line.tokens, line.due) == (None, None, None, True)
@@ -146,12 +146,12 @@ def test_numbers_that_are_no_longer_true_are_not_shown(book: Book, change: str) 
     check("own")
 
 
-def test_tokens_are_those_of_the_model_it_has_now(book: Book) -> None:
-    book.session("a", model="gpt-4o")
-    book.say("a", "user", "Grüße, 東京 und Ελλάδα " * 20)
+def test_tokens_are_those_of_the_model_it_has_now(empty_store: EmptyStore) -> None:
+    empty_store.session("a", model="gpt-4o")
+    empty_store.say("a", "user", "Grüße, 東京 und Ελλάδα " * 20)
     sync_worker.sync_all()
     before = line_of("a").tokens
-    owner(book.path, "UPDATE sessions SET model = 'gpt-4'")
+    owner(empty_store.path, "UPDATE sessions SET model = 'gpt-4'")
     listed()
     assert line_of("a").tokens is None
     sync_worker.sync_all()
@@ -159,36 +159,36 @@ def test_tokens_are_those_of_the_model_it_has_now(book: Book) -> None:
     check("own")
 
 
-def in_parts(book: Book) -> None:
-    book.session("one", ended_at=1.0, end_reason="compression")
-    book.say("one", "user", "sourdough for beginners")
-    book.session("two", parent_session_id="one", ended_at=1.0, end_reason="compression")
-    book.say("two", "user", "more of it")
-    book.session("three", parent_session_id="two")
-    book.say("three", "user", "and more")
+def in_parts(empty_store: EmptyStore) -> None:
+    empty_store.session("one", ended_at=1.0, end_reason="compression")
+    empty_store.say("one", "user", "sourdough for beginners")
+    empty_store.session("two", parent_session_id="one", ended_at=1.0, end_reason="compression")
+    empty_store.say("two", "user", "more of it")
+    empty_store.session("three", parent_session_id="two")
+    empty_store.say("three", "user", "and more")
     sync_worker.sync_all()
     assert line_of("three").messages == 3
 
 
-def test_what_comes_into_an_earlier_part_is_counted(book: Book) -> None:
-    in_parts(book)
-    book.say("one", "assistant", "late")
+def test_what_comes_into_an_earlier_part_is_counted(empty_store: EmptyStore) -> None:
+    in_parts(empty_store)
+    empty_store.say("one", "assistant", "late")
     sync_worker.sync_all()
     assert line_of("three").messages == 4
     check("own")
 
 
-def test_a_part_that_is_the_newest_again_is_counted(book: Book) -> None:
-    in_parts(book)
-    book.say("one", "assistant", "late")
+def test_a_part_that_is_the_newest_again_is_counted(empty_store: EmptyStore) -> None:
+    in_parts(empty_store)
+    empty_store.say("one", "assistant", "late")
     sync_worker.sync_all()
-    owner(book.path, "DELETE FROM messages WHERE session_id = 'three'")
-    owner(book.path, "DELETE FROM sessions WHERE id = 'three'")
+    owner(empty_store.path, "DELETE FROM messages WHERE session_id = 'three'")
+    owner(empty_store.path, "DELETE FROM sessions WHERE id = 'three'")
     sync_worker.sync_all()
     assert line_of("two").messages == 3
     check("own")
 
 
-def test_a_conversation_is_found_by_the_first_words_that_its_line_shows(book: Book) -> None:
-    in_parts(book)
+def test_a_conversation_is_found_by_the_first_words_that_its_line_shows(empty_store: EmptyStore) -> None:
+    in_parts(empty_store)
     assert ids(q="sourdough") == ["three"]

@@ -18,9 +18,8 @@ from tests.agents.openclaw.by_hand import OpenClawByHand, OpenClawFilesByHand
 from tests.agents.pi.by_hand import PiByHand
 from tests.factories import postgres_stores
 from tests.slow import slow
+from tests.store_api import StoreApi
 from viewer.stores.hermes import schema
-
-from .site import Site
 
 # What these are asked is asked of a newer schema, and of the same lines in pi's files, in each run.
 ALIKE = slow("hermes21", "hermes22", "demo", "openclaw-files")
@@ -91,6 +90,6 @@ def json_kind(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def site(agent: Agent, request: pytest.FixtureRequest, transactional_db: None, at_once: None) -> Site:
+def store_api(agent: Agent, request: pytest.FixtureRequest, transactional_db: None, at_once: None) -> StoreApi:
     """The site, asked about the agent's store; runs are done when they are asked for."""
-    return Site(request.getfixturevalue("tool"), agent.store, agent)
+    return StoreApi(request.getfixturevalue("api_client"), agent.store, agent)

@@ -7,33 +7,32 @@ from django.test import Client
 from tests.agents.base import Agent
 from tests.agents.talk import talk
 from tests.html import read
-
-from .site import Site
+from tests.store_api import StoreApi
 
 PLACES = ("", "/context", "/timeline", "/rows", "/find?q=request", "/export", "/rename")
 
 
-def test_a_session_has_all_its_pages(agent: Agent, site: Site, signed_in: Client) -> None:
+def test_a_session_has_all_its_pages(agent: Agent, store_api: StoreApi, signed_in: Client) -> None:
     agent.write("s", talk(3))
     for place in PLACES:
-        answer = signed_in.get(f"{site.at('s')}{place}")
+        answer = signed_in.get(f"{store_api.at('s')}{place}")
         assert answer.status_code == 200, (place, read(answer).text)
-    page = read(signed_in.get(site.at("s")))
+    page = read(signed_in.get(store_api.at("s")))
     assert "request0" in page.text and "reply2" in page.text
 
 
-def test_its_store_is_in_all_lists(agent: Agent, site: Site, signed_in: Client) -> None:
+def test_its_store_is_in_all_lists(agent: Agent, store_api: StoreApi, signed_in: Client) -> None:
     agent.write("s", talk(3))
     for address in ("/", "/search?q=reply1", "/stores", "/compactions", "/settings"):
         assert signed_in.get(address).status_code == 200
-    assert read(signed_in.get("/")).all("a", href=site.at("s"))
+    assert read(signed_in.get("/")).all("a", href=store_api.at("s"))
     assert "reply1" in read(signed_in.get("/search?q=reply1")).text
-    assert site.store in read(signed_in.get("/stores")).text
+    assert store_api.store in read(signed_in.get("/stores")).text
 
 
-def test_what_a_kind_cannot_do_is_said_and_has_no_button(agent: Agent, site: Site, signed_in: Client) -> None:
+def test_what_a_kind_cannot_do_is_said_and_has_no_button(agent: Agent, store_api: StoreApi, signed_in: Client) -> None:
     agent.write("s", talk(12))
-    page = read(signed_in.get(f"{site.at('s')}/plan"))
-    reason = site.tool.get(site.at("s"))["compact_reason"]
+    page = read(signed_in.get(f"{store_api.at('s')}/plan"))
+    reason = store_api.api_client.get(store_api.at("s"))["compact_reason"]
     assert reason in page.text
-    assert bool(page.all("form", action=f"{site.at('s')}/compact")) is agent.can_compact
+    assert bool(page.all("form", action=f"{store_api.at('s')}/compact")) is agent.can_compact

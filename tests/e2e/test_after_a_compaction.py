@@ -15,7 +15,7 @@ from tests.browser import PATIENCE, compact_now, sign_in
 from tests.e2e.rows import live, query
 from tests.factories.stores import WEEK_29_TITLE
 from tests.factories.workspaces import today, write_workspace
-from tests.processes import Site
+from tests.processes import StartedSite
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestRemovedIn10Warning")
 SESSION = f"/stores/hermes/sessions/{WEEK_29_TITLE}"
@@ -33,10 +33,12 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def site(tmp_path: Path, workspace: Path, hermes_copy: Callable[[int], Path]) -> Iterator[Site]:
+def site(tmp_path: Path, workspace: Path, hermes_copy: Callable[[int], Path]) -> Iterator[StartedSite]:
     path = hermes_copy(21)
     query(path, "UPDATE sessions SET cwd = ? WHERE id = ?", str(workspace), WEEK_29_TITLE)
-    started = Site(tmp_path / "data", PALIMPSEST_STORES=f"hermes=sqlite:///{path}", PALIMPSEST_WORKSPACES=str(tmp_path))
+    started = StartedSite(
+        tmp_path / "data", PALIMPSEST_STORES=f"hermes=sqlite:///{path}", PALIMPSEST_WORKSPACES=str(tmp_path)
+    )
     yield started.ready()
     started.cut_down()
 
@@ -44,7 +46,7 @@ def site(tmp_path: Path, workspace: Path, hermes_copy: Callable[[int], Path]) ->
 class Program:
     """An agent's runtime with a token."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: StartedSite) -> None:
         self.base = f"http://127.0.0.1:{site.port}/api/v1"
         self.token = site.own(
             "from viewer import access; print(access.new_token('runtime', ['read', 'write', 'compact']))"
@@ -87,7 +89,9 @@ def told(answer: Any) -> list[str]:
     return [m["content"] for m in answer["messages"] if str(m["content"]).startswith("[Palimpsest")]
 
 
-def test_rules_carried_the_turn_told_and_audited(page: Page, site: Site, workspace: Path, tmp_path: Path) -> None:
+def test_rules_carried_the_turn_told_and_audited(
+    page: Page, site: StartedSite, workspace: Path, tmp_path: Path
+) -> None:
     path, program = tmp_path / "hermes-v21.db", Program(site)
     sign_in(page, site)
     page.get_by_role("link", name="Airline desk, week 29", exact=True).click()

@@ -13,20 +13,20 @@ from playwright.sync_api import Page, expect
 from tests.browser import PATIENCE, compact_now, sign_in
 from tests.e2e.rows import live, query
 from tests.factories.stores import WEEK_29_TITLE
-from tests.processes import Site
+from tests.processes import StartedSite
 
 # pytest-playwright's own base_url fixture warns of a pytest to come, and warnings are errors here
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestRemovedIn10Warning")
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[[Path | None], Site]]:
+def serve(tmp_path: Path) -> Iterator[Callable[[Path | None], StartedSite]]:
     """Start the whole site on one store, or on the demo store alone."""
-    sites: list[Site] = []
+    sites: list[StartedSite] = []
 
-    def start(path: Path | None) -> Site:
+    def start(path: Path | None) -> StartedSite:
         stores = f"hermes=sqlite:///{path}" if path else ""
-        sites.append(Site(tmp_path / "data", PALIMPSEST_STORES=stores).ready())
+        sites.append(StartedSite(tmp_path / "data", PALIMPSEST_STORES=stores).ready())
         return sites[-1]
 
     yield start
@@ -35,7 +35,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[[Path | None], Site]]:
 
 
 def test_read_compact_and_undo_week_29(
-    page: Page, serve: Callable[[Path | None], Site], hermes_copy: Callable[[int], Path]
+    page: Page, serve: Callable[[Path | None], StartedSite], hermes_copy: Callable[[int], Path]
 ) -> None:
     path = hermes_copy(21)
     before = live(path, WEEK_29_TITLE)
@@ -86,7 +86,9 @@ def test_read_compact_and_undo_week_29(
     assert not problems
 
 
-def test_preview_edit_apply_in_the_demo_store(page: Page, serve: Callable[[Path | None], Site], tmp_path: Path) -> None:
+def test_preview_edit_apply_in_the_demo_store(
+    page: Page, serve: Callable[[Path | None], StartedSite], tmp_path: Path
+) -> None:
     site = serve(None)
     path = tmp_path / "data" / "demo.db"
     sign_in(page, site)
@@ -106,7 +108,7 @@ def test_preview_edit_apply_in_the_demo_store(page: Page, serve: Callable[[Path 
 
 @pytest.mark.slow
 def test_a_store_without_a_compacted_column_offers_a_copy_to_practise_on(
-    page: Page, serve: Callable[[Path | None], Site], hermes_copy: Callable[[int], Path]
+    page: Page, serve: Callable[[Path | None], StartedSite], hermes_copy: Callable[[int], Path]
 ) -> None:
     path = hermes_copy(16)
     untouched = path.read_bytes()

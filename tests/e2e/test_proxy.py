@@ -15,7 +15,7 @@ from tests.browser import PATIENCE
 from tests.e2e import nginx
 from tests.e2e.rows import query
 from tests.factories.stores import WEEK_29_TITLE
-from tests.processes import Site
+from tests.processes import StartedSite
 
 BASE = "/palimpsest"
 NAME = "agents.localhost"  # which a browser finds by itself, and the site does not know by itself
@@ -52,8 +52,8 @@ def store(hermes_copy: Callable[[int], Path]) -> Path:
 
 
 @pytest.fixture
-def site(store: Path, tmp_path: Path) -> Iterator[Site]:
-    site = Site(
+def site(store: Path, tmp_path: Path) -> Iterator[StartedSite]:
+    site = StartedSite(
         tmp_path / "data",
         PALIMPSEST_STORES=f"hermes=sqlite:///{store}",
         PALIMPSEST_BASE_PATH=BASE,
@@ -67,14 +67,14 @@ def site(store: Path, tmp_path: Path) -> Iterator[Site]:
 
 
 @pytest.fixture
-def address(site: Site, tmp_path: Path) -> Iterator[str]:
+def address(site: StartedSite, tmp_path: Path) -> Iterator[str]:
     place = tmp_path / "nginx"
     place.mkdir()
     with nginx.in_front_of(site.port, NAME, place) as address:
         yield address
 
 
-def test_below_a_path_and_https(browser: Browser, site: Site, address: str, store: Path) -> None:
+def test_below_a_path_and_https(browser: Browser, site: StartedSite, address: str, store: Path) -> None:
     context = browser.new_context(ignore_https_errors=True)
     page, problems, asked = context.new_page(), list[str](), list[str]()
     page.on("pageerror", lambda problem: problems.append(str(problem)))
@@ -93,7 +93,7 @@ def test_below_a_path_and_https(browser: Browser, site: Site, address: str, stor
         context.close()
 
 
-def signs_in(page: Page, site: Site, address: str) -> None:
+def signs_in(page: Page, site: StartedSite, address: str) -> None:
     page.goto(f"{address}{BASE}/stores")
     assert page.url == f"{address}{BASE}/sign-in/"
     assert f"http://127.0.0.1:{site.port}{BASE}/sign-in/" in site.link
@@ -122,7 +122,7 @@ def switches_redaction_and_comes_back(page: Page, address: str) -> None:
         assert page.url == f"{address}{SESSION}"
 
 
-def exports(page: Page, site: Site) -> None:
+def exports(page: Page, site: StartedSite) -> None:
     """In parts, as it is made, and the same as without a proxy."""
     wanted = f"{SESSION}/export?format=jsonl&view=raw"
     length, parts, text = page.evaluate(STREAMED, wanted)

@@ -62,7 +62,7 @@ def small_talk(path: Path, messages: int, **columns: Any) -> Path:
 
 
 @dataclass(frozen=True)
-class Desk:
+class HermesStore:
     """A writable copy of a real database, open as the store `hermes`, and its session "Airline desk, week 29"."""
 
     store: Store
@@ -117,7 +117,7 @@ class Desk:
 
 
 @dataclass(frozen=True)
-class Book:
+class EmptyStore:
     """The store `own`: an empty one in which a test writes what it is about."""
 
     path: Path

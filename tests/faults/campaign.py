@@ -25,7 +25,7 @@ from tests.agents.hermes.told import Fault
 
 from . import ledger
 from .raced import STORE, Live, Raced
-from .site import Site, until
+from .site import SiteProcesses, until
 
 STEPS = 6
 
@@ -83,7 +83,7 @@ def campaign(
     first.close()
     first.stop()
     ledger.query(path, f"PRAGMA journal_mode = {journal}")
-    live = Live(Site(place, {STORE: path}, database), path, start)
+    live = Live(SiteProcesses(place, {STORE: path}, database), path, start)
     try:
         yield Campaign(live, place, schema, kept)
     finally:

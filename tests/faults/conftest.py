@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from tests.faults import ledger, stores
-from tests.faults.site import Process, Site, until
+from tests.faults.site import Process, SiteProcesses, until
 from tests.slow import slow
 
 RUNS = int(os.environ.get("PALIMPSEST_TEST_RUNS") or 80)  # that workers race for
@@ -23,10 +23,10 @@ LONG = 10 + KILLS // 10  # sessions of 1,000 messages: planning and summarising 
 
 
 @dataclass
-class Ground:
+class RunningSite:
     """A running site and what its stores held at first. `take` gives a session that no test has used yet."""
 
-    site: Site
+    site: SiteProcesses
     place: Path
     before: dict[str, ledger.Look]
     unused: dict[str, list[str]]
@@ -85,24 +85,24 @@ def own_database(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="package")
-def grounds() -> Iterator[dict[str, Ground]]:
+def running_sites() -> Iterator[dict[str, RunningSite]]:
     """The sites there are, by their own database; all files here share them."""
-    made: dict[str, Ground] = {}
+    made: dict[str, RunningSite] = {}
     yield made
-    for ground in made.values():
-        ground.site.end()
+    for running_site in made.values():
+        running_site.site.end()
 
 
 @pytest.fixture
-def ground(
+def running_site(
     own_database: str,
-    grounds: dict[str, Ground],
+    running_sites: dict[str, RunningSite],
     originals: dict[str, tuple[Path, list[str]]],
     tmp_path_factory: pytest.TempPathFactory,
     request: pytest.FixtureRequest,
-) -> Ground:
+) -> RunningSite:
     """A site with a server, and with whatever workers the test before left."""
-    if own_database not in grounds:
+    if own_database not in running_sites:
         postgres = own_database == "postgres"
         address = fresh_database(request.getfixturevalue("postgres"), "faults") if postgres else ""
         place = tmp_path_factory.mktemp("site")
@@ -110,11 +110,11 @@ def ground(
         ledger.query(files["rollback"], "PRAGMA journal_mode = delete")  # as of real stores of schema 31
         before = {name: ledger.look(path) for name, path in files.items()}
         unused = {name: list(ids) for name, (_, ids) in originals.items()}
-        grounds[own_database] = Ground(Site(place, files, address), place, before, unused)
-    ground = grounds[own_database]
-    if ground.site.web is None or not ground.site.web.alive:
-        ground.site.serve()
-    return ground
+        running_sites[own_database] = RunningSite(SiteProcesses(place, files, address), place, before, unused)
+    running_site = running_sites[own_database]
+    if running_site.site.web is None or not running_site.site.web.alive:
+        running_site.site.serve()
+    return running_site
 
 
 def fresh_database(server: str, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from tests.faults.conftest import Ground
+from tests.faults.conftest import RunningSite
 from tests.faults.ledger import query
 from tests.faults.site import Process, locked, until
 
@@ -13,26 +13,28 @@ SEED = int(os.environ.get("PALIMPSEST_TEST_SEED") or 20260722)
 
 
 def begin_turn(
-    ground: Ground, session_id: str, holder: str = "pid=1:turn=9:platform=telegram", ttl: float = 300
+    running_site: RunningSite, session_id: str, holder: str = "pid=1:turn=9:platform=telegram", ttl: float = 300
 ) -> None:
     """Somebody runs a turn of the session."""
     values = (session_id, holder, time.time(), time.time() + ttl)
-    query(ground.path(), "INSERT INTO session_turn_leases VALUES (?, ?, ?, ?)", *values)
+    query(running_site.path(), "INSERT INTO session_turn_leases VALUES (?, ?, ?, ?)", *values)
 
 
-def end_turn(ground: Ground, session_id: str) -> None:
-    query(ground.path(), "DELETE FROM session_turn_leases WHERE conversation_id = ?", session_id)
+def end_turn(running_site: RunningSite, session_id: str) -> None:
+    query(running_site.path(), "DELETE FROM session_turn_leases WHERE conversation_id = ?", session_id)
 
 
-def holder_of(ground: Ground, run_id: int) -> Process:
-    found = until(lambda: ground.site.holder(run_id), ground.site.logs)
+def holder_of(running_site: RunningSite, run_id: int) -> Process:
+    found = until(lambda: running_site.site.holder(run_id), running_site.site.logs)
     assert found
     return found
 
 
-def reach(ground: Ground, run_id: int, status: str) -> None:
+def reach(running_site: RunningSite, run_id: int, status: str) -> None:
     until(
-        lambda: ground.site.status(run_id) == status, lambda: (ground.site.row(run_id), ground.site.logs()), every=0.002
+        lambda: running_site.site.status(run_id) == status,
+        lambda: (running_site.site.row(run_id), running_site.site.logs()),
+        every=0.002,
     )
 
 
@@ -42,8 +44,8 @@ OURS = "SELECT 1 FROM session_turn_leases WHERE conversation_id = ? AND holder L
 class Door:
     """The store's write lock in our hands until closed."""
 
-    def __init__(self, ground: Ground) -> None:
-        self.lock = locked(ground.path())
+    def __init__(self, running_site: RunningSite) -> None:
+        self.lock = locked(running_site.path())
         self.lock.__enter__()
         self.closed = False
 
@@ -59,31 +61,31 @@ class Door:
         self.close()
 
 
-def until_it_has_to_write(ground: Ground, session_id: str) -> tuple[int, Process, Door]:
+def until_it_has_to_write(running_site: RunningSite, session_id: str) -> tuple[int, Process, Door]:
     """Bring a run to `applying` while the store's write lock is ours: it has the lease, and wants to commit."""
-    begin_turn(ground, session_id)
-    run_id = ground.site.start_run(session_id, "small")
-    reach(ground, run_id, "waiting")
-    process = holder_of(ground, run_id)
-    until(lambda: "Waiting for the agent" in str(told(ground, run_id)), ground.site.logs)
+    begin_turn(running_site, session_id)
+    run_id = running_site.site.start_run(session_id, "small")
+    reach(running_site, run_id, "waiting")
+    process = holder_of(running_site, run_id)
+    until(lambda: "Waiting for the agent" in str(told(running_site, run_id)), running_site.site.logs)
     while True:
-        end_turn(ground, session_id)
-        with ground.site.noting_held_up(run_id):  # it takes the lease, and cannot say that it goes on
-            said = told(ground, run_id)
+        end_turn(running_site, session_id)
+        with running_site.site.noting_held_up(run_id):  # it takes the lease, and cannot say that it goes on
+            said = told(running_site, run_id)
             try:
-                until(lambda: query(ground.path(), OURS, session_id), "the lease", patience=3)
+                until(lambda: query(running_site.path(), OURS, session_id), "the lease", patience=3)
             except AssertionError:  # it was about to say that it waits
-                begin_turn(ground, session_id)
+                begin_turn(running_site, session_id)
                 door = None
             else:
-                door = Door(ground)
+                door = Door(running_site)
         if door:
-            reach(ground, run_id, "applying")
+            reach(running_site, run_id, "applying")
             return run_id, process, door
-        until(lambda: told(ground, run_id) != said, ground.site.logs)  # noqa: B023  # waits within this round
+        until(lambda: told(running_site, run_id) != said, running_site.site.logs)  # noqa: B023  # waits within this round
 
 
-def told(ground: Ground, run_id: int) -> tuple[object, ...]:
+def told(running_site: RunningSite, run_id: int) -> tuple[object, ...]:
     """What a run's worker noted last."""
-    [row] = ground.site.rows(f"SELECT heartbeat_at, progress FROM runs_run WHERE id = {run_id}")
+    [row] = running_site.site.rows(f"SELECT heartbeat_at, progress FROM runs_run WHERE id = {run_id}")
     return row

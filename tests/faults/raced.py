@@ -23,7 +23,7 @@ from tests.agents.hermes.story import Compacted, Step, Story
 from tests.agents.hermes.told import Fault, Row, broken_pairs, carried, history_faults, row_of, undo_faults
 from viewer.stores.hermes.known import KnownBlock, KnownUndone
 
-from .site import NOT_REACHED, PATIENCE, Site, until
+from .site import NOT_REACHED, PATIENCE, SiteProcesses, until
 
 STORE = "raced"
 WHO = ("nobody", "nobody", "nobody", "worker", "web", "both")  # is killed
@@ -32,7 +32,7 @@ WHO = ("nobody", "nobody", "nobody", "worker", "web", "both")  # is killed
 class Live:
     """A site with one store and one worker, and the agent that writes there; whoever was killed is started again."""
 
-    def __init__(self, site: Site, path: Path, start_agent: Callable[[], Hermes]) -> None:
+    def __init__(self, site: SiteProcesses, path: Path, start_agent: Callable[[], Hermes]) -> None:
         self.site, self.path, self.start_agent = site, path, start_agent
         self.kills, self.dead = 0, list[int]()  # agents that were killed: what they held, they hold until it expires
         self.agent = self._started()

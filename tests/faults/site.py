@@ -110,7 +110,7 @@ def _is_writable(path: Path) -> bool:
     return True
 
 
-class Site:
+class SiteProcesses:
     """One site with its own database and stores; processes are started as a test wants them."""
 
     def __init__(self, place: Path, stores: dict[str, Path], database: str = "", **environment: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.agents.hermes import program
-from tests.faults.conftest import Ground
+from tests.faults.conftest import RunningSite
 from tests.faults.kills import reach
 from tests.faults.ledger import query
 from tests.faults.site import until
@@ -23,7 +23,7 @@ TTL = 8  # seconds, where the agent's own is 300
 
 
 @pytest.fixture
-def held(ground: Ground) -> Iterator[dict[str, subprocess.Popen[str]]]:
+def held(running_site: RunningSite) -> Iterator[dict[str, subprocess.Popen[str]]]:
     """Agents by the session they hold."""
     started: dict[str, subprocess.Popen[str]] = {}
     yield started
@@ -34,10 +34,12 @@ def held(ground: Ground) -> Iterator[dict[str, subprocess.Popen[str]]]:
             process.stdout.close()
 
 
-def hold(ground: Ground, held: dict[str, subprocess.Popen[str]], table: str, ttl: float, stamped: bool) -> str:
+def hold(
+    running_site: RunningSite, held: dict[str, subprocess.Popen[str]], table: str, ttl: float, stamped: bool
+) -> str:
     """An agent holds an unused session; its id."""
-    session_id = ground.take()
-    command = [sys.executable, program.__file__, "hold", str(ground.path()), table, session_id, str(ttl)]
+    session_id = running_site.take()
+    command = [sys.executable, program.__file__, "hold", str(running_site.path()), table, session_id, str(ttl)]
     process = subprocess.Popen([*command, "yes" if stamped else "no"], stdout=subprocess.PIPE, text=True)
     held[session_id] = process
     assert process.stdout and process.stdout.readline() == "held\n"
@@ -49,42 +51,44 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-def test_a_turn_that_was_killed(ground: Ground, held: dict[str, subprocess.Popen[str]]) -> None:
+def test_a_turn_that_was_killed(running_site: RunningSite, held: dict[str, subprocess.Popen[str]]) -> None:
     """A holder known to be dead is passed over at once; one that cannot be known waits out its time, and is named."""
-    ground.workers(2)
+    running_site.workers(2)
     runs = {}
     for stamped, ttl in [(True, 300), (False, TTL)]:
-        session_id = hold(ground, held, "session_turn_leases", ttl, stamped)
-        runs[session_id] = ground.site.start_run(session_id, "small")
+        session_id = hold(running_site, held, "session_turn_leases", ttl, stamped)
+        runs[session_id] = running_site.site.start_run(session_id, "small")
     for session_id, run_id in runs.items():
-        reach(ground, run_id, "waiting")
-        said = until(lambda run_id=run_id: ground.site.run(run_id)["progress"].get("holder"), "who runs the turn")  # type: ignore[misc]
+        reach(running_site, run_id, "waiting")
+        said = until(lambda run_id=run_id: running_site.site.run(run_id)["progress"].get("holder"), "who runs the turn")  # type: ignore[misc]
         assert said.startswith(f"pid={held[session_id].pid}:")
-        sentence = ground.site.run(run_id)["progress"]["sentence"]
+        sentence = running_site.site.run(run_id)["progress"]["sentence"]
         assert f"pid={held[session_id].pid}:" in sentence and "unless it is renewed" in sentence
         kill(held[session_id])
     for session_id, run_id in runs.items():
-        assert ground.site.closed(run_id)["status"] == "applied"
-        assert ground.check_session(session_id, [run_id])
-    ground.check()
+        assert running_site.site.closed(run_id)["status"] == "applied"
+        assert running_site.check_session(session_id, [run_id])
+    running_site.check()
 
 
-def test_a_compaction_that_was_killed(ground: Ground, held: dict[str, subprocess.Popen[str]]) -> None:
-    ground.workers(1)
+def test_a_compaction_that_was_killed(running_site: RunningSite, held: dict[str, subprocess.Popen[str]]) -> None:
+    running_site.workers(1)
     runs = {}
     for stamped, ttl in [(True, 300), (False, TTL)]:
-        session_id = hold(ground, held, "compression_locks", ttl, stamped)
-        status, refused = ground.site.ask("POST", f"/stores/small/sessions/{session_id}/runs", {"apply": True})
+        session_id = hold(running_site, held, "compression_locks", ttl, stamped)
+        status, refused = running_site.site.ask("POST", f"/stores/small/sessions/{session_id}/runs", {"apply": True})
         assert (status, refused["error"]["code"]) == (409, "session_busy")
         assert "unless it is renewed" in refused["error"]["message"]
         kill(held[session_id])
         if not stamped:  # it may be alive in another container
-            status, refused = ground.site.ask("POST", f"/stores/small/sessions/{session_id}/runs", {"apply": True})
+            status, refused = running_site.site.ask(
+                "POST", f"/stores/small/sessions/{session_id}/runs", {"apply": True}
+            )
             assert (status, refused["error"]["code"]) == (409, "session_busy")
             over = "SELECT 1 FROM compression_locks WHERE session_id = ? AND expires_at < unixepoch()"
-            until(lambda over=over, session_id=session_id: query(ground.path(), over, session_id), "its end")  # type: ignore[misc]
-        runs[session_id] = ground.site.start_run(session_id, "small")
+            until(lambda over=over, session_id=session_id: query(running_site.path(), over, session_id), "its end")  # type: ignore[misc]
+        runs[session_id] = running_site.site.start_run(session_id, "small")
     for session_id, run_id in runs.items():
-        assert ground.site.closed(run_id)["status"] == "applied"
-        assert ground.check_session(session_id, [run_id])
-    ground.check()
+        assert running_site.site.closed(run_id)["status"] == "applied"
+        assert running_site.check_session(session_id, [run_id])
+    running_site.check()

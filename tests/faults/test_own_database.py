@@ -11,7 +11,7 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from tests.faults.conftest import Ground
+from tests.faults.conftest import RunningSite
 from tests.faults.kills import begin_turn, end_turn, holder_of, reach
 from tests.faults.ledger import live
 from tests.faults.site import until
@@ -20,7 +20,7 @@ POSTGRES = pytest.mark.parametrize("own_database", ["postgres"], indirect=True)
 ODD = "null \0 byte, half a pair \ud83d, whole pair \U0001f600, " + "x" * 400
 
 
-def odd_session(ground: Ground, session_id: str) -> None:
+def odd_session(running_site: RunningSite, session_id: str) -> None:
     """A session of tool calls whose texts hold what PostgreSQL refuses; halves of pairs stand escaped in JSON."""
     now = time.time()
     rows: list[tuple[str, str | None, str | None, str | None]] = []
@@ -34,7 +34,7 @@ def odd_session(ground: Ground, session_id: str) -> None:
             ("tool", f"read {number}: \0 " + "line\n" * 200, None, f"c{number}"),
             ("assistant", f"It says {number}, see \0.", None, None),
         ]
-    with closing(sqlite3.connect(ground.path(), timeout=60)) as con, con:
+    with closing(sqlite3.connect(running_site.path(), timeout=60)) as con, con:
         con.execute(
             "INSERT INTO sessions (id, source, model, started_at) VALUES (?, 'cli', 'gpt-4o', ?)", [session_id, now]
         )
@@ -46,75 +46,75 @@ def odd_session(ground: Ground, session_id: str) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["summary", "prune"])
-def test_any_text_of_a_session_can_be_kept(ground: Ground, strategy: str) -> None:
-    ground.workers(1)
-    odd_session(ground, f"odd-{strategy}")
-    before = live(ground.path(), f"odd-{strategy}")
+def test_any_text_of_a_session_can_be_kept(running_site: RunningSite, strategy: str) -> None:
+    running_site.workers(1)
+    odd_session(running_site, f"odd-{strategy}")
+    before = live(running_site.path(), f"odd-{strategy}")
     body = {"apply": False, "strategy": strategy, "focus": "the \0 byte", "keep_last": 8}
-    status, run = ground.site.ask("POST", f"/stores/small/sessions/odd-{strategy}/runs", body)
+    status, run = running_site.site.ask("POST", f"/stores/small/sessions/odd-{strategy}/runs", body)
     assert status == 202, run
-    end = ground.site.closed(run["id"])
+    end = running_site.site.closed(run["id"])
     assert end["status"] == "ready", end
-    ground.site.apply(run["id"])
-    end = ground.site.closed(run["id"])
-    assert end["status"] == "applied", (end, ground.site.logs())
-    now = live(ground.path(), f"odd-{strategy}")
+    running_site.site.apply(run["id"])
+    end = running_site.site.closed(run["id"])
+    assert end["status"] == "applied", (end, running_site.site.logs())
+    now = live(running_site.path(), f"odd-{strategy}")
     assert now != before and now[-4:] == before[-4:]
-    status, undone = ground.site.ask("POST", f"/runs/{run['id']}/undo")
+    status, undone = running_site.site.ask("POST", f"/runs/{run['id']}/undo")
     assert (status, undone["status"]) == (200, "undone")
-    assert live(ground.path(), f"odd-{strategy}") == before
+    assert live(running_site.path(), f"odd-{strategy}") == before
 
 
 @pytest.mark.parametrize(
     "path", ["/runs?store=%00", "/runs?session_id=a%00", "/runs/99999999999999999999", "/stores/small/sessions/%00"]
 )
-def test_odd_addresses_are_refused(ground: Ground, path: str) -> None:
-    assert ground.site.ask("GET", path)[0] in (200, 400, 404, 422)
+def test_odd_addresses_are_refused(running_site: RunningSite, path: str) -> None:
+    assert running_site.site.ask("GET", path)[0] in (200, 400, 404, 422)
 
 
-def test_odd_sessions_are_not_found(ground: Ground) -> None:
+def test_odd_sessions_are_not_found(running_site: RunningSite) -> None:
     for session_id in ("%00", "x" * 300, "%F0%9F%98%80"):
-        status, refused = ground.site.ask("POST", f"/stores/small/sessions/{session_id}/runs", {"apply": True})
+        status, refused = running_site.site.ask("POST", f"/stores/small/sessions/{session_id}/runs", {"apply": True})
         assert (status, refused["error"]["code"]) == (404, "not_found"), session_id
 
 
 @POSTGRES
-def test_lost_connections_cost_no_run_and_no_worker(ground: Ground) -> None:
-    workers = ground.workers(2)
-    session_id = ground.take()
-    begin_turn(ground, session_id)
-    run_id = ground.site.start_run(session_id, "small")
-    reach(ground, run_id, "waiting")
-    holder = holder_of(ground, run_id)
+def test_lost_connections_cost_no_run_and_no_worker(running_site: RunningSite) -> None:
+    workers = running_site.workers(2)
+    session_id = running_site.take()
+    begin_turn(running_site, session_id)
+    run_id = running_site.site.start_run(session_id, "small")
+    reach(running_site, run_id, "waiting")
+    holder = holder_of(running_site, run_id)
     for _ in range(3):
-        ground.site.cut_connections()
+        running_site.site.cut_connections()
         time.sleep(0.3)
-    end_turn(ground, session_id)
-    assert ground.site.closed(run_id)["status"] == "applied"
-    assert ground.site.row(run_id)["attempts"] == 1
+    end_turn(running_site, session_id)
+    assert running_site.site.closed(run_id)["status"] == "applied"
+    assert running_site.site.row(run_id)["attempts"] == 1
     assert all(worker.alive for worker in workers) and holder.alive
-    assert ground.check_session(session_id, [run_id])
-    ground.check()
+    assert running_site.check_session(session_id, [run_id])
+    running_site.check()
 
 
 @POSTGRES
-def test_a_server_killed_before_it_queued_the_run(ground: Ground) -> None:
-    ground.workers(0)
-    ground.site.worker(PALIMPSEST_LOST_AFTER="2")
-    session_id = ground.take()
+def test_a_server_killed_before_it_queued_the_run(running_site: RunningSite) -> None:
+    running_site.workers(0)
+    running_site.site.worker(PALIMPSEST_LOST_AFTER="2")
+    session_id = running_site.take()
     found = f"SELECT id FROM runs_run WHERE session_id = '{session_id}' AND task_id = ''"
-    with psycopg.connect(ground.site.database) as connection:
+    with psycopg.connect(running_site.site.database) as connection:
         connection.execute("LOCK TABLE django_tasks_database_dbtaskresult IN EXCLUSIVE MODE")
         with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(ground.site.start_run, session_id, "small")
-            [(run_id,)] = until(lambda: ground.site.rows(found), "the run")
-            assert ground.site.web
-            ground.site.web.kill()
-            ground.site.cut_connections("wait_event_type = 'Lock'")
+            asked = pool.submit(running_site.site.start_run, session_id, "small")
+            [(run_id,)] = until(lambda: running_site.site.rows(found), "the run")
+            assert running_site.site.web
+            running_site.site.web.kill()
+            running_site.site.cut_connections("wait_event_type = 'Lock'")
             assert asked.exception() is not None
         connection.rollback()
-    ground.site.serve()
-    assert ground.site.closed(run_id)["status"] == "applied"
-    assert ground.check_session(session_id, [run_id])
-    ground.check()
-    ground.workers(0)
+    running_site.site.serve()
+    assert running_site.site.closed(run_id)["status"] == "applied"
+    assert running_site.check_session(session_id, [run_id])
+    running_site.check()
+    running_site.workers(0)

@@ -17,7 +17,7 @@ import psycopg
 import pytest
 from django.urls.resolvers import URLPattern
 
-from tests.faults.conftest import Ground
+from tests.faults.conftest import RunningSite
 from tests.faults.ledger import query
 from tests.faults.site import locked
 from viewer import own_database
@@ -41,8 +41,8 @@ def addresses(values: dict[str, object]) -> list[str]:
 class Browser:
     """One that is signed in, and a program with a token."""
 
-    def __init__(self, ground: Ground) -> None:
-        self.site, self.cookies = ground.site, {"palimpsest_mask": "0"}
+    def __init__(self, running_site: RunningSite) -> None:
+        self.site, self.cookies = running_site.site, {"palimpsest_mask": "0"}
         self.links = [urlsplit(link).path for link in self.site.manage("signin", "signin").split()]
         form = self.ask("GET", self.links[0])[1]
         assert self.ask("POST", self.links.pop(0), self.form(form))[0] == 302
@@ -69,13 +69,13 @@ class Browser:
 
 
 @contextmanager
-def held(ground: Ground) -> Iterator[None]:
+def held(running_site: RunningSite) -> Iterator[None]:
     """Another program has the own database locked for writing."""
-    if not ground.site.on_postgres:
-        with locked(ground.place / "own.sqlite3"):
+    if not running_site.site.on_postgres:
+        with locked(running_site.place / "own.sqlite3"):
             yield
         return
-    with psycopg.connect(ground.site.database) as con:
+    with psycopg.connect(running_site.site.database) as con:
         tables = con.execute("SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'public'").fetchall()
         con.execute(f"LOCK TABLE {', '.join(name for (name,) in tables)} IN EXCLUSIVE MODE".encode())
         yield
@@ -83,10 +83,10 @@ def held(ground: Ground) -> Iterator[None]:
 
 
 @contextmanager
-def full(ground: Ground) -> Iterator[None]:
+def full(running_site: RunningSite) -> Iterator[None]:
     """The server finds no room on any disk: no file of its may grow, or be made with anything in it."""
-    assert ground.site.web
-    found = subprocess.run(["pgrep", "-g", str(ground.site.web.pid)], capture_output=True, text=True).stdout
+    assert running_site.site.web
+    found = subprocess.run(["pgrep", "-g", str(running_site.site.web.pid)], capture_output=True, text=True).stdout
     before = [(int(pid), resource.prlimit(int(pid), resource.RLIMIT_FSIZE)) for pid in found.split()]
     assert before
     for pid, (_, hard) in before:
@@ -108,32 +108,32 @@ def walk(visitor: Browser, paths: list[str]) -> dict[str, tuple[int, float]]:
 
 
 @pytest.fixture(autouse=True)
-def manifest(ground: Ground) -> None:
-    if ground.site.name_static_files():
-        assert ground.site.web
-        ground.site.web.kill()
-        ground.site.serve()
+def manifest(running_site: RunningSite) -> None:
+    if running_site.site.name_static_files():
+        assert running_site.site.web
+        running_site.site.web.kill()
+        running_site.site.serve()
 
 
 @pytest.fixture
-def compacted(ground: Ground) -> dict[str, object]:
+def compacted(running_site: RunningSite) -> dict[str, object]:
     """A session with a compaction of ours, for every kind of address."""
-    ground.workers(1)
-    session_id = ground.take()
-    run_id = ground.site.start_run(session_id, "small")
-    assert ground.site.closed(run_id)["status"] == "applied"
-    handoff = ground.site.row(run_id)["handoff_id"]
-    [(row_id,)] = query(ground.path(), "SELECT MIN(id) FROM messages WHERE session_id = ?", session_id)
+    running_site.workers(1)
+    session_id = running_site.take()
+    run_id = running_site.site.start_run(session_id, "small")
+    assert running_site.site.closed(run_id)["status"] == "applied"
+    handoff = running_site.site.row(run_id)["handoff_id"]
+    [(row_id,)] = query(running_site.path(), "SELECT MIN(id) FROM messages WHERE session_id = ?", session_id)
     return {
         "store": "small", "session_id": session_id, "run_id": run_id, "handoff_id": handoff, "row_id": row_id,
         "kind": "openai", "event_id": 1, "token_id": 1,
     }  # fmt: skip
 
 
-def change(ground: Ground, session_id: str) -> None:
+def change(running_site: RunningSite, session_id: str) -> None:
     """What every list and page that shows the session would note."""
     sql = "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, 'user', 'And now?', ?)"
-    query(ground.path(), sql, session_id, time.time())
+    query(running_site.path(), sql, session_id, time.time())
 
 
 def write(visitor: Browser, sessions: list[str]) -> list[tuple[int, str]]:
@@ -149,13 +149,15 @@ def write(visitor: Browser, sessions: list[str]) -> list[tuple[int, str]]:
         return list(pool.map(lambda each: visitor.ask("POST", *each), asked))
 
 
-def check(ground: Ground, values: dict[str, object], trouble: Callable[[Ground], AbstractContextManager[None]]) -> None:
+def check(
+    running_site: RunningSite, values: dict[str, object], trouble: Callable[[RunningSite], AbstractContextManager[None]]
+) -> None:
     """Answers to whatever reads are the same and come as soon; what must write is refused in a sentence."""
-    visitor, sessions = Browser(ground), [ground.take(), ground.take()]
+    visitor, sessions = Browser(running_site), [running_site.take(), running_site.take()]
     paths = addresses(values)
     before = walk(visitor, paths)
-    change(ground, str(values["session_id"]))
-    with trouble(ground), ThreadPoolExecutor(1) as beside:
+    change(running_site, str(values["session_id"]))
+    with trouble(running_site), ThreadPoolExecutor(1) as beside:
         writing = beside.submit(write, visitor, sessions)
         after = walk(visitor, paths)
         refused = writing.result()
@@ -165,7 +167,7 @@ def check(ground: Ground, values: dict[str, object], trouble: Callable[[Ground],
         for path, (status, took) in before.items()
         if after[path][0] != status or after[path][1] > took + AT_MOST
     }
-    assert wrong == {}, f"{wrong}\n{ground.site.logs()}"
+    assert wrong == {}, f"{wrong}\n{running_site.site.logs()}"
     assert sum(status == 200 for status, _ in after.values()) > 35, after
     assert [status for status, _ in refused] == [503] * len(refused), refused
     assert json.loads(refused[0][1])["error"]["code"] == "own_database_unavailable"
@@ -175,12 +177,12 @@ def check(ground: Ground, values: dict[str, object], trouble: Callable[[Ground],
 
 
 @pytest.mark.slow
-def test_while_somebody_has_it_locked(ground: Ground, compacted: dict[str, object]) -> None:
-    check(ground, compacted, held)
+def test_while_somebody_has_it_locked(running_site: RunningSite, compacted: dict[str, object]) -> None:
+    check(running_site, compacted, held)
 
 
 @pytest.mark.parametrize("own_database", ["sqlite"], indirect=True)  # that of a server has a disk of its own
-def test_while_the_disk_is_full(ground: Ground, compacted: dict[str, object]) -> None:
-    ground.workers(0)
-    ground.site.leave()  # nobody but the server has it open
-    check(ground, compacted, full)
+def test_while_the_disk_is_full(running_site: RunningSite, compacted: dict[str, object]) -> None:
+    running_site.workers(0)
+    running_site.site.leave()  # nobody but the server has it open
+    check(running_site, compacted, full)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.hermes import program
-from tests.faults.conftest import KILLS, RUNS, Ground
+from tests.faults.conftest import KILLS, RUNS, RunningSite
 from tests.faults.ledger import live
 from tests.faults.site import PATIENCE, until
 
@@ -19,20 +19,22 @@ WRITTEN_BESIDE = 50
 WRITERS = 8
 
 
-def ask(ground: Ground, session_id: str) -> tuple[int, int | str]:
+def ask(running_site: RunningSite, session_id: str) -> tuple[int, int | str]:
     """Status, and the run's number or what was refused."""
-    status, answer = ground.site.ask("POST", f"/stores/small/sessions/{session_id}/runs", {"apply": True})
+    status, answer = running_site.site.ask("POST", f"/stores/small/sessions/{session_id}/runs", {"apply": True})
     return status, int(answer["id"]) if status == 202 else answer["error"]["code"]
 
 
-def test_workers_race_for_runs_and_requests_for_sessions(ground: Ground) -> None:
-    ground.workers(0)  # until everything is queued
-    count = RUNS // 2 if ground.site.on_postgres and KILLS < 50 else RUNS  # all of them in the long tests
-    sessions = [ground.take() for _ in range(count)]
+def test_workers_race_for_runs_and_requests_for_sessions(running_site: RunningSite) -> None:
+    running_site.workers(0)  # until everything is queued
+    count = RUNS // 2 if running_site.site.on_postgres and KILLS < 50 else RUNS  # all of them in the long tests
+    sessions = [running_site.take() for _ in range(count)]
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda session_id: (session_id, *ask(ground, session_id)), [*sessions, *sessions[:40]]))
-        same = list(pool.map(lambda _: ask(ground, sessions[0]), range(8)))
-    ground.workers(4 if ground.site.on_postgres else 2)
+        answers = list(
+            pool.map(lambda session_id: (session_id, *ask(running_site, session_id)), [*sessions, *sessions[:40]])
+        )
+        same = list(pool.map(lambda _: ask(running_site, sessions[0]), range(8)))
+    running_site.workers(4 if running_site.site.on_postgres else 2)
 
     runs = {session_id: number for session_id, status, number in answers if status == 202}
     assert sorted(runs) == sorted(sessions)
@@ -40,28 +42,30 @@ def test_workers_race_for_runs_and_requests_for_sessions(ground: Ground) -> None
     assert set(same) == {(409, "session_busy")}
     numbers = ",".join(str(number) for number in runs.values())
     all_done = f"SELECT COUNT(*) FROM runs_run WHERE id IN ({numbers}) AND status = 'applied'"
-    until(lambda: ground.site.rows(all_done) == [(count,)], ground.site.logs, 3 * PATIENCE, every=0.2)
-    assert ground.site.rows(f"SELECT MAX(attempts), COUNT(*) FROM runs_run WHERE id IN ({numbers})") == [(1, count)]
-    assert all(ground.check_session(session_id, [int(number)]) for session_id, number in runs.items())
-    ground.check()
+    until(lambda: running_site.site.rows(all_done) == [(count,)], running_site.site.logs, 3 * PATIENCE, every=0.2)
+    assert running_site.site.rows(f"SELECT MAX(attempts), COUNT(*) FROM runs_run WHERE id IN ({numbers})") == [
+        (1, count)
+    ]
+    assert all(running_site.check_session(session_id, [int(number)]) for session_id, number in runs.items())
+    running_site.check()
 
 
 @pytest.mark.slow
-def test_eight_writers_append_while_runs_commit(ground: Ground, tmp_path: Path) -> None:
-    ground.workers(4 if ground.site.on_postgres else 2)
-    sessions = [ground.take() for _ in range(WRITTEN_BESIDE)]
+def test_eight_writers_append_while_runs_commit(running_site: RunningSite, tmp_path: Path) -> None:
+    running_site.workers(4 if running_site.site.on_postgres else 2)
+    sessions = [running_site.take() for _ in range(WRITTEN_BESIDE)]
     writers = []
     for seed in range(WRITERS):
         with (tmp_path / f"{seed}.txt").open("w") as output:
-            command = [sys.executable, program.__file__, "append", str(ground.path()), str(seed), *sessions]
+            command = [sys.executable, program.__file__, "append", str(running_site.path()), str(seed), *sessions]
             writers.append(subprocess.Popen(command, stdout=output))
     try:
         until(lambda: all((tmp_path / f"{seed}.txt").stat().st_size for seed in range(WRITERS)), "the writers")
         with ThreadPoolExecutor(4) as pool:
             runs = dict(
-                zip(sessions, pool.map(ground.site.start_run, sessions, ["small"] * len(sessions)), strict=True)
+                zip(sessions, pool.map(running_site.site.start_run, sessions, ["small"] * len(sessions)), strict=True)
             )
-        ended = {session_id: ground.site.closed(run_id) for session_id, run_id in runs.items()}
+        ended = {session_id: running_site.site.closed(run_id) for session_id, run_id in runs.items()}
     finally:
         for writer in writers:
             writer.kill()
@@ -70,9 +74,9 @@ def test_eight_writers_append_while_runs_commit(ground: Ground, tmp_path: Path) 
     said = [line.split("\t") for seed in range(WRITERS) for line in (tmp_path / f"{seed}.txt").read_text().splitlines()]
     assert len(said) > WRITERS * 3
     for session_id, run_id in runs.items():
-        now = [row[1] for row in live(ground.path(), session_id)]
+        now = [row[1] for row in live(running_site.path(), session_id)]
         appended = [content for content in now if str(content).startswith("writer ")]
         told = [content for where, content in said if where == session_id]
         assert len(set(appended)) == len(appended) and set(told) <= set(appended)
-        assert ground.check_session(session_id, [run_id], appended)
-    ground.check()
+        assert running_site.check_session(session_id, [run_id], appended)
+    running_site.check()

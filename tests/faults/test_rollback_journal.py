@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.hermes import program
-from tests.faults.conftest import Ground
+from tests.faults.conftest import RunningSite
 from tests.faults.kills import holder_of
 from tests.faults.ledger import live, query
 from tests.faults.site import until
@@ -25,39 +25,39 @@ def journal(path: Path) -> Path:
     return path.with_name(f"{path.name}-journal")
 
 
-def test_a_worker_killed_within_its_commit(ground: Ground) -> None:
-    ground.workers(2)
-    session_id, path = ground.take("rollback"), ground.path("rollback")
-    run_id = ground.site.start_run(session_id, "rollback", apply=False)
-    assert ground.site.closed(run_id)["status"] == "ready"
-    until(lambda: not query(path, "SELECT 1 FROM compression_locks"), ground.site.logs)  # what the preview held
+def test_a_worker_killed_within_its_commit(running_site: RunningSite) -> None:
+    running_site.workers(2)
+    session_id, path = running_site.take("rollback"), running_site.path("rollback")
+    run_id = running_site.site.start_run(session_id, "rollback", apply=False)
+    assert running_site.site.closed(run_id)["status"] == "ready"
+    until(lambda: not query(path, "SELECT 1 FROM compression_locks"), running_site.site.logs)  # what the preview held
     with (
         closing(sqlite3.connect(path, isolation_level=None)) as reader,
         closing(reader.execute("SELECT id FROM messages")) as reading,  # holds up whoever wants to commit
     ):
         reading.fetchone()
-        ground.site.apply(run_id)
-        process = holder_of(ground, run_id)
-        until(lambda: journal(path).exists(), ground.site.logs)
+        running_site.site.apply(run_id)
+        process = holder_of(running_site, run_id)
+        until(lambda: journal(path).exists(), running_site.site.logs)
         process.kill()
-    assert journal(path).exists() and not ground.site.row(run_id)["handoff_id"]
-    status, context = ground.site.ask("GET", f"/stores/rollback/sessions/{session_id}/context")
+    assert journal(path).exists() and not running_site.site.row(run_id)["handoff_id"]
+    status, context = running_site.site.ask("GET", f"/stores/rollback/sessions/{session_id}/context")
     assert status == 200 and len(context["messages"]) == 24, "read although the journal was hot"
-    assert ground.site.closed(run_id)["status"] == "applied"
+    assert running_site.site.closed(run_id)["status"] == "applied"
     assert len(live(path, session_id)) < 24
-    assert ground.check_session(session_id, [run_id])
-    ground.check("rollback")
+    assert running_site.check_session(session_id, [run_id])
+    running_site.check("rollback")
 
 
-def test_an_agent_killed_within_its_commit(ground: Ground) -> None:
+def test_an_agent_killed_within_its_commit(running_site: RunningSite) -> None:
     """Nobody but readers comes by afterwards."""
-    session_id, path = ground.take("rollback"), ground.path("rollback")
+    session_id, path = running_site.take("rollback"), running_site.path("rollback")
     command = [sys.executable, program.__file__, "rewrite", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout and process.stdout.readline() == b"half\n"
         process.kill()
     assert journal(path).exists()
-    status, context = ground.site.ask("GET", f"/stores/rollback/sessions/{session_id}/context")
+    status, context = running_site.site.ask("GET", f"/stores/rollback/sessions/{session_id}/context")
     assert status == 200 and len(context["messages"]) == 24
     assert not journal(path).exists()
-    ground.check("rollback")
+    running_site.check("rollback")

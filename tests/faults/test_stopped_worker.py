@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.faults.conftest import Ground
+from tests.faults.conftest import RunningSite
 from tests.faults.kills import begin_turn, end_turn, holder_of, reach, until_it_has_to_write
 from tests.faults.ledger import live
 from tests.faults.site import until
@@ -12,40 +12,45 @@ from tests.slow import slow
 
 
 @pytest.fixture
-def impatient(ground: Ground) -> Ground:
+def impatient(running_site: RunningSite) -> RunningSite:
     """The same site with two workers that take a run up after three seconds."""
-    ground.workers(0)
+    running_site.workers(0)
     for _ in range(2):
-        ground.site.worker(PALIMPSEST_LOST_AFTER="3")
-    return ground
+        running_site.site.worker(PALIMPSEST_LOST_AFTER="3")
+    return running_site
 
 
 @pytest.mark.parametrize("wants_to_write", [*slow(False), True])
-def test_stopped_and_continued(impatient: Ground, wants_to_write: bool) -> None:
-    ground, session_id = impatient, impatient.take()
+def test_stopped_and_continued(impatient: RunningSite, wants_to_write: bool) -> None:
+    running_site, session_id = impatient, impatient.take()
     if wants_to_write:
-        run_id, first, door = until_it_has_to_write(ground, session_id)
+        run_id, first, door = until_it_has_to_write(running_site, session_id)
         first.stop()
         door.close()
     else:
-        begin_turn(ground, session_id)
-        run_id = ground.site.start_run(session_id, "small")
-        reach(ground, run_id, "waiting")
-        first = holder_of(ground, run_id)
-        ground.site.stop(first, ground.path())
-        end_turn(ground, session_id)
-    closed = ground.site.closed(run_id)
-    assert closed["status"] == "applied", f"{closed['error']} {ground.site.logs()}"
-    noted, written = ground.site.rows(f"SELECT * FROM runs_run WHERE id = {run_id}"), live(ground.path(), session_id)
-    assert ground.site.row(run_id)["attempts"] == 2
+        begin_turn(running_site, session_id)
+        run_id = running_site.site.start_run(session_id, "small")
+        reach(running_site, run_id, "waiting")
+        first = holder_of(running_site, run_id)
+        running_site.site.stop(first, running_site.path())
+        end_turn(running_site, session_id)
+    closed = running_site.site.closed(run_id)
+    assert closed["status"] == "applied", f"{closed['error']} {running_site.site.logs()}"
+    noted, written = (
+        running_site.site.rows(f"SELECT * FROM runs_run WHERE id = {run_id}"),
+        live(running_site.path(), session_id),
+    )
+    assert running_site.site.row(run_id)["attempts"] == 2
 
     first.go_on()
-    another = ground.take()  # done by whichever worker: the first is through with the old run once it takes a new one
+    another = (
+        running_site.take()
+    )  # done by whichever worker: the first is through with the old run once it takes a new one
     until(lambda: "was cancelled or taken up elsewhere" in first.log.read_text(), first.log.read_text)
-    assert ground.site.closed(ground.site.start_run(another, "small"))["status"] == "applied"
-    assert ground.site.rows(f"SELECT * FROM runs_run WHERE id = {run_id}") == noted
-    assert live(ground.path(), session_id) == written
-    assert ground.check_session(session_id, [run_id])
-    ground.check()
+    assert running_site.site.closed(running_site.site.start_run(another, "small"))["status"] == "applied"
+    assert running_site.site.rows(f"SELECT * FROM runs_run WHERE id = {run_id}") == noted
+    assert live(running_site.path(), session_id) == written
+    assert running_site.check_session(session_id, [run_id])
+    running_site.check()
     assert first.alive
-    ground.workers(0)
+    running_site.workers(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.factories.stores import Book
+from tests.factories.stores import EmptyStore
 
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'><svg onload=alert(1)>"
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
@@ -127,48 +127,48 @@ def arguments() -> list[tuple[str, str]]:
     ]
 
 
-def build(book: Book, session_id: str = "hostile") -> str:
+def build(empty_store: EmptyStore, session_id: str = "hostile") -> str:
     """The session, over several windows; returns the address of its page. Its sessions row is hostile too."""
-    href = book.session(
+    href = empty_store.session(
         session_id, title=SCRIPT + RTL, model=SCRIPT, source=SCRIPT, system_prompt=SCRIPT + RTL + "x" * 100_000,
         cwd=SCRIPT, end_reason=SCRIPT, display_name=SCRIPT,
     )  # fmt: skip
-    _talk(book, session_id)
-    _work(book, session_id)
+    _talk(empty_store, session_id)
+    _work(empty_store, session_id)
     return href
 
 
-def build_many_calls(book: Book, session_id: str = "many-calls") -> str:
+def build_many_calls(empty_store: EmptyStore, session_id: str = "many-calls") -> str:
     """A session with one row that makes 100,000 calls; returns the address of its page."""
-    href = book.session(session_id)
-    many = [book.call("terminal", f"m{at}", command=SCRIPT) for at in range(CALLS_IN_ONE_ROW)]
-    book.say(session_id, "assistant", "", tool_calls=many)
-    book.say(session_id, "tool", "of the last", tool_call_id=f"m{CALLS_IN_ONE_ROW - 1}")
+    href = empty_store.session(session_id)
+    many = [empty_store.call("terminal", f"m{at}", command=SCRIPT) for at in range(CALLS_IN_ONE_ROW)]
+    empty_store.say(session_id, "assistant", "", tool_calls=many)
+    empty_store.say(session_id, "tool", "of the last", tool_call_id=f"m{CALLS_IN_ONE_ROW - 1}")
     return href
 
 
-def _talk(book: Book, session_id: str) -> None:
+def _talk(empty_store: EmptyStore, session_id: str) -> None:
     for role in ("user", "assistant", "system", "session_meta", SCRIPT, "", RTL):
-        book.say(session_id, role, SCRIPT, reasoning=SCRIPT, finish_reason=SCRIPT, display_kind=SCRIPT)
+        empty_store.say(session_id, role, SCRIPT, reasoning=SCRIPT, finish_reason=SCRIPT, display_kind=SCRIPT)
     for text in markdown_bombs().values():
-        book.say(session_id, "user", text)
-        book.say(session_id, "assistant", "thought about", reasoning=text)
+        empty_store.say(session_id, "user", text)
+        empty_store.say(session_id, "assistant", "thought about", reasoning=text)
     for content in contents().values():
-        book.say(session_id, "user", content)
-        book.say(session_id, "assistant", content, reasoning_details=SCRIPT, codex_reasoning_items=deep(20_000))
-    book.say(session_id, "user", RTL + ESCAPES, timestamp=1e300)
-    book.say(session_id, "assistant", "a time before time", timestamp=-1e300)
+        empty_store.say(session_id, "user", content)
+        empty_store.say(session_id, "assistant", content, reasoning_details=SCRIPT, codex_reasoning_items=deep(20_000))
+    empty_store.say(session_id, "user", RTL + ESCAPES, timestamp=1e300)
+    empty_store.say(session_id, "assistant", "a time before time", timestamp=-1e300)
 
 
-def _work(book: Book, session_id: str) -> None:
+def _work(empty_store: EmptyStore, session_id: str) -> None:
     for at, (name, text) in enumerate(arguments()):
         call = {"id": f"c{at}", "type": "function", "function": {"name": name, "arguments": text}}
-        book.say(session_id, "assistant", "", tool_calls=[call])
-        book.say(session_id, "tool", SCRIPT + ESCAPES, tool_call_id=f"c{at}", tool_name=SCRIPT)
+        empty_store.say(session_id, "assistant", "", tool_calls=[call])
+        empty_store.say(session_id, "tool", SCRIPT + ESCAPES, tool_call_id=f"c{at}", tool_name=SCRIPT)
     for at, text in enumerate(outputs().values()):
-        book.say(session_id, "assistant", "", tool_calls=[book.call("terminal", f"o{at}", command="x")])
-        book.say(session_id, "tool", text, tool_call_id=f"o{at}", tool_name="terminal")
+        empty_store.say(session_id, "assistant", "", tool_calls=[empty_store.call("terminal", f"o{at}", command="x")])
+        empty_store.say(session_id, "tool", text, tool_call_id=f"o{at}", tool_name="terminal")
     for content in contents().values():
-        book.say(session_id, "tool", content, tool_call_id=SCRIPT)
-    book.say(session_id, "assistant", "", tool_calls="{broken")
-    book.say(session_id, "assistant", "the end")
+        empty_store.say(session_id, "tool", content, tool_call_id=SCRIPT)
+    empty_store.say(session_id, "assistant", "", tool_calls="{broken")
+    empty_store.say(session_id, "assistant", "the end")

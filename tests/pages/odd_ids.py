@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
-from tests.factories.stores import PRESENT, Book
+from tests.factories.stores import PRESENT, EmptyStore
 
 ODD = [
     "", "/", "//", ".", "..", "...", "%", "%2F", "%00", "~", "~2F", "~2f", "telegram/123", "../stores", "a\nb",
@@ -24,15 +24,15 @@ UNASKABLE = {  # as SQLite holds it -> what is said of it
 }
 
 
-def write_odd(book: Book) -> None:
+def write_odd(empty_store: EmptyStore) -> None:
     """A session of each odd id, with a message that says where it stands in the list."""
     for at, session_id in enumerate(ODD):
-        book.session(session_id, started_at=PRESENT + at)
-        book.say(session_id, "user", f"zebra number {at}", timestamp=PRESENT + at)
+        empty_store.session(session_id, started_at=PRESENT + at)
+        empty_store.say(session_id, "user", f"zebra number {at}", timestamp=PRESENT + at)
 
 
-def write_unaskable(book: Book) -> None:
-    with closing(sqlite3.connect(book.path)) as con, con:
+def write_unaskable(empty_store: EmptyStore) -> None:
+    with closing(sqlite3.connect(empty_store.path)) as con, con:
         for sql in UNASKABLE:
             con.execute(f"INSERT INTO sessions (id, source, started_at) VALUES ({sql}, 'cli', {PRESENT})")
             con.execute(

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from django.test import Client
 
-from tests.factories.stores import Desk
+from tests.factories.stores import HermesStore
 from tests.html import message_ids, read
 from viewer.history import indexes
 from viewer.runs import service
@@ -22,22 +22,22 @@ FRAGMENT = {"HX-Request": "true"}
 FIRST, SECOND = 1948, 2341  # handoffs of the agent's own compactions
 
 
-def session(desk: Desk) -> str:
-    return f"/stores/hermes/sessions/{desk.session_id}"
+def session(hermes_store: HermesStore) -> str:
+    return f"/stores/hermes/sessions/{hermes_store.session_id}"
 
 
-def tabs(signed_in: Client, desk: Desk, handoff: int) -> list[str]:
-    page = read(signed_in.get(f"{session(desk)}?around={handoff}"))
+def tabs(signed_in: Client, hermes_store: HermesStore, handoff: int) -> list[str]:
+    page = read(signed_in.get(f"{session(hermes_store)}?around={handoff}"))
     return [tab.text for tab in page.one("section", id=f"b{handoff}").one("nav", "tabs").all("a")]
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_what_the_agent_lost_is_looked_for_when_it_is_asked_for(
-    signed_in: Client, open_desk: Callable[..., Desk]
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
 ) -> None:
-    desk = open_desk(21)
-    assert tabs(signed_in, desk, FIRST) == ["Summary", LOST, "194 kept, 11 of them shortened", "808 summarised"]
-    page = read(signed_in.get(f"{session(desk)}/boundaries/{FIRST}/details"))
+    hermes_store = open_hermes_store(21)
+    assert tabs(signed_in, hermes_store, FIRST) == ["Summary", LOST, "194 kept, 11 of them shortened", "808 summarised"]
+    page = read(signed_in.get(f"{session(hermes_store)}/boundaries/{FIRST}/details"))
     lost, total = map(int, re.findall(r"\d+", page.one("h1").text.replace(",", ""))[:2])
     assert 100 < lost < total
     assert f"Of the {total:,} details we recognise" in page.one("main").text
@@ -64,9 +64,11 @@ LOST = "Details lost"
 
 
 @pytest.mark.usefixtures("at_once", "db")
-def test_of_our_own_compactions_the_tab_says_how_many(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(31)
-    run = service.start(desk.store, desk.session_id, Options(), apply=True)
+def test_of_our_own_compactions_the_tab_says_how_many(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    hermes_store = open_hermes_store(31)
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     counts = list(run.report["anchors"].values())
     lost, total = sum(each[1] - each[0] for each in counts), sum(each[1] for each in counts)
     kept, stated = run.report["statements"]
@@ -74,37 +76,43 @@ def test_of_our_own_compactions_the_tab_says_how_many(signed_in: Client, open_de
     assert run.handoff_id is not None
     label = f"{lost:,} of {total:,} details ({lost / total:.0%}), {stated - kept:,} of {stated:,} statements"
     label = f"{label} ({(stated - kept) / stated:.0%}) lost".replace("%", " %")
-    assert label in tabs(signed_in, desk, run.handoff_id)
-    row = read(signed_in.get(f"{session(desk)}?around={run.handoff_id}")).one("h2", id=f"b{run.handoff_id}-line").text
+    assert label in tabs(signed_in, hermes_store, run.handoff_id)
+    row = (
+        read(signed_in.get(f"{session(hermes_store)}?around={run.handoff_id}"))
+        .one("h2", id=f"b{run.handoff_id}-line")
+        .text
+    )
     assert f"{lost:,} details, {stated - kept:,} statements lost" in row
-    page = read(signed_in.get(f"{session(desk)}/boundaries/{run.handoff_id}/details"))
+    page = read(signed_in.get(f"{session(hermes_store)}/boundaries/{run.handoff_id}/details"))
     assert page.one("h1").text == label
 
 
 @pytest.mark.usefixtures("at_once", "db")
-def test_what_is_looked_for_in_the_rows_is_what_the_run_noted(open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(31)
-    run = service.start(desk.store, desk.session_id, Options(), apply=True)
-    with open_store(desk.store) as reader:
-        index = indexes.index_of(reader, get_session(reader, desk.session_id))
+def test_what_is_looked_for_in_the_rows_is_what_the_run_noted(open_hermes_store: Callable[..., HermesStore]) -> None:
+    hermes_store = open_hermes_store(31)
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
+    with open_store(hermes_store.store) as reader:
+        index = indexes.index_of(reader, get_session(reader, hermes_store.session_id))
         boundary = index.boundary_at(run.handoff_id or 0)
         assert boundary is not None
-        found = losses(reader, desk.session_id, index, replace(boundary, run=None))
+        found = losses(reader, hermes_store.session_id, index, replace(boundary, run=None))
     assert found["anchors"] == run.report["anchors"]
     noted = {(each["kind"], each["text"]) for each in run.report["lost"]}
     assert noted <= {(each["kind"], each["text"]) for each in found["lost"]}
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
-def test_from_the_second_compaction_on_the_change_is_shown(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(21)
-    assert "Changes to the summary" in tabs(signed_in, desk, SECOND)
-    page = read(signed_in.get(f"{session(desk)}/boundaries/{SECOND}/update"))
+def test_from_the_second_compaction_on_the_change_is_shown(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    hermes_store = open_hermes_store(21)
+    assert "Changes to the summary" in tabs(signed_in, hermes_store, SECOND)
+    page = read(signed_in.get(f"{session(hermes_store)}/boundaries/{SECOND}/update"))
     assert page.one("h1").text == "Changes to the summary"
     change = page.one("pre", "diff")
     assert change.all("span", "add")
     assert change.all("span", "del")
-    fragment = read(signed_in.get(f"{session(desk)}/boundaries/{SECOND}/update", headers=FRAGMENT))
+    fragment = read(signed_in.get(f"{session(hermes_store)}/boundaries/{SECOND}/update", headers=FRAGMENT))
     assert fragment.one("pre", "diff").text == change.text
-    first = read(signed_in.get(f"{session(desk)}/boundaries/{FIRST}/update"), 404)
+    first = read(signed_in.get(f"{session(hermes_store)}/boundaries/{FIRST}/update"), 404)
     assert "first summary" in first.one("main").text

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.browser import Visit
-from tests.clients import Tool
-from tests.factories.stores import Book
+from tests.clients import ApiClient
+from tests.factories.stores import EmptyStore
 from tests.html import read
 from tests.pages.odd_ids import FEW, ODD, ORDINARY, UNASKABLE, write_odd, write_unaskable
 from tests.slow import slow
@@ -28,10 +28,10 @@ FORMATS = ["md", "html", "json", "jsonl"]
 
 
 @pytest.fixture
-def tool(db: None) -> Tool:
+def api_client(db: None) -> ApiClient:
     from viewer import access
 
-    return Tool(access.new_token("everything", access.SCOPES))
+    return ApiClient(access.new_token("everything", access.SCOPES))
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
@@ -56,18 +56,22 @@ def test_addresses_of_older_versions_lead_where_they_did(text: str, name: str) -
 
 
 @pytest.mark.parametrize("text", ["~FF", "~ED~A0~80", "a~00b", "\0"])
-def test_what_no_store_holds_is_not_there(signed_in: Client, tool: Tool, book: Book, text: str) -> None:
+def test_what_no_store_holds_is_not_there(
+    signed_in: Client, api_client: ApiClient, empty_store: EmptyStore, text: str
+) -> None:
     with pytest.raises(ValueError):
         name_in(text)
     signed_in.raise_request_exception = False
     assert signed_in.get(f"/stores/own/sessions/{text.replace(chr(0), '%00')}").status_code == 404
-    status, answer = tool.call("GET", f"/stores/own/sessions/{text.replace(chr(0), '%00')}")
+    status, answer = api_client.call("GET", f"/stores/own/sessions/{text.replace(chr(0), '%00')}")
     assert (status, answer["error"]["code"]) == (404, "not_found")
 
 
-def test_every_session_is_listed_with_an_address_that_opens_it(signed_in: Client, tool: Tool, book: Book) -> None:
-    write_odd(book)
-    listed = tool.get("/stores/own/sessions", limit=200)
+def test_every_session_is_listed_with_an_address_that_opens_it(
+    signed_in: Client, api_client: ApiClient, empty_store: EmptyStore
+) -> None:
+    write_odd(empty_store)
+    listed = api_client.get("/stores/own/sessions", limit=200)
     assert sorted(each["id"] for each in listed["items"]) == sorted(ODD) and not listed["broken"]
     lines = read(signed_in.get("/?store=own")).all("li", cls="session")
     hrefs = [line.all("a")[0].attributes["href"] for line in lines]
@@ -83,25 +87,27 @@ def test_every_session_is_listed_with_an_address_that_opens_it(signed_in: Client
             assert f"zebra number {at}" in b"".join(signed_in.get(f"{href}/export?format={kind}")).decode()
 
 
-def test_every_call_answers_with_the_id_itself(client: Client, tool: Tool, book: Book) -> None:
-    write_odd(book)
+def test_every_call_answers_with_the_id_itself(client: Client, api_client: ApiClient, empty_store: EmptyStore) -> None:
+    write_odd(empty_store)
     for session_id in FEW:
         path = session_address("own", session_id)
-        found = tool.get(path)
+        found = api_client.get(path)
         assert (found["id"], found["address"]) == (session_id, path)
-        status, added = tool.call("POST", f"{path}/messages", {"messages": [{"role": "assistant", "content": "Yes."}]})
+        status, added = api_client.call(
+            "POST", f"{path}/messages", {"messages": [{"role": "assistant", "content": "Yes."}]}
+        )
         assert (status, len(added["ids"])) == (201, 1)
-        assert tool.get(f"{path}/context")["session"] == session_id
-        assert [each["content"] for each in tool.get(f"{path}/messages")["items"]][1:] == ["Yes."]
+        assert api_client.get(f"{path}/context")["session"] == session_id
+        assert [each["content"] for each in api_client.get(f"{path}/messages")["items"]][1:] == ["Yes."]
         for part in ("compactions", "events", "audits"):
-            assert tool.get(f"{path}/{part}")["items"] == []
-        found = client.get(f"/api/v1{path}/export", headers={"Authorization": f"Bearer {tool.token}"})
+            assert api_client.get(f"{path}/{part}")["items"] == []
+        found = client.get(f"/api/v1{path}/export", headers={"Authorization": f"Bearer {api_client.token}"})
         assert json.loads(b"".join(found))["session"]["id"] == session_id
-        status, changed = tool.call("PATCH", path, {"title": f"Named {ODD.index(session_id)}", "archived": True})
+        status, changed = api_client.call("PATCH", path, {"title": f"Named {ODD.index(session_id)}", "archived": True})
         assert (status, changed["id"], changed["archived"]) == (200, session_id, True)
-        status, made = tool.call("POST", f"{path}/branches")
+        status, made = api_client.call("POST", f"{path}/branches")
         assert (status, made["parent"]) == (201, session_id or None)
-    hits = tool.get("/stores/own/search", q="zebra number", limit=500)
+    hits = api_client.get("/stores/own/search", q="zebra number", limit=500)
     assert {each["session"]: each["address"] for each in hits["items"]}.items() >= {
         session_id: session_address("own", session_id) for session_id in ODD
     }.items()
@@ -109,15 +115,15 @@ def test_every_call_answers_with_the_id_itself(client: Client, tool: Tool, book:
 
 @pytest.mark.parametrize("session_id", ["", "a\r\nb", *slow("telegram/123", "..", "☃" * 600)])
 def test_a_session_of_any_id_is_compacted_and_undone(
-    signed_in: Client, tool: Tool, book: Book, at_once: None, session_id: str
+    signed_in: Client, api_client: ApiClient, empty_store: EmptyStore, at_once: None, session_id: str
 ) -> None:
-    book.session(session_id)
+    empty_store.session(session_id)
     for at in range(40):
-        book.say(session_id, ("user", "assistant")[at % 2], f"Message {at}. " + "A refund of ticket 7. " * 60)
+        empty_store.say(session_id, ("user", "assistant")[at % 2], f"Message {at}. " + "A refund of ticket 7. " * 60)
     path = session_address("own", session_id)
-    status, run = tool.call("POST", f"{path}/runs", {"apply": True, "keep_last": 4})
+    status, run = api_client.call("POST", f"{path}/runs", {"apply": True, "keep_last": 4})
     assert (status, run["status"], run["session_id"], run["address"]) == (202, "applied", session_id, path), run
-    boundary = tool.get(f"{path}/compactions")["items"][0]
+    boundary = api_client.get(f"{path}/compactions")["items"][0]
     page = signed_in.get(f"/runs/{run['id']}").content.decode()
     assert f'href="{path}' in page
     for each in ("summarised", "before-after", "before-after?as=html", "before-after?as=after"):
@@ -125,12 +131,12 @@ def test_a_session_of_any_id_is_compacted_and_undone(
     assert path in signed_in.get("/compactions").content.decode()
     left = signed_in.post(f"{path}/boundaries/{boundary['handoff_id']}/undo")
     assert left.status_code == 302 and urlsplit(left["Location"]).path == path
-    assert tool.get(f"/runs/{run['id']}")["status"] == "undone"
+    assert api_client.get(f"/runs/{run['id']}")["status"] == "undone"
 
 
-def test_forms_carry_any_id(signed_in: Client, book: Book) -> None:
+def test_forms_carry_any_id(signed_in: Client, empty_store: EmptyStore) -> None:
     """A browser sends the line breaks of a form as CR LF, and what is ticked comes back in the receipt's form."""
-    write_odd(book)
+    write_odd(empty_store)
     page = read(signed_in.get("/?store=own"))
     keys = [box.attributes["value"] for box in page.all("input") if box.attributes.get("form") == "bulk"]
     assert len(keys) == len(ODD) and not any("\n" in key for key in keys)
@@ -144,10 +150,12 @@ def test_forms_carry_any_id(signed_in: Client, book: Book) -> None:
         assert signed_in.post(f"{path}/rename", {"title": f"T {ODD.index(session_id)}"})["Location"] == path
 
 
-def test_a_row_that_nobody_can_ask_for_is_told_of(signed_in: Client, tool: Tool, book: Book) -> None:
-    book.session("fine", title="Fine")
-    write_unaskable(book)
-    listed = tool.get("/stores/own/sessions", limit=100)
+def test_a_row_that_nobody_can_ask_for_is_told_of(
+    signed_in: Client, api_client: ApiClient, empty_store: EmptyStore
+) -> None:
+    empty_store.session("fine", title="Fine")
+    write_unaskable(empty_store)
+    listed = api_client.get("/stores/own/sessions", limit=100)
     assert [each["id"] for each in listed["items"]] == ["fine"]
     assert {each["store"] for each in listed["broken"]} == {"own"}
     for why in UNASKABLE.values():
@@ -158,25 +166,29 @@ def test_a_row_that_nobody_can_ask_for_is_told_of(signed_in: Client, tool: Tool,
     assert len(page.all("li", cls="broken")) == len(UNASKABLE)
     for address in ("/", "/?q=ab", "/search?q=ab", "/search?q=zebra", "/compactions", "/stores"):
         assert signed_in.get(address).status_code == 200
-    assert tool.get("/stores/own/search", q="zebra")["items"]
-    with closing(sqlite3.connect(book.path)) as con, con:
+    assert api_client.get("/stores/own/search", q="zebra")["items"]
+    with closing(sqlite3.connect(empty_store.path)) as con, con:
         con.execute("UPDATE sessions SET id = 'mended' WHERE id IS NULL")
     from viewer.catalog import sync_worker
 
     time.sleep(0.1)  # until the write counts as done
     sync_worker.sync_all()
-    listed = tool.get("/stores/own/sessions", limit=100)
+    listed = api_client.get("/stores/own/sessions", limit=100)
     assert {each["id"] for each in listed["items"]} == {"fine", "mended"} and len(listed["broken"]) == len(
         UNASKABLE
     ) - 1
 
 
 def test_a_line_that_cannot_be_made_leaves_the_others(
-    signed_in: Client, tool: Tool, book: Book, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    signed_in: Client,
+    api_client: ApiClient,
+    empty_store: EmptyStore,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     for name in ("one", "two", "three"):
-        book.session(name, title=f"Zebra {name}")
-        book.say(name, "user", "zebra")
+        empty_store.session(name, title=f"Zebra {name}")
+        empty_store.say(name, "user", "zebra")
     from viewer.api import listed, search, stores
     from viewer.pages.search import hits
     from viewer.pages.sessions import lines
@@ -192,21 +204,21 @@ def test_a_line_that_cannot_be_made_leaves_the_others(
     for module, name in ((listed, "session_out"), (search, "hit_out"), (hits, "shown"), (lines, "shown")):
         monkeypatch.setattr(module, name, failing(getattr(module, name), "two"))
     monkeypatch.setattr(stores, "store_out", failing(stores.store_out, "name='own'"))
-    answer = tool.get("/stores/own/sessions")
+    answer = api_client.get("/stores/own/sessions")
     assert {each["id"] for each in answer["items"]} == {"one", "three"}
     assert [(each["id"], each["store"]) for each in answer["broken"]] == [("two", "own")]
     assert "ZeroDivisionError" in answer["broken"][0]["why"] and "Traceback" in caplog.text
-    found = tool.get("/stores/own/search", q="zebra")
+    found = api_client.get("/stores/own/search", q="zebra")
     assert (len(found["items"]), len(found["broken"])) == (2, 1)
-    assert [each["id"] for each in tool.get("/stores")["broken"]] == ["own"]
+    assert [each["id"] for each in api_client.get("/stores")["broken"]] == ["own"]
     for address in ("/?store=own", "/search?q=zebra&store=own"):
         page = read(signed_in.get(address))
         assert len(page.all("li", cls="broken")) == 1
         assert len(page.all("li", cls="session") or page.all("li", cls="hit")) == 2
 
 
-def test_a_browser_follows_the_link_of_every_session(visit: Visit, book: Book) -> None:
-    write_odd(book)
+def test_a_browser_follows_the_link_of_every_session(visit: Visit, empty_store: EmptyStore) -> None:
+    write_odd(empty_store)
     page = visit()
     page.goto("/?store=own")
     links = page.eval_on_selector_all("li.session .title a", "all => all.map(a => a.href)")

@@ -10,26 +10,26 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from tests.factories.stores import Book
+from tests.factories.stores import EmptyStore
 from tests.html import read
 from viewer.pages.sessions import chosen
 
 FRAGMENT = {"HX-Request": "true"}
 
 
-def archived(book: Book) -> set[str]:
-    with closing(sqlite3.connect(book.path)) as con:
+def archived(empty_store: EmptyStore) -> set[str]:
+    with closing(sqlite3.connect(empty_store.path)) as con:
         return {row[0] for row in con.execute("SELECT id FROM sessions WHERE archived")}
 
 
 @pytest.fixture
-def three(book: Book) -> Book:
+def three(empty_store: EmptyStore) -> EmptyStore:
     for name in "abc":
-        book.session(name, title=f"Title {name}")
-    return book
+        empty_store.session(name, title=f"Title {name}")
+    return empty_store
 
 
-def test_ticked_sessions_are_archived_and_taken_out_without_javascript(signed_in: Client, three: Book) -> None:
+def test_ticked_sessions_are_archived_and_taken_out_without_javascript(signed_in: Client, three: EmptyStore) -> None:
     page = read(signed_in.get("/?store=own"))
     form = page.one("form", id="bulk")
     boxes = [box for box in page.all("input") if box.attributes.get("type") == "checkbox"]
@@ -52,7 +52,7 @@ def test_ticked_sessions_are_archived_and_taken_out_without_javascript(signed_in
     assert archived(three) == set()
 
 
-def test_in_place_the_lines_leave_and_a_receipt_stands(signed_in: Client, three: Book) -> None:
+def test_in_place_the_lines_leave_and_a_receipt_stands(signed_in: Client, three: EmptyStore) -> None:
     lines = read(signed_in.get("/?store=own")).all("li", "session")
     mark = next(line.attributes["id"] for line in lines if "Title b" in line.text)
     answer = read(signed_in.post("/archive", {"session": ["own/b"], "archived": "yes"}, headers=FRAGMENT))
@@ -63,7 +63,7 @@ def test_in_place_the_lines_leave_and_a_receipt_stands(signed_in: Client, three:
 
 
 def test_what_cannot_be_archived_is_named_with_the_reason(
-    signed_in: Client, three: Book, settings: Settings, tmp_path: Path
+    signed_in: Client, three: EmptyStore, settings: Settings, tmp_path: Path
 ) -> None:
     settings.STORES = {**settings.STORES, "gone": "sqlite:////nowhere/state.db"}
     body = {"session": ["own/a", "own/none", "gone/x", "unknown/y", "z"], "archived": "yes", "back": "//elsewhere"}
@@ -76,7 +76,7 @@ def test_what_cannot_be_archived_is_named_with_the_reason(
     assert page.one("a", "primary").attributes["href"] == "/"
 
 
-def test_a_store_that_cannot_be_written_refuses_with_its_reason(signed_in: Client, three: Book) -> None:
+def test_a_store_that_cannot_be_written_refuses_with_its_reason(signed_in: Client, three: EmptyStore) -> None:
     with closing(sqlite3.connect(three.path)) as con, con:
         con.execute("ALTER TABLE sessions DROP COLUMN archived")
     page = read(signed_in.post("/archive", {"session": ["own/a", "own/b"], "archived": "yes"}))
@@ -84,7 +84,9 @@ def test_a_store_that_cannot_be_written_refuses_with_its_reason(signed_in: Clien
     assert not page.all("form", action="/archive")
 
 
-def test_nothing_ticked_and_too_many_are_said(signed_in: Client, three: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_ticked_and_too_many_are_said(
+    signed_in: Client, three: EmptyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "No session was ticked." in read(signed_in.post("/archive", {"archived": "yes"})).one("main").text
     monkeypatch.setattr(chosen, "MOST", 2)
     page = read(signed_in.post("/archive", {"session": ["own/a", "own/b", "own/c"]}), 409)
@@ -92,5 +94,5 @@ def test_nothing_ticked_and_too_many_are_said(signed_in: Client, three: Book, mo
     assert archived(three) == set()
 
 
-def test_it_needs_a_post(signed_in: Client, three: Book) -> None:
+def test_it_needs_a_post(signed_in: Client, three: EmptyStore) -> None:
     assert signed_in.get("/archive").status_code == 405

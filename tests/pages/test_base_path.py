@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import get_script_prefix, set_script_prefix
 from pytest_django import Settings
 
-from tests.factories.stores import Book
+from tests.factories.stores import EmptyStore
 from tests.html import read
 from viewer.catalog import sync_worker
 from viewer.runs.models import Run
@@ -26,8 +26,8 @@ def below(settings: Settings) -> Iterator[None]:
     set_script_prefix(before)
 
 
-def test_the_archive_s_receipt_leads_back_to_the_list(signed_in: Client, book: Book) -> None:
-    book.session("a")
+def test_the_archive_s_receipt_leads_back_to_the_list(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a")
     body = {"session": ["own/a"], "archived": "yes", "back": "?store=own"}
     page = read(signed_in.post("/archive", body))
     assert page.one("a", "primary").attributes["href"] == "/below/?store=own"
@@ -47,8 +47,8 @@ def test_the_redaction_switch_leads_back(signed_in: Client, back: str, leads: st
         assert answer.cookies["palimpsest_mask"]["path"] == "/below"
 
 
-def test_a_run_is_linked(signed_in: Client, book: Book) -> None:
-    book.session("a")
+def test_a_run_is_linked(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a")
     run = Run.objects.create(
         store="own", session_id="a", status="failed", strategy="summary", summarizer="extract", apply=True
     )
@@ -56,8 +56,8 @@ def test_a_run_is_linked(signed_in: Client, book: Book) -> None:
     assert f"/below/runs/{run.pk}" in links
 
 
-def test_the_palette_knows_the_session_it_is_opened_on(signed_in: Client, book: Book) -> None:
-    href = book.session("a", title="Sewing box")
+def test_the_palette_knows_the_session_it_is_opened_on(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("a", title="Sewing box")
     for headers in ({}, {"HX-Request": "true", "HX-Current-URL": f"http://testserver/below{href}"}):
         found = read(signed_in.get("/palette", {"at": f"/below{href}"}, headers=headers))
         assert f"/below{href}/context" in {each.attributes.get("href") for each in found.all("a")} | {
@@ -65,9 +65,9 @@ def test_the_palette_knows_the_session_it_is_opened_on(signed_in: Client, book: 
         }
 
 
-def test_insights_lead_to_the_sessions(signed_in: Client, book: Book) -> None:
-    book.session("a", model="m1")
-    book.say("a", "user", "hello", timestamp=time.time())
+def test_insights_lead_to_the_sessions(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a", model="m1")
+    empty_store.say("a", "user", "hello", timestamp=time.time())
     sync_worker.sync_all()
     links = {link.attributes.get("href") for link in read(signed_in.get("/insights?by=model&days=all")).all("a")}
     assert "/below/?model=m1&sub-agents=shown" in links

@@ -17,8 +17,8 @@ from pytest_django import Settings
 
 from compaction import protocol
 from tests.agents.claude_code.by_hand import ClaudeByHand
-from tests.clients import Tool
-from tests.factories.stores import Book, Desk
+from tests.clients import ApiClient
+from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import Element, read
 from tests.pages import hostile
 from tests.slow import slow
@@ -48,12 +48,12 @@ def cells(page: Element, side: str) -> list[tuple[int, str]]:
     return [(int(match[2]), match[1]) for match in found if match]
 
 
-def compacted(book: Book, session_id: str = "s", handoff: str = HANDOFF) -> tuple[str, int]:
+def compacted(empty_store: EmptyStore, session_id: str = "s", handoff: str = HANDOFF) -> tuple[str, int]:
     """Everything in a session summarised; the address of what was before and after, and the row of the summary."""
-    with closing(sqlite3.connect(book.path)) as con, con:
+    with closing(sqlite3.connect(empty_store.path)) as con, con:
         con.execute("UPDATE messages SET active = 0, compacted = 1 WHERE session_id = ?", [session_id])
-    row = book.say(session_id, "user", handoff, _compressed_summary=1)
-    book.say(session_id, "assistant", "going on")
+    row = empty_store.say(session_id, "user", handoff, _compressed_summary=1)
+    empty_store.say(session_id, "assistant", "going on")
     return f"/stores/own/sessions/{session_id}/boundaries/{row}/before-after", row
 
 
@@ -64,15 +64,15 @@ def compacted(book: Book, session_id: str = "s", handoff: str = HANDOFF) -> tupl
     ("version", "title"), [(31, ""), (21, "Merged carrier 92"), *slow((21, ""), (31, "Merged carrier 92"))]
 )
 def test_each_message_stands_once_and_in_order_at_every_boundary(
-    signed_in: Client, open_desk: Callable[..., Desk], version: int, title: str
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], version: int, title: str
 ) -> None:
     """Older boundaries too, and such as share a row with a message."""
-    desk = open_desk(version, title) if title else open_desk(version)
-    with open_store(desk.store) as reader:
-        index = indexes.index_of(reader, reader.session(desk.session_id))
+    hermes_store = open_hermes_store(version, title) if title else open_hermes_store(version)
+    with open_store(hermes_store.store) as reader:
+        index = indexes.index_of(reader, reader.session(hermes_store.session_id))
     assert index.boundaries
     for boundary in index.boundaries:
-        href = f"/stores/hermes/sessions/{desk.session_id}/boundaries/{boundary.handoff_id}/before-after"
+        href = f"/stores/hermes/sessions/{hermes_store.session_id}/boundaries/{boundary.handoff_id}/before-after"
         pages = list(walked(signed_in, href))
         left = [cell for page in pages for cell in cells(page, "Before")]
         right = [cell for page in pages for cell in cells(page, "After")]
@@ -95,8 +95,10 @@ def test_each_message_stands_once_and_in_order_at_every_boundary(
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
-def test_its_numbers_are_those_of_the_boundary(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    session = f"/stores/hermes/sessions/{open_desk(21).session_id}"
+def test_its_numbers_are_those_of_the_boundary(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    session = f"/stores/hermes/sessions/{open_hermes_store(21).session_id}"
     for handoff in (1948, 2341):
         boundary = read(signed_in.get(f"{session}?around={handoff}")).one("section", id=f"b{handoff}")
         [link] = [link for link in boundary.one("div", "undo").all("a") if link.text == "Before and after"]
@@ -113,8 +115,8 @@ def test_its_numbers_are_those_of_the_boundary(signed_in: Client, open_desk: Cal
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
-def test_only_what_changed(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    href = f"/stores/hermes/sessions/{open_desk(21).session_id}/boundaries/1948/before-after?only=changed"
+def test_only_what_changed(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
+    href = f"/stores/hermes/sessions/{open_hermes_store(21).session_id}/boundaries/1948/before-after?only=changed"
     pages = list(walked(signed_in, href))
     left = [cell for page in pages for cell in cells(page, "Before")]
     assert [fate for _, fate in left].count("summarised") == 808
@@ -138,9 +140,11 @@ def test_only_what_changed(signed_in: Client, open_desk: Callable[..., Desk]) ->
 
 
 @pytest.mark.usefixtures("at_once")
-def test_of_a_compaction_made_here_its_receipt_leads_there(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(31)
-    run = service.start(desk.store, desk.session_id, Options(), apply=True)
+def test_of_a_compaction_made_here_its_receipt_leads_there(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    hermes_store = open_hermes_store(31)
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     receipt = read(signed_in.get(f"/runs/{run.pk}"))
     (link,) = (each for each in receipt.all("a") if each.text == "Before and after")
     page = read(signed_in.get(link.attributes["href"])).one("main")
@@ -152,11 +156,11 @@ def test_of_a_compaction_made_here_its_receipt_leads_there(signed_in: Client, op
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("version", [21, 31])
 def test_of_old_tool_output_made_shorter_no_message_left(
-    signed_in: Client, open_desk: Callable[..., Desk], version: int
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], version: int
 ) -> None:
-    desk = open_desk(version)
-    run = service.start(desk.store, desk.session_id, Options(strategy="prune"), apply=True)
-    path = f"/stores/hermes/sessions/{desk.session_id}/boundaries/{run.handoff_id}/before-after"
+    hermes_store = open_hermes_store(version)
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(strategy="prune"), apply=True)
+    path = f"/stores/hermes/sessions/{hermes_store.session_id}/boundaries/{run.handoff_id}/before-after"
     text = read(signed_in.get(path)).text
     said = re.search(r"no message left the context: (\d+) kept, (\d+) of them shortened", text)
     assert said and "messages with the summary" not in text
@@ -170,17 +174,21 @@ def test_of_old_tool_output_made_shorter_no_message_left(
     assert [row for row, fate in after if fate == "new"] == [run.handoff_id]
 
 
-def test_a_message_that_is_no_boundary_is_a_404(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(21)
+def test_a_message_that_is_no_boundary_is_a_404(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    hermes_store = open_hermes_store(21)
     for query in ("", "?as=html", "?as=before"):
-        href = f"/stores/hermes/sessions/{desk.session_id}/boundaries/5/before-after{query}"
+        href = f"/stores/hermes/sessions/{hermes_store.session_id}/boundaries/5/before-after{query}"
         assert "not the handoff" in read(signed_in.get(href), 404).one("main").text
 
 
-def test_a_session_that_began_with_a_summary_says_that_nothing_is_known(signed_in: Client, book: Book) -> None:
-    book.session("s")
-    row = book.say("s", "user", HANDOFF, _compressed_summary=1)
-    book.say("s", "assistant", "going on")
+def test_a_session_that_began_with_a_summary_says_that_nothing_is_known(
+    signed_in: Client, empty_store: EmptyStore
+) -> None:
+    empty_store.session("s")
+    row = empty_store.say("s", "user", HANDOFF, _compressed_summary=1)
+    empty_store.say("s", "assistant", "going on")
     href = f"/stores/own/sessions/s/boundaries/{row}/before-after"
     page = read(signed_in.get(href))
     assert "in another session" in page.text and not cells(page, "Before")
@@ -189,7 +197,7 @@ def test_a_session_that_began_with_a_summary_says_that_nothing_is_known(signed_i
 
 
 @pytest.mark.usefixtures("at_once")
-def test_of_claude_code(signed_in: Client, tool: Tool, settings: Settings, tmp_path: Path) -> None:
+def test_of_claude_code(signed_in: Client, api_client: ApiClient, settings: Settings, tmp_path: Path) -> None:
     settings.STORES = {"work": f"claude-code:///{tmp_path / 'claude'}"}
     settings.HERMES_HOME = settings.CLAUDE_HOME = tmp_path / "no-home"
     agent = ClaudeByHand(tmp_path / "claude")
@@ -197,11 +205,11 @@ def test_of_claude_code(signed_in: Client, tool: Tool, settings: Settings, tmp_p
     agent.write("s", said)
     place = f"/stores/work/sessions/{agent.id_of('s')}"
     for _ in range(2):
-        status, _run = tool.call("POST", f"{place}/runs", {"keep_last": 6, "apply": True})
+        status, _run = api_client.call("POST", f"{place}/runs", {"keep_last": 6, "apply": True})
         assert status == 202
         for at in range(12):
             agent.say("s", {"role": ("user", "assistant")[at % 2], "content": f"later {at} " + "word " * 50})
-    found = tool.get(f"{place}/compactions")["items"]
+    found = api_client.get(f"{place}/compactions")["items"]
     assert len(found) == 2
     for made in found:
         page = read(signed_in.get(f"{place}/boundaries/{made['handoff_id']}/before-after"))
@@ -220,12 +228,12 @@ def test_of_claude_code(signed_in: Client, tool: Tool, settings: Settings, tmp_p
 # -- text and file -----------------------------------------------------------------------------------------------------
 
 
-def test_one_side_can_be_copied(signed_in: Client, book: Book) -> None:
-    book.session("s")
-    book.say("s", "user", f"the key is {KEY} <b>")
-    book.say("s", "assistant", None, tool_calls=[book.call("sh", "c1", command="ls")])
-    book.say("s", "tool", "a.txt", tool_call_id="c1", tool_name="sh")
-    href, _ = compacted(book)
+def test_one_side_can_be_copied(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("s")
+    empty_store.say("s", "user", f"the key is {KEY} <b>")
+    empty_store.say("s", "assistant", None, tool_calls=[empty_store.call("sh", "c1", command="ls")])
+    empty_store.say("s", "tool", "a.txt", tool_call_id="c1", tool_name="sh")
+    href, _ = compacted(empty_store)
     buttons = read(signed_in.get(href)).one("div", "heads").all("button")
     before, after = (signed_in.get(each.attributes["data-copy"]) for each in buttons)
     assert before["Content-Type"] == "text/plain; charset=utf-8" and before["X-Content-Type-Options"] == "nosniff"
@@ -238,12 +246,12 @@ def test_one_side_can_be_copied(signed_in: Client, book: Book) -> None:
     assert KEY not in signed_in.get(href).content.decode()
 
 
-def test_the_file_needs_nothing_else_and_holds_no_secret(signed_in: Client, book: Book) -> None:
-    book.session("s", title=f"Deploy with {KEY}", model=f"m {KEY}")
+def test_the_file_needs_nothing_else_and_holds_no_secret(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("s", title=f"Deploy with {KEY}", model=f"m {KEY}")
     for at in range(150):
-        book.say("s", "user", f"message {at}: the token is {KEY} {hostile.SCRIPT}")
-        book.say("s", "assistant", [{"type": "image_url", "image_url": {"url": "https://far.example/a.png"}}])
-    href, _ = compacted(book, handoff=HANDOFF.replace("To go on", f"To use {KEY}"))
+        empty_store.say("s", "user", f"message {at}: the token is {KEY} {hostile.SCRIPT}")
+        empty_store.say("s", "assistant", [{"type": "image_url", "image_url": {"url": "https://far.example/a.png"}}])
+    href, _ = compacted(empty_store, handoff=HANDOFF.replace("To go on", f"To use {KEY}"))
     answer = signed_in.get(f"{href}?as=html")
     assert answer["Content-Disposition"].startswith("attachment") and answer["Cache-Control"] == "no-store"
     text = answer.getvalue().decode()
@@ -259,11 +267,11 @@ def test_the_file_needs_nothing_else_and_holds_no_secret(signed_in: Client, book
     assert KEY in signed_in.get(f"{href}?as=html&redact=0").getvalue().decode()
 
 
-def test_the_file_says_what_the_page_says(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(21)
-    with open_store(desk.store) as reader:
-        boundary = indexes.index_of(reader, reader.session(desk.session_id)).boundaries[0]
-    made = files.as_page(files.comparison("hermes", desk.session_id, boundary.handoff_id))
+def test_the_file_says_what_the_page_says(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
+    hermes_store = open_hermes_store(21)
+    with open_store(hermes_store.store) as reader:
+        boundary = indexes.index_of(reader, reader.session(hermes_store.session_id)).boundaries[0]
+    made = files.as_page(files.comparison("hermes", hermes_store.session_id, boundary.handoff_id))
     text = b"".join(made.chunks).decode()
     assert made.outcome.complete and made.filename.endswith(".html")
     page = read(type("Answer", (), {"status_code": 200, "content": text.encode()})())
@@ -278,9 +286,9 @@ def test_the_file_says_what_the_page_says(signed_in: Client, open_desk: Callable
 # -- what would break it -----------------------------------------------------------------------------------------------
 
 
-def test_hostile_text_is_text(signed_in: Client, book: Book) -> None:
-    hostile.build(book)
-    href, _ = compacted(book, "hostile", HANDOFF.replace("To go on", hostile.SCRIPT))
+def test_hostile_text_is_text(signed_in: Client, empty_store: EmptyStore) -> None:
+    hostile.build(empty_store)
+    href, _ = compacted(empty_store, "hostile", HANDOFF.replace("To go on", hostile.SCRIPT))
     for page in walked(signed_in, href):
         main = page.one("main")
         assert not main.all("script") and not main.all("svg")
@@ -291,12 +299,14 @@ def test_hostile_text_is_text(signed_in: Client, book: Book) -> None:
     assert "<script" not in page_file
 
 
-def test_a_long_session_takes_windows_and_no_more_queries(signed_in: Client, book: Book, statements: list[str]) -> None:
+def test_a_long_session_takes_windows_and_no_more_queries(
+    signed_in: Client, empty_store: EmptyStore, statements: list[str]
+) -> None:
     asked = {}
     for name, count in (("short", 60), ("long", 6_000)):
-        book.session(name)
-        book.chat(name, count)
-        href, row = compacted(book, name)
+        empty_store.session(name)
+        empty_store.chat(name, count)
+        href, row = compacted(empty_store, name)
         signed_in.get(href)  # its History is made
         statements.clear()
         with CaptureQueriesContext(connection) as own:
@@ -316,12 +326,12 @@ def test_a_long_session_takes_windows_and_no_more_queries(signed_in: Client, boo
     assert size > 6_000 * 10 and most < 6_000_000
 
 
-def test_nothing_is_written(signed_in: Client, book: Book) -> None:
-    book.session("s")
-    book.chat("s", 10)
-    href, _ = compacted(book)
-    before = book.path.read_bytes()
+def test_nothing_is_written(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("s")
+    empty_store.chat("s", 10)
+    href, _ = compacted(empty_store)
+    before = empty_store.path.read_bytes()
     for query in ("", "?only=changed", "?as=html", "?as=before", "?start=x"):
         assert signed_in.get(href + query).status_code == 200
     assert signed_in.post(href).status_code == 405
-    assert book.path.read_bytes() == before
+    assert empty_store.path.read_bytes() == before

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from tests.factories.stores import Book
+from tests.factories.stores import EmptyStore
 from tests.html import read
 from viewer.rendering import blocks, calls, formats, markdown, outcomes, texts
 from viewer.stores.message import StoredMessage
@@ -157,15 +157,15 @@ def test_results_are_paired_by_adjacency_then_by_id() -> None:
     assert calls.pair(rows, [calls.made(row) for row in rows]) == {(0, 1): 1, (0, 0): 2, (3, 0): 4, (5, 0): 7}
 
 
-def test_parallel_calls_have_each_its_own_result(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
+def test_parallel_calls_have_each_its_own_result(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
     made = [
-        book.call("read_file", "1", path="a.py"),
-        book.call("edit", "2", path="b.py", old_string="x", new_string="y"),
+        empty_store.call("read_file", "1", path="a.py"),
+        empty_store.call("edit", "2", path="b.py", old_string="x", new_string="y"),
     ]
-    book.say("s", "assistant", "", tool_calls=made)
-    second = book.say("s", "tool", "Error: no", tool_call_id="2", timestamp=1_790_000_003.0)
-    first = book.say("s", "tool", "text of a", tool_call_id="1", timestamp=1_790_000_001.5)
+    empty_store.say("s", "assistant", "", tool_calls=made)
+    second = empty_store.say("s", "tool", "Error: no", tool_call_id="2", timestamp=1_790_000_003.0)
+    first = empty_store.say("s", "tool", "text of a", tool_call_id="1", timestamp=1_790_000_001.5)
     folds = read(signed_in.get(href)).all("details", "tool")
     assert [fold.one("b").text for fold in folds] == ["Read", "Edit"]
     assert [fold.one(cls="arg").text for fold in folds] == ["a.py", "b.py +1 −1"]
@@ -178,22 +178,22 @@ def test_parallel_calls_have_each_its_own_result(signed_in: Client, book: Book) 
     assert "open" in marked.all("details", "tool")[0].attributes
 
 
-def test_a_call_without_a_result_says_so(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    book.say("s", "assistant", "", tool_calls=[book.call("f", "1")])
-    book.say("s", "user", "hello?")
-    book.say("s", "assistant", "", tool_calls=[book.call("f", "2")])
+def test_a_call_without_a_result_says_so(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.say("s", "assistant", "", tool_calls=[empty_store.call("f", "1")])
+    empty_store.say("s", "user", "hello?")
+    empty_store.say("s", "assistant", "", tool_calls=[empty_store.call("f", "2")])
     folds = read(signed_in.get(href)).all("details", "tool")
     assert ["no result yet" in fold.text for fold in folds] == [False, True]
     assert "no result" in folds[0].text
 
 
-def test_rows_that_no_person_typed_are_labelled(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    book.say("s", "user", "a background notice", display_kind="hidden")
-    book.say("s", "user", "typed in between", display_kind="steer")
-    book.say("s", "session_meta", "{}")
-    book.say("s", "oracle", "speaks")
+def test_rows_that_no_person_typed_are_labelled(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.say("s", "user", "a background notice", display_kind="hidden")
+    empty_store.say("s", "user", "typed in between", display_kind="steer")
+    empty_store.say("s", "session_meta", "{}")
+    empty_store.say("s", "oracle", "speaks")
     articles = read(signed_in.get(href)).all("article")
     assert "not typed by a person (hidden)" in articles[0].text
     assert "not typed" not in articles[1].text
@@ -202,10 +202,10 @@ def test_rows_that_no_person_typed_are_labelled(signed_in: Client, book: Book) -
     assert "speaks" in articles[3].one("details").text
 
 
-def test_a_provider_checkpoint_is_one_line(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
+def test_a_provider_checkpoint_is_one_line(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
     items = '[{"type": "compaction", "encrypted_content": "' + "x" * 120_000 + '"}]'
-    book.say("s", "assistant", "hello", codex_reasoning_items=items)
+    empty_store.say("s", "assistant", "hello", codex_reasoning_items=items)
     answer = signed_in.get(href)
     assert "Checkpoint of the model's provider, 120 kB" in read(answer).one("article").text
     assert len(answer.content) < 40_000

@@ -12,8 +12,8 @@ from django.test import Client
 from django.utils import timezone
 
 from compaction import protocol
-from tests.clients import Tool
-from tests.factories.stores import Book, Desk
+from tests.clients import ApiClient
+from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import message_ids, read
 from viewer import access
 from viewer.history.models import Compaction
@@ -24,17 +24,19 @@ from viewer.runs.planning import Options
 FRAGMENT = {"HX-Request": "true"}
 
 
-def lists(desk: Desk, handoff: int) -> str:
-    return f"/stores/hermes/sessions/{desk.session_id}/boundaries/{handoff}"
+def lists(hermes_store: HermesStore, handoff: int) -> str:
+    return f"/stores/hermes/sessions/{hermes_store.session_id}/boundaries/{handoff}"
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
-def test_the_lists_work_as_pages_and_as_fragments(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(21)
+def test_the_lists_work_as_pages_and_as_fragments(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    hermes_store = open_hermes_store(21)
     for which, count in (("summarised", 808), ("kept", 194)):
-        page = read(signed_in.get(f"{lists(desk, 1948)}/{which}"))
+        page = read(signed_in.get(f"{lists(hermes_store, 1948)}/{which}"))
         assert page.one("h1").text.startswith(f"{count} messages")
-        fragment = read(signed_in.get(f"{lists(desk, 1948)}/{which}", headers=FRAGMENT))
+        fragment = read(signed_in.get(f"{lists(hermes_store, 1948)}/{which}", headers=FRAGMENT))
         assert not fragment.all("html")
         assert fragment.one("ol").text == page.one("main").one("ol").text
         listed = [item for item in fragment.all("li") if not item.all("a", "later")]
@@ -44,8 +46,10 @@ def test_the_lists_work_as_pages_and_as_fragments(signed_in: Client, open_desk: 
         assert len({item.all("a")[0].text for item in listed}) == len(listed) == count
 
 
-def test_a_boundary_is_one_row_until_it_is_opened_or_led_to(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    session = f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}"
+def test_a_boundary_is_one_row_until_it_is_opened_or_led_to(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    session = f"/stores/hermes/sessions/{open_hermes_store(21, 'Merged carrier 92').session_id}"
     shown = read(signed_in.get(session)).all("section", "boundary")[-1]
     row = shown.one("details", "unfolds")
     assert "open" not in row.attributes
@@ -57,34 +61,36 @@ def test_a_boundary_is_one_row_until_it_is_opened_or_led_to(signed_in: Client, o
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
-def test_every_listed_message_is_a_permalink(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(21)
-    items = read(signed_in.get(f"{lists(desk, 1948)}/kept")).one("main").all("li")
+def test_every_listed_message_is_a_permalink(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
+    hermes_store = open_hermes_store(21)
+    items = read(signed_in.get(f"{lists(hermes_store, 1948)}/kept")).one("main").all("li")
     assert sum("shortened" in item.text for item in items) == 11
     href = items[-1].one("a").attributes["href"]
     target = int(href.split("#m")[1])
     assert target in message_ids(read(signed_in.get(href.split("#")[0])))
 
 
-def test_a_message_that_is_no_boundary_is_a_404(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(21)
+def test_a_message_that_is_no_boundary_is_a_404(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    hermes_store = open_hermes_store(21)
     for which in ("summarised", "kept", "undo"):
-        assert "not the handoff" in read(signed_in.get(f"{lists(desk, 5)}/{which}"), 404).one("main").text
+        assert "not the handoff" in read(signed_in.get(f"{lists(hermes_store, 5)}/{which}"), 404).one("main").text
 
 
 @pytest.mark.parametrize("marked", [True, False], ids=["told", "not told"])
 def test_it_is_said_where_no_row_tells_whether_messages_were_taken_back(
-    signed_in: Client, book: Book, *, marked: bool
+    signed_in: Client, empty_store: EmptyStore, *, marked: bool
 ) -> None:
     """What the first compaction kept is out of context with it. It had marked the originals as superseded, or not."""
-    href = book.session("s")
+    href = empty_store.session("s")
     summary = f"{protocol.LEGACY_HEADER} sum {{}}\n\n{protocol.END_MARKER}"
 
     def say(name: str, active: int, compacted: int, **more: Any) -> None:
         role = "user" if name in "ac" else "assistant"
         uid = UUID(int=Random(name).getrandbits(128), version=4).hex
         values = {"timestamp": 1000.0 + ord(name), "message_uid": uid, "active": active, "compacted": compacted, **more}
-        book.say("s", values.pop("role", role), values.pop("text", name), **values)
+        empty_store.say("s", values.pop("role", role), values.pop("text", name), **values)
 
     for name in "abcd":
         say(name, 0, int(name in "ab" or not marked))
@@ -102,45 +108,47 @@ def test_it_is_said_where_no_row_tells_whether_messages_were_taken_back(
     links = {link.text: link.attributes["href"] for link in newest.one("div", "undo").all("a")}
     compared = read(signed_in.get(links["Before and after"]))
     assert ("does not tell for certain what was sent before" in compared.text) is not marked
-    listed = Tool(access.new_token("reads", ["read"])).get(f"{href}/compactions")["items"][-1]
+    listed = ApiClient(access.new_token("reads", ["read"])).get(f"{href}/compactions")["items"][-1]
     assert (listed["unsure"], listed["undoable"]) == (not marked, marked)
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_only_the_newest_can_be_undone_and_the_others_say_why(
-    signed_in: Client, open_desk: Callable[..., Desk]
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
 ) -> None:
-    desk = open_desk(21)
-    session = f"/stores/hermes/sessions/{desk.session_id}"
+    hermes_store = open_hermes_store(21)
+    session = f"/stores/hermes/sessions/{hermes_store.session_id}"
     older = read(signed_in.get(f"{session}?around=1948")).one(id="b1948-undo")
     assert older.one("button").attributes.keys() >= {"disabled"}
     assert "Undo the later one first." in older.text
     assert older.all("a")[0].attributes["href"] == f"{session}?around=2341#b2341"
     newer = read(signed_in.get(f"{session}?around=2341")).one(id="b2341-undo")
-    assert newer.all("a")[0].attributes["href"] == f"{lists(desk, 2341)}/undo"
-    assert "later compaction" in read(signed_in.get(f"{lists(desk, 1948)}/undo")).one("main").text
+    assert newer.all("a")[0].attributes["href"] == f"{lists(hermes_store, 2341)}/undo"
+    assert "later compaction" in read(signed_in.get(f"{lists(hermes_store, 1948)}/undo")).one("main").text
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
-def test_undo_says_what_it_will_do_and_then_does_it(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(21)
-    asked = read(signed_in.get(f"{lists(desk, 2341)}/undo", headers=FRAGMENT))
+def test_undo_says_what_it_will_do_and_then_does_it(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    hermes_store = open_hermes_store(21)
+    asked = read(signed_in.get(f"{lists(hermes_store, 2341)}/undo", headers=FRAGMENT))
     assert "240 → 439 messages, summaries counted; 46 later messages stay" in asked.one("form").text
-    assert len(desk.live()) == 240
-    here = FRAGMENT | {"HX-Current-URL": f"http://testserver/stores/hermes/sessions/{desk.session_id}?around=3"}
-    done = read(signed_in.post(f"{lists(desk, 2341)}/undo", headers=here))
+    assert len(hermes_store.live()) == 240
+    here = FRAGMENT | {"HX-Current-URL": f"http://testserver/stores/hermes/sessions/{hermes_store.session_id}?around=3"}
+    done = read(signed_in.post(f"{lists(hermes_store, 2341)}/undo", headers=here))
     assert "439 messages in context again" in done.one(id="said").text
-    assert len(desk.live()) == 439
+    assert len(hermes_store.live()) == 439
     page = read(signed_in.get(done.one("p", "note").attributes["hx-get"].split("#")[0]))
     assert not page.all("section", "boundary")
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_what_is_undone_already_says_when_and_the_page_follows(
-    signed_in: Client, open_desk: Callable[..., Desk]
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
 ) -> None:
-    desk = open_desk(21)
-    undo, session = f"{lists(desk, 2341)}/undo", f"/stores/hermes/sessions/{desk.session_id}"
+    hermes_store = open_hermes_store(21)
+    undo, session = f"{lists(hermes_store, 2341)}/undo", f"/stores/hermes/sessions/{hermes_store.session_id}"
     here = FRAGMENT | {"HX-Current-URL": f"http://testserver{session}?around=2341"}
     signed_in.post(undo, headers=here)
     at = Compaction.objects.get(undone=True).undone_at
@@ -153,20 +161,22 @@ def test_what_is_undone_already_says_when_and_the_page_follows(
         assert "2341" not in answer.one("p", "note").attributes["hx-get"].split("#")[0]
         assert not read(signed_in.get(answer.one("p", "note").attributes["hx-get"].split("#")[0])).all(id="b2341")
     for part in ("branch", "kept", "summarised", "details"):
-        assert said in read(signed_in.get(f"{lists(desk, 2341)}/{part}", headers=here), 409).one(id="said").text, part
+        assert (
+            said in read(signed_in.get(f"{lists(hermes_store, 2341)}/{part}", headers=here), 409).one(id="said").text
+        ), part
     assert said in read(signed_in.get(undo), 409).one("main").text
     assert said in read(signed_in.post(undo), 409).one("main").text
     old = signed_in.get(f"{session}?around=2341")
     assert old.status_code == 302
-    assert "undone" not in read(signed_in.get(f"{lists(desk, 1)}/undo"), 404).one("main").text
+    assert "undone" not in read(signed_in.get(f"{lists(hermes_store, 1)}/undo"), 404).one("main").text
 
 
-def test_undo_works_without_htmx(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(31)
-    newest = desk.rows(
-        "SELECT MAX(id) FROM messages WHERE session_id = ? AND _compressed_summary = 1", desk.session_id
+def test_undo_works_without_htmx(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
+    hermes_store = open_hermes_store(31)
+    newest = hermes_store.rows(
+        "SELECT MAX(id) FROM messages WHERE session_id = ? AND _compressed_summary = 1", hermes_store.session_id
     )[0][0]
-    form = read(signed_in.get(f"{lists(desk, newest)}/undo")).one("main").one("form")
+    form = read(signed_in.get(f"{lists(hermes_store, newest)}/undo")).one("main").one("form")
     answer = signed_in.post(form.attributes["action"])
     assert answer.status_code == 302
     assert "HX-Redirect" not in answer
@@ -174,27 +184,29 @@ def test_undo_works_without_htmx(signed_in: Client, open_desk: Callable[..., Des
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
-def test_undo_from_its_own_page_leads_back_to_the_session(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(21)
-    href = f"{lists(desk, 2341)}/undo"
+def test_undo_from_its_own_page_leads_back_to_the_session(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    hermes_store = open_hermes_store(21)
+    href = f"{lists(hermes_store, 2341)}/undo"
     answer = signed_in.post(href, headers=FRAGMENT | {"HX-Current-URL": f"http://testserver{href}"})
-    assert answer["HX-Redirect"].startswith(f"/stores/hermes/sessions/{desk.session_id}?around=")
+    assert answer["HX-Redirect"].startswith(f"/stores/hermes/sessions/{hermes_store.session_id}?around=")
 
 
 def test_undo_leads_to_the_session_where_what_the_tail_began_with_is_taken_back(
-    signed_in: Client, open_desk: Callable[..., Desk], at_once: None
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], at_once: None
 ) -> None:
-    desk = open_desk(31)
-    handoff = service.start(desk.store, desk.session_id, Options(keep_last=4), apply=True).handoff_id
+    hermes_store = open_hermes_store(31)
+    handoff = service.start(hermes_store.store, hermes_store.session_id, Options(keep_last=4), apply=True).handoff_id
     assert handoff
-    live = desk.rows("SELECT id FROM messages WHERE session_id = ? AND active = 1", desk.session_id)
+    live = hermes_store.rows("SELECT id FROM messages WHERE session_id = ? AND active = 1", hermes_store.session_id)
     for _ in [row for row in live if row[0] > handoff]:
-        desk.take_back_newest()
-    session = f"/stores/hermes/sessions/{desk.session_id}"
-    answer = signed_in.post(f"{lists(desk, handoff)}/undo")
+        hermes_store.take_back_newest()
+    session = f"/stores/hermes/sessions/{hermes_store.session_id}"
+    answer = signed_in.post(f"{lists(hermes_store, handoff)}/undo")
     assert answer.status_code == 302 and answer["Location"] == session
     assert signed_in.get(session).status_code == 200
-    again = read(signed_in.post(f"{lists(desk, handoff)}/undo"), 409).one("main")
+    again = read(signed_in.post(f"{lists(hermes_store, handoff)}/undo"), 409).one("main")
     assert "Already undone" in again.text
     assert session in [link.attributes["href"] for link in again.all("a")]
     old = signed_in.get(f"{session}?around={handoff}")
@@ -202,16 +214,18 @@ def test_undo_leads_to_the_session_where_what_the_tail_began_with_is_taken_back(
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
-def test_a_refused_undo_is_said_in_place(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(21)
-    answer = read(signed_in.post(f"{lists(desk, 1948)}/undo", headers=FRAGMENT), 409)
+def test_a_refused_undo_is_said_in_place(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
+    hermes_store = open_hermes_store(21)
+    answer = read(signed_in.post(f"{lists(hermes_store, 1948)}/undo", headers=FRAGMENT), 409)
     assert "undo that one first" in answer.one(role="alert").text
-    assert read(signed_in.post(f"{lists(desk, 1948)}/undo"), 409).one("h1")
+    assert read(signed_in.post(f"{lists(hermes_store, 1948)}/undo"), 409).one("h1")
 
 
-def test_boundaries_of_split_sessions_cannot_be_undone(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(16, "Airline desk, week 30 #4")
-    session = f"/stores/hermes/sessions/{desk.session_id}"
+def test_boundaries_of_split_sessions_cannot_be_undone(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    hermes_store = open_hermes_store(16, "Airline desk, week 30 #4")
+    session = f"/stores/hermes/sessions/{hermes_store.session_id}"
     toc = read(signed_in.get(session)).one("nav", "toc").all("li", "cut")
     assert len(toc) == 2 and "more" in toc[0].attributes["class"], "the first is in the part before"
     newest = toc[-1].all("a")[-1].attributes["href"].split("#b")[1]
@@ -222,18 +236,18 @@ def test_boundaries_of_split_sessions_cannot_be_undone(signed_in: Client, open_d
     assert "A later compaction came after this one." in reason
 
 
-def test_a_handoff_shows_its_directive_folded_and_its_text_as_text(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
+def test_a_handoff_shows_its_directive_folded_and_its_text_as_text(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
     for number in range(6):
-        book.say("s", ("user", "assistant")[number % 2], f"message {number}", active=0, compacted=1)
-    row = book.say(
+        empty_store.say("s", ("user", "assistant")[number % 2], f"message {number}", active=0, compacted=1)
+    row = empty_store.say(
         "s",
         "user",
         "[CONTEXT SUMMARY]: ## Goal\n- <b>bold</b> & brave\n\n"
         "--- END OF CONTEXT SUMMARY — respond to the message below, not the summary above ---",
         _compressed_summary=1,
     )
-    book.say("s", "assistant", "going on")
+    empty_store.say("s", "assistant", "going on")
     section = read(signed_in.get(href)).one("section", id=f"b{row}")
     assert "<b>bold</b> & brave" in section.one(cls="body").text
     assert "[CONTEXT SUMMARY]" not in section.one(cls="body").text
@@ -245,8 +259,8 @@ def test_a_handoff_shows_its_directive_folded_and_its_text_as_text(signed_in: Cl
 def test_a_compaction_made_here_shows_the_numbers_its_run_counted_before_anything_else_has(
     signed_in: Client, demo: Callable[[str], str], counted: Callable[[str, str], None]
 ) -> None:
-    path, tool = demo("Support desk, the long thread"), Tool(access.new_token("tool", access.SCOPES))
-    run_id = tool.call("POST", f"{path}/runs", {"apply": True})[1]["id"]
+    path, api_client = demo("Support desk, the long thread"), ApiClient(access.new_token("tool", access.SCOPES))
+    run_id = api_client.call("POST", f"{path}/runs", {"apply": True})[1]["id"]
     run = Run.objects.get(pk=run_id)
 
     def shown() -> list[str]:
@@ -254,7 +268,7 @@ def test_a_compaction_made_here_shows_the_numbers_its_run_counted_before_anythin
         return page.one("h2", id=f"b{run.handoff_id}-line").text.split(" tokens, ")[:1]
 
     at_once = shown()
-    (listed,) = tool.get(f"{path}/compactions")["items"]
+    (listed,) = api_client.get(f"{path}/compactions")["items"]
     counted("demo", path.split("/")[-1])
     assert at_once == shown() == ["Compacted 85k → 28.7k"]
     assert (listed["tokens_before"], listed["tokens_after"]) == (run.tokens_before, run.tokens_after)

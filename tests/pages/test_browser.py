@@ -10,14 +10,16 @@ from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-unt
 from playwright.sync_api import Page, expect
 
 from tests.browser import TOP, at_rest, require_accessible, require_top
-from tests.factories.stores import Book, Desk
-from tests.model_service import KEY, Service
+from tests.factories.stores import EmptyStore, HermesStore
+from tests.model_services import KEY, ModelService
 from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 
 
-def test_settings_and_runs_are_accessible(screen: Page, open_desk: Callable[..., Desk], at_once: None) -> None:
+def test_settings_and_runs_are_accessible(
+    screen: Page, open_hermes_store: Callable[..., HermesStore], at_once: None
+) -> None:
     screen.goto("/settings")
     require_accessible(screen, "settings, nothing set up")
     screen.locator("#openai-address").fill("http://models.example/v1/chat/completions")
@@ -31,8 +33,8 @@ def test_settings_and_runs_are_accessible(screen: Page, open_desk: Callable[...,
     screen.locator("#openai .warn").wait_for()
     require_accessible(screen, "settings, a model set up")
 
-    desk = open_desk(31)
-    run = service.start(desk.store, desk.session_id, Options(), apply=False)
+    hermes_store = open_hermes_store(31)
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=False)
     part = {"sentence": "Summarising.", "chunk": 2, "chunks": 4, "tokens": 1_204, "seconds": 9}
     failed = {"error_code": "model_unauthorized", "error_message": "models.example does not accept the API key (401)."}
     states: list[dict[str, Any]] = [
@@ -47,12 +49,12 @@ def test_settings_and_runs_are_accessible(screen: Page, open_desk: Callable[...,
         require_accessible(screen, changed["status"])
 
 
-def test_a_model_is_set_up_and_tried_with_the_keyboard(screen: Page, service: Service) -> None:
+def test_a_model_is_set_up_and_tried_with_the_keyboard(screen: Page, model_service: ModelService) -> None:
     asked: list[str] = []
     screen.on("request", lambda request: asked.append(request.url))
     screen.goto("/settings")
     screen.locator("#openai-model").focus()
-    for typed in ("some-model", f"{service.url}/v1", KEY, "4096"):
+    for typed in ("some-model", f"{model_service.url}/v1", KEY, "4096"):
         screen.keyboard.type(typed)
         screen.keyboard.press("Tab")
     screen.keyboard.press("Tab")
@@ -69,9 +71,11 @@ def test_a_model_is_set_up_and_tried_with_the_keyboard(screen: Page, service: Se
     assert not [url for url in asked if KEY[8:24] in url] and KEY[8:24] not in screen.content()
 
 
-def test_a_screen_reader_hears_of_parts_and_not_of_seconds(screen: Page, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(31)
-    run = service.start(desk.store, desk.session_id, Options(), apply=True)
+def test_a_screen_reader_hears_of_parts_and_not_of_seconds(
+    screen: Page, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    hermes_store = open_hermes_store(31)
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
 
     def tell(chunk: int, seconds: int) -> None:
         said = {"sentence": "Summarising.", "chunk": chunk, "chunks": 4, "tokens": 40 * seconds, "seconds": seconds}
@@ -103,10 +107,10 @@ def test_a_screen_reader_hears_of_parts_and_not_of_seconds(screen: Page, open_de
     screen.locator(".card.cancelled:not([hx-get])").wait_for()  # nothing is asked after the test
 
 
-def test_no_address_carries_the_token(screen: Page, open_desk: Callable[..., Desk]) -> None:
+def test_no_address_carries_the_token(screen: Page, open_hermes_store: Callable[..., HermesStore]) -> None:
     asked: list[tuple[str, str]] = []
     screen.on("request", lambda request: asked.append((request.method, request.url)))
-    screen.goto(f"/stores/hermes/sessions/{open_desk(21).session_id}")
+    screen.goto(f"/stores/hermes/sessions/{open_hermes_store(21).session_id}")
     screen.evaluate("document.getElementById('side').classList.add('up')")
     expect(screen.get_by_role("button", name="Preview")).to_be_enabled()
     asked.clear()
@@ -120,9 +124,9 @@ def test_no_address_carries_the_token(screen: Page, open_desk: Callable[..., Des
     assert not [url for _, url in asked if "csrf" in url]
 
 
-def test_each_block_of_a_message_has_its_own_direction(screen: Page, book: Book) -> None:
-    href = book.session("s")
-    book.say("s", "user", "Read this first.\n\nשלום, מה שלומך?\n\n- one\n- שתיים")
+def test_each_block_of_a_message_has_its_own_direction(screen: Page, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.say("s", "user", "Read this first.\n\nשלום, מה שלומך?\n\n- one\n- שתיים")
     screen.goto(href)
     sides = screen.evaluate(
         """[...document.querySelectorAll('.md > p, .md li')].map(block => {
@@ -136,8 +140,8 @@ def test_each_block_of_a_message_has_its_own_direction(screen: Page, book: Book)
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
-def test_keys_and_neighbours(screen: Page, open_desk: Callable[..., Desk]) -> None:
-    session = f"/stores/hermes/sessions/{open_desk(21).session_id}"
+def test_keys_and_neighbours(screen: Page, open_hermes_store: Callable[..., HermesStore]) -> None:
+    session = f"/stores/hermes/sessions/{open_hermes_store(21).session_id}"
     screen.goto(f"{session}?around=500#m500", wait_until="load")
     place = screen.locator("#m500")
     at_rest(screen)
@@ -159,8 +163,8 @@ def test_keys_and_neighbours(screen: Page, open_desk: Callable[..., Desk]) -> No
     expect(screen.locator("#search")).to_be_focused()
 
 
-def test_a_branch_by_keyboard(screen: Page, open_desk: Callable[..., Desk]) -> None:
-    session = f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}"
+def test_a_branch_by_keyboard(screen: Page, open_hermes_store: Callable[..., HermesStore]) -> None:
+    session = f"/stores/hermes/sessions/{open_hermes_store(21, 'Merged carrier 92').session_id}"
     screen.goto(session)
     screen.locator(".line").last.focus()
     screen.keyboard.press("Enter")
@@ -180,12 +184,16 @@ def test_a_branch_by_keyboard(screen: Page, open_desk: Callable[..., Desk]) -> N
     assert Axe().run(screen, context="header.about").response["violations"] == []
 
 
-def test_a_refusal_that_names_a_holder_stays_in_its_card(screen: Page, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(31)
-    screen.goto(f"/stores/hermes/sessions/{desk.session_id}")
+def test_a_refusal_that_names_a_holder_stays_in_its_card(
+    screen: Page, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    hermes_store = open_hermes_store(31)
+    screen.goto(f"/stores/hermes/sessions/{hermes_store.session_id}")
     expect(screen.get_by_role("button", name="Preview")).to_be_enabled()
     holder = "pid=4242:pidns=1:tid=139812345678912:agent=deadbeef:nonce=12345678"
-    desk.rows("INSERT INTO compression_locks VALUES (?, ?, unixepoch(), unixepoch() + 300)", desk.session_id, holder)
+    hermes_store.rows(
+        "INSERT INTO compression_locks VALUES (?, ?, unixepoch(), unixepoch() + 300)", hermes_store.session_id, holder
+    )
     screen.get_by_role("button", name="Preview").click()
     refusal = screen.locator(".refusal")
     expect(refusal).to_contain_text(holder)

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser import HELD, Visit, at_rest
-from tests.factories.stores import Book, Desk
+from tests.factories.stores import EmptyStore, HermesStore
 from tests.slow import slow
 
 HIDE = """hidden => {
@@ -42,12 +42,12 @@ def open_at_end(page: Page, href: str) -> None:
     page.clock.run_for(500)
 
 
-def test_what_the_agent_writes_appears_by_itself(visit: Visit, book: Book) -> None:
+def test_what_the_agent_writes_appears_by_itself(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit()
-    href = book.session("s", title="Goes on")
-    ids = book.chat("s", 80)
+    href = empty_store.session("s", title="Goes on")
+    ids = empty_store.chat("s", 80)
     open_at_end(screen, href)
-    new = book.say("s", "user", "and now for something new")
+    new = empty_store.say("s", "user", "and now for something new")
     screen.clock.run_for(4_500)
     expect(screen.locator(f"#m{new}")).to_be_in_viewport()
     expect(screen.locator("#news")).to_have_text("1 new message")
@@ -59,7 +59,7 @@ def test_what_the_agent_writes_appears_by_itself(visit: Visit, book: Book) -> No
     screen.clock.run_for(500)
     before = screen.evaluate("scrollY")
     for number in range(2):
-        newer = book.say("s", "assistant", f"more of it {number}")
+        newer = empty_store.say("s", "assistant", f"more of it {number}")
         screen.clock.run_for(4_500)
         screen.locator(f"#m{newer}").wait_for(state="attached")
     button = screen.get_by_role("status").get_by_role("button", name="2 new messages")
@@ -73,26 +73,30 @@ def test_what_the_agent_writes_appears_by_itself(visit: Visit, book: Book) -> No
     assert not screen.locator("#news button").count()
 
 
-def test_a_store_that_is_away_for_a_while_is_said_and_its_session_goes_on(visit: Visit, book: Book) -> None:
+def test_a_store_that_is_away_for_a_while_is_said_and_its_session_goes_on(
+    visit: Visit, empty_store: EmptyStore
+) -> None:
     screen = visit()
-    href = book.session("s", title="Goes on")
-    book.chat("s", 4)
+    href = empty_store.session("s", title="Goes on")
+    empty_store.chat("s", 4)
     open_at_end(screen, href)
-    away = book.path.rename(book.path.with_suffix(".away"))
+    away = empty_store.path.rename(empty_store.path.with_suffix(".away"))
     screen.clock.run_for(4_500)
     refusal = screen.locator("#said [role=alert]")
     expect(refusal).to_contain_text("own.db")
     expect(refusal).to_have_css("border-top-width", "0px")  # one box, not a box in a box
-    away.rename(book.path)
-    newer = book.say("s", "assistant", "here again")
+    away.rename(empty_store.path)
+    newer = empty_store.say("s", "assistant", "here again")
     screen.clock.run_for(10_000)
     screen.locator(f"#m{newer}").wait_for(state="attached")
 
 
-def test_a_request_that_a_newer_one_ends_is_no_error(visit: Visit, open_desk: Callable[..., Desk]) -> None:
+def test_a_request_that_a_newer_one_ends_is_no_error(
+    visit: Visit, open_hermes_store: Callable[..., HermesStore]
+) -> None:
     """Neither words found while more are typed, nor a look for news when something is undone, is in the console."""
     screen = visit()
-    screen.goto(f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}")
+    screen.goto(f"/stores/hermes/sessions/{open_hermes_store(21, 'Merged carrier 92').session_id}")
     at_rest(screen)
     held: list[Route] = []
     ended: list[str] = []
@@ -115,10 +119,12 @@ def test_a_request_that_a_newer_one_ends_is_no_error(visit: Visit, open_desk: Ca
     assert len(ended) == len(held) == 2, ended
 
 
-def test_no_look_comes_between_an_undo_and_what_it_shows(visit: Visit, open_desk: Callable[..., Desk]) -> None:
+def test_no_look_comes_between_an_undo_and_what_it_shows(
+    visit: Visit, open_hermes_store: Callable[..., HermesStore]
+) -> None:
     """Its answer would be for a page that is gone by then."""
     screen = visit()
-    screen.goto(f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}")
+    screen.goto(f"/stores/hermes/sessions/{open_hermes_store(21, 'Merged carrier 92').session_id}")
     at_rest(screen)
     held: list[Route] = []
     screen.route(re.compile(r"\?around="), lambda route: held.append(route))
@@ -139,29 +145,31 @@ def test_no_look_comes_between_an_undo_and_what_it_shows(visit: Visit, open_desk
         screen.evaluate("window.dispatchEvent(new Event('focus'))")
 
 
-def test_looks_come_soon_become_rare_while_they_fail_and_stop_when_nobody_looks(visit: Visit, book: Book) -> None:
+def test_looks_come_soon_become_rare_while_they_fail_and_stop_when_nobody_looks(
+    visit: Visit, empty_store: EmptyStore
+) -> None:
     screen = visit()
-    href = book.session("s", title="Goes on")
-    book.chat("s", 4)
+    href = empty_store.session("s", title="Goes on")
+    empty_store.chat("s", 4)
     asked = looks(screen)
     open_at_end(screen, href)
     for _ in range(20):  # 30 s in all; a look in between needs its answer
         screen.clock.run_for(1_500)
         at_rest(screen)
     assert 15 <= len(asked) <= 21, "each 1.5 s"
-    away = book.path.rename(book.path.with_suffix(".away"))
+    away = empty_store.path.rename(empty_store.path.with_suffix(".away"))
     asked.clear()
     for _ in range(20):  # 100 s in all
         screen.clock.run_for(5_000)
         at_rest(screen)
     assert 4 <= len(asked) <= 7, "after 3, 6, 12, 24, 48 and 60 s"
-    away.rename(book.path)
+    away.rename(empty_store.path)
     screen.evaluate(HIDE, True)
     asked.clear()
     screen.clock.run_for(300_000)
     at_rest(screen)
     assert not asked
-    new = book.say("s", "user", "while nobody looked")
+    new = empty_store.say("s", "user", "while nobody looked")
     screen.evaluate(HIDE, False)
     screen.clock.run_for(500)
     screen.locator(f"#m{new}").wait_for()
@@ -171,14 +179,14 @@ def test_looks_come_soon_become_rare_while_they_fail_and_stop_when_nobody_looks(
     assert len(asked) == 2, "who looks makes the looks frequent again"
 
 
-def test_a_rewritten_session_is_shown_as_it_is_now(visit: Visit, open_desk: Callable[..., Desk]) -> None:
+def test_a_rewritten_session_is_shown_as_it_is_now(visit: Visit, open_hermes_store: Callable[..., HermesStore]) -> None:
     screen = visit()
-    desk = open_desk(31)
-    open_at_end(screen, f"/stores/hermes/sessions/{desk.session_id}")
+    hermes_store = open_hermes_store(31)
+    open_at_end(screen, f"/stores/hermes/sessions/{hermes_store.session_id}")
     gone = screen.locator("[data-turn]").last
     words = gone.inner_text()
     gone.locator(".ref").last.focus()
-    desk.take_back_newest()
+    hermes_store.take_back_newest()
     screen.clock.run_for(4_500)
     expect(screen.get_by_text(words, exact=True)).to_have_count(0)
     at_rest(screen)
@@ -187,11 +195,11 @@ def test_a_rewritten_session_is_shown_as_it_is_now(visit: Visit, open_desk: Call
     assert screen.locator("header.top, main #reading, #plan, #live[data-live]").count() == 4
 
 
-def test_copying(visit: Visit, book: Book) -> None:
+def test_copying(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit(permissions=["clipboard-read", "clipboard-write"])
     text = "Dear **all**,\n\n<b>no</b> tags\there"
-    href = book.session("s")
-    row = book.say("s", "user", text)
+    href = empty_store.session("s")
+    row = empty_store.say("s", "user", text)
     screen.goto(href)
     message = screen.locator(f"#m{row}")
     message.hover()
@@ -204,10 +212,10 @@ def test_copying(visit: Visit, book: Book) -> None:
     assert screen.evaluate(HELD)
 
 
-def test_copying_that_fails_says_so(visit: Visit, book: Book) -> None:
+def test_copying_that_fails_says_so(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit(permissions=["clipboard-read", "clipboard-write"])
-    href = book.session("s")
-    book.say("s", "user", "words")
+    href = empty_store.session("s")
+    empty_store.say("s", "user", "words")
     screen.goto(href)
     screen.route("**/messages/**", lambda route: route.fulfill(status=204))
     screen.evaluate("() => { navigator.clipboard.write = () => Promise.reject(new Error('refused')); }")
@@ -217,10 +225,10 @@ def test_copying_that_fails_says_so(visit: Visit, book: Book) -> None:
 
 
 @pytest.mark.parametrize("place", ["", *slow("/context", "/rows")])
-def test_reading_needs_no_script(visit: Visit, book: Book, place: str) -> None:
+def test_reading_needs_no_script(visit: Visit, empty_store: EmptyStore, place: str) -> None:
     screen = visit(java_script_enabled=False)
-    href = book.session("s", title="Long")
-    book.chat("s", 200)
+    href = empty_store.session("s", title="Long")
+    empty_store.chat("s", 200)
     screen.goto("/")
     screen.get_by_role("link", name="Long", exact=True).click()
     screen.wait_for_url(f"**{href}")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import PHONE, WIDE, Visit, at_rest, require_accessible
-from tests.factories.stores import Desk
+from tests.factories.stores import HermesStore
 from tests.slow import slow
 from viewer.runs import service
 from viewer.runs.models import Run
@@ -18,9 +18,9 @@ from viewer.stores.registry import get_store
 UNLOAD = "!dispatchEvent(new Event('beforeunload', { cancelable: true }))"  # whether leaving asks first
 
 
-def panel(visit: Visit, desk: Desk) -> Page:
+def panel(visit: Visit, hermes_store: HermesStore) -> Page:
     screen = visit()
-    screen.goto(f"/stores/hermes/sessions/{desk.session_id}/plan")
+    screen.goto(f"/stores/hermes/sessions/{hermes_store.session_id}/plan")
     at_rest(screen)
     return screen
 
@@ -33,9 +33,9 @@ def compact_now(screen: Page) -> tuple[float, float]:
 
 @pytest.mark.parametrize(("before", "held"), [(300, 0), (550, 900), *slow((0, 0), (0, 1_500), (620, 0))])
 def test_a_press_on_compact_now_counts_however_soon_after_typing(
-    visit: Visit, open_desk: Callable[..., Desk], before: int, held: int
+    visit: Visit, open_hermes_store: Callable[..., HermesStore], before: int, held: int
 ) -> None:
-    screen = panel(visit, open_desk(21))
+    screen = panel(visit, open_hermes_store(21))
     screen.get_by_label("Keep in focus").press_sequentially("refunds")
     screen.wait_for_timeout(before)
     screen.mouse.move(*compact_now(screen))
@@ -50,13 +50,13 @@ def test_a_press_on_compact_now_counts_however_soon_after_typing(
 
 
 def test_the_question_is_in_sight_and_a_double_click_does_not_answer_it(
-    visit: Visit, open_desk: Callable[..., Desk]
+    visit: Visit, open_hermes_store: Callable[..., HermesStore]
 ) -> None:
-    desk = open_desk(21)
-    before = desk.live()
+    hermes_store = open_hermes_store(21)
+    before = hermes_store.live()
     screen = visit()
     screen.set_viewport_size({"width": 1500, "height": 700})
-    screen.goto(f"/stores/hermes/sessions/{desk.session_id}")
+    screen.goto(f"/stores/hermes/sessions/{hermes_store.session_id}")
     at_rest(screen)
     screen.get_by_role("button", name="Compact now…").click()
     question = screen.get_by_role("group", name="Confirm")
@@ -69,14 +69,16 @@ def test_the_question_is_in_sight_and_a_double_click_does_not_answer_it(
     screen.mouse.down(click_count=2)
     screen.mouse.up(click_count=2)
     screen.wait_for_timeout(500)
-    assert not Run.objects.exists() and desk.live() == before
+    assert not Run.objects.exists() and hermes_store.live() == before
     yes.click()
     expect(screen.locator("section.card").first).to_be_visible()
     assert Run.objects.exists()
 
 
-def test_a_press_that_is_let_go_elsewhere_plans_after_all(visit: Visit, open_desk: Callable[..., Desk]) -> None:
-    screen = panel(visit, open_desk(21))
+def test_a_press_that_is_let_go_elsewhere_plans_after_all(
+    visit: Visit, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    screen = panel(visit, open_hermes_store(21))
     screen.get_by_label("Recent messages to keep").focus()
     screen.mouse.move(*compact_now(screen))
     screen.mouse.down()
@@ -91,9 +93,9 @@ def test_a_press_that_is_let_go_elsewhere_plans_after_all(visit: Visit, open_des
 
 
 def test_an_edit_survives_a_refusal_and_is_not_left_without_a_question(
-    visit: Visit, open_desk: Callable[..., Desk], at_once: None
+    visit: Visit, open_hermes_store: Callable[..., HermesStore], at_once: None
 ) -> None:
-    screen = panel(visit, open_desk(31))
+    screen = panel(visit, open_hermes_store(31))
     screen.get_by_role("button", name="Preview").click()
     summary = screen.get_by_label("Summary (editable)")
     expect(summary).to_be_visible()
@@ -117,11 +119,11 @@ def test_an_edit_survives_a_refusal_and_is_not_left_without_a_question(
 
 
 def test_undo_on_the_receipt_and_what_a_second_tab_is_told(
-    visit: Visit, open_desk: Callable[..., Desk], at_once: None
+    visit: Visit, open_hermes_store: Callable[..., HermesStore], at_once: None
 ) -> None:
-    desk = open_desk(21)
+    hermes_store = open_hermes_store(21)
     screen, second = visit(), visit()
-    href = f"/stores/hermes/sessions/{desk.session_id}"
+    href = f"/stores/hermes/sessions/{hermes_store.session_id}"
     screen.goto(href)
     screen.get_by_role("button", name="Preview").click()
     screen.get_by_role("button", name="Apply").click()

@@ -9,12 +9,12 @@ import pytest
 from playwright.sync_api import Route, expect
 
 from tests.browser import HELD, PHONE, TOP, Visit, at_rest, require, require_top, until_kept
-from tests.factories.stores import PRESENT, Book, Desk
+from tests.factories.stores import PRESENT, EmptyStore, HermesStore
 
 
-def test_the_focus_never_falls_out_of_the_page(visit: Visit, open_desk: Callable[..., Desk]) -> None:
+def test_the_focus_never_falls_out_of_the_page(visit: Visit, open_hermes_store: Callable[..., HermesStore]) -> None:
     screen = visit()
-    screen.goto(f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}")
+    screen.goto(f"/stores/hermes/sessions/{open_hermes_store(21, 'Merged carrier 92').session_id}")
     boundary = screen.locator("[data-boundary]").last
     boundary.locator(".line").click()
 
@@ -54,10 +54,10 @@ def test_the_focus_never_falls_out_of_the_page(visit: Visit, open_desk: Callable
     assert screen.evaluate("document.activeElement.id") == "keep"
 
 
-def test_a_window_that_is_loaded_by_hand_hands_the_focus_on(visit: Visit, book: Book) -> None:
+def test_a_window_that_is_loaded_by_hand_hands_the_focus_on(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit()
-    href = book.session("s", title="Long")
-    ids = book.chat("s", 200)
+    href = empty_store.session("s", title="Long")
+    ids = empty_store.chat("s", 200)
     screen.goto(f"{href}?around={ids[100]}#m{ids[100]}")
     for side in ("later", "earlier"):
         link = screen.locator(f".neighbour.{side}")
@@ -70,12 +70,12 @@ def test_a_window_that_is_loaded_by_hand_hands_the_focus_on(visit: Visit, book: 
         assert screen.evaluate(HELD)
 
 
-def test_going_back_leads_to_where_one_was(visit: Visit, book: Book) -> None:
+def test_going_back_leads_to_where_one_was(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit()
-    href = book.session("s", title="Long")
-    ids = book.chat("s", 300)
+    href = empty_store.session("s", title="Long")
+    ids = empty_store.chat("s", 300)
     for number in range(100):
-        book.session(f"other{number:03}", title=f"Other {number}")
+        empty_store.session(f"other{number:03}", title=f"Other {number}")
     screen.goto("/")
     for more in range(2):
         screen.locator(".neighbour.later").scroll_into_view_if_needed()
@@ -110,9 +110,9 @@ def test_going_back_leads_to_where_one_was(visit: Visit, book: Book) -> None:
     expect(screen.get_by_role("link", name="What the model sees")).to_have_attribute("aria-current", "page")
 
 
-def test_after_every_step_back_shows_whole_pages(visit: Visit, open_desk: Callable[..., Desk]) -> None:
+def test_after_every_step_back_shows_whole_pages(visit: Visit, open_hermes_store: Callable[..., HermesStore]) -> None:
     screen = visit()
-    session = f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}"
+    session = f"/stores/hermes/sessions/{open_hermes_store(21, 'Merged carrier 92').session_id}"
     screen.goto("/")
     steps: list[Callable[[], object]] = [
         lambda: screen.locator("[open] > .tabs a").nth(1).click(),
@@ -137,18 +137,18 @@ def test_after_every_step_back_shows_whole_pages(visit: Visit, open_desk: Callab
         screen.get_by_role("heading", name="Sessions", level=1).wait_for()
 
 
-def test_a_field_that_was_left_does_not_take_the_focus_back(visit: Visit, book: Book) -> None:
+def test_a_field_that_was_left_does_not_take_the_focus_back(visit: Visit, empty_store: EmptyStore) -> None:
     """Else single keys are typed into it."""
     screen = visit()
-    href = book.session("s")
-    book.chat("s", 4)
+    href = empty_store.session("s")
+    empty_store.chat("s", 4)
     screen.goto(href)
     at_rest(screen)
     turns = screen.locator("[data-turn]")
 
     def arrives(words: str) -> None:
         before = turns.count()
-        book.say("s", "user", words, timestamp=PRESENT + 100 + before)
+        empty_store.say("s", "user", words, timestamp=PRESENT + 100 + before)
         screen.evaluate("window.dispatchEvent(new Event('focus'))")
         expect(turns).to_have_count(before + 1)
         at_rest(screen)
@@ -163,13 +163,13 @@ def test_a_field_that_was_left_does_not_take_the_focus_back(visit: Visit, book: 
     expect(screen.locator("dialog#keys")).to_be_visible()
 
 
-def test_keys(visit: Visit, book: Book) -> None:
+def test_keys(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit()
-    href = book.session("s")
-    book.say("s", "user", "Where is it?")
-    calls = [book.call("terminal", "c1", command="ls")]
-    book.say("s", "assistant", "I look.", tool_calls=calls, reasoning="Perhaps in the cellar.")
-    book.say("s", "tool", "cellar", tool_call_id="c1")
+    href = empty_store.session("s")
+    empty_store.say("s", "user", "Where is it?")
+    calls = [empty_store.call("terminal", "c1", command="ls")]
+    empty_store.say("s", "assistant", "I look.", tool_calls=calls, reasoning="Perhaps in the cellar.")
+    empty_store.say("s", "tool", "cellar", tool_call_id="c1")
     screen.goto(href)
     at_rest(screen)
     screen.keyboard.press("j")
@@ -208,10 +208,10 @@ def test_keys(visit: Visit, book: Book) -> None:
         screen.wait_for_url(address)
 
 
-def test_skip_links_lead_to_the_conversation_the_panel_and_the_search(visit: Visit, book: Book) -> None:
+def test_skip_links_lead_to_the_conversation_the_panel_and_the_search(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit()
-    href = book.session("s")
-    book.chat("s", 4)
+    href = empty_store.session("s")
+    empty_store.chat("s", 4)
     screen.goto(href)
     seen = []
     for _ in range(3):
@@ -224,9 +224,9 @@ def test_skip_links_lead_to_the_conversation_the_panel_and_the_search(visit: Vis
     assert seen == ["#main", "#plan", "#search"]
 
 
-def test_the_panel_is_a_sheet_on_a_phone(visit: Visit, open_desk: Callable[..., Desk]) -> None:
+def test_the_panel_is_a_sheet_on_a_phone(visit: Visit, open_hermes_store: Callable[..., HermesStore]) -> None:
     screen = visit(*PHONE)
-    screen.goto(f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}")
+    screen.goto(f"/stores/hermes/sessions/{open_hermes_store(21, 'Merged carrier 92').session_id}")
     opener, side = screen.get_by_role("link", name="Compact…"), screen.locator("#side")
     for how in ("Escape", "Close", "outside"):
         opener.focus()
@@ -251,18 +251,18 @@ def test_the_panel_is_a_sheet_on_a_phone(visit: Visit, open_desk: Callable[..., 
 
 
 @pytest.mark.parametrize(("zone", "told"), [("Asia/Tokyo", "22 Sep 00:00"), ("America/Los_Angeles", "21 Sep 08:00")])
-def test_times_are_the_readers(visit: Visit, book: Book, zone: str, told: str) -> None:
+def test_times_are_the_readers(visit: Visit, empty_store: EmptyStore, zone: str, told: str) -> None:
     screen = visit(timezone_id=zone)
-    href = book.session("s")
-    row = book.say("s", "user", "What time is it?", timestamp=1_790_002_800.0)  # 21 September 2026, 15:00 UTC
+    href = empty_store.session("s")
+    row = empty_store.say("s", "user", "What time is it?", timestamp=1_790_002_800.0)  # 21 September 2026, 15:00 UTC
     screen.goto(href)
     said = screen.locator(f"#m{row} time")
     expect(said).to_have_text(told)
 
 
-def test_a_printed_session_is_its_conversation(visit: Visit, open_desk: Callable[..., Desk]) -> None:
+def test_a_printed_session_is_its_conversation(visit: Visit, open_hermes_store: Callable[..., HermesStore]) -> None:
     screen = visit()
-    screen.goto(f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}")
+    screen.goto(f"/stores/hermes/sessions/{open_hermes_store(21, 'Merged carrier 92').session_id}")
     screen.emulate_media(media="print")
     for hidden in ("header.top", ".toc", "#side", ".tabs", ".undo", ".views"):
         assert not screen.locator(hidden).first.is_visible(), hidden
@@ -271,9 +271,11 @@ def test_a_printed_session_is_its_conversation(visit: Visit, open_desk: Callable
     assert screen.locator("details.tool .out").first.evaluate("place => place.checkVisibility()"), "folds are open"
 
 
-def test_contents_start_closed_on_a_phone_also_those_of_a_swap(visit: Visit, open_desk: Callable[..., Desk]) -> None:
+def test_contents_start_closed_on_a_phone_also_those_of_a_swap(
+    visit: Visit, open_hermes_store: Callable[..., HermesStore]
+) -> None:
     screen = visit(*PHONE)
-    screen.goto(f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}")
+    screen.goto(f"/stores/hermes/sessions/{open_hermes_store(21, 'Merged carrier 92').session_id}")
     contents, heading = screen.locator("#toc"), screen.locator(".toc summary")
     at_rest(screen)
     title = screen.locator("h1").bounding_box()
@@ -289,10 +291,10 @@ def test_contents_start_closed_on_a_phone_also_those_of_a_swap(visit: Visit, ope
     expect(contents).to_be_visible()
 
 
-def test_escape_leaves_a_name_as_it_was(visit: Visit, book: Book) -> None:
+def test_escape_leaves_a_name_as_it_was(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit()
-    book.session("s", title="The cellar")
-    book.chat("s", 2)
+    empty_store.session("s", title="The cellar")
+    empty_store.chat("s", 2)
     screen.goto("/")
     screen.get_by_role("link", name="Edit title, tags and note of The cellar").focus()
     screen.keyboard.press("Enter")
@@ -305,10 +307,10 @@ def test_escape_leaves_a_name_as_it_was(visit: Visit, book: Book) -> None:
     assert screen.evaluate(HELD)
 
 
-def test_text_grows_with_the_size_a_reader_asked_for(visit: Visit, book: Book) -> None:
+def test_text_grows_with_the_size_a_reader_asked_for(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit()
-    href = book.session("s")
-    book.say("s", "user", "Where is `it`?\n\n1. In the *cellar*\n\n| a | b |\n|---|---|\n| 1 | 2 |")
+    href = empty_store.session("s")
+    empty_store.say("s", "user", "Where is `it`?\n\n1. In the *cellar*\n\n| a | b |\n|---|---|\n| 1 | 2 |")
     too_small = """() => {
         const all = [...document.body.querySelectorAll("*:not(svg *, option)")].filter(one => one.checkVisibility());
         const sizes = () => all.map(one => parseFloat(getComputedStyle(one).fontSize));
@@ -323,10 +325,10 @@ def test_text_grows_with_the_size_a_reader_asked_for(visit: Visit, book: Book) -
         assert not screen.evaluate(too_small), path
 
 
-def test_a_wheel_at_the_very_top_brings_what_came_before(visit: Visit, book: Book) -> None:
+def test_a_wheel_at_the_very_top_brings_what_came_before(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit()
-    href = book.session("s")
-    ids = book.chat("s", 200)
+    href = empty_store.session("s")
+    ids = empty_store.chat("s", 200)
     screen.goto(f"{href}?after={ids[120]}")
     at_rest(screen)
     turns = screen.locator("[data-turn]")
@@ -338,18 +340,20 @@ def test_a_wheel_at_the_very_top_brings_what_came_before(visit: Visit, book: Boo
     assert turns.first.get_attribute("id") != first
 
 
-def test_a_permalink_is_what_e_unfolds(visit: Visit, book: Book) -> None:
+def test_a_permalink_is_what_e_unfolds(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit()
-    href = book.session("s")
-    book.say("s", "user", "Where is it?")
-    told = book.say("s", "assistant", "In the cellar.", reasoning="Perhaps in the cellar.")
+    href = empty_store.session("s")
+    empty_store.say("s", "user", "Where is it?")
+    told = empty_store.say("s", "assistant", "In the cellar.", reasoning="Perhaps in the cellar.")
     screen.goto(f"{href}?around={told}#m{told}")
     at_rest(screen)
     screen.keyboard.press("e")
     expect(screen.locator(f"#m{told} details[open]")).to_have_count(1)
 
 
-def test_a_session_opens_on_a_phone_without_a_shift(visit: Visit, open_desk: Callable[..., Desk]) -> None:
+def test_a_session_opens_on_a_phone_without_a_shift(
+    visit: Visit, open_hermes_store: Callable[..., HermesStore]
+) -> None:
     screen = visit(*PHONE)
     screen.add_init_script("""
         window.shifts = [];
@@ -362,15 +366,15 @@ def test_a_session_opens_on_a_phone_without_a_shift(visit: Visit, open_desk: Cal
         route.continue_()
 
     screen.route(re.compile(r"palimpsest.*\.js"), late)
-    screen.goto(f"/stores/hermes/sessions/{open_desk(21).session_id}")
+    screen.goto(f"/stores/hermes/sessions/{open_hermes_store(21).session_id}")
     expect(screen.locator(".timeline svg")).to_be_visible()
     at_rest(screen)
     assert sum(screen.evaluate("window.shifts")) < 0.02
 
 
-def test_the_contents_lead_into_a_boundary(visit: Visit, open_desk: Callable[..., Desk]) -> None:
+def test_the_contents_lead_into_a_boundary(visit: Visit, open_hermes_store: Callable[..., HermesStore]) -> None:
     screen = visit()
-    screen.goto(f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}")
+    screen.goto(f"/stores/hermes/sessions/{open_hermes_store(21, 'Merged carrier 92').session_id}")
     tabs = screen.locator("[data-boundary]").last.locator(".tabs")
     expect(tabs).to_be_hidden()
     screen.locator(".toc li.cut.shown a").last.click()

@@ -12,7 +12,7 @@ from pytest_django import Settings
 from tests.agents.claude_code.by_hand import ClaudeByHand, record
 from tests.agents.claude_code.recorded import RECORDED
 from tests.agents.talk import heard, talk, turn
-from tests.clients import Tool
+from tests.clients import ApiClient
 from tests.html import read
 from viewer.catalog import sync_worker
 from viewer.catalog.models import SessionIndex
@@ -68,14 +68,14 @@ def test_messages_are_counted_ahead_where_something_was_compacted_alone(agent: C
 
 
 def test_a_boundary_says_what_the_client_noted(
-    signed_in: Client, tool: Tool, settings: Settings, tmp_path: Path
+    signed_in: Client, api_client: ApiClient, settings: Settings, tmp_path: Path
 ) -> None:
     recorded = RECORDED / "auto-compaction.again"
     store(settings, recorded, tmp_path)
     (path,) = recorded.glob("projects/*/*.jsonl")
     place = f"/stores/work/sessions/{path.stem}"
     notes = [each.text for each in read(signed_in.get(place)).all("p", "note") if "notes it" in each.text]
-    found = [each["reported"] for each in tool.get(f"{place}/compactions")["items"]]
+    found = [each["reported"] for each in api_client.get(f"{place}/compactions")["items"]]
     assert found and {each["trigger"] for each in found} <= {"auto", "manual"}
     assert len(notes) == len(found)
     assert all(
@@ -86,11 +86,11 @@ def test_a_boundary_says_what_the_client_noted(
 
 @pytest.mark.usefixtures("at_once")
 def test_the_panel_says_when_the_client_notices_and_that_the_summary_stays(
-    signed_in: Client, tool: Tool, agent: ClaudeByHand
+    signed_in: Client, api_client: ApiClient, agent: ClaudeByHand
 ) -> None:
     agent.write("s", talk(12))
     place = f"/stores/work/sessions/{agent.id_of('s')}"
-    status, _ = tool.call("POST", f"{place}/runs", {"keep_last": 6, "apply": True})
+    status, _ = api_client.call("POST", f"{place}/runs", {"keep_last": 6, "apply": True})
     assert status == 202
     panel = read(signed_in.get(place)).text
     assert (
@@ -99,7 +99,7 @@ def test_the_panel_says_when_the_client_notices_and_that_the_summary_stays(
     )
     command = read(signed_in.get(place)).one("p", "resume").one("code").text
     assert command == f"cd /home/user/work && claude --resume {agent.id_of('s')}"
-    (made,) = tool.get(f"{place}/compactions")["items"]
+    (made,) = api_client.get(f"{place}/compactions")["items"]
     assert made["reported"] is None, "it is ours"
     asked = f"{place}/boundaries/{made['handoff_id']}/undo"
     agent.say("s", {"role": "user", "content": "go on"})
@@ -194,7 +194,7 @@ def test_links_to_what_was_left_lead_somewhere(signed_in: Client, agent: ClaudeB
     ],
 )  # fmt: skip
 def test_a_newer_version_than_any_that_was_tried_is_said_and_not_refused(
-    signed_in: Client, tool: Tool, agent: ClaudeByHand, version: str, said: str
+    signed_in: Client, api_client: ApiClient, agent: ClaudeByHand, version: str, said: str
 ) -> None:
     agent.write("s", talk(12))
     agent.hang("s", agent.lines("s")[-1]["uuid"], record({"role": "user", "content": "by another version"}))
@@ -203,7 +203,7 @@ def test_a_newer_version_than_any_that_was_tried_is_said_and_not_refused(
     (agent.project / f"{agent.id_of('s')}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     sentence = f"Written by Claude Code {said}; this site was tried with versions up to 2.1.332." if said else ""
     place = f"/stores/work/sessions/{agent.id_of('s')}"
-    found = tool.get(place)
+    found = api_client.get(place)
     assert (found["untried_version"], found["can_compact"]) == (sentence, True)
     header = read(signed_in.get(place)).one("header", "about").text
     assert sentence in header and ("Written by" in header) == bool(said)

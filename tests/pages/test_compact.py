@@ -13,9 +13,9 @@ from pytest_django import Settings
 
 import compaction
 from compaction.strategy import STRATEGIES
-from tests.factories.stores import Book, Desk
+from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import Element, read
-from tests.model_service import Service, answers, refuses
+from tests.model_services import ModelService, answers, refuses
 from tests.slow import slow
 from viewer.pages.compact.report import unmarked
 from viewer.runs import planning, service
@@ -29,12 +29,14 @@ from viewer.stores.registry import get_store
 FRAGMENT = {"HX-Request": "true"}
 
 
-def address(desk: Desk) -> str:
-    return f"/stores/hermes/sessions/{desk.session_id}"
+def address(hermes_store: HermesStore) -> str:
+    return f"/stores/hermes/sessions/{hermes_store.session_id}"
 
 
-def test_the_plan_stands_on_the_page_before_anything_runs(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    panel = read(signed_in.get(f"{address(open_desk(31))}/plan")).one("section", id="plan")
+def test_the_plan_stands_on_the_page_before_anything_runs(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    panel = read(signed_in.get(f"{address(open_hermes_store(31))}/plan")).one("section", id="plan")
     for part in ("To summarise, ", "Recent, kept, ", "Now (tokens)", "After, at most (tokens)", "No turn is running"):
         assert part in panel.text
     shares = panel.one("svg").attributes["aria-label"]
@@ -51,10 +53,10 @@ def test_the_plan_stands_on_the_page_before_anything_runs(signed_in: Client, ope
 
 
 def test_a_run_started_on_the_plans_own_page_is_watched_on_its_own(
-    signed_in: Client, open_desk: Callable[..., Desk]
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
 ) -> None:
     """The page of a plan has no History that would show the result, and its plan would be an old one."""
-    href = address(open_desk(31))
+    href = address(open_hermes_store(31))
     answer = signed_in.post(
         f"{href}/compact", headers={**FRAGMENT, "HX-Current-URL": f"http://testserver{href}/plan?keep=10"}
     )
@@ -70,8 +72,8 @@ def _tokens(value: Element) -> int:
 
 
 @pytest.mark.usefixtures("shared_data")
-def test_a_change_plans_again(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    href = f"{address(open_desk(31))}/plan"
+def test_a_change_plans_again(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
+    href = f"{address(open_hermes_store(31))}/plan"
     usual = read(signed_in.get(href, headers=FRAGMENT))
     assert not usual.all("html")
     more = read(signed_in.get(f"{href}?keep=170&focus=<b>refund</b>&summarizer=nobody", headers=FRAGMENT))
@@ -83,9 +85,9 @@ def test_a_change_plans_again(signed_in: Client, open_desk: Callable[..., Desk])
 
 @pytest.mark.usefixtures("shared_data")
 def test_the_other_way_shortens_tool_output_without_a_summary(
-    signed_in: Client, open_desk: Callable[..., Desk], at_once: None
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], at_once: None
 ) -> None:
-    href = address(open_desk(31))
+    href = address(open_hermes_store(31))
     usual = read(signed_in.get(f"{href}/plan", headers=FRAGMENT))
     ways = usual.one("fieldset").all("label")
     assert [way.text for way in ways] == ["Summarise", "Shorten old tool output (no summary)"]
@@ -111,17 +113,19 @@ def test_the_other_way_shortens_tool_output_without_a_summary(
     assert "Shorten old tool output (no summary)" in alone and "Summary by" not in alone and "The note" in alone
 
 
-def test_compact_now_asks_once_in_numbers(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(31)
-    button = read(signed_in.get(f"{address(desk)}/plan")).one("button", name="confirm")
+def test_compact_now_asks_once_in_numbers(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
+    hermes_store = open_hermes_store(31)
+    button = read(signed_in.get(f"{address(hermes_store)}/plan")).one("button", name="confirm")
     asked = read(signed_in.post(button.attributes["formaction"], {"confirm": "1", "keep": "20"}))
     assert asked.one("select", id="keep").one("option", selected="").attributes["value"] == "20"
     assert "They stay in the store and in History. You can undo this." in asked.one(cls="confirm").text
     assert asked.one(cls="confirm").one("button").attributes["value"] == "1"
 
 
-def test_no_form_with_a_token_is_sent_in_an_address(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    href = address(open_desk(31))
+def test_no_form_with_a_token_is_sent_in_an_address(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    href = address(open_hermes_store(31))
     for page in (read(signed_in.get(f"{href}/plan")), read(signed_in.post(f"{href}/plan", {"confirm": "1"}))):
         for form in page.all("form"):
             if form.all("input", name="csrfmiddlewaretoken"):
@@ -132,25 +136,29 @@ def test_no_form_with_a_token_is_sent_in_an_address(signed_in: Client, open_desk
         assert all(attributes["hx-params"] == "not csrfmiddlewaretoken" for attributes in sent)
 
 
-def test_a_plan_that_saves_much_leads_to_the_preview(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    worth = read(signed_in.get(f"{address(open_desk(31))}/plan")).one("section", id="plan")
+def test_a_plan_that_saves_much_leads_to_the_preview(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    worth = read(signed_in.get(f"{address(open_hermes_store(31))}/plan")).one("section", id="plan")
     assert "save little" not in worth.text
     assert "primary" in worth.one("button", name="apply").classes
 
 
-def test_a_plan_that_saves_little_says_so(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    book.say("s", "assistant", "", tool_calls=[book.call("terminal", "c", command="make")])
-    book.say("s", "tool", "compiled one more file\n" * 100, tool_call_id="c")
+def test_a_plan_that_saves_little_says_so(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.say("s", "assistant", "", tool_calls=[empty_store.call("terminal", "c", command="make")])
+    empty_store.say("s", "tool", "compiled one more file\n" * 100, tool_call_id="c")
     for at in range(24):
-        book.say("s", ("user", "assistant")[at % 2], f"number {at} " + "of many words " * 280)
+        empty_store.say("s", ("user", "assistant")[at % 2], f"number {at} " + "of many words " * 280)
     little = read(signed_in.get(f"{href}/plan?strategy=prune", headers=FRAGMENT))
     assert "This would save little: less than a tenth of the " in little.text
     assert "primary" not in little.one("button", name="apply").classes
 
 
-def test_it_is_said_that_nothing_leaves_the_machine(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    panel = read(signed_in.get(f"{address(open_desk(31))}/plan")).one("section", id="plan")
+def test_it_is_said_that_nothing_leaves_the_machine(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    panel = read(signed_in.get(f"{address(open_hermes_store(31))}/plan")).one("section", id="plan")
     note = panel.one("select", id="summarizer").attributes["aria-describedby"]
     said = panel.one("p", id=note)
     assert said.text.startswith("Nothing leaves this machine.")
@@ -159,13 +167,15 @@ def test_it_is_said_that_nothing_leaves_the_machine(signed_in: Client, open_desk
 
 @pytest.mark.parametrize("version", [21, 31])
 def test_preview_then_apply_then_undo(
-    signed_in: Client, open_desk: Callable[..., Desk], at_once: None, version: int
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], at_once: None, version: int
 ) -> None:
-    desk = open_desk(version)
-    before = desk.live()
-    card = read(signed_in.post(f"{address(desk)}/compact", {"apply": "0"}, headers=FRAGMENT)).one("section", "card")
+    hermes_store = open_hermes_store(version)
+    before = hermes_store.live()
+    card = read(signed_in.post(f"{address(hermes_store)}/compact", {"apply": "0"}, headers=FRAGMENT)).one(
+        "section", "card"
+    )
     assert "ready" in card.classes
-    assert desk.live() == before
+    assert hermes_store.live() == before
     summary = "".join(item for item in card.one("textarea").inside if isinstance(item, str))
     run = Run.objects.get()
     assert summary.strip() == run.summary
@@ -177,25 +187,25 @@ def test_preview_then_apply_then_undo(
     assert "applied" in done.one("section", "card").classes
     assert "Waiting for the agent." in done.text
     run.refresh_from_db()
-    page = read(signed_in.get(f"{address(desk)}?around={run.handoff_id}"))
+    page = read(signed_in.get(f"{address(hermes_store)}?around={run.handoff_id}"))
     section = page.one("section", id=f"b{run.handoff_id}")
     assert "by you, here" in section.one(cls="line").text
     assert "Added <b>by hand</b>." in section.text
     undo = section.all("a", "btn")[0]
     assert undo.text == "Undo this compaction…"
-    desk.append("and on it goes")
+    hermes_store.append("and on it goes")
     picked_up = read(signed_in.get(f"/runs/{run.pk}", headers=FRAGMENT))
     assert "Picked up" in picked_up.text
     signed_in.post(undo.attributes["href"])
-    assert [row[1] for row in desk.live()] == [row[1] for row in before] + ["and on it goes"]
-    assert not read(signed_in.get(address(desk))).one(id="run").all("section")
+    assert [row[1] for row in hermes_store.live()] == [row[1] for row in before] + ["and on it goes"]
+    assert not read(signed_in.get(address(hermes_store))).one(id="run").all("section")
 
 
 def test_the_report_names_what_is_not_found_after(
-    signed_in: Client, open_desk: Callable[..., Desk], at_once: None
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], at_once: None
 ) -> None:
-    desk = open_desk(21)
-    signed_in.post(f"{address(desk)}/compact", {"apply": "0"}, headers=FRAGMENT)
+    hermes_store = open_hermes_store(21)
+    signed_in.post(f"{address(hermes_store)}/compact", {"apply": "0"}, headers=FRAGMENT)
     run = Run.objects.get()
     run.report = {
         **run.report,
@@ -219,7 +229,7 @@ def test_the_report_names_what_is_not_found_after(
         "id or code NEW222 Order NEW222 is late. said by the agent",
         "id or code OLD111 from the earlier summary",
     ]
-    assert report.all("ul", "lost")[1].all("a")[0].attributes["href"] == f"{address(desk)}?around=7#m7"
+    assert report.all("ul", "lost")[1].all("a")[0].attributes["href"] == f"{address(hermes_store)}?around=7#m7"
     run.report = {**run.report, "anchors": {"id": [2, 2]}, "lost": []}
     run.save()
     assert "None of the 2 details we recognise is lost" in read(signed_in.get(f"/runs/{run.pk}")).text
@@ -228,23 +238,27 @@ def test_the_report_names_what_is_not_found_after(
     assert "we recognise" not in read(signed_in.get(f"/runs/{run.pk}")).text, "a run from before they were counted"
 
 
-def test_the_boundary_comes_without_a_reload(signed_in: Client, open_desk: Callable[..., Desk], at_once: None) -> None:
-    desk = open_desk(31)
-    signed_in.post(f"{address(desk)}/compact", {"apply": "1"})
+def test_the_boundary_comes_without_a_reload(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], at_once: None
+) -> None:
+    hermes_store = open_hermes_store(31)
+    signed_in.post(f"{address(hermes_store)}/compact", {"apply": "1"})
     run = Run.objects.get()
     assert run.status == "applied"
-    here = FRAGMENT | {"HX-Current-URL": f"http://testserver{address(desk)}?around=3"}
+    here = FRAGMENT | {"HX-Current-URL": f"http://testserver{address(hermes_store)}?around=3"}
     loads = read(signed_in.get(f"/runs/{run.pk}?seen=applying", headers=here)).all(**{"hx-trigger": "load"})
     assert [load.attributes["hx-get"] for load in loads] == [
-        f"{address(desk)}?around={run.handoff_id}#b{run.handoff_id}"
+        f"{address(hermes_store)}?around={run.handoff_id}#b{run.handoff_id}"
     ]
     for href, headers in ((f"/runs/{run.pk}?seen=applied", here), (f"/runs/{run.pk}?seen=applying", FRAGMENT)):
         assert not read(signed_in.get(href, headers=headers)).all(**{"hx-trigger": "load"})
 
 
-def test_without_htmx_a_run_has_its_own_page(signed_in: Client, open_desk: Callable[..., Desk], at_once: None) -> None:
-    desk = open_desk(31)
-    answer = signed_in.post(f"{address(desk)}/compact", {"apply": "0", "focus": "gift cards", "keep": "20"})
+def test_without_htmx_a_run_has_its_own_page(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], at_once: None
+) -> None:
+    hermes_store = open_hermes_store(31)
+    answer = signed_in.post(f"{address(hermes_store)}/compact", {"apply": "0", "focus": "gift cards", "keep": "20"})
     run = Run.objects.get()
     assert answer["Location"] == f"/runs/{run.pk}"
     assert (run.focus, run.keep_last) == ("gift cards", 20)
@@ -257,12 +271,12 @@ def test_without_htmx_a_run_has_its_own_page(signed_in: Client, open_desk: Calla
 
 @pytest.mark.parametrize("status", ["failed", "cancelled", "discarded", "conflict", "queued"])
 def test_a_run_that_left_nothing_in_context_shows_no_tokens_after_it(
-    signed_in: Client, open_desk: Callable[..., Desk], status: str
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], status: str
 ) -> None:
-    desk = open_desk(21)
+    hermes_store = open_hermes_store(21)
     after = None if status in ("failed", "queued") else 6_000
     Run.objects.create(
-        store="hermes", session_id=desk.session_id, status=status, strategy="summary", summarizer="extract",
+        store="hermes", session_id=hermes_store.session_id, status=status, strategy="summary", summarizer="extract",
         apply=True, tokens_before=19_600, tokens_after=after,
     )  # fmt: skip
     row = read(signed_in.get("/compactions")).one("main").all("tbody")[0].one("tr")
@@ -271,10 +285,10 @@ def test_a_run_that_left_nothing_in_context_shows_no_tokens_after_it(
 
 
 def test_the_time_in_which_somebody_looked_at_a_candidate_is_no_time_it_took(
-    signed_in: Client, open_desk: Callable[..., Desk], at_once: None
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], at_once: None
 ) -> None:
-    desk = open_desk(21)
-    signed_in.post(f"{address(desk)}/compact", {"apply": "0"}, headers=FRAGMENT)
+    hermes_store = open_hermes_store(21)
+    signed_in.post(f"{address(hermes_store)}/compact", {"apply": "0"}, headers=FRAGMENT)
     run = Run.objects.get()
     assert run.finished_at
     reading = timedelta(minutes=5)
@@ -290,19 +304,19 @@ def test_the_time_in_which_somebody_looked_at_a_candidate_is_no_time_it_took(
 @pytest.mark.parametrize("version", [*slow(21), 31])
 @pytest.mark.usefixtures("shared_data")
 def test_a_compaction_is_counted_alike_wherever_it_is_told(
-    signed_in: Client, open_desk: Callable[..., Desk], at_once: None, strategy: str, version: int
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], at_once: None, strategy: str, version: int
 ) -> None:
-    desk = open_desk(version)
-    desk.append("a record", role="session_meta")  # that the agent keeps for itself: no message
-    signed_in.post(f"{address(desk)}/compact", {"apply": "1", "strategy": strategy}, headers=FRAGMENT)
+    hermes_store = open_hermes_store(version)
+    hermes_store.append("a record", role="session_meta")  # that the agent keeps for itself: no message
+    signed_in.post(f"{address(hermes_store)}/compact", {"apply": "1", "strategy": strategy}, headers=FRAGMENT)
     run = Run.objects.get()
-    page = read(signed_in.get(address(desk)))
+    page = read(signed_in.get(address(hermes_store)))
     receipt, top = page.one("section", "applied").text, page.one(id="facts").text
-    boundary = read(signed_in.get(f"{address(desk)}?around={run.handoff_id}")).one(id=f"b{run.handoff_id}")
+    boundary = read(signed_in.get(f"{address(hermes_store)}?around={run.handoff_id}")).one(id=f"b{run.handoff_id}")
     undo = read(signed_in.get(receipt_undo(page), headers=FRAGMENT)).one("form").text
     assert f"{run.messages_after} → {run.messages_before} messages" in undo
     with open_store(get_store("hermes")) as reader:
-        assert len(for_model(reading.live_context(reader, desk.session_id))) == run.messages_after
+        assert len(for_model(reading.live_context(reader, hermes_store.session_id))) == run.messages_after
     if strategy == "prune":
         shortened = re.search(r"(\d+) shortened", receipt)
         assert shortened and f"{shortened[1]} messages shortened" in boundary.one("h2").text
@@ -318,9 +332,13 @@ def receipt_undo(page: Element) -> str:
     return page.one("section", "applied").one("a", "btn").attributes["hx-get"]
 
 
-def test_an_open_run_is_polled_and_can_be_cancelled(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(31)
-    card = read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}, headers=FRAGMENT)).one("section", "card")
+def test_an_open_run_is_polled_and_can_be_cancelled(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    hermes_store = open_hermes_store(31)
+    card = read(signed_in.post(f"{address(hermes_store)}/compact", {"apply": "1"}, headers=FRAGMENT)).one(
+        "section", "card"
+    )
     run = Run.objects.get()
     poll = card.attributes["hx-get"]
     assert poll.startswith(f"/runs/{run.pk}?seen=queued&mark=")
@@ -329,33 +347,37 @@ def test_an_open_run_is_polled_and_can_be_cancelled(signed_in: Client, open_desk
     assert "News." in read(signed_in.get(poll, headers=FRAGMENT)).text
     assert card.one("progress").attributes["aria-label"]
     # A second tab is shown the run that is at work, which goes on to tell how it goes there too.
-    again = read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}, headers=FRAGMENT), 409)
+    again = read(signed_in.post(f"{address(hermes_store)}/compact", {"apply": "1"}, headers=FRAGMENT), 409)
     assert "already" in again.one(role="alert").text
     assert again.one("section", "card").attributes["hx-get"].startswith(f"/runs/{run.pk}?seen=queued")
-    whole = read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}), 409).one("main")
+    whole = read(signed_in.post(f"{address(hermes_store)}/compact", {"apply": "1"}), 409).one("main")
     assert whole.all("a", href=f"/runs/{run.pk}")
     cancelled = read(signed_in.post(f"/runs/{run.pk}/cancel", headers=FRAGMENT)).one("section", "card")
     assert "hx-get" not in cancelled.attributes
     assert "cancelled" in cancelled.text.lower()
 
 
-def test_a_conflict_says_why_and_what_to_do(signed_in: Client, open_desk: Callable[..., Desk], at_once: None) -> None:
-    desk = open_desk(31)
-    signed_in.post(f"{address(desk)}/compact", {"apply": "0", "focus": "refunds & returns", "keep": "20"})
+def test_a_conflict_says_why_and_what_to_do(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], at_once: None
+) -> None:
+    hermes_store = open_hermes_store(31)
+    signed_in.post(f"{address(hermes_store)}/compact", {"apply": "0", "focus": "refunds & returns", "keep": "20"})
     run = Run.objects.get()
-    desk.take_back_newest()
+    hermes_store.take_back_newest()
     refused = read(signed_in.post(f"/runs/{run.pk}/apply", headers=FRAGMENT), 409)
-    for answer in (refused, read(signed_in.get(address(desk)))):
+    for answer in (refused, read(signed_in.get(address(hermes_store)))):
         card = answer.one("section", "conflict")
         assert "taken back since. Nothing was written and the summary is kept." in card.text
     assert "taken back" in refused.one("p", **{"hx-swap-oob": "innerHTML:#run-said"}).text
     again = card.one("a", "btn").attributes["href"]
-    assert again.startswith(f"{address(desk)}/plan?")
+    assert again.startswith(f"{address(hermes_store)}/plan?")
     assert f"/runs/{run.pk}" in [link.attributes["href"] for link in card.all("a")]
     panel = read(signed_in.get(again, headers=FRAGMENT))
     assert panel.one("input", id="focus").attributes["value"] == "refunds & returns"
     assert panel.one("select", id="keep").one("option", selected="").attributes["value"] == "20"
-    ready = read(signed_in.post(f"{address(desk)}/compact", {"apply": "0"}, headers=FRAGMENT)).one("section", "ready")
+    ready = read(signed_in.post(f"{address(hermes_store)}/compact", {"apply": "0"}, headers=FRAGMENT)).one(
+        "section", "ready"
+    )
     assert ready.all("a", href=f"/runs/{run.pk}"), "the summary that could not be written stays within reach"
     assert run.summary.splitlines()[0] in read(signed_in.get(f"/runs/{run.pk}")).text
 
@@ -380,11 +402,13 @@ def test_a_lost_line_is_shown_without_the_signs_of_lists_and_bold_words(stood: s
     assert unmarked(stood) == shown
 
 
-def test_an_edited_text_survives_the_conflict(signed_in: Client, open_desk: Callable[..., Desk], at_once: None) -> None:
-    desk = open_desk(31)
-    signed_in.post(f"{address(desk)}/compact", {"apply": "0"})
+def test_an_edited_text_survives_the_conflict(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], at_once: None
+) -> None:
+    hermes_store = open_hermes_store(31)
+    signed_in.post(f"{address(hermes_store)}/compact", {"apply": "0"})
     run = Run.objects.get()
-    desk.take_back_newest()
+    hermes_store.take_back_newest()
     typed = {"summary": f"{run.summary}\n\nMy own words."}
     answer = read(signed_in.post(f"/runs/{run.pk}/apply", typed, headers=FRAGMENT), 409)
     assert "My own words." in answer.one("textarea", readonly="").text
@@ -395,11 +419,11 @@ def test_an_edited_text_survives_the_conflict(signed_in: Client, open_desk: Call
     ("typed", "said"), [("", "empty"), ("word " * 60_000, "shrink"), *slow(("word " * 100_000, "shrink"))]
 )
 def test_a_refused_edit_keeps_the_form_the_text_and_both_buttons(
-    signed_in: Client, open_desk: Callable[..., Desk], at_once: None, typed: str, said: str
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], at_once: None, typed: str, said: str
 ) -> None:
-    desk = open_desk(31)
-    signed_in.post(f"{address(desk)}/compact", {"apply": "0"})
-    run, before = Run.objects.get(), desk.live()
+    hermes_store = open_hermes_store(31)
+    signed_in.post(f"{address(hermes_store)}/compact", {"apply": "0"})
+    run, before = Run.objects.get(), hermes_store.live()
     fragment = read(signed_in.post(f"/runs/{run.pk}/apply", {"summary": typed}, headers=FRAGMENT), 422)
     whole = read(signed_in.post(f"/runs/{run.pk}/apply", {"summary": typed}), 422).one("main")
     for answer in (fragment, whole):
@@ -411,7 +435,7 @@ def test_a_refused_edit_keeps_the_form_the_text_and_both_buttons(
         assert field.attributes["data-draft"] == "typed"
         buttons = [button.text for button in card.all("button") if "put" not in button.attributes.values()]
         assert [text for text in buttons if text != "Save draft"] == ["Apply", "Discard"]
-    assert desk.live() == before
+    assert hermes_store.live() == before
     run.refresh_from_db()
     assert run.status == "ready"
     signed_in.post(f"/runs/{run.pk}/apply", {"summary": "## Goal\nBooked."})
@@ -420,30 +444,30 @@ def test_a_refused_edit_keeps_the_form_the_text_and_both_buttons(
 
 
 def test_after_a_compaction_the_next_thing_to_do_is_no_other_preview(
-    signed_in: Client, open_desk: Callable[..., Desk], at_once: None
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], at_once: None
 ) -> None:
-    desk = open_desk(21)
+    hermes_store = open_hermes_store(21)
 
     def preview() -> Element:
-        return read(signed_in.get(f"{address(desk)}/plan", headers=FRAGMENT)).all("button", name="apply")[0]
+        return read(signed_in.get(f"{address(hermes_store)}/plan", headers=FRAGMENT)).all("button", name="apply")[0]
 
     assert "primary" in preview().classes
-    signed_in.post(f"{address(desk)}/compact", {"apply": "0"})
+    signed_in.post(f"{address(hermes_store)}/compact", {"apply": "0"})
     assert "primary" not in preview().classes
     run = Run.objects.get()
     signed_in.post(f"/runs/{run.pk}/apply")
-    panel = read(signed_in.get(f"{address(desk)}/plan", headers=FRAGMENT))
+    panel = read(signed_in.get(f"{address(hermes_store)}/plan", headers=FRAGMENT))
     assert not [button for button in panel.all("button", "primary") if "disabled" not in button.attributes]
-    receipt = read(signed_in.get(address(desk))).one("section", "applied")
+    receipt = read(signed_in.get(address(hermes_store))).one("section", "applied")
     undo = receipt.one("a", "btn")
     assert undo.text == "Undo this compaction…" and "primary" in undo.classes
     assert "Undo this compaction?" in read(signed_in.get(undo.attributes["hx-get"], headers=FRAGMENT)).text
 
 
 def test_a_text_that_cannot_be_applied_any_more_is_kept(
-    signed_in: Client, open_desk: Callable[..., Desk], at_once: None
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], at_once: None
 ) -> None:
-    signed_in.post(f"{address(open_desk(31))}/compact", {"apply": "0"})
+    signed_in.post(f"{address(open_hermes_store(31))}/compact", {"apply": "0"})
     run = Run.objects.get()
     signed_in.post(f"/runs/{run.pk}/discard")
     typed = {"summary": "\r\nMy own words & <b>more</b>"}
@@ -457,30 +481,30 @@ def test_a_text_that_cannot_be_applied_any_more_is_kept(
     assert not unedited.all("textarea")
 
 
-def test_schema_16_says_why_it_cannot(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(16, "Airline desk, week 30 #4")
-    panel = read(signed_in.get(address(desk))).one("section", id="plan")
+def test_schema_16_says_why_it_cannot(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
+    hermes_store = open_hermes_store(16, "Airline desk, week 30 #4")
+    panel = read(signed_in.get(address(hermes_store))).one("section", id="plan")
     assert "schema 16" in panel.text
     assert "disabled" in panel.all("button")[0].attributes
     assert panel.all("button")[0].text == "Compact now…"
-    refused = read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}), 409)
+    refused = read(signed_in.post(f"{address(hermes_store)}/compact", {"apply": "1"}), 409)
     assert "schema 16" in refused.one("main").text
 
 
-def test_too_little_to_compact_is_said(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    book.say("s", "user", "hello")
+def test_too_little_to_compact_is_said(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.say("s", "user", "hello")
     panel = read(signed_in.get(href)).one("section", id="plan")
     assert "too few messages" in panel.text
     assert all("disabled" in button.attributes for button in panel.one(cls="actions").all("button"))
 
 
-def test_a_refusal_offers_the_other_way_where_that_helps(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    book.say("s", "user", "Look at the log.")
-    book.say("s", "assistant", "", tool_calls=[book.call("terminal", "c", command="tail log")])
-    book.say("s", "tool", "one more line of it\n" * 1_500, tool_call_id="c", tool_name="terminal")
-    book.chat("s", 12)
+def test_a_refusal_offers_the_other_way_where_that_helps(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.say("s", "user", "Look at the log.")
+    empty_store.say("s", "assistant", "", tool_calls=[empty_store.call("terminal", "c", command="tail log")])
+    empty_store.say("s", "tool", "one more line of it\n" * 1_500, tool_call_id="c", tool_name="terminal")
+    empty_store.chat("s", 12)
     with pytest.raises(compaction.NothingToCompact) as refusal:
         planning.draft(get_store("own"), "s", planning.Options())
     assert refusal.value.instead == "prune"
@@ -494,32 +518,33 @@ def test_a_refusal_offers_the_other_way_where_that_helps(signed_in: Client, book
     assert not shortening.one("button", value="0").attributes.keys() & {"disabled"}
 
 
-def test_a_running_turn_is_waited_for_visibly(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(31)
-    quiet = read(signed_in.get(f"{address(desk)}/plan")).one("section", id="plan")
+def test_a_running_turn_is_waited_for_visibly(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
+    hermes_store = open_hermes_store(31)
+    quiet = read(signed_in.get(f"{address(hermes_store)}/plan")).one("section", id="plan")
     assert quiet.one("button", name="confirm").text == "Compact now…"
-    desk.start_turn()
-    panel = read(signed_in.get(f"{address(desk)}/plan"))
+    hermes_store.start_turn()
+    panel = read(signed_in.get(f"{address(hermes_store)}/plan"))
     assert "A turn has been running since" in panel.text and "for up to 10 min" in panel.text
     assert panel.one("button", name="confirm").text == "Compact when this turn ends…"
-    asked = read(signed_in.post(f"{address(desk)}/plan", {"confirm": "1"})).one(cls="confirm")
+    asked = read(signed_in.post(f"{address(hermes_store)}/plan", {"confirm": "1"})).one(cls="confirm")
     assert "It is written when the running turn ends." in asked.text
     assert asked.one("button").text == "Compact when this turn ends"
 
 
 def test_somebody_elses_lock_is_named_and_nothing_can_be_started(
-    signed_in: Client, open_desk: Callable[..., Desk]
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
 ) -> None:
-    desk = open_desk(31)
-    desk.rows(
-        "INSERT INTO compression_locks VALUES (?, 'pid=1:agent=other', unixepoch(), unixepoch() + 300)", desk.session_id
+    hermes_store = open_hermes_store(31)
+    hermes_store.rows(
+        "INSERT INTO compression_locks VALUES (?, 'pid=1:agent=other', unixepoch(), unixepoch() + 300)",
+        hermes_store.session_id,
     )
-    panel = read(signed_in.get(f"{address(desk)}/plan")).one("section", id="plan")
+    panel = read(signed_in.get(f"{address(hermes_store)}/plan")).one("section", id="plan")
     assert "Another process (pid=1:agent=other) is compacting this session since " in panel.text
     buttons = panel.one("p", "actions").all("button")
     assert len(buttons) == 2 and all("disabled" in button.attributes for button in buttons)
     assert panel.one("p", "actions").one("a").text == "Look again"
-    refused = read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}, headers=FRAGMENT), 409)
+    refused = read(signed_in.post(f"{address(hermes_store)}/compact", {"apply": "1"}, headers=FRAGMENT), 409)
     assert "pid=1:agent=other" in refused.one(role="alert").text
     assert not Run.objects.exists()
 
@@ -542,13 +567,13 @@ def test_no_run_of_this_number(signed_in: Client, db: None) -> None:
 
 
 def test_the_panel_says_what_a_model_is_sent(
-    signed_in: Client, open_desk: Callable[..., Desk], use: Callable[..., None]
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], use_model: Callable[..., None]
 ) -> None:
-    href = f"{address(open_desk(31))}/plan"
+    href = f"{address(open_hermes_store(31))}/plan"
     assert [option.attributes["value"] for option in read(signed_in.get(href)).one(id="summarizer").all("option")] == [
         "offline"
     ]
-    use("openai", model="gpt-4o-mini", base_url="https://api.openai.com/v1")
+    use_model("openai", model="gpt-4o-mini", base_url="https://api.openai.com/v1")
     quiet = read(signed_in.get(href))
     assert "Nothing leaves this machine." in quiet.text and "can be set up" not in quiet.text
     panel = read(signed_in.get(f"{href}?summarizer=openai"))
@@ -557,32 +582,36 @@ def test_the_panel_says_what_a_model_is_sent(
     said = next(note.text for note in panel.all("p", "note") if "Sends about" in note.text)
     assert "tokens to api.openai.com (gpt-4o-mini)" in said
     assert "The price is less than $0.01." in said
-    use("openai", window=8_000)
+    use_model("openai", window=8_000)
     said = read(signed_in.get(f"{href}?summarizer=openai")).text
     assert (
         " parts, each with the instructions and the summary so far, to 127.0.0.1:" in said
         and "Its price is not known here." in said
     )
-    use("openai", window=1_000)
+    use_model("openai", window=1_000)
     assert "too small to summarise in" in read(signed_in.get(f"{href}?summarizer=openai")).one("p", "warn").text
 
 
 def test_the_estimate_is_near_what_is_sent(
-    signed_in: Client, open_desk: Callable[..., Desk], use: Callable[..., None], service: Service, at_once: None
+    signed_in: Client,
+    open_hermes_store: Callable[..., HermesStore],
+    use_model: Callable[..., None],
+    model_service: ModelService,
+    at_once: None,
 ) -> None:
-    desk = open_desk(31)
+    hermes_store = open_hermes_store(31)
     count = compaction.counter_for("gpt-4o")
     for window in (0, 8_000):
-        use("openai", window=window)
-        drafted = planning.draft(desk.store, desk.session_id, planning.Options(summarizer="openai"))
+        use_model("openai", window=window)
+        drafted = planning.draft(hermes_store.store, hermes_store.session_id, planning.Options(summarizer="openai"))
         model = connections.connection("openai")
         assert model is not None
         estimate = sending.sending(drafted.plan, model)
-        service.requests.clear()
-        signed_in.post(f"{address(desk)}/compact", {"apply": "0", "summarizer": "openai"})
+        model_service.requests.clear()
+        signed_in.post(f"{address(hermes_store)}/compact", {"apply": "0", "summarizer": "openai"})
         assert Run.objects.latest("pk").status == "ready"
-        sent = sum(count(each["content"]) for body in service.requests for each in body["messages"])
-        assert estimate.parts == len(service.requests)
+        sent = sum(count(each["content"]) for body in model_service.requests for each in body["messages"])
+        assert estimate.parts == len(model_service.requests)
         if estimate.parts == 1:
             assert estimate.tokens_in == pytest.approx(sent, rel=0.03)
         else:  # it carries from part to part as much as may be; what this service answers is short
@@ -591,22 +620,29 @@ def test_the_estimate_is_near_what_is_sent(
 
 
 def test_the_store_keeps_to_the_summariser_it_used_last(
-    signed_in: Client, open_desk: Callable[..., Desk], use: Callable[..., None], settings: Settings, at_once: None
+    signed_in: Client,
+    open_hermes_store: Callable[..., HermesStore],
+    use_model: Callable[..., None],
+    settings: Settings,
+    at_once: None,
 ) -> None:
-    desk = open_desk(31)
-    use("openai")
+    hermes_store = open_hermes_store(31)
+    use_model("openai")
 
     def chosen() -> str:
         return (
-            read(signed_in.get(f"{address(desk)}/plan")).one("select", id="summarizer").one("option", selected="").text
+            read(signed_in.get(f"{address(hermes_store)}/plan"))
+            .one("select", id="summarizer")
+            .one("option", selected="")
+            .text
         )
 
     offline = chosen()
     assert "no model" in offline
-    signed_in.post(f"{address(desk)}/compact", {"apply": "0", "summarizer": "openai"})
+    signed_in.post(f"{address(hermes_store)}/compact", {"apply": "0", "summarizer": "openai"})
     run = Run.objects.get()
     signed_in.post(f"/runs/{run.pk}/discard")
-    signed_in.post(f"{address(desk)}/compact", {"apply": "0", "strategy": "prune"})
+    signed_in.post(f"{address(hermes_store)}/compact", {"apply": "0", "strategy": "prune"})
     signed_in.post(f"/runs/{Run.objects.latest('pk').pk}/discard")
     assert chosen() == "some-model"
     settings.MODELS = {kind: given | {"model": ""} for kind, given in settings.MODELS.items()}
@@ -614,10 +650,14 @@ def test_the_store_keeps_to_the_summariser_it_used_last(
 
 
 def test_what_the_model_took_is_told(
-    signed_in: Client, open_desk: Callable[..., Desk], use: Callable[..., None], service: Service, at_once: None
+    signed_in: Client,
+    open_hermes_store: Callable[..., HermesStore],
+    use_model: Callable[..., None],
+    model_service: ModelService,
+    at_once: None,
 ) -> None:
-    use("openai")
-    signed_in.post(f"{address(open_desk(31))}/compact", {"apply": "0", "summarizer": "openai"})
+    use_model("openai")
+    signed_in.post(f"{address(open_hermes_store(31))}/compact", {"apply": "0", "summarizer": "openai"})
     run = Run.objects.get()
     facts = read(signed_in.get(f"/runs/{run.pk}")).one("dl", "facts").text
     assert "some-model (OpenAI or compatible)" in facts
@@ -629,9 +669,9 @@ def test_what_the_model_took_is_told(
     assert "2 calls, tokens not told, price not known" in read(signed_in.get(f"/runs/{run.pk}")).text, "not none"
 
 
-def test_seconds_and_tokens_are_no_news(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+def test_seconds_and_tokens_are_no_news(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
     """The clock of a long summary changes in place; only another part or phase makes a new card and is announced."""
-    card = read(signed_in.post(f"{address(open_desk(31))}/compact", {"apply": "1"}, headers=FRAGMENT))
+    card = read(signed_in.post(f"{address(open_hermes_store(31))}/compact", {"apply": "1"}, headers=FRAGMENT))
     assert card.one("p", **{"hx-swap-oob": "innerHTML:#run-said"}).text.endswith("Waiting for a worker.")
     run = Run.objects.get()
 
@@ -667,16 +707,18 @@ def test_seconds_and_tokens_are_no_news(signed_in: Client, open_desk: Callable[.
 
 
 def test_a_look_at_an_open_run_reads_no_plan(
-    signed_in: Client, open_desk: Callable[..., Desk], django_assert_max_num_queries: Callable[..., Any]
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], django_assert_max_num_queries: Callable[..., Any]
 ) -> None:
-    card = read(signed_in.post(f"{address(open_desk(31))}/compact", {"apply": "1"}, headers=FRAGMENT))
+    card = read(signed_in.post(f"{address(open_hermes_store(31))}/compact", {"apply": "1"}, headers=FRAGMENT))
     with django_assert_max_num_queries(2) as asked:
         assert signed_in.get(card.one("section").attributes["hx-get"], headers=FRAGMENT).status_code == 204
     assert not any('"plan"' in each["sql"] for each in asked.captured_queries)
 
 
-def test_a_waiting_run_says_for_whom_and_until_when(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    signed_in.post(f"{address(open_desk(31))}/compact", {"apply": "1"})
+def test_a_waiting_run_says_for_whom_and_until_when(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    signed_in.post(f"{address(open_hermes_store(31))}/compact", {"apply": "1"})
     said = "Waiting for the agent's turn to end. Another process (pid=7) is running a turn since 14:02:11."
     told = {"sentence": said, "until": "2026-07-14T04:12:00Z", "holder": "pid=7", "since": "2026-07-14T04:02:11Z"}
     Run.objects.update(status="waiting", progress=told)
@@ -687,31 +729,35 @@ def test_a_waiting_run_says_for_whom_and_until_when(signed_in: Client, open_desk
 
 
 def test_a_wait_that_ended_without_a_write_can_be_applied_again(
-    signed_in: Client, open_desk: Callable[..., Desk], settings: Settings, at_once: None
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], settings: Settings, at_once: None
 ) -> None:
-    desk = open_desk(31)
+    hermes_store = open_hermes_store(31)
     settings.WAIT_SECONDS = 0
-    desk.start_turn()
-    signed_in.post(f"{address(desk)}/compact", {"apply": "1"})
-    card = read(signed_in.get(address(desk))).one("section", "ready")
+    hermes_store.start_turn()
+    signed_in.post(f"{address(hermes_store)}/compact", {"apply": "1"})
+    card = read(signed_in.get(address(hermes_store))).one("section", "ready")
     assert "It did not end within 0 s; nothing was written" in card.one("p", "warn").text
     assert card.one("p", "actions").all("button")[0].text == "Apply again"
-    desk.end_turn()
+    hermes_store.end_turn()
     run = Run.objects.get()
     done = read(signed_in.post(f"/runs/{run.pk}/apply", {"summary": run.summary}, headers=FRAGMENT))
     assert "applied" in done.one("section").classes
 
 
 def test_a_failed_run_goes_on_behind_its_finished_parts(
-    signed_in: Client, open_desk: Callable[..., Desk], use: Callable[..., None], service: Service, at_once: None
+    signed_in: Client,
+    open_hermes_store: Callable[..., HermesStore],
+    use_model: Callable[..., None],
+    model_service: ModelService,
+    at_once: None,
 ) -> None:
-    desk = open_desk(31)
-    use("openai", window=8_000)
-    service.behaviours = [answers(), refuses(401)]
+    hermes_store = open_hermes_store(31)
+    use_model("openai", window=8_000)
+    model_service.behaviours = [answers(), refuses(401)]
     options = {"apply": "1", "summarizer": "openai", "focus": "refunds", "keep": "20"}
-    signed_in.post(f"{address(desk)}/compact", options)
-    card = read(signed_in.get(address(desk))).one("section", "failed")
-    parts = service.prompts()[0].partition("part 1 of ")[2].partition(" ")[0]
+    signed_in.post(f"{address(hermes_store)}/compact", options)
+    card = read(signed_in.get(address(hermes_store))).one("section", "failed")
+    parts = model_service.prompts()[0].partition("part 1 of ")[2].partition(" ")[0]
     assert f"1 of {parts} parts is kept: trying again goes on behind them." in card.text
     assert "does not accept the API key" in card.one("p", "bad").text
     assert [button.text for button in card.all("button")] == ["Try again", "Use Extract instead"]
@@ -719,24 +765,28 @@ def test_a_failed_run_goes_on_behind_its_finished_parts(
 
     form = card.one("form")
     again = {field.attributes["name"]: field.attributes["value"] for field in form.all("input")}
-    service.behaviours = [answers()]
-    sent = len(service.requests)
+    model_service.behaviours = [answers()]
+    sent = len(model_service.requests)
     signed_in.post(form.attributes["action"], again)
     newer = Run.objects.latest("pk")
     assert (newer.status, newer.focus, newer.keep_last, newer.summarizer) == ("applied", "refunds", 20, "openai")
-    assert len(service.requests) - sent == int(parts) - 1
+    assert len(model_service.requests) - sent == int(parts) - 1
     older = read(signed_in.get(f"/runs/{newer.pk - 1}")).one("section", "failed")
     assert "parts is kept" not in older.text
 
 
 def test_without_a_model_is_a_preview_with_the_same_options(
-    signed_in: Client, open_desk: Callable[..., Desk], use: Callable[..., None], service: Service, at_once: None
+    signed_in: Client,
+    open_hermes_store: Callable[..., HermesStore],
+    use_model: Callable[..., None],
+    model_service: ModelService,
+    at_once: None,
 ) -> None:
-    desk = open_desk(31)
-    use("anthropic")
-    service.behaviours = [refuses(529)]
-    signed_in.post(f"{address(desk)}/compact", {"apply": "1", "summarizer": "anthropic", "focus": "refunds"})
-    card = read(signed_in.get(address(desk))).one("section", "failed")
+    hermes_store = open_hermes_store(31)
+    use_model("anthropic")
+    model_service.behaviours = [refuses(529)]
+    signed_in.post(f"{address(hermes_store)}/compact", {"apply": "1", "summarizer": "anthropic", "focus": "refunds"})
+    card = read(signed_in.get(address(hermes_store))).one("section", "failed")
     assert not card.one("p", "actions").all("a"), "an overloaded service is nothing to set"
     form = card.one("form")
     sent = {field.attributes["name"]: field.attributes["value"] for field in form.all("input")}
@@ -747,17 +797,21 @@ def test_without_a_model_is_a_preview_with_the_same_options(
 
 
 def test_a_model_that_is_gone_is_not_replaced_in_silence(
-    signed_in: Client, open_desk: Callable[..., Desk], at_once: None
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], at_once: None
 ) -> None:
-    desk = open_desk(31)
-    answer = signed_in.post(f"{address(desk)}/compact", {"apply": "1", "summarizer": "openai"}, headers=FRAGMENT)
+    hermes_store = open_hermes_store(31)
+    answer = signed_in.post(
+        f"{address(hermes_store)}/compact", {"apply": "1", "summarizer": "openai"}, headers=FRAGMENT
+    )
     assert "No openai model is set up" in read(answer, 409).one(role="alert").text
     assert not Run.objects.exists()
 
 
-def test_a_run_into_a_new_session_leads_there(signed_in: Client, open_desk: Callable[..., Desk], at_once: None) -> None:
-    desk = open_desk(31)
-    run = service.start(desk.store, desk.session_id, planning.Options(mode="split"), apply=True)
+def test_a_run_into_a_new_session_leads_there(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], at_once: None
+) -> None:
+    hermes_store = open_hermes_store(31)
+    run = service.start(hermes_store.store, hermes_store.session_id, planning.Options(mode="split"), apply=True)
     assert (run.status, run.error_message) == ("applied", "")
     page = read(signed_in.get(f"/runs/{run.pk}"))
     card = page.one("section", "applied")
@@ -770,14 +824,14 @@ def test_a_run_into_a_new_session_leads_there(signed_in: Client, open_desk: Call
 
 
 def test_when_the_agent_went_on_from_the_result_undo_leads_no_more(
-    signed_in: Client, open_desk: Callable[..., Desk], at_once: None
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], at_once: None
 ) -> None:
-    desk = open_desk(21)
-    signed_in.post(f"{address(desk)}/compact", {"apply": "1"})
+    hermes_store = open_hermes_store(21)
+    signed_in.post(f"{address(hermes_store)}/compact", {"apply": "1"})
     for at in range(60):
-        desk.append(f"number {at} " + "of many words " * 280, ("user", "assistant")[at % 2])
-    page = read(signed_in.get(address(desk)))
+        hermes_store.append(f"number {at} " + "of many words " * 280, ("user", "assistant")[at % 2])
+    page = read(signed_in.get(address(hermes_store)))
     assert "Picked up" in page.one("section", "applied").text
     assert "primary" not in page.one("section", "applied").one("a", "btn").classes
-    panel = read(signed_in.get(f"{address(desk)}/plan", headers=FRAGMENT))
+    panel = read(signed_in.get(f"{address(hermes_store)}/plan", headers=FRAGMENT))
     assert [each.text for each in panel.all("button", "primary")] == ["Preview"]

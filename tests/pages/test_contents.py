@@ -9,7 +9,7 @@ from django.test import Client
 from playwright.sync_api import expect
 
 from tests.browser import Visit
-from tests.factories.stores import Book, Desk
+from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import Element, read
 
 FRAGMENT = {"HX-Request": "true"}
@@ -23,9 +23,11 @@ def further(page: Element, sign: str) -> list[str]:
     return [link.attributes["href"] for item in page.all("li", "more") for link in item.all("a") if sign in link.text]
 
 
-def test_all_prompts_are_listed_with_one_request_for_each_further_part(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    ids = book.chat("s", 500)  # every other one is a prompt
+def test_all_prompts_are_listed_with_one_request_for_each_further_part(
+    signed_in: Client, empty_store: EmptyStore
+) -> None:
+    href = empty_store.session("s")
+    ids = empty_store.chat("s", 500)  # every other one is a prompt
     page = read(signed_in.get(f"{href}?around={ids[250]}#m{ids[250]}")).one("ol", id="toc")
     assert [link.text for item in page.all("li", "more") for link in item.all("a")] == [
         "\u2191 84 earlier prompts",
@@ -46,9 +48,9 @@ def test_all_prompts_are_listed_with_one_request_for_each_further_part(signed_in
 
 @pytest.mark.usefixtures("shared_data")  # a session with two compactions
 def test_each_boundary_is_listed_once_and_the_nearest_beyond_a_part_is_linked(
-    signed_in: Client, open_desk: Callable[..., Desk]
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
 ) -> None:
-    href = f"/stores/hermes/sessions/{open_desk(21).session_id}"
+    href = f"/stores/hermes/sessions/{open_hermes_store(21).session_id}"
     place, boundaries, prompts = f"{href}/contents", 0, 0
     first = read(signed_in.get(place)).one("ol", "listing")
     assert first.one("li", "more").all("a")[0].text.startswith("compacted, 1,002")
@@ -61,16 +63,16 @@ def test_each_boundary_is_listed_once_and_the_nearest_beyond_a_part_is_linked(
 
 
 @pytest.mark.parametrize("query", ["before=x", "after=99999999", "before=99999999", "before=0", "after=-1"])
-def test_a_part_that_is_not_there_breaks_nothing(signed_in: Client, book: Book, query: str) -> None:
-    href = book.session("s")
-    book.chat("s", 10)
+def test_a_part_that_is_not_there_breaks_nothing(signed_in: Client, empty_store: EmptyStore, query: str) -> None:
+    href = empty_store.session("s")
+    empty_store.chat("s", 10)
     assert read(signed_in.get(f"{href}/contents?{query}")).one("ol", "listing")
 
 
-def test_parts_come_into_the_list_without_leaving_the_page(visit: Visit, book: Book) -> None:
+def test_parts_come_into_the_list_without_leaving_the_page(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit()
-    href = book.session("s")
-    ids = book.chat("s", 500)
+    href = empty_store.session("s")
+    ids = empty_store.chat("s", 500)
     screen.goto(f"{href}?around={ids[250]}#m{ids[250]}")
     address = screen.url
     for name in (

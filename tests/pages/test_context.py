@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from tests.clients import Tool
-from tests.factories.stores import Book, Desk
+from tests.clients import ApiClient
+from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import message_ids, read
 from viewer import access
 from viewer.pages.session import timeline
@@ -18,9 +18,11 @@ FRAGMENT = {"HX-Request": "true"}
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
-def test_the_live_rows_in_order_under_the_system_prompt(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(21)
-    page = read(signed_in.get(f"/stores/hermes/sessions/{desk.session_id}/context"))
+def test_the_live_rows_in_order_under_the_system_prompt(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    hermes_store = open_hermes_store(21)
+    page = read(signed_in.get(f"/stores/hermes/sessions/{hermes_store.session_id}/context"))
     assert page.one("details", "prompt")
     shown = message_ids(page)
     rows = [element.attributes["id"] for element in page.all() if element.attributes.get("id", "")[:1] in ("m", "h")]
@@ -28,15 +30,20 @@ def test_the_live_rows_in_order_under_the_system_prompt(signed_in: Client, open_
         page = read(signed_in.get(links[0].attributes["hx-get"], headers=FRAGMENT))
         assert not page.all("details", "prompt")
         shown += message_ids(page)
-    live = [row[0] for row in desk.rows("SELECT id FROM messages WHERE session_id = ? AND active = 1", desk.session_id)]
+    live = [
+        row[0]
+        for row in hermes_store.rows(
+            "SELECT id FROM messages WHERE session_id = ? AND active = 1", hermes_store.session_id
+        )
+    ]
     assert sorted([*shown, 2341]) == sorted(live)
     assert "h2341" in rows
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
-def test_a_handoff_is_nobodys_words(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(21)
-    page = read(signed_in.get(f"/stores/hermes/sessions/{desk.session_id}/context"))
+def test_a_handoff_is_nobodys_words(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
+    hermes_store = open_hermes_store(21)
+    page = read(signed_in.get(f"/stores/hermes/sessions/{hermes_store.session_id}/context"))
     section = page.one("section", "handoff", id="h2341")
     assert "sent in the role of assistant" in section.text
     assert not [article for article in page.all("article") if "CONTEXT" in article.text]
@@ -45,10 +52,10 @@ def test_a_handoff_is_nobodys_words(signed_in: Client, open_desk: Callable[..., 
 @pytest.mark.usefixtures("shared_data")
 @pytest.mark.parametrize("title", ["Airline desk, week 29", "Merged carrier 92"])
 def test_words_beside_a_summary_are_still_those_of_who_typed_them(
-    signed_in: Client, open_desk: Callable[..., Desk], title: str
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], title: str
 ) -> None:
-    desk = open_desk(31, title)
-    page = read(signed_in.get(f"/stores/hermes/sessions/{desk.session_id}/context"))
+    hermes_store = open_hermes_store(31, title)
+    page = read(signed_in.get(f"/stores/hermes/sessions/{hermes_store.session_id}/context"))
     assert page.all("article", "user") and "not typed by a person" not in page.one("main").text
 
 
@@ -62,52 +69,54 @@ def test_words_beside_a_summary_are_still_those_of_who_typed_them(
     ],
 )
 def test_what_the_agent_says_in_the_users_name_is_said_to_be_its_own(
-    signed_in: Client, book: Book, content: str, note: str
+    signed_in: Client, empty_store: EmptyStore, content: str, note: str
 ) -> None:
-    href = book.session("s")
-    book.say("s", "user", content)
+    href = empty_store.session("s")
+    empty_store.say("s", "user", content)
     shown = read(signed_in.get(f"{href}/context")).one("main").text
     assert note in shown and ("the agent" in shown) == bool(note)
 
 
 @pytest.mark.parametrize("view", ["", "/context"])
 def test_what_may_be_a_handoff_of_an_unknown_form_is_shown_whole_and_said_to_be_a_suspicion(
-    signed_in: Client, book: Book, view: str
+    signed_in: Client, empty_store: EmptyStore, view: str
 ) -> None:
-    href = book.session("s")
-    first = book.say("s", "user", "Move the desk.", active=0, compacted=1)
-    suspected = book.say("s", "assistant", "[Folded context, tier 2]\n" + "The desk moved in May. " * 40 + "The end.")
-    book.say("s", "user", "And now?")
+    href = empty_store.session("s")
+    first = empty_store.say("s", "user", "Move the desk.", active=0, compacted=1)
+    suspected = empty_store.say(
+        "s", "assistant", "[Folded context, tier 2]\n" + "The desk moved in May. " * 40 + "The end."
+    )
+    empty_store.say("s", "user", "And now?")
     page = read(signed_in.get(f"{href}{view}"))
     said = page.one("article", id=f"m{suspected}").text
     assert "Perhaps a summary" in said and "The end." in said
     assert "Perhaps" not in page.one("main").text.replace(said, "")
-    tool = Tool(access.new_token("everything", access.SCOPES))
+    api_client = ApiClient(access.new_token("everything", access.SCOPES))
     for name, ids in (("history", [first, suspected, suspected + 1]), ("live", [suspected, suspected + 1])):
-        items = tool.get("/stores/own/sessions/s/messages", view=name)["items"]
+        items = api_client.get("/stores/own/sessions/s/messages", view=name)["items"]
         assert [item["id"] for item in items] == ids
         assert [item["id"] for item in items if item["suspected"]] == [suspected]
         assert {item["kind"] for item in items} == {"message"}
 
 
-def test_records_the_agent_keeps_for_itself_are_counted_not_shown(signed_in: Client, book: Book) -> None:
-    href = book.session("s", system_prompt="Be <i>kind</i>.")
-    book.say("s", "session_meta", "secret bookkeeping")
-    book.say("s", "user", "hello")
+def test_records_the_agent_keeps_for_itself_are_counted_not_shown(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s", system_prompt="Be <i>kind</i>.")
+    empty_store.say("s", "session_meta", "secret bookkeeping")
+    empty_store.say("s", "user", "hello")
     page = read(signed_in.get(f"{href}/context"))
     assert "1 record the agent keeps for itself is left out" in page.one("main").text
     assert "secret bookkeeping" not in page.one("main").text
     assert "Be <i>kind</i>." in page.one("details", "prompt").text
 
 
-def test_an_empty_context_says_so(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
+def test_an_empty_context_says_so(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
     assert "Nothing is in context." in read(signed_in.get(f"{href}/context")).one("main").text
 
 
-def test_raw_rows_show_every_column_but_what_may_hold_memory(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    book.say(
+def test_raw_rows_show_every_column_but_what_may_hold_memory(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.say(
         "s",
         "user",
         [{"type": "text", "text": "<u>hi</u>"}],
@@ -125,9 +134,9 @@ def test_raw_rows_show_every_column_but_what_may_hold_memory(signed_in: Client, 
     assert "INJECTED MEMORY" not in page.text
 
 
-def test_raw_rows_load_in_windows(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    ids = book.chat("s", 70)
+def test_raw_rows_load_in_windows(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    ids = empty_store.chat("s", 70)
     page = read(signed_in.get(f"{href}/rows"))
     seen = [int(row.attributes["id"][1:]) for row in page.all("details", "raw")]
     fragment = read(signed_in.get(page.one("a", "earlier").attributes["hx-get"], headers=FRAGMENT))
@@ -136,10 +145,12 @@ def test_raw_rows_load_in_windows(signed_in: Client, book: Book) -> None:
     assert not fragment.all("a", "earlier")
 
 
-def test_one_text_uncut(signed_in: Client, book: Book) -> None:
-    href = book.session("s", system_prompt="prompt " * 50_000)
-    row = book.say("s", "assistant", "x", tool_calls=[book.call("f", "1", a="<b>")], reasoning="thought <i>")
-    other = book.say(book.session("t").rsplit("/", 1)[1], "user", "of another session")
+def test_one_text_uncut(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s", system_prompt="prompt " * 50_000)
+    row = empty_store.say(
+        "s", "assistant", "x", tool_calls=[empty_store.call("f", "1", a="<b>")], reasoning="thought <i>"
+    )
+    other = empty_store.say(empty_store.session("t").rsplit("/", 1)[1], "user", "of another session")
     assert '"<b>' in read(signed_in.get(f"{href}/messages/{row}?part=calls")).one("pre").text.replace("\\", "")
     assert read(signed_in.get(f"{href}/messages/{row}?part=reasoning")).one("pre").text == "thought <i>"
     assert not read(signed_in.get(f"{href}/messages/{row}", headers=FRAGMENT)).all("html")
@@ -151,11 +162,11 @@ def test_one_text_uncut(signed_in: Client, book: Book) -> None:
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_the_timeline_says_in_words_what_it_draws(
-    signed_in: Client, open_desk: Callable[..., Desk], counted: Callable[[str, str], None]
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], counted: Callable[[str, str], None]
 ) -> None:
-    desk = open_desk(21)
-    href = f"/stores/hermes/sessions/{desk.session_id}/timeline"
-    counted("hermes", desk.session_id)
+    hermes_store = open_hermes_store(21)
+    href = f"/stores/hermes/sessions/{hermes_store.session_id}/timeline"
+    counted("hermes", hermes_store.session_id)
     words = read(signed_in.get(href)).one("svg").attributes["aria-label"]
     assert words == (
         "Tokens in context over the session: 108.1k before compaction 1, 18.6k after it, "
@@ -168,22 +179,22 @@ def test_the_timeline_says_in_words_what_it_draws(
 
 
 def test_the_timeline_has_a_line_where_the_agent_compacts_by_itself(
-    signed_in: Client, open_desk: Callable[..., Desk], counted: Callable[[str, str], None]
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], counted: Callable[[str, str], None]
 ) -> None:
-    desk = open_desk(21)
-    href = f"/stores/hermes/sessions/{desk.session_id}/timeline"
-    counted("hermes", desk.session_id)
+    hermes_store = open_hermes_store(21)
+    href = f"/stores/hermes/sessions/{hermes_store.session_id}/timeline"
+    counted("hermes", hermes_store.session_id)
     drawing = read(signed_in.get(href)).one("svg")  # above all but the peak: shown all the same
     assert [text.text for text in drawing.all("text")].count("the agent compacts by itself at 96k") == 1
-    desk.path.with_name("config.yaml").write_text("compression: {threshold: 0.95}")
+    hermes_store.path.with_name("config.yaml").write_text("compression: {threshold: 0.95}")
     above = read(signed_in.get(href)).one("svg")  # more than the session ever held
     assert "compacts by itself at 121.6k" in above.text and above.all("line", "limit")
-    desk.path.with_name("config.yaml").write_text("compression: {threshold_tokens: 20000}")
+    hermes_store.path.with_name("config.yaml").write_text("compression: {threshold_tokens: 20000}")
     assert "the agent compacts by itself at 20k" in signed_in.get(href).content.decode()
 
 
-def test_the_timeline_of_an_empty_session(signed_in: Client, book: Book) -> None:
-    page = read(signed_in.get(f"{book.session('s')}/timeline"))
+def test_the_timeline_of_an_empty_session(signed_in: Client, empty_store: EmptyStore) -> None:
+    page = read(signed_in.get(f"{empty_store.session('s')}/timeline"))
     assert page.one("svg").attributes["aria-label"] == "Nothing is in context."
 
 

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from tests.factories.stores import Book
+from tests.factories.stores import EmptyStore
 from tests.html import Element, read
 from viewer.catalog import sync_worker
 from viewer.pages.demo import FIRST
@@ -19,11 +19,11 @@ LISBON = "Lisbon in October, five people and a dog"
 
 
 @pytest.fixture
-def book(db: None, demo: Callable[[str], str], tmp_path: Path, settings: Settings) -> Book:
+def empty_store(db: None, demo: Callable[[str], str], tmp_path: Path, settings: Settings) -> EmptyStore:
     """A store with one session beside the demo store."""
     schema.create(tmp_path / "own.db")
     settings.STORES = {"own": f"sqlite:///{tmp_path / 'own.db'}"}
-    made = Book(tmp_path / "own.db")
+    made = EmptyStore(tmp_path / "own.db")
     made.session("a", title="Mine")
     made.chat("a", 4)
     sync_worker.sync_all()
@@ -51,7 +51,7 @@ def test_alone_it_is_listed_and_has_no_switch(signed_in: Client, demo: Callable[
     assert not [form for form in page.all("form") if form.attributes.get("action") == "/demo"]
 
 
-@pytest.mark.usefixtures("book")
+@pytest.mark.usefixtures("empty_store")
 def test_beside_a_real_store_it_is_hidden_until_it_is_shown(signed_in: Client) -> None:
     page = read(signed_in.get("/"))
     assert stores_of(page) == {"own"} and not page.all("figure", "story")
@@ -60,7 +60,7 @@ def test_beside_a_real_store_it_is_hidden_until_it_is_shown(signed_in: Client) -
     assert stores_of(flip(signed_in, page)) == stores_of(read(signed_in.get("/"))) == {"own"}
 
 
-@pytest.mark.usefixtures("book")
+@pytest.mark.usefixtures("empty_store")
 def test_hidden_it_is_not_searched_either_but_opens_by_its_name(signed_in: Client, demo: Callable[[str], str]) -> None:
     assert not read(signed_in.get("/search?q=beagle")).all("li", "hit")
     assert read(signed_in.get("/search?q=beagle&store=demo")).all("li", "hit")
@@ -68,7 +68,7 @@ def test_hidden_it_is_not_searched_either_but_opens_by_its_name(signed_in: Clien
     assert signed_in.get(demo(LISBON)).status_code == 200
 
 
-@pytest.mark.usefixtures("book")
+@pytest.mark.usefixtures("empty_store")
 def test_the_demo_never_counts_in_sums(signed_in: Client) -> None:
     signed_in.cookies["palimpsest_demo"] = "1"
     page = read(signed_in.get("/compactions"))
@@ -76,7 +76,7 @@ def test_the_demo_never_counts_in_sums(signed_in: Client) -> None:
     assert not page.all("figure", "chart")
 
 
-@pytest.mark.usefixtures("book", "at_once")
+@pytest.mark.usefixtures("empty_store", "at_once")
 def test_runs_of_the_hidden_demo_are_listed_by_their_sessions_names(
     signed_in: Client, demo: Callable[[str], str]
 ) -> None:

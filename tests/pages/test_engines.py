@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from tests.agents.openclaw.by_hand import OpenClawByHand
 from tests.agents.talk import talk
-from tests.clients import Tool
+from tests.clients import ApiClient
 from tests.factories.stores import WEEK_29
 from tests.html import read
 from viewer import access
@@ -22,38 +22,38 @@ SAID = "The context engine {} decides what is sent; this page shows the transcri
 
 
 @pytest.fixture
-def tool(signed_in: Client) -> Tool:
-    return Tool(access.new_token("everything", access.SCOPES))
+def api_client(signed_in: Client) -> ApiClient:
+    return ApiClient(access.new_token("everything", access.SCOPES))
 
 
-def said_everywhere(client: Client, tool: Tool, at: str) -> set[bool]:
+def said_everywhere(client: Client, api_client: ApiClient, at: str) -> set[bool]:
     """Whether each page and each answer of the API that is about the context of a session has the sentence."""
     pages = (read(client.get(f"{at}{place}")).text for place in ("", "/plan", "/context"))
-    answers = [tool.get(at), tool.get(f"{at}/context"), tool.call("POST", f"{at}/plan")[1]]
+    answers = [api_client.get(at), api_client.get(f"{at}/context"), api_client.call("POST", f"{at}/plan")[1]]
     return {SAID.format("deep-memory") in page for page in pages} | {
         answer["sends_otherwise"] == SAID.format("deep-memory") for answer in answers
     }
 
 
-def test_an_engine_of_openclaw(signed_in: Client, tool: Tool, settings: Settings, tmp_path: Path) -> None:
+def test_an_engine_of_openclaw(signed_in: Client, api_client: ApiClient, settings: Settings, tmp_path: Path) -> None:
     agent = OpenClawByHand(tmp_path / "home")
     agent.write("s", talk(8))
     settings.STORES = {"agent": agent.url}
     at = f"/stores/agent/sessions/{agent.id_of('s')}"
-    assert said_everywhere(signed_in, tool, at) == {False}
+    assert said_everywhere(signed_in, api_client, at) == {False}
     (tmp_path / "home" / "openclaw.json").write_text("{plugins: {slots: {contextEngine: 'deep-memory'}}}")
-    assert said_everywhere(signed_in, tool, at) == {True}
+    assert said_everywhere(signed_in, api_client, at) == {True}
 
 
 def test_an_engine_of_hermes(
-    signed_in: Client, tool: Tool, settings: Settings, hermes_copy: Callable[[int], Path]
+    signed_in: Client, api_client: ApiClient, settings: Settings, hermes_copy: Callable[[int], Path]
 ) -> None:
     path = hermes_copy(31)
     settings.STORES = {"hermes": f"sqlite:///{path}"}
     at = f"/stores/hermes/sessions/{WEEK_29}"
-    assert said_everywhere(signed_in, tool, at) == {False}
+    assert said_everywhere(signed_in, api_client, at) == {False}
     path.with_name("config.yaml").write_text("context:\n  engine: deep-memory\n")
-    assert said_everywhere(signed_in, tool, at) == {True}
+    assert said_everywhere(signed_in, api_client, at) == {True}
 
 
 @pytest.mark.parametrize(

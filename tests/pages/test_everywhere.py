@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from pytest_django import Settings
 
 from tests.browser import Visit, at_rest, require, require_accessible, require_narrow
-from tests.factories.stores import Book, Desk
+from tests.factories.stores import EmptyStore, HermesStore
 from tests.pages import hostile
 from viewer.runs import service
 from viewer.runs.planning import Options
@@ -37,9 +37,9 @@ def require_good(page: Page, what: str) -> None:
             require_accessible(page, where)
 
 
-def test_every_page_of_a_session(visit: Visit, open_desk: Callable[..., Desk]) -> None:
+def test_every_page_of_a_session(visit: Visit, open_hermes_store: Callable[..., HermesStore]) -> None:
     screen = visit()
-    session = f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}"
+    session = f"/stores/hermes/sessions/{open_hermes_store(21, 'Merged carrier 92').session_id}"
     for path in ("/?compacted=yes", "/compactions", "/insights?days=all", "/insights?by=model"):
         screen.goto(path)
         require_good(screen, path)
@@ -75,10 +75,10 @@ def test_every_page_of_a_session(visit: Visit, open_desk: Callable[..., Desk]) -
     require_good(screen, "found in the session")
 
 
-def test_every_page_of_the_site(visit: Visit, open_desk: Callable[..., Desk], at_once: None) -> None:
+def test_every_page_of_the_site(visit: Visit, open_hermes_store: Callable[..., HermesStore], at_once: None) -> None:
     screen = visit()
-    desk = open_desk(31)
-    run = service.start(desk.store, desk.session_id, Options(), apply=True)
+    hermes_store = open_hermes_store(31)
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     places = ("/", "/?compacted=yes", "/search", "/search?q=flight", "/search?q=nowheretobefound", "/compactions")
     for path in (*places, "/insights", "/about", "/palette", "/stores", "/settings", f"/runs/{run.pk}", "/?q=nowhere"):
         screen.goto(path)
@@ -102,10 +102,10 @@ def test_the_pages_people_live_on_at_every_width_in_both_schemes(visit: Visit, d
     require_good(screen, "every block, folds open")
 
 
-def test_nothing_there(visit: Visit, settings: Settings, tmp_path: Path, book: Book) -> None:
+def test_nothing_there(visit: Visit, settings: Settings, tmp_path: Path, empty_store: EmptyStore) -> None:
     screen = visit()
     settings.DEMO_STORE = tmp_path / "demo" / "none.db"
-    href = book.session("s")
+    href = empty_store.session("s")
     for path in ("/", href, f"{href}/context", f"{href}/rows", "/compactions", "/insights", "/search?q=word"):
         screen.goto(path)
         require_good(screen, f"{path}, empty")
@@ -139,8 +139,8 @@ def test_the_reference_of_the_api(visit: Visit) -> None:
     assert "unsafe" not in policy
 
 
-def test_a_hostile_session_runs_nothing(visit: Visit, book: Book) -> None:
-    hostile.build(book)
+def test_a_hostile_session_runs_nothing(visit: Visit, empty_store: EmptyStore) -> None:
+    hostile.build(empty_store)
     screen = visit()
     address = "/stores/own/sessions/hostile"
     for path in (address, f"{address}/context", f"{address}/rows", "/search?q=alert"):

@@ -19,7 +19,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from compaction import protocol, workspace_rules
-from tests.factories.stores import Book, Desk
+from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import Element, message_ids, read
 from tests.pages.hostile import markdown_bombs
 from tests.slow import one_in
@@ -77,62 +77,66 @@ def pages_ids(client: Client, href: str) -> list[int]:
 
 
 def test_each_message_of_history_stands_once_in_the_order_of_the_page(
-    signed_in: Client, open_desk: Callable[..., Desk]
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
 ) -> None:
-    desk = open_desk(21)
-    found = json.loads(text_of("hermes", desk.session_id, "json"))
+    hermes_store = open_hermes_store(21)
+    found = json.loads(text_of("hermes", hermes_store.session_id, "json"))
     ids = [message["id"] for message in found["messages"] if message["kind"] == "message"]
     assert len(ids) == len(set(ids)) == found["session"]["messages_total"] == 1246
     carried = [row for message in found["messages"] if message["kind"] == "message" for row in message["rows"]]
     assert len(carried) == len(set(carried))
-    shown = pages_ids(signed_in, f"/stores/hermes/sessions/{desk.session_id}")
+    shown = pages_ids(signed_in, f"/stores/hermes/sessions/{hermes_store.session_id}")
     assert shown == ids
     boundaries = [message for message in found["messages"] if message["kind"] == "handoff"]
     assert [each["id"] for each in boundaries] == [each["handoff_id"] for each in found["boundaries"]]
     assert len(boundaries) == 2 and all(each["summary"] for each in boundaries)
-    lines = lines_of(text_of("hermes", desk.session_id, "jsonl"))
+    lines = lines_of(text_of("hermes", hermes_store.session_id, "jsonl"))
     assert [line["id"] for line in lines[1:-1]] == [message["id"] for message in found["messages"]]
     assert [line["boundary"] for line in lines if line["type"] == "handoff"] == found["boundaries"]
-    page = tree(text_of("hermes", desk.session_id, "html"))
+    page = tree(text_of("hermes", hermes_store.session_id, "html"))
     assert message_ids(page) == ids and len(page.all("section", "boundary")) == 2
-    assert len(headings(text_of("hermes", desk.session_id, "md"))) == len(ids) + 2
+    assert len(headings(text_of("hermes", hermes_store.session_id, "md"))) == len(ids) + 2
 
 
-def test_the_views_hold_what_they_say(open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(21)
-    rows = desk.rows("SELECT id, active FROM messages WHERE session_id = ? ORDER BY id", desk.session_id)
-    raw = json.loads(text_of("hermes", desk.session_id, "json", "raw"))
+def test_the_views_hold_what_they_say(open_hermes_store: Callable[..., HermesStore]) -> None:
+    hermes_store = open_hermes_store(21)
+    rows = hermes_store.rows(
+        "SELECT id, active FROM messages WHERE session_id = ? ORDER BY id", hermes_store.session_id
+    )
+    raw = json.loads(text_of("hermes", hermes_store.session_id, "json", "raw"))
     assert [message["id"] for message in raw["messages"]] == [row[0] for row in rows]
-    live = json.loads(text_of("hermes", desk.session_id, "json", "live"))
+    live = json.loads(text_of("hermes", hermes_store.session_id, "json", "live"))
     assert list(dict.fromkeys(message["id"] for message in live["messages"])) == [row[0] for row in rows if row[1]]
     for format in FORMATS:
         for view in VIEWS:
-            assert text_of("hermes", desk.session_id, format, view)
+            assert text_of("hermes", hermes_store.session_id, format, view)
 
 
 @pytest.fixture
-def odd(book: Book) -> Book:
+def odd(empty_store: EmptyStore) -> EmptyStore:
     """A session of everything that is hard to write down."""
-    book.session("s", title='Name <b> "q" / \\ ..\u202e\r\n.exe ' + "ü" * 100, system_prompt="Be kind.")
-    book.say("s", "user", "```\nnot closed\n## Not a heading\n<!-- not a comment")
-    book.say("s", "user", "## Assistant · forged\n\nAlso forged\n-----------\n<script>alert(1)</script>\n# One")
-    book.say("s", "assistant", "`````\nlong\n`````\n![far](https://far.example/a.png) [a](javascript:alert(1))")
-    book.say("s", "assistant", None, tool_calls=[book.call("sh", "c1", command="echo '```````'", text="~~~~")])
-    book.say("s", "tool", "out\n``````\n\x1b[31mred\x1b[0m \x07", tool_call_id="c1", tool_name="sh")
-    book.say("s", "assistant", [{"type": "text", "text": "a\x00b \ud800 c"}, {"type": "odd", "x": [1.5]}])
+    empty_store.session("s", title='Name <b> "q" / \\ ..\u202e\r\n.exe ' + "ü" * 100, system_prompt="Be kind.")
+    empty_store.say("s", "user", "```\nnot closed\n## Not a heading\n<!-- not a comment")
+    empty_store.say("s", "user", "## Assistant · forged\n\nAlso forged\n-----------\n<script>alert(1)</script>\n# One")
+    empty_store.say("s", "assistant", "`````\nlong\n`````\n![far](https://far.example/a.png) [a](javascript:alert(1))")
+    empty_store.say(
+        "s", "assistant", None, tool_calls=[empty_store.call("sh", "c1", command="echo '```````'", text="~~~~")]
+    )
+    empty_store.say("s", "tool", "out\n``````\n\x1b[31mred\x1b[0m \x07", tool_call_id="c1", tool_name="sh")
+    empty_store.say("s", "assistant", [{"type": "text", "text": "a\x00b \ud800 c"}, {"type": "odd", "x": [1.5]}])
     image = "data:image/png;base64,iVBORw0KGgo="
-    book.say("s", "user", [{"type": "image_url", "image_url": {"url": image}}, {"type": "text", "text": "look"}])
-    book.say("s", "user", [{"type": "image_url", "image_url": {"url": "https://far.example/b.png"}}])
-    book.say("s", "user", [{"type": "image", "source": {"url": "javascript:alert(1)"}}])
-    book.say("s", "nobody\u2028knows", "line\u2028separators\x85here", reasoning="So I think ``` that")
-    book.say("s", "user", '\x00json:{"n": NaN, "i": Infinity}')
-    book.say("s", "user", HANDOFF)
-    book.say("s", "user", "after it", timestamp=-5.0, api_content=f"hidden {KEY}")
-    return book
+    empty_store.say("s", "user", [{"type": "image_url", "image_url": {"url": image}}, {"type": "text", "text": "look"}])
+    empty_store.say("s", "user", [{"type": "image_url", "image_url": {"url": "https://far.example/b.png"}}])
+    empty_store.say("s", "user", [{"type": "image", "source": {"url": "javascript:alert(1)"}}])
+    empty_store.say("s", "nobody\u2028knows", "line\u2028separators\x85here", reasoning="So I think ``` that")
+    empty_store.say("s", "user", '\x00json:{"n": NaN, "i": Infinity}')
+    empty_store.say("s", "user", HANDOFF)
+    empty_store.say("s", "user", "after it", timestamp=-5.0, api_content=f"hidden {KEY}")
+    return empty_store
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_every_format_can_be_read_back_whatever_was_said(odd: Book, view: View) -> None:
+def test_every_format_can_be_read_back_whatever_was_said(odd: EmptyStore, view: View) -> None:
     found = json.loads(text_of("own", "s", "json", view), parse_constant=pytest.fail)
     assert len(found["messages"]) == 13 and found["complete"] and found["format"] == "palimpsest-session"
     assert found["system_prompt"] == ("Be kind." if view == "live" else None)
@@ -149,7 +153,7 @@ def test_every_format_can_be_read_back_whatever_was_said(odd: Book, view: View) 
     assert "<script>alert(1)</script>" in page.text and "To go on." in page.text and '"x": [ 1.5 ]' in page.text
 
 
-def test_a_page_runs_nothing_and_loads_nothing(odd: Book) -> None:
+def test_a_page_runs_nothing_and_loads_nothing(odd: EmptyStore) -> None:
     for view in VIEWS:
         page = tree(text_of("own", "s", "html", view))
         assert not {element.tag for element in page.walk()} & {"script", "link", "iframe", "object", "base", "form"}
@@ -165,22 +169,22 @@ def test_a_page_runs_nothing_and_loads_nothing(odd: Book) -> None:
 
 
 @pytest.mark.parametrize("format", ["html", "md"])
-def test_no_text_turns_the_direction_of_what_is_around_it(book: Book, format: Format) -> None:
+def test_no_text_turns_the_direction_of_what_is_around_it(empty_store: EmptyStore, format: Format) -> None:
     turned = "name \u202egnp.exe\u2066 end"
-    book.session("s", title=turned)
-    book.say("s", "user", turned)
-    book.say("s", "assistant", None, tool_calls=[book.call("sh", "c1", command=turned)])
-    book.say("s", "tool", turned, tool_call_id="c1", tool_name=turned)
+    empty_store.session("s", title=turned)
+    empty_store.say("s", "user", turned)
+    empty_store.say("s", "assistant", None, tool_calls=[empty_store.call("sh", "c1", command=turned)])
+    empty_store.say("s", "tool", turned, tool_call_id="c1", tool_name=turned)
     exported = text_of("own", "s", format)
     assert not {"\u202e", "\u2066"} & set(exported)
     assert exported.count("⟨RLO⟩") >= 4
 
 
 @pytest.mark.parametrize("name", markdown_bombs())
-def test_a_short_text_makes_no_huge_page(book: Book, name: str) -> None:
+def test_a_short_text_makes_no_huge_page(empty_store: EmptyStore, name: str) -> None:
     text = markdown_bombs()[name]
-    book.session("s")
-    book.say("s", "user", text)
+    empty_store.session("s")
+    empty_store.say("s", "user", text)
     exported = text_of("own", "s", "html")
     assert len(exported) < markdown.GROWTH * len(text) + markdown.GROWTH_FLOOR + 10_000
     assert exported.count("<blockquote") < 1_000 and exported.count("<td") <= markdown.CELLS
@@ -190,25 +194,25 @@ def test_a_short_text_makes_no_huge_page(book: Book, name: str) -> None:
 
 
 @pytest.fixture
-def told(book: Book) -> Book:
+def told(empty_store: EmptyStore) -> EmptyStore:
     """A session with a key in every field that may hold text."""
     columns = {"title": f"t {KEY}", "model": f"m {KEY}", "cwd": f"/c/{KEY}", "source": f"s {KEY}"}
-    book.session("s", **columns, system_prompt=f"p {KEY}", ended_at=1_790_000_001.0, end_reason=f"e {KEY}")
-    book.say("s", "user", f"c {KEY}")
-    book.say("s", "user", [{"type": "text", "text": KEY}, {"type": "odd", "x": {"y": [KEY]}}])
-    book.say(
-        "s", "assistant", None, tool_calls=[book.call(f"n {KEY}", f"i {KEY}", password="correct horse", x=KEY)],
+    empty_store.session("s", **columns, system_prompt=f"p {KEY}", ended_at=1_790_000_001.0, end_reason=f"e {KEY}")
+    empty_store.say("s", "user", f"c {KEY}")
+    empty_store.say("s", "user", [{"type": "text", "text": KEY}, {"type": "odd", "x": {"y": [KEY]}}])
+    empty_store.say(
+        "s", "assistant", None, tool_calls=[empty_store.call(f"n {KEY}", f"i {KEY}", password="correct horse", x=KEY)],
         reasoning=f"r {KEY}", reasoning_details=json.dumps([{"text": KEY}]), finish_reason=f"f {KEY}",
     )  # fmt: skip
-    book.say("s", "tool", f"o {KEY}", tool_call_id=f"i {KEY}", tool_name=f"n {KEY}")
-    book.say("s", f"role {KEY}", f"o {KEY}", api_content=f"hidden {KEY}")
-    book.say("s", "user", HANDOFF.replace("To go on.", f"h {KEY}"), _compressed_summary=1)
-    return book
+    empty_store.say("s", "tool", f"o {KEY}", tool_call_id=f"i {KEY}", tool_name=f"n {KEY}")
+    empty_store.say("s", f"role {KEY}", f"o {KEY}", api_content=f"hidden {KEY}")
+    empty_store.say("s", "user", HANDOFF.replace("To go on.", f"h {KEY}"), _compressed_summary=1)
+    return empty_store
 
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("view", VIEWS)
-def test_nothing_that_looks_like_a_secret_leaves_unless_asked_for(told: Book, format: Format, view: View) -> None:
+def test_nothing_that_looks_like_a_secret_leaves_unless_asked_for(told: EmptyStore, format: Format, view: View) -> None:
     redacted = text_of("own", "s", format, view)
     assert KEY not in redacted and "correct horse" not in redacted and KEY[4:] not in redacted
     assert "redacted: GitHub token" in redacted and "redacted: password" in redacted
@@ -219,10 +223,10 @@ def test_nothing_that_looks_like_a_secret_leaves_unless_asked_for(told: Book, fo
     assert said.get(format, '"masked": true') not in whole
 
 
-def test_an_export_says_how_many_places_were_redacted(book: Book) -> None:
-    book.session("s", title="t")
-    book.say("s", "user", f"{KEY} and {KEY}")
-    book.say("s", "assistant", "password=hunter22")
+def test_an_export_says_how_many_places_were_redacted(empty_store: EmptyStore) -> None:
+    empty_store.session("s", title="t")
+    empty_store.say("s", "user", f"{KEY} and {KEY}")
+    empty_store.say("s", "assistant", "password=hunter22")
     assert json.loads(text_of("own", "s", "json"))["masked_places"] == 3
     assert lines_of(text_of("own", "s", "jsonl"))[-1]["masked_places"] == 3
     assert "3 places were redacted." in text_of("own", "s", "md") and "3 places" in text_of("own", "s", "html")
@@ -232,7 +236,9 @@ def test_an_export_says_how_many_places_were_redacted(book: Book) -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_download_has_a_safe_name_and_is_never_opened_in_place(signed_in: Client, odd: Book, format: Format) -> None:
+def test_a_download_has_a_safe_name_and_is_never_opened_in_place(
+    signed_in: Client, odd: EmptyStore, format: Format
+) -> None:
     answer = signed_in.get("/stores/own/sessions/s/export", {"format": format})
     assert answer.status_code == 200 and answer.streaming
     named = answer.headers["Content-Disposition"]
@@ -254,15 +260,17 @@ def test_a_download_has_a_safe_name_and_is_never_opened_in_place(signed_in: Clie
     ],
     ids=["CJK", "signs", "dots", "none", "parts"],
 )
-def test_the_name_of_a_file_is_one_that_every_file_system_takes(book: Book, title: str, named: str) -> None:
-    book.session("s", title=title)
+def test_the_name_of_a_file_is_one_that_every_file_system_takes(
+    empty_store: EmptyStore, title: str, named: str
+) -> None:
+    empty_store.session("s", title=title)
     made = exports.export("own", "s", "jsonl")
     assert made.filename == named and len(made.filename.encode()) < 255
-    book.session("-" + "x" * 380)
+    empty_store.session("-" + "x" * 380)
     assert len(exports.export("own", "-" + "x" * 380, "jsonl").filename) == len("x" * 100 + ".jsonl")
 
 
-def test_the_page_asks_what_to_export_and_masks_unless_told_otherwise(signed_in: Client, told: Book) -> None:
+def test_the_page_asks_what_to_export_and_masks_unless_told_otherwise(signed_in: Client, told: EmptyStore) -> None:
     href = "/stores/own/sessions/s/export"
     page = read(signed_in.get(href))
     form = page.one("form", "export")
@@ -284,14 +292,14 @@ def test_the_page_asks_what_to_export_and_masks_unless_told_otherwise(signed_in:
     assert [a for a in read(signed_in.get(f"{href[:-7]}/rows")).all("a") if a.attributes.get("href") == href]
 
 
-def test_an_empty_session_can_be_exported(book: Book) -> None:
-    book.session("s")
+def test_an_empty_session_can_be_exported(empty_store: EmptyStore) -> None:
+    empty_store.session("s")
     assert json.loads(text_of("own", "s", "json"))["messages"] == []
     assert "There is no message" in text_of("own", "s", "md") and "There is no message" in text_of("own", "s", "html")
     assert len(lines_of(text_of("own", "s", "jsonl"))) == 2
 
 
-def test_the_command_writes_the_same(told: Book, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_the_command_writes_the_same(told: EmptyStore, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     call_command("export", "own", "s", format="jsonl", view="raw", stdout=StringIO())
     written = capfdbinary.readouterr().out.decode()
     assert len(lines_of(written)) == 8 and KEY not in written
@@ -309,11 +317,13 @@ def _rows_read(statements: list[str]) -> list[int]:
     return [sql.count(",") + 1 for sql in statements if sql.startswith("SELECT * FROM messages")]
 
 
-def test_rows_are_read_in_windows_that_do_not_grow_with_the_session(book: Book, statements: list[str]) -> None:
+def test_rows_are_read_in_windows_that_do_not_grow_with_the_session(
+    empty_store: EmptyStore, statements: list[str]
+) -> None:
     widest = []
     for name, count in (("small", 300), ("large", 3_000)):
-        book.session(name)
-        book.chat(name, count)
+        empty_store.session(name)
+        empty_store.chat(name, count)
         for view in VIEWS:
             statements.clear()
             assert len(lines_of(text_of("own", name, "jsonl", view))) == count + 2
@@ -323,9 +333,11 @@ def test_rows_are_read_in_windows_that_do_not_grow_with_the_session(book: Book, 
     assert set(widest) == {100}
 
 
-def test_no_connection_is_open_while_somebody_downloads(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
-    book.session("s")
-    book.chat("s", 500)
+def test_no_connection_is_open_while_somebody_downloads(
+    empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty_store.session("s")
+    empty_store.chat("s", 500)
     opened: list[sqlite3.Connection] = []
     plain = sqlite3.connect
 
@@ -342,11 +354,11 @@ def test_no_connection_is_open_while_somebody_downloads(book: Book, monkeypatch:
     assert len(opened) >= 5
 
 
-def test_memory_does_not_grow_with_the_session(book: Book) -> None:
+def test_memory_does_not_grow_with_the_session(empty_store: EmptyStore) -> None:
     peaks = []
     for name, count in (("small", 300), ("large", 1_200)):
-        book.session(name)
-        with closing(sqlite3.connect(book.path)) as con, con:
+        empty_store.session(name)
+        with closing(sqlite3.connect(empty_store.path)) as con, con:
             con.executemany(
                 "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, 'user', ?, 1)",
                 [(name, f"{at} " + "word " * 1_000) for at in range(count)],
@@ -360,35 +372,35 @@ def test_memory_does_not_grow_with_the_session(book: Book) -> None:
     assert peaks[1] < 1.3 * peaks[0] < 20_000_000, peaks
 
 
-def test_one_window_holds_few_long_messages(book: Book, statements: list[str]) -> None:
-    book.session("s")
+def test_one_window_holds_few_long_messages(empty_store: EmptyStore, statements: list[str]) -> None:
+    empty_store.session("s")
     for _ in range(6):
-        book.say("s", "user", "long " * 120_000)
+        empty_store.say("s", "user", "long " * 120_000)
     text_of("own", "s", "jsonl")
     assert max(_rows_read(statements)) == 1
 
 
-def test_what_is_written_meanwhile_is_left_out_and_nothing_is_torn(book: Book) -> None:
-    book.session("s")
-    ids = book.chat("s", 250)
+def test_what_is_written_meanwhile_is_left_out_and_nothing_is_torn(empty_store: EmptyStore) -> None:
+    empty_store.session("s")
+    ids = empty_store.chat("s", 250)
     made = exports.export("own", "s", "jsonl")
     first = next(made.chunks) + next(made.chunks)
-    with closing(sqlite3.connect(book.path)) as con, con:  # the agent compacts, and goes on
+    with closing(sqlite3.connect(empty_store.path)) as con, con:  # the agent compacts, and goes on
         con.execute("UPDATE messages SET active = 0, compacted = 1 WHERE session_id = 's'")
-    book.say("s", "user", HANDOFF, _compressed_summary=1)
-    book.chat("s", 10)
+    empty_store.say("s", "user", HANDOFF, _compressed_summary=1)
+    empty_store.chat("s", 10)
     lines = lines_of((first + b"".join(made.chunks)).decode())
     assert [line["id"] for line in lines[1:-1]] == ids and lines[-1]["complete"]
     assert {line["state"] for line in lines[1:-1]} == {"live"}, "as of the moment it began"
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_rows_that_vanish_meanwhile_are_told(book: Book, format: Format) -> None:
-    book.session("s")
-    ids = book.chat("s", 250)
+def test_rows_that_vanish_meanwhile_are_told(empty_store: EmptyStore, format: Format) -> None:
+    empty_store.session("s")
+    ids = empty_store.chat("s", 250)
     made = exports.export("own", "s", format)
     first = next(made.chunks) + next(made.chunks)
-    with closing(sqlite3.connect(book.path)) as con, con:
+    with closing(sqlite3.connect(empty_store.path)) as con, con:
         con.execute("DELETE FROM messages WHERE id > ?", [ids[-3]])
     text = (first + b"".join(made.chunks)).decode()
     assert "This export is incomplete: 2 messages were deleted" in text and not made.outcome.complete
@@ -396,18 +408,18 @@ def test_rows_that_vanish_meanwhile_are_told(book: Book, format: Format) -> None
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_file_that_is_replaced_or_gone_ends_the_export_with_a_note(book: Book, format: Format) -> None:
-    book.session("s")
-    book.chat("s", 250)
+def test_a_file_that_is_replaced_or_gone_ends_the_export_with_a_note(empty_store: EmptyStore, format: Format) -> None:
+    empty_store.session("s")
+    empty_store.chat("s", 250)
     for change in (_replaced, Path.unlink):
         made = exports.export("own", "s", format)
         first = next(made.chunks) + next(made.chunks)
-        before = book.path.read_bytes()
-        change(book.path)
+        before = empty_store.path.read_bytes()
+        change(empty_store.path)
         text = (first + b"".join(made.chunks)).decode()
         assert "This export is incomplete: it broke off here." in text
         _check_readable(format, text, 100)
-        book.path.write_bytes(before)
+        empty_store.path.write_bytes(before)
         indexes.forget()
 
 
@@ -432,14 +444,14 @@ def _check_readable(format: Format, text: str, messages: int) -> None:
 # -- rules of the workspace behind a summary ---------------------------------------------------------------------------
 
 
-def test_rules_in_a_handoff_read_well(book: Book) -> None:
+def test_rules_in_a_handoff_read_well(empty_store: EmptyStore) -> None:
     carried = "## Red Lines\n<b>Never</b> push."
-    book.session("s")
+    empty_store.session("s")
     for number in range(6):
-        book.say("s", ("user", "assistant")[number % 2], f"message {number}", active=0, compacted=1)
+        empty_store.say("s", ("user", "assistant")[number % 2], f"message {number}", active=0, compacted=1)
     body = workspace_rules.with_rules("## Goal\nTo go on.", f"{carried}\nThe key is {KEY}.")
-    book.say("s", "user", f"{protocol.LEGACY_HEADER}\n{body}\n\n{protocol.END_MARKER}", _compressed_summary=1)
-    book.say("s", "assistant", "Going on.")
+    empty_store.say("s", "user", f"{protocol.LEGACY_HEADER}\n{body}\n\n{protocol.END_MARKER}", _compressed_summary=1)
+    empty_store.say("s", "assistant", "Going on.")
     for view in ("history", "live"):
         markdown = comrak.render_markdown(text_of("own", "s", "md", view))
         behind = markdown.partition("Rules of the workspace, carried along:")[2]
@@ -459,9 +471,9 @@ def test_rules_in_a_handoff_read_well(book: Book) -> None:
     assert protocol.RULES_CLOSE in raw[6]["content"] and raw[6]["rules"].startswith(carried)
 
 
-def test_a_handoff_without_rules_says_nothing_of_them(book: Book) -> None:
-    book.session("s")
-    book.say("s", "user", HANDOFF, _compressed_summary=1)
+def test_a_handoff_without_rules_says_nothing_of_them(empty_store: EmptyStore) -> None:
+    empty_store.session("s")
+    empty_store.say("s", "user", HANDOFF, _compressed_summary=1)
     for format in ("md", "html"):
         assert "Rules of the workspace" not in text_of("own", "s", format)
     assert json.loads(text_of("own", "s", "json"))["messages"][0]["rules"] is None
@@ -485,10 +497,10 @@ def read_all(made: exports.Export) -> None:
         pass
 
 
-def test_exports_at_once_write_one_large_message_at_a_time(book: Book) -> None:
-    book.session("large")
+def test_exports_at_once_write_one_large_message_at_a_time(empty_store: EmptyStore) -> None:
+    empty_store.session("large")
     for _ in range(3):
-        book.say("large", "tool", "some words of an output\n" * 100_000)
+        empty_store.say("large", "tool", "some words of an output\n" * 100_000)
     alone = peak_of(lambda: read_all(exports.export("own", "large", "html")))
     made = [exports.export("own", "large", "html") for _ in range(4)]
 
@@ -503,9 +515,9 @@ def test_exports_at_once_write_one_large_message_at_a_time(book: Book) -> None:
 
 
 @pytest.mark.parametrize("format", one_in(2, FORMATS))
-def test_a_slow_download_keeps_no_large_message_in_memory(book: Book, format: Format) -> None:
-    book.session("large")
-    book.say("large", "user", "words " * 1_000_000)
+def test_a_slow_download_keeps_no_large_message_in_memory(empty_store: EmptyStore, format: Format) -> None:
+    empty_store.session("large")
+    empty_store.say("large", "user", "words " * 1_000_000)
     made = exports.export("own", "large", format)
     tracemalloc.start()
     try:

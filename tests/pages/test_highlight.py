@@ -21,7 +21,7 @@ from pygments.formatters.html import HtmlFormatter  # type: ignore[import-untype
 from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
 
 from tests.conftest import ROOT
-from tests.factories.stores import Book
+from tests.factories.stores import EmptyStore
 from viewer.rendering import cache, highlight
 
 FRAGMENT = {"HX-Request": "true"}
@@ -94,11 +94,11 @@ def test_threads_get_their_own_answers() -> None:
         assert all(threads.map(one, range(64)))
 
 
-def test_a_message_of_a_hundred_pieces_has_a_second_for_all(signed_in: Client, book: Book) -> None:
+def test_a_message_of_a_hundred_pieces_has_a_second_for_all(signed_in: Client, empty_store: EmptyStore) -> None:
     hostile = [{"type": "text", "text": f"{at}\n```csharp\n{HOSTILE['csharp'][:12_000]}```"} for at in range(100)]
-    href = book.session("s")
-    book.say("s", "user", hostile)
-    book.say("s", "user", "```python\nx = 1\n```\n")
+    href = empty_store.session("s")
+    empty_store.say("s", "user", hostile)
+    empty_store.say("s", "user", "```python\nx = 1\n```\n")
     cache.clear()
     with processor_seconds() as used:
         assert b"99" in signed_in.get(f"{href}/messages/1/colours", headers=FRAGMENT).content

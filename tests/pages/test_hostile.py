@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from tests.factories.stores import Book
+from tests.factories.stores import EmptyStore
 from tests.pages import hostile
 
 FRAGMENT = {"HX-Request": "true"}
@@ -25,18 +25,18 @@ TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Book:
+def built(tmp_path_factory: pytest.TempPathFactory) -> EmptyStore:
     from viewer.stores.hermes import schema
 
     path = tmp_path_factory.mktemp("hostile") / "own.db"
     schema.create(path)
-    book = Book(path)
-    hostile.build(book)
-    return book
+    empty_store = EmptyStore(path)
+    hostile.build(empty_store)
+    return empty_store
 
 
 @pytest.fixture
-def session(built: Book, settings: Settings) -> str:
+def session(built: EmptyStore, settings: Settings) -> str:
     settings.STORES = {"own": f"sqlite:///{built.path}"}
     return "/stores/own/sessions/hostile"
 
@@ -83,8 +83,10 @@ def test_every_window_of_history_is_calm(signed_in: Client, session: str) -> Non
     assert "⟨RLO⟩" in "".join(texts)
 
 
-def test_tens_of_thousands_of_calls_in_one_row_are_counted_not_shown(signed_in: Client, book: Book) -> None:
-    href = hostile.build_many_calls(book)
+def test_tens_of_thousands_of_calls_in_one_row_are_counted_not_shown(
+    signed_in: Client, empty_store: EmptyStore
+) -> None:
+    href = hostile.build_many_calls(empty_store)
     text = calm(signed_in.get(f"{href}?around=1"), 200_000)
     assert f"{hostile.CALLS_IN_ONE_ROW - 60:,} more calls" in text
     assert "of the last" in text

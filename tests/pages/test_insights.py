@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.factories.session_lists import settle
-from tests.factories.stores import Book, Desk
+from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import read
 from viewer.catalog import sums, sync_worker
 from viewer.catalog.models import SessionIndex
@@ -32,10 +32,10 @@ def cells(client: Client, query: str) -> list[list[str]]:
     return [[cell.text for cell in row.all("td")] for row in page.all("table")[0].all("tr")[1:]]
 
 
-def test_messages_by_source_are_those_of_the_catalog(signed_in: Client, book: Book) -> None:
+def test_messages_by_source_are_those_of_the_catalog(signed_in: Client, empty_store: EmptyStore) -> None:
     for name, source, count in (("a", "cli", 4), ("b", "cli", 2), ("c", "telegram", 3)):
-        book.session(name, source=source)
-        book.chat(name, count)
+        empty_store.session(name, source=source)
+        empty_store.chat(name, count)
     sync_worker.sync_all()
     assert cells(signed_in, "measure=messages&by=source&days=all") == [
         ["cli", "6", "2", ""],
@@ -45,11 +45,11 @@ def test_messages_by_source_are_those_of_the_catalog(signed_in: Client, book: Bo
     assert cells(signed_in, "by=source&days=all")[0][1] == str(tokens)
 
 
-def test_branches_do_not_count_and_what_is_not_known_is_no_zero(signed_in: Client, book: Book) -> None:
-    book.session("a")
-    book.chat("a", 4)
-    book.session("b")
-    book.chat("b", 4)
+def test_branches_do_not_count_and_what_is_not_known_is_no_zero(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a")
+    empty_store.chat("a", 4)
+    empty_store.session("b")
+    empty_store.chat("b", 4)
     sync_worker.sync_all()
     SessionIndex.objects.filter(session_id="b").update(branched_from="a")
     SessionIndex.objects.update(cost=None)
@@ -57,10 +57,10 @@ def test_branches_do_not_count_and_what_is_not_known_is_no_zero(signed_in: Clien
     assert cells(signed_in, "measure=cost&by=store&days=all") == [["own", "not known", "2", "2"]]
 
 
-def test_what_was_spent_in_another_session_counts_there(signed_in: Client, book: Book) -> None:
+def test_what_was_spent_in_another_session_counts_there(signed_in: Client, empty_store: EmptyStore) -> None:
     for name in ("a", "b"):
-        book.session(name)
-        book.chat(name, 4)
+        empty_store.session(name)
+        empty_store.chat(name, 4)
     sync_worker.sync_all()
     SessionIndex.objects.update(cost=2.0)
     SessionIndex.objects.filter(session_id="b").update(branched_from="a", cost=2.5, cost_inherited=2.0)
@@ -73,10 +73,10 @@ def test_what_was_spent_in_another_session_counts_there(signed_in: Client, book:
 
 @pytest.mark.django_db
 def test_the_demo_counts_only_where_it_is_alone(
-    signed_in: Client, demo: Callable[[str], str], book: Book, settings: object
+    signed_in: Client, demo: Callable[[str], str], empty_store: EmptyStore, settings: object
 ) -> None:
-    book.session("a")
-    book.chat("a", 2)
+    empty_store.session("a")
+    empty_store.chat("a", 2)
     sync_worker.sync_all()
     assert [row[0] for row in cells(signed_in, "by=store&days=all")] == ["own"]
     settings.STORES = {}  # type: ignore[attr-defined]
@@ -84,7 +84,7 @@ def test_the_demo_counts_only_where_it_is_alone(
     assert [row[0] for row in cells(signed_in, "by=store&days=all")] == ["demo"]
 
 
-def test_the_queries_do_not_grow_with_the_sessions(signed_in: Client, book: Book) -> None:
+def test_the_queries_do_not_grow_with_the_sessions(signed_in: Client, empty_store: EmptyStore) -> None:
     def asked() -> int:
         settle()
         sync_worker.sync_all()
@@ -92,18 +92,18 @@ def test_the_queries_do_not_grow_with_the_sessions(signed_in: Client, book: Book
             signed_in.get("/insights?days=all")
         return len(queries)
 
-    book.session("first")
-    book.chat("first", 2)
+    empty_store.session("first")
+    empty_store.chat("first", 2)
     few = asked()
     for number in range(20):
-        book.session(f"s{number}", started_at=time.time() - HOUR)
-        book.chat(f"s{number}", 2)
+        empty_store.session(f"s{number}", started_at=time.time() - HOUR)
+        empty_store.chat(f"s{number}", 2)
     assert asked() == few
 
 
-def test_a_context_that_will_be_full_and_hostile_names(signed_in: Client, book: Book) -> None:
-    book.session("a", title="<script>alert(1)</script>", source="<b>s</b>", model="<i>m</i>")
-    book.chat("a", 2)
+def test_a_context_that_will_be_full_and_hostile_names(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a", title="<script>alert(1)</script>", source="<b>s</b>", model="<i>m</i>")
+    empty_store.chat("a", 2)
     sync_worker.sync_all()
     now = time.time()
     SessionIndex.objects.update(started_at=now - 10 * HOUR, last_active=now, tokens=50_000, window=100_000)
@@ -117,9 +117,11 @@ def test_a_context_that_will_be_full_and_hostile_names(signed_in: Client, book: 
 
 
 @pytest.mark.usefixtures("at_once", "shared_data")
-def test_reclaimed_and_lost_are_those_of_the_runs(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(21)
-    run = service.start(desk.store, desk.session_id, Options(), apply=True)
+def test_reclaimed_and_lost_are_those_of_the_runs(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    hermes_store = open_hermes_store(21)
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     assert run.tokens_before and run.tokens_after
     page = read(signed_in.get("/insights?measure=reclaimed&by=store"))
     assert (
@@ -132,14 +134,14 @@ def test_reclaimed_and_lost_are_those_of_the_runs(signed_in: Client, open_desk: 
 
 
 @pytest.mark.parametrize("query", ["", "days=all&by=model", "measure=cost", "measure=lost", "days=x&by=y&measure=z"])
-def test_nothing_there(signed_in: Client, book: Book, query: str) -> None:
+def test_nothing_there(signed_in: Client, empty_store: EmptyStore, query: str) -> None:
     text = signed_in.get(f"/insights?{query}").content.decode()
     assert "in this" in text and "No turn after a compaction was audited yet." in text
 
 
-def test_files_left_out_are_listed_by_store_and_model(signed_in: Client, book: Book) -> None:
-    book.session("a")
-    book.chat("a", 2)
+def test_files_left_out_are_listed_by_store_and_model(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a")
+    empty_store.chat("a", 2)
     sync_worker.sync_all()
     for number, (store, model, status) in enumerate(
         [("own", "m", "missing"), ("own", "m", "passed"), ("own", "<b>", "missing"), ("closed", "m", "missing")]
@@ -161,13 +163,13 @@ def test_files_left_out_are_listed_by_store_and_model(signed_in: Client, book: B
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", ["Europe/Berlin", "Asia/Kathmandu", "Australia/Lord_Howe", "America/New_York"])
-def test_a_day_is_one_of_the_zone_also_where_its_offset_changes(book: Book, name: str) -> None:
+def test_a_day_is_one_of_the_zone_also_where_its_offset_changes(empty_store: EmptyStore, name: str) -> None:
     """Minutes around each midnight of a year, as a calendar counts them."""
     zone, expected, lines = ZoneInfo(name), Counter[str](), []
     midnights = [datetime(2025, 12, 1, tzinfo=zone) + timedelta(days=day) for day in range(300)]
     times = [midnight.timestamp() + minutes * 60 for midnight in midnights for minutes in (-1, 1, 700)]
-    book.session("first")
-    book.chat("first", 1)
+    empty_store.session("first")
+    empty_store.chat("first", 1)
     sync_worker.sync_all()
     line = SessionIndex.objects.get()
     SessionIndex.objects.all().delete()

@@ -11,7 +11,7 @@ import comrak
 import pytest
 from django.test import Client
 
-from tests.factories.stores import Book
+from tests.factories.stores import EmptyStore
 from viewer.places import Place
 from viewer.rendering import cache, lru
 from viewer.stores.message import StoredMessage
@@ -39,9 +39,11 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def test_a_second_look_at_a_window_renders_nothing(signed_in: Client, book: Book, rendered: list[str]) -> None:
-    href = book.session("s")
-    book.chat("s", 100)
+def test_a_second_look_at_a_window_renders_nothing(
+    signed_in: Client, empty_store: EmptyStore, rendered: list[str]
+) -> None:
+    href = empty_store.session("s")
+    empty_store.chat("s", 100)
     first = signed_in.get(href).content
     assert len(rendered) == 60
     assert signed_in.get(href).content.count(b'class="md"') == first.count(b'class="md"') == 60

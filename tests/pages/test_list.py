@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 
 from tests.factories.session_lists import settle
-from tests.factories.stores import PRESENT, Book
+from tests.factories.stores import PRESENT, EmptyStore
 from tests.html import Element, read
 from viewer.catalog import sync_worker
 from viewer.labels.models import SavedView, SessionLabel
@@ -23,16 +23,16 @@ FRAGMENT = {"HX-Request": "true"}
 
 
 @pytest.fixture
-def three(db: None, book: Book) -> Book:
+def three(db: None, empty_store: EmptyStore) -> EmptyStore:
     """Sessions a, b and c, last active in this order, with ever fewer messages."""
     for at, (name, title) in enumerate((("a", "Zebra"), ("b", "apple"), ("c", "Mango"))):
         source = "telegram" if name == "b" else "cli"
-        book.session(name, title=title, source=source, estimated_cost_usd=at * 2.5 or None)
+        empty_store.session(name, title=title, source=source, estimated_cost_usd=at * 2.5 or None)
         for number in range(9 - 3 * at):
             role = "user" if number % 2 == 0 else "assistant"
-            book.say(name, role, "word " * 10, timestamp=PRESENT + 100 * at + number)
+            empty_store.say(name, role, "word " * 10, timestamp=PRESENT + 100 * at + number)
     sync_worker.sync_all()
-    return book
+    return empty_store
 
 
 def names(page: Element) -> list[str]:
@@ -65,7 +65,7 @@ def edit(client: Client, session_id: str, **fields: str) -> None:
     ],
 )
 def test_orders(
-    signed_in: Client, three: Book, monkeypatch: pytest.MonkeyPatch, order: str, expected: list[str]
+    signed_in: Client, three: EmptyStore, monkeypatch: pytest.MonkeyPatch, order: str, expected: list[str]
 ) -> None:
     from viewer.pages.sessions import views
 
@@ -97,7 +97,7 @@ def test_the_total_and_a_number_at_every_choice(signed_in: Client) -> None:
     assert read(signed_in.get("/?q=zebra")).one("b", id="total").text == "1 session"
 
 
-def test_what_the_agent_notes_of_a_session_is_read(signed_in: Client, three: Book) -> None:
+def test_what_the_agent_notes_of_a_session_is_read(signed_in: Client, three: EmptyStore) -> None:
     assert not read(signed_in.get("/?order=title")).all("span", "pin")
     three.session("d", title="Kept", git_branch="main", cwd="/home/x/shop", pinned=1, actual_cost_usd=0.5)
     three.say("d", "user", "hello")
@@ -117,7 +117,7 @@ def test_what_the_agent_notes_of_a_session_is_read(signed_in: Client, three: Boo
 # -- pins, tags, notes -------------------------------------------------------------------------------------------------
 
 
-def test_pinned_stand_above_and_nothing_is_written_into_the_store(signed_in: Client, three: Book) -> None:
+def test_pinned_stand_above_and_nothing_is_written_into_the_store(signed_in: Client, three: EmptyStore) -> None:
     before = three.path.read_bytes()
     edit(signed_in, "a", pinned="1", tags=" sea,  family ,sea", note="ask\nAna")
     page = read(signed_in.get("/"))
@@ -172,7 +172,7 @@ def test_a_view_leads_nowhere_else(signed_in: Client, db: None) -> None:
 # -- news --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_look_for_news_is_empty_until_something_is_written(signed_in: Client, three: Book) -> None:
+def test_a_look_for_news_is_empty_until_something_is_written(signed_in: Client, three: EmptyStore) -> None:
     settle()
     signed_in.get("/")
     page = read(signed_in.get("/"))
@@ -224,11 +224,11 @@ def test_nothing_chosen_is_said_and_too_many_are_refused(signed_in: Client) -> N
     assert "At most 20" in read(signed_in.post("/compact", {"session": [f"own/{n}" for n in range(21)]}), 409).text
 
 
-def test_columns_that_are_not_there_are_no_error(signed_in: Client, book: Book, tmp_path: Path) -> None:
-    with closing(sqlite3.connect(book.path)) as con, con:
+def test_columns_that_are_not_there_are_no_error(signed_in: Client, empty_store: EmptyStore, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(empty_store.path)) as con, con:
         for column in ("pinned", "git_branch", "estimated_cost_usd", "actual_cost_usd"):
             con.execute(f"ALTER TABLE sessions DROP COLUMN {column}")
-    book.session("a", title="Old")
-    book.say("a", "user", "hello")
+    empty_store.session("a", title="Old")
+    empty_store.say("a", "user", "hello")
     sync_worker.sync_all()
     assert names(read(signed_in.get("/?order=cost"))) == ["Old"]

@@ -6,23 +6,23 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import PHONE, TOP, WIDE, Visit, require_accessible
-from tests.factories.stores import PRESENT, Book
+from tests.factories.stores import PRESENT, EmptyStore
 from tests.slow import slow
 from viewer.catalog import sync_worker
 from viewer.labels.sessions import set_label
 
 
 @pytest.fixture
-def many(book: Book) -> Book:
+def many(empty_store: EmptyStore) -> EmptyStore:
     for number in range(30):
         name = f"s{number:02}"
-        book.session(name, title=f"Session {number:02}")
-        book.say(name, "user", "hello", timestamp=PRESENT + number)
-    return book
+        empty_store.session(name, title=f"Session {number:02}")
+        empty_store.say(name, "user", "hello", timestamp=PRESENT + number)
+    return empty_store
 
 
 @pytest.mark.parametrize("size", [WIDE, *slow((PHONE,))])
-def test_it_is_accessible_with_all_there_is(visit: Visit, many: Book, size: tuple[int, int, str]) -> None:
+def test_it_is_accessible_with_all_there_is(visit: Visit, many: EmptyStore, size: tuple[int, int, str]) -> None:
     set_label(("own", "s03"), pinned=True, tags=["sea", "family"], note="ask Ana about the tickets")
     sync_worker.sync_all()
     screen = visit(*size)
@@ -37,7 +37,7 @@ def test_it_is_accessible_with_all_there_is(visit: Visit, many: Book, size: tupl
     require_accessible(screen, "editing")
 
 
-def test_lines_are_chosen_and_opened_by_keys(visit: Visit, many: Book) -> None:
+def test_lines_are_chosen_and_opened_by_keys(visit: Visit, many: EmptyStore) -> None:
     screen = visit(*WIDE)
     screen.goto("/")
     screen.keyboard.press("j")
@@ -53,7 +53,7 @@ def test_lines_are_chosen_and_opened_by_keys(visit: Visit, many: Book) -> None:
     screen.wait_for_url("**/sessions/s**")
 
 
-def test_news_come_by_themselves_and_move_nothing(visit: Visit, many: Book) -> None:
+def test_news_come_by_themselves_and_move_nothing(visit: Visit, many: EmptyStore) -> None:
     screen = visit(*WIDE)
     screen.goto("/")
     read = screen.locator("li.session", has_text="Session 18")
@@ -71,7 +71,7 @@ def test_news_come_by_themselves_and_move_nothing(visit: Visit, many: Book) -> N
     expect(screen.get_by_label("Choose Session 18")).to_be_checked()
 
 
-def test_a_pin_is_set_in_place(screen: Page, many: Book, request: pytest.FixtureRequest) -> None:
+def test_a_pin_is_set_in_place(screen: Page, many: EmptyStore, request: pytest.FixtureRequest) -> None:
     screen.goto("/")
     line = screen.locator("li.session", has_text="Session 20")
     line.hover()

@@ -12,7 +12,7 @@ from django.test import Client
 
 from tests.agents.hermes.at_work import HermesAtWork
 from tests.factories.session_lists import settle
-from tests.factories.stores import PRESENT, Book, Desk
+from tests.factories.stores import PRESENT, EmptyStore, HermesStore
 from tests.html import Element, message_ids, read
 from viewer.runs import service
 from viewer.runs.planning import Options
@@ -39,9 +39,11 @@ class Reader:
         return self.pages[-1]
 
 
-def test_nothing_new_is_no_content_and_nothing_is_read(signed_in: Client, book: Book, statements: list[str]) -> None:
-    href = book.session("s")
-    book.chat("s", 5)
+def test_nothing_new_is_no_content_and_nothing_is_read(
+    signed_in: Client, empty_store: EmptyStore, statements: list[str]
+) -> None:
+    href = empty_store.session("s")
+    empty_store.chat("s", 5)
     reader = Reader(signed_in, href)
     assert reader.live.attributes["hx-trigger"] == "look"
     assert "data-live" in reader.live.attributes
@@ -53,21 +55,21 @@ def test_nothing_new_is_no_content_and_nothing_is_read(signed_in: Client, book: 
     assert statements == []
 
 
-def test_what_another_session_says_is_no_news(signed_in: Client, book: Book) -> None:
-    href, _ = book.session("s"), book.session("t")
-    book.chat("s", 5)
+def test_what_another_session_says_is_no_news(signed_in: Client, empty_store: EmptyStore) -> None:
+    href, _ = empty_store.session("s"), empty_store.session("t")
+    empty_store.chat("s", 5)
     reader = Reader(signed_in, href)
-    book.chat("t", 5)
+    empty_store.chat("t", 5)
     assert reader.look().status_code == 204
 
 
-def test_new_messages_follow_once_with_the_header_and_the_contents(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    ids = book.chat("s", 5)
+def test_new_messages_follow_once_with_the_header_and_the_contents(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    ids = empty_store.chat("s", 5)
     reader = Reader(signed_in, href)
     for number in range(3):
-        ids.append(book.say("s", "user", f"question {number}", timestamp=PRESENT + 100 + number))
-        ids.append(book.say("s", "assistant", f"answer {number}", timestamp=PRESENT + 100.5 + number))
+        ids.append(empty_store.say("s", "user", f"question {number}", timestamp=PRESENT + 100 + number))
+        ids.append(empty_store.say("s", "assistant", f"answer {number}", timestamp=PRESENT + 100.5 + number))
         news = reader.news()
         assert message_ids(news) == ids[-2:]
         assert not news.all("html")
@@ -81,19 +83,19 @@ def test_new_messages_follow_once_with_the_header_and_the_contents(signed_in: Cl
     assert message_ids(read(signed_in.get(href))) == ids
 
 
-def test_a_result_comes_into_the_fold_of_its_call(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    book.say("s", "user", "go")
-    calls = [book.call("f", "c1"), book.call("g", "c2")]
-    called = book.say("s", "assistant", None, tool_calls=calls, timestamp=PRESENT + 1)
+def test_a_result_comes_into_the_fold_of_its_call(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.say("s", "user", "go")
+    calls = [empty_store.call("f", "c1"), empty_store.call("g", "c2")]
+    called = empty_store.say("s", "assistant", None, tool_calls=calls, timestamp=PRESENT + 1)
     reader = Reader(signed_in, href)
     assert message_ids(reader.live) == [called]  # waits inside the end of the page, to be shown anew
-    book.say("s", "tool", "first result", tool_call_id="c1", timestamp=PRESENT + 2)
+    empty_store.say("s", "tool", "first result", tool_call_id="c1", timestamp=PRESENT + 2)
     once = reader.news()
     assert message_ids(once) == message_ids(reader.live)
     assert "first result" in reader.live.text
-    book.say("s", "tool", "second result", tool_call_id="c2", timestamp=PRESENT + 3)
-    said = book.say("s", "assistant", "done", timestamp=PRESENT + 4)
+    empty_store.say("s", "tool", "second result", tool_call_id="c2", timestamp=PRESENT + 3)
+    said = empty_store.say("s", "assistant", "done", timestamp=PRESENT + 4)
     done = reader.news()
     assert not reader.live.all("article")
     articles = done.all("article")
@@ -103,33 +105,37 @@ def test_a_result_comes_into_the_fold_of_its_call(signed_in: Client, book: Book)
     assert reader.look().status_code == 204
 
 
-def test_a_late_result_of_an_older_call_stands_alone(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    book.say("s", "assistant", None, tool_calls=[book.call("f", "c1")])
-    book.say("s", "user", "never mind", timestamp=PRESENT + 1)
+def test_a_late_result_of_an_older_call_stands_alone(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.say("s", "assistant", None, tool_calls=[empty_store.call("f", "c1")])
+    empty_store.say("s", "user", "never mind", timestamp=PRESENT + 1)
     reader = Reader(signed_in, href)
-    book.say("s", "tool", "late", tool_call_id="c1", timestamp=PRESENT + 2)
+    empty_store.say("s", "tool", "late", tool_call_id="c1", timestamp=PRESENT + 2)
     assert "late" in reader.news().text
 
 
-CHANGES: dict[str, Callable[[Desk], object]] = {
-    "taken back": lambda desk: desk.take_back_newest(),
-    "compacted": lambda desk: HermesAtWork(desk.path, desk.session_id).compact(),
-    "written anew": lambda desk: HermesAtWork(desk.path, desk.session_id).replace(
-        [row[1:] for row in HermesAtWork(desk.path, desk.session_id).rows()[:50]], active_only=False
+CHANGES: dict[str, Callable[[HermesStore], object]] = {
+    "taken back": lambda hermes_store: hermes_store.take_back_newest(),
+    "compacted": lambda hermes_store: HermesAtWork(hermes_store.path, hermes_store.session_id).compact(),
+    "written anew": lambda hermes_store: HermesAtWork(hermes_store.path, hermes_store.session_id).replace(
+        [row[1:] for row in HermesAtWork(hermes_store.path, hermes_store.session_id).rows()[:50]], active_only=False
     ),
-    "by us": lambda desk: service.start(desk.store, desk.session_id, Options(), apply=True),
-    "deleted": lambda desk: desk.rows("DELETE FROM messages WHERE session_id = ?", desk.session_id),
+    "by us": lambda hermes_store: service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True),
+    "deleted": lambda hermes_store: hermes_store.rows(
+        "DELETE FROM messages WHERE session_id = ?", hermes_store.session_id
+    ),
 }
 
 
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_changed_is_shown_as_it_is_now(signed_in: Client, open_desk: Callable[..., Desk], change: str) -> None:
-    desk = open_desk(31)
-    href = f"/stores/hermes/sessions/{desk.session_id}"
+def test_what_changed_is_shown_as_it_is_now(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], change: str
+) -> None:
+    hermes_store = open_hermes_store(31)
+    href = f"/stores/hermes/sessions/{hermes_store.session_id}"
     reader = Reader(signed_in, href)
-    CHANGES[change](desk)
+    CHANGES[change](hermes_store)
     place = reader.news().one(id="live")
     assert (place.attributes["hx-get"], place.attributes["hx-target"]) == (href, "#reading")
     assert place.attributes["hx-trigger"] == "load"
@@ -137,30 +143,30 @@ def test_what_changed_is_shown_as_it_is_now(signed_in: Client, open_desk: Callab
     assert Reader(signed_in, href).look().status_code == 204
 
 
-def test_the_first_message_of_an_empty_session_replaces_the_note(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
+def test_the_first_message_of_an_empty_session_replaces_the_note(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
     reader = Reader(signed_in, href)
-    book.say("s", "user", "hello")
+    empty_store.say("s", "user", "hello")
     assert reader.news().one(id="live").attributes["hx-target"] == "#reading"
     assert "hello" in read(signed_in.get(href)).one("main").text
 
 
-def test_a_conversation_that_goes_on_in_a_new_part_is_followed(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    book.chat("s", 4)
+def test_a_conversation_that_goes_on_in_a_new_part_is_followed(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.chat("s", 4)
     reader = Reader(signed_in, href)
-    with closing(sqlite3.connect(book.path)) as con, con:
+    with closing(sqlite3.connect(empty_store.path)) as con, con:
         con.execute("UPDATE sessions SET end_reason = 'compression', ended_at = 3 WHERE id = 's'")
-    there = book.session("t", parent_session_id="s")
+    there = empty_store.session("t", parent_session_id="s")
     assert reader.look()["HX-Redirect"] == there
 
 
-def test_many_new_messages_come_in_windows(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    book.chat("s", 5)
+def test_many_new_messages_come_in_windows(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.chat("s", 5)
     reader = Reader(signed_in, href)
     for number in range(100):
-        book.say("s", ("user", "assistant")[number % 2], f"new {number}", timestamp=PRESENT + 100 + number)
+        empty_store.say("s", ("user", "assistant")[number % 2], f"new {number}", timestamp=PRESENT + 100 + number)
     news = reader.news()
     ids = message_ids(news)
     assert not news.all(id="live")
@@ -169,9 +175,9 @@ def test_many_new_messages_come_in_windows(signed_in: Client, book: Book) -> Non
     assert rest.one(id="live")
 
 
-def test_only_the_newest_window_goes_on(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    ids = book.chat("s", 200)
+def test_only_the_newest_window_goes_on(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    ids = empty_store.chat("s", 200)
     page = read(signed_in.get(f"{href}?around={ids[20]}"))
     assert not page.all(id="live")
     while links := page.all("a", "later"):
@@ -180,8 +186,10 @@ def test_only_the_newest_window_goes_on(signed_in: Client, book: Book) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "seen=x&start=-1", "seen=999999999&start=0&state=0", "seen=1&start=5&state=é"])
-def test_an_address_that_means_nothing_shows_the_page_anew(signed_in: Client, book: Book, query: str) -> None:
-    href = book.session("s")
-    book.chat("s", 3)
+def test_an_address_that_means_nothing_shows_the_page_anew(
+    signed_in: Client, empty_store: EmptyStore, query: str
+) -> None:
+    href = empty_store.session("s")
+    empty_store.chat("s", 3)
     page = read(signed_in.get(f"{href}/live?{query}", headers=FRAGMENT))
     assert page.one(id="live").attributes["hx-get"] == href

@@ -13,8 +13,8 @@ import pytest
 from django.test import Client
 
 from compaction.__main__ import main
-from tests.clients import Tool
-from tests.factories.stores import Desk
+from tests.clients import ApiClient
+from tests.factories.stores import HermesStore
 from tests.html import read
 from tests.slow import slow
 from viewer import access
@@ -28,8 +28,8 @@ Lost = tuple[int, int]  # lost of how many
 
 
 @pytest.fixture
-def tool() -> Tool:
-    return Tool(access.new_token("tool", access.SCOPES))
+def api_client() -> ApiClient:
+    return ApiClient(access.new_token("tool", access.SCOPES))
 
 
 def numbers(text: str) -> list[int]:
@@ -57,13 +57,13 @@ def _command(run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     return (lost, total), (stated, statements)
 
 
-def _agree(path: str, client: Client, tool: Tool, strategy: str) -> tuple[Run, tuple[Lost, Lost]]:
+def _agree(path: str, client: Client, api_client: ApiClient, strategy: str) -> tuple[Run, tuple[Lost, Lost]]:
     """Compact, and compare all that is said of it; what the run's report says."""
-    status, plan = tool.call("POST", f"{path}/plan", {"strategy": strategy})
+    status, plan = api_client.call("POST", f"{path}/plan", {"strategy": strategy})
     stake = plan["at_stake"]
     shown = read(client.post(f"{path}/plan", {"strategy": strategy})).text
-    run_id = tool.call("POST", f"{path}/runs", {"apply": False, "strategy": strategy})[1]["id"]
-    details, statements = said = _said(tool.get(f"/runs/{run_id}/report"))
+    run_id = api_client.call("POST", f"{path}/runs", {"apply": False, "strategy": strategy})[1]["id"]
+    details, statements = said = _said(api_client.get(f"/runs/{run_id}/report"))
     assert (status, stake["details_total"], stake["statements_total"]) == (200, details[1], statements[1])
     assert stake["details"] >= details[0] and stake["statements"] >= statements[0]
     asked = [stake[name] for name in ("details", "details_total", "statements", "statements_total")]
@@ -71,11 +71,11 @@ def _agree(path: str, client: Client, tool: Tool, strategy: str) -> tuple[Run, t
     card = read(client.get(f"/runs/{run_id}")).one("ul", "report")
     told = [(numbers(each.text)[:2], each.attributes.get("class", "")) for each in card.all("summary")]
     assert [tuple(each) for each, _ in told] == [each for each in (statements, details) if each[0]]
-    assert tool.call("POST", f"/runs/{run_id}/apply")[1]["status"] == "applied"
+    assert api_client.call("POST", f"/runs/{run_id}/apply")[1]["status"] == "applied"
     run = Run.objects.get(pk=run_id)
-    newest = tool.get(f"{path}/compactions")["items"][-1]
+    newest = api_client.get(f"{path}/compactions")["items"][-1]
     assert [(newest[name]["lost"], newest[name]["total"]) for name in ("details", "statements")] == [*said]
-    found = tool.get(f"{path}/compactions/{run.handoff_id}/details")
+    found = api_client.get(f"{path}/compactions/{run.handoff_id}/details")
     assert _said(found) == said and len(found["lost"]) == details[0] and len(found["lost_statements"]) == statements[0]
     boundary = read(client.get(f"{path}?around={run.handoff_id}")).one("section", id=f"b{run.handoff_id}")
     (tab,) = [each for each in boundary.one("nav", "tabs").all("a") if "ost" in each.text]
@@ -91,7 +91,7 @@ def _agree(path: str, client: Client, tool: Tool, strategy: str) -> tuple[Run, t
 @pytest.mark.parametrize("title", ["Stocktaking, ten warehouses", *slow("Support desk, the long thread")])
 def test_all_that_is_said_of_a_loss_agrees(
     signed_in: Client,
-    tool: Tool,
+    api_client: ApiClient,
     demo: Callable[[str], str],
     title: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -100,44 +100,46 @@ def test_all_that_is_said_of_a_loss_agrees(
     path = demo(title)
     with open_store(get_store("demo")) as reader:  # before it is compacted
         assert planning.read_basis(reader, path.split("/")[-1]).sent
-    run, said = _agree(path, signed_in, tool, "summary")
+    run, said = _agree(path, signed_in, api_client, "summary")
     assert 0 < said[0][0] < said[0][1] and 0 < said[1][0] < said[1][1]
-    tool.call("POST", f"/runs/{run.pk}/undo")
+    api_client.call("POST", f"/runs/{run.pk}/undo")
     assert _command(run, monkeypatch, capsys) == said
 
 
 @pytest.mark.parametrize("strategy", ["summary", "prune"])
 def test_it_agrees_for_a_session_compacted_before(
     signed_in: Client,
-    tool: Tool,
-    open_desk: Callable[..., Desk],
+    api_client: ApiClient,
+    open_hermes_store: Callable[..., HermesStore],
     strategy: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    desk = open_desk(21)
-    run, said = _agree(f"/stores/hermes/sessions/{desk.session_id}", signed_in, tool, strategy)
-    tool.call("POST", f"/runs/{run.pk}/undo")
+    hermes_store = open_hermes_store(21)
+    run, said = _agree(f"/stores/hermes/sessions/{hermes_store.session_id}", signed_in, api_client, strategy)
+    api_client.call("POST", f"/runs/{run.pk}/undo")
     assert _command(run, monkeypatch, capsys) == said
 
 
 def test_what_the_agent_lost_is_told_over_the_api_as_on_the_page(
-    signed_in: Client, tool: Tool, open_desk: Callable[..., Desk]
+    signed_in: Client, api_client: ApiClient, open_hermes_store: Callable[..., HermesStore]
 ) -> None:
-    desk = open_desk(21)
-    path = f"/stores/hermes/sessions/{desk.session_id}"
-    handoff = tool.get(f"{path}/compactions")["items"][0]["handoff_id"]
-    found = _said(tool.get(f"{path}/compactions/{handoff}/details"))
+    hermes_store = open_hermes_store(21)
+    path = f"/stores/hermes/sessions/{hermes_store.session_id}"
+    handoff = api_client.get(f"{path}/compactions")["items"][0]["handoff_id"]
+    found = _said(api_client.get(f"{path}/compactions/{handoff}/details"))
     page = read(signed_in.get(f"{path}/boundaries/{handoff}/details"))
     assert [*map(numbers, re.findall(r"[\d,]+ of [\d,]+", page.one("h1").text))] == [[*each] for each in found]
     assert found[0][0] > 0
-    status, answer = tool.call("GET", f"{path}/compactions/1/details")
+    status, answer = api_client.call("GET", f"{path}/compactions/1/details")
     assert (status, answer["error"]["code"]) == (404, "not_found")
 
 
-def test_where_nothing_can_be_lost_no_number_is_told(signed_in: Client, tool: Tool, demo: Callable[[str], str]) -> None:
+def test_where_nothing_can_be_lost_no_number_is_told(
+    signed_in: Client, api_client: ApiClient, demo: Callable[[str], str]
+) -> None:
     """Shortened output of a session in which everything said and called stays: there is no "0 of 0"."""
     path = demo("Stocktaking, ten warehouses")
-    run = Run.objects.get(pk=tool.call("POST", f"{path}/runs", {"apply": True, "strategy": "prune"})[1]["id"])
+    run = Run.objects.get(pk=api_client.call("POST", f"{path}/runs", {"apply": True, "strategy": "prune"})[1]["id"])
     boundary = read(signed_in.get(f"{path}?around={run.handoff_id}")).one("section", id=f"b{run.handoff_id}")
     assert [each.text for each in boundary.one("nav", "tabs").all("a")][1] == "Details lost"

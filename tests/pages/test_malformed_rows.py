@@ -9,8 +9,8 @@ from contextlib import closing, suppress
 import pytest
 from django.test import Client
 
-from tests.clients import Tool
-from tests.factories.stores import Book
+from tests.clients import ApiClient
+from tests.factories.stores import EmptyStore
 from viewer import access
 
 VALUES = (
@@ -21,21 +21,21 @@ VALUES = (
 
 
 @pytest.mark.parametrize("column", ["content", "tool_calls", "timestamp", "role", "reasoning", "display_kind"])
-def test_a_row_with_any_value_is_shown(signed_in: Client, book: Book, column: str) -> None:
-    tool = Tool(access.new_token("everything", access.SCOPES))
+def test_a_row_with_any_value_is_shown(signed_in: Client, empty_store: EmptyStore, column: str) -> None:
+    api_client = ApiClient(access.new_token("everything", access.SCOPES))
     for number, value in enumerate(VALUES):
         name = f"s{number}"
-        href = book.session(name)
-        book.say(name, "user", "before")
-        row = book.say(name, "assistant", "spoilt")
-        with closing(sqlite3.connect(book.path)) as con, suppress(sqlite3.IntegrityError), con:
+        href = empty_store.session(name)
+        empty_store.say(name, "user", "before")
+        row = empty_store.say(name, "assistant", "spoilt")
+        with closing(sqlite3.connect(empty_store.path)) as con, suppress(sqlite3.IntegrityError), con:
             con.execute(f"UPDATE messages SET {column} = ? WHERE id = ?", [value, row])
-        book.say(name, "user", "a lighthouse")
+        empty_store.say(name, "user", "a lighthouse")
         for view in ("", "/context", "/rows"):
             answer = signed_in.get(f"{href}{view}", follow=True)
             assert answer.status_code == 200, (view, value)
         for view in ("history", "live", "raw"):
-            status, _ = tool.call("GET", f"{href}/messages", view=view)
+            status, _ = api_client.call("GET", f"{href}/messages", view=view)
             assert status == 200, (view, value)
         for format in ("json", "jsonl", "md", "html"):
             assert b"a lighthouse" in signed_in.get(f"{href}/export", {"format": format}).getvalue(), (format, value)

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString, mark_safe
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.factories.stores import Book
+from tests.factories.stores import EmptyStore
 from tests.html import read
 from viewer.rendering import markdown
 from viewer.rendering.marking import WordMarks
@@ -52,13 +52,15 @@ def test_without_the_marks_it_is_what_it_was(text: str, typed: str) -> None:
     assert re.findall(r"<(?!/?mark>)[^>]*>", marked) == re.findall(r"<[^>]*>", html)
 
 
-def test_a_window_marks_the_words_in_messages_calls_results_and_neighbours(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    early = book.say("s", "user", "an early needle")
-    ids = book.chat("s", 80)
-    call = book.call("terminal", "c1", command="grep needle")
-    asked = book.say("s", "assistant", "A `needle` <script>", tool_calls=[call])
-    book.say("s", "tool", "needle.txt", tool_call_id="c1", tool_name="terminal")
+def test_a_window_marks_the_words_in_messages_calls_results_and_neighbours(
+    signed_in: Client, empty_store: EmptyStore
+) -> None:
+    href = empty_store.session("s")
+    early = empty_store.say("s", "user", "an early needle")
+    ids = empty_store.chat("s", 80)
+    call = empty_store.call("terminal", "c1", command="grep needle")
+    asked = empty_store.say("s", "assistant", "A `needle` <script>", tool_calls=[call])
+    empty_store.say("s", "tool", "needle.txt", tool_call_id="c1", tool_name="terminal")
     page = read(signed_in.get(f"{href}?q=needle&around={asked}"))
     message = page.one("article", id=f"m{asked}")
     assert [mark.text for mark in message.all("mark")] == ["needle"] * 3
@@ -73,9 +75,9 @@ def test_a_window_marks_the_words_in_messages_calls_results_and_neighbours(signe
     assert read(signed_in.get(f"{href}?around={ids[-1]}")).all("mark") == []
 
 
-def test_steps_go_round_and_are_links(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    first, second, third = (book.say("s", "user", f"needle {number}") for number in range(3))
+def test_steps_go_round_and_are_links(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    first, second, third = (empty_store.say("s", "user", f"needle {number}") for number in range(3))
 
     def steps(around: int) -> list[str]:
         found = read(signed_in.get(f"{href}?q=needle&around={around}")).one(id="found")

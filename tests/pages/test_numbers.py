@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from tests.clients import Tool
+from tests.clients import ApiClient
 from tests.html import read
 from viewer.catalog import sync_worker
 from viewer.runs.models import Run
@@ -17,7 +17,7 @@ from viewer.runs.models import Run
 @pytest.mark.parametrize("strategy", ["summary", "prune"])
 @pytest.mark.usefixtures("at_once")
 def test_tokens_are_the_same_wherever_they_are_told(
-    signed_in: Client, tool: Tool, demo: Callable[[str], str], strategy: str
+    signed_in: Client, api_client: ApiClient, demo: Callable[[str], str], strategy: str
 ) -> None:
     path = demo("Stocktaking, ten warehouses")
     signed_in.post(f"{path}/compact", {"apply": "1", "strategy": strategy}, headers={"HX-Request": "true"})
@@ -51,9 +51,9 @@ def test_tokens_are_the_same_wherever_they_are_told(
     beside = {"summary": "and the summary in context", "prune": "and the note in context"}[strategy]
     assert beside in page.one(id="facts").text
 
-    told = tool.get(f"/runs/{run.pk}")
-    (listed,) = tool.get(f"{path}/compactions")["items"]
+    told = api_client.get(f"/runs/{run.pk}")
+    (listed,) = api_client.get(f"{path}/compactions")["items"]
     counted = [(each["tokens_before"], each["tokens_after"], each["messages_after"]) for each in (told, listed)]
     assert counted[0] == counted[1] == (run.tokens_before, run.tokens_after, run.messages_after)
-    session = tool.get(path)
+    session = api_client.get(path)
     assert (session["tokens_live"], session["messages_live"]) == counted[0][1:]

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from pytest_django import Settings
 
 from tests.browser import Visit, require_accessible
-from tests.factories.stores import Book, Desk
+from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import Element, read
 from viewer.catalog import sync_worker
 from viewer.pages.palette import entries
@@ -40,8 +40,8 @@ def option(client: Client, label: str, at: str = "/stores") -> Element:
     return next(each for each in found if each.all("span")[0].text == label)
 
 
-def test_sessions_pages_and_actions(signed_in: Client, book: Book) -> None:
-    book.session("a", title="Sewing box")
+def test_sessions_pages_and_actions(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a", title="Sewing box")
     found = offered(signed_in)
     assert list(found) == ["Sessions", "Pages", "Actions"]
     assert "Sewing box" in found["Sessions"]
@@ -49,8 +49,8 @@ def test_sessions_pages_and_actions(signed_in: Client, book: Book) -> None:
     assert "Sign out" in found["Actions"] and "Switch to the dark theme" in found["Actions"]
 
 
-def test_every_link_leads_somewhere(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    at = f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}"
+def test_every_link_leads_somewhere(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
+    at = f"/stores/hermes/sessions/{open_hermes_store(21, 'Merged carrier 92').session_id}"
     page = read(signed_in.get("/palette", {"at": at, "q": ""}))
     links = {link.attributes["href"] for link in page.one("main").all("a")}
     assert len(links) > 15
@@ -69,24 +69,24 @@ def test_every_link_leads_somewhere(signed_in: Client, open_desk: Callable[..., 
     ],
 )
 def test_sessions_are_found_by_title_first_words_and_id(
-    signed_in: Client, book: Book, q: str, found: list[str]
+    signed_in: Client, empty_store: EmptyStore, q: str, found: list[str]
 ) -> None:
-    book.session("a", title="Sewing box")
-    book.session("b")
-    book.say("b", "user", "Thimbles, please")
-    book.session("id-of-c")
+    empty_store.session("a", title="Sewing box")
+    empty_store.session("b")
+    empty_store.say("b", "user", "Thimbles, please")
+    empty_store.session("id-of-c")
     assert offered(signed_in, q).get("Sessions", []) == found
 
 
-def test_words_narrow_pages_and_actions_and_may_be_searched(signed_in: Client, book: Book) -> None:
+def test_words_narrow_pages_and_actions_and_may_be_searched(signed_in: Client, empty_store: EmptyStore) -> None:
     found = offered(signed_in, "  theme  dark ")
     assert found == {"Actions": ["Switch to the dark theme"], "Search": ["Search every message for “theme dark”"]}
     link = read(signed_in.get("/palette?q=a%26b")).one("main").all("a")[-1]
     assert link.attributes["href"] == "/search?q=a%26b"
 
 
-def test_a_session_s_page_offers_what_can_be_done_with_it(signed_in: Client, book: Book) -> None:
-    at = book.session("s", title="Sewing box")
+def test_a_session_s_page_offers_what_can_be_done_with_it(signed_in: Client, empty_store: EmptyStore) -> None:
+    at = empty_store.session("s", title="Sewing box")
     mine = offered(signed_in, at=f"{at}?around=3")["This session"]
     assert mine == [
         "Compact…", "Find in this session", "History", "What the model sees", "Export…", "Copy the resume command",
@@ -107,8 +107,8 @@ def test_a_session_without_a_command_has_none_to_copy(signed_in: Client, demo: C
     assert "Copy the resume command" not in offered(signed_in, at=at)["This session"]
 
 
-def test_names_are_redacted_as_in_lists(signed_in: Client, book: Book) -> None:
-    book.session("a", title=f"Key {KEY}")
+def test_names_are_redacted_as_in_lists(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a", title=f"Key {KEY}")
     assert offered(signed_in)["Sessions"] == [f"Key {KEY}"]
     signed_in.post("/redact", {"redact": "1"})
     assert offered(signed_in)["Sessions"] == ["Key [redacted: GitHub token]"]
@@ -116,14 +116,14 @@ def test_names_are_redacted_as_in_lists(signed_in: Client, book: Book) -> None:
     assert KEY not in signed_in.get("/palette").content.decode()
 
 
-def test_what_is_typed_and_named_is_text(signed_in: Client, book: Book) -> None:
-    book.session("a", title="<img src=x onerror=alert(1)>")
+def test_what_is_typed_and_named_is_text(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a", title="<img src=x onerror=alert(1)>")
     answer = signed_in.get("/palette?q=%3Cimg&at=%22%3E%3Cscript%3E").content.decode()
     assert "<img" not in answer and '"><script>' not in answer and "&lt;img src=x" in answer
 
 
-def test_a_few_queries_however_many_sessions(signed_in: Client, book: Book, settings: Settings) -> None:
-    settings.DEMO_STORE = book.path.with_name("none.db")
+def test_a_few_queries_however_many_sessions(signed_in: Client, empty_store: EmptyStore, settings: Settings) -> None:
+    settings.DEMO_STORE = empty_store.path.with_name("none.db")
 
     def asked(q: str, shown: int) -> int:
         with CaptureQueriesContext(connection) as queries:
@@ -132,7 +132,7 @@ def test_a_few_queries_however_many_sessions(signed_in: Client, book: Book, sett
 
     for numbers, shown in ((range(2), 2), (range(2, 60), entries.SESSIONS)):
         for number in numbers:
-            book.session(f"s{number}", title=f"Sewing box {number}")
+            empty_store.session(f"s{number}", title=f"Sewing box {number}")
         time.sleep(0.1)  # longer than a write counts as just done
         sync_worker.sync_all()
         asked("", shown)  # compares with the store what it lists
@@ -140,7 +140,7 @@ def test_a_few_queries_however_many_sessions(signed_in: Client, book: Book, sett
             assert asked(q, shown) <= 7
 
 
-def test_posts_are_forms_on_the_page_of_links(signed_in: Client, book: Book) -> None:
+def test_posts_are_forms_on_the_page_of_links(signed_in: Client, empty_store: EmptyStore) -> None:
     page = read(signed_in.get("/palette?at=/stores")).one("main")
     forms = {form.one("button").text: form for form in page.all("form", method="post")}
     dark = forms["Switch to the dark theme"]
@@ -172,9 +172,9 @@ def selected(screen: Page) -> str:
     return mark.locator("span").first.inner_text()
 
 
-def test_keys_alone_lead_to_a_session(screen: Page, book: Book) -> None:
+def test_keys_alone_lead_to_a_session(screen: Page, empty_store: EmptyStore) -> None:
     for number in range(3):
-        book.session(f"s{number}", title=f"Sewing box {number}", started_at=1_790_000_000.0 + number)
+        empty_store.session(f"s{number}", title=f"Sewing box {number}", started_at=1_790_000_000.0 + number)
     screen.goto("/stores")
     loaded: list[str] = []
     screen.on("request", lambda asked: loaded.append(asked.url))
@@ -197,9 +197,9 @@ def test_keys_alone_lead_to_a_session(screen: Page, book: Book) -> None:
     expect(screen).to_have_url("/stores/own/sessions/s1")
 
 
-def test_enter_waits_for_the_list_of_what_was_typed(screen: Page, book: Book) -> None:
-    book.session("a", title="Thimbles")
-    book.session("b", title="What is listed before", started_at=1_790_000_001.0)
+def test_enter_waits_for_the_list_of_what_was_typed(screen: Page, empty_store: EmptyStore) -> None:
+    empty_store.session("a", title="Thimbles")
+    empty_store.session("b", title="What is listed before", started_at=1_790_000_001.0)
     screen.goto("/stores")
     opened(screen)
     screen.keyboard.type("thimb")
@@ -207,7 +207,7 @@ def test_enter_waits_for_the_list_of_what_was_typed(screen: Page, book: Book) ->
     expect(screen).to_have_url("/stores/own/sessions/a")
 
 
-def test_escape_closes_it_and_gives_the_focus_back(screen: Page, book: Book) -> None:
+def test_escape_closes_it_and_gives_the_focus_back(screen: Page, empty_store: EmptyStore) -> None:
     screen.goto("/stores")
     link = screen.locator("main a").first
     link.focus()
@@ -225,10 +225,10 @@ def test_escape_closes_it_and_gives_the_focus_back(screen: Page, book: Book) -> 
     expect(screen.locator("#palette")).to_be_hidden()
 
 
-def test_escape_closes_it_alone(visit: Visit, book: Book) -> None:
+def test_escape_closes_it_alone(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit(360, 760)
-    href = book.session("s")
-    book.chat("s", 30)
+    href = empty_store.session("s")
+    empty_store.chat("s", 30)
     screen.goto(href)
     screen.get_by_role("link", name="Compact…").click()
     expect(screen.locator("#side.up")).to_be_visible()
@@ -238,9 +238,9 @@ def test_escape_closes_it_alone(visit: Visit, book: Book) -> None:
     expect(screen.locator("#side.up")).to_be_visible()
 
 
-def test_what_stands_on_the_page_is_used_there(screen: Page, book: Book) -> None:
-    screen.goto(book.session("s", title="Sewing box"))
-    book.chat("s", 30)
+def test_what_stands_on_the_page_is_used_there(screen: Page, empty_store: EmptyStore) -> None:
+    screen.goto(empty_store.session("s", title="Sewing box"))
+    empty_store.chat("s", 30)
     screen.reload()
     loads: list[str] = []
     screen.on("load", lambda page: loads.append(page.url))
@@ -272,7 +272,7 @@ def test_what_stands_on_the_page_is_used_there(screen: Page, book: Book) -> None
     assert not loads
 
 
-def test_signing_out_from_it(visit: Visit, book: Book) -> None:
+def test_signing_out_from_it(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit()
     screen.goto("/stores")
     opened(screen, "sign out")
@@ -282,9 +282,9 @@ def test_signing_out_from_it(visit: Visit, book: Book) -> None:
     expect(screen.locator("#palette")).to_have_count(0)
 
 
-def test_where_its_script_does_not_come_its_page_does(visit: Visit, book: Book) -> None:
+def test_where_its_script_does_not_come_its_page_does(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit(java_script_enabled=False)
-    at = book.session("s", title="Sewing box")
+    at = empty_store.session("s", title="Sewing box")
     screen.goto(at)
     screen.get_by_role("link", name="Commands").click()
     expect(screen.get_by_role("heading", name="This session")).to_be_visible()
@@ -292,7 +292,7 @@ def test_where_its_script_does_not_come_its_page_does(visit: Visit, book: Book) 
     expect(screen).to_have_url(f"{at}/context")
 
 
-def test_a_script_that_does_not_load_gives_way_to_the_page(visit: Visit, book: Book) -> None:
+def test_a_script_that_does_not_load_gives_way_to_the_page(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit()
     screen.route(
         "**/palette.js", lambda route: route.fulfill(status=200, content_type="text/javascript", body="throw 1")

@@ -8,7 +8,7 @@ from typing import Any
 from django.test import Client
 
 from tests.agents.codex.by_hand import ENVELOPE
-from tests.factories.stores import Book
+from tests.factories.stores import EmptyStore
 from tests.html import read
 from viewer.rendering import diffs
 
@@ -54,11 +54,11 @@ def test_what_asks_for_no_change_is_none() -> None:
         assert diffs.change_of(arguments) is None
 
 
-def test_an_edit_is_shown_as_a_diff_and_says_what_it_did(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    call = book.call("Edit", "1", file_path="viewer/x.py", old_string="a\nb", new_string="a\nc")
-    book.say("s", "assistant", "", tool_calls=[call])
-    book.say("s", "tool", "The file viewer/x.py has been updated.", tool_call_id="1")
+def test_an_edit_is_shown_as_a_diff_and_says_what_it_did(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    call = empty_store.call("Edit", "1", file_path="viewer/x.py", old_string="a\nb", new_string="a\nc")
+    empty_store.say("s", "assistant", "", tool_calls=[call])
+    empty_store.say("s", "tool", "The file viewer/x.py has been updated.", tool_call_id="1")
     fold = read(signed_in.get(href)).one("details", "tool")
     assert fold.one("b").text == "Edited"
     assert fold.one(cls="arg").text == "viewer/x.py +1 −1"
@@ -66,11 +66,11 @@ def test_an_edit_is_shown_as_a_diff_and_says_what_it_did(signed_in: Client, book
     assert "Arguments of Edit" in fold.text
 
 
-def test_code_in_a_fold_is_complete_and_coloured_on_demand(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
+def test_code_in_a_fold_is_complete_and_coloured_on_demand(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
     code = "def f():\n    return 1\n"
-    book.say("s", "assistant", "", tool_calls=[book.call("read_file", "1", path="a.py")])
-    book.say("s", "tool", code, tool_call_id="1")
+    empty_store.say("s", "assistant", "", tool_calls=[empty_store.call("read_file", "1", path="a.py")])
+    empty_store.say("s", "tool", code, tool_call_id="1")
     fold = read(signed_in.get(href)).one("details", "tool")
     assert fold.one(cls="out").one("code").text == "def f(): return 1"
     assert not fold.all("span", "k")
@@ -93,20 +93,20 @@ def test_code_in_a_fold_is_complete_and_coloured_on_demand(signed_in: Client, bo
     assert opened.status_code == 302 and opened["Location"].startswith(href), "by itself it is a place in its session"
 
 
-def test_a_marked_result_comes_in_colours_at_once(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    book.say("s", "assistant", "", tool_calls=[book.call("read_file", "1", path="a.py")])
-    result = book.say("s", "tool", "def f():\n    return 1\n", tool_call_id="1")
+def test_a_marked_result_comes_in_colours_at_once(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.say("s", "assistant", "", tool_calls=[empty_store.call("read_file", "1", path="a.py")])
+    result = empty_store.say("s", "tool", "def f():\n    return 1\n", tool_call_id="1")
     fold = read(signed_in.get(f"{href}?around={result}")).one("details", "tool")
     assert "open" in fold.attributes
     assert fold.one(cls="out").all("span", "k")
     assert not [element for element in fold.walk() if "hx-trigger" in element.attributes]
 
 
-def test_a_messages_text_can_be_copied(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    book.say("s", "user", "**bold** <b>\n\u202e")
-    book.say("s", "assistant", [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}])
+def test_a_messages_text_can_be_copied(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.say("s", "user", "**bold** <b>\n\u202e")
+    empty_store.say("s", "assistant", [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}])
     page = read(signed_in.get(href))
     links = [
         button.attributes["data-copy"] for button in page.all("button", "plain") if "data-copy" in button.attributes
@@ -116,14 +116,14 @@ def test_a_messages_text_can_be_copied(signed_in: Client, book: Book) -> None:
     assert {answer["Content-Type"] for answer in answers} == {"text/plain; charset=utf-8"}
     assert {answer["X-Content-Type-Options"] for answer in answers} == {"nosniff"}
     signed_in.cookies["palimpsest_mask"] = "1"
-    book.say("s", "user", "key sk-ant-api03-" + "a1B2" * 23)
+    empty_store.say("s", "user", "key sk-ant-api03-" + "a1B2" * 23)
     assert "a1B2a1B2" not in signed_in.get(f"{href}/messages/3?part=said&as=text").content.decode()
 
 
-def test_a_large_image_has_its_own_address(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
+def test_a_large_image_has_its_own_address(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
     large = "data:image/png;base64," + "iVBOR" * 20_000
-    book.say("s", "user", [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": large}}])
+    empty_store.say("s", "user", [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": large}}])
     source = read(signed_in.get(href)).one("img").attributes["src"]
     answer = signed_in.get(source)
     assert answer["Content-Type"] == "image/png"
@@ -133,9 +133,9 @@ def test_a_large_image_has_its_own_address(signed_in: Client, book: Book) -> Non
     assert signed_in.get(source.replace("image=1", "image=x")).status_code == 404
 
 
-def test_json_is_laid_out_only_as_far_as_it_is_shown(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    book.say("s", "tool", json.dumps([{"number": at} for at in range(9_000)]))
+def test_json_is_laid_out_only_as_far_as_it_is_shown(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.say("s", "tool", json.dumps([{"number": at} for at in range(9_000)]))
     out = read(signed_in.get(href)).one(cls="out")
     assert len(out.one("code").text) < 7_000
     assert "Show all (" in out.text

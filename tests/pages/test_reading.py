@@ -17,7 +17,7 @@ from pytest_django import Settings
 
 from compaction import protocol, workspace_rules
 from tests.factories.session_lists import settle
-from tests.factories.stores import Book, Desk
+from tests.factories.stores import EmptyStore, HermesStore
 from tests.factories.workspaces import today, write_workspace
 from tests.html import Element, read
 from viewer.enforcement import auditing, events
@@ -48,22 +48,22 @@ def workspace(tmp_path: Path, settings: Settings) -> Path:
     return write_workspace(tmp_path / "workspace", RULES)
 
 
-def compacted(book: Book, cwd: Path | str = "", body: str = "## Goal\nTo go on.") -> int:
+def compacted(empty_store: EmptyStore, cwd: Path | str = "", body: str = "## Goal\nTo go on.") -> int:
     """A session `s` that its agent compacted once; the id of its handoff."""
-    book.session("s", cwd=str(cwd))
+    empty_store.session("s", cwd=str(cwd))
     for number in range(6):
-        book.say("s", ("user", "assistant")[number % 2], f"message {number}", active=0, compacted=1)
-    return handoff(book, body)
+        empty_store.say("s", ("user", "assistant")[number % 2], f"message {number}", active=0, compacted=1)
+    return handoff(empty_store, body)
 
 
-def handoff(book: Book, body: str) -> int:
+def handoff(empty_store: EmptyStore, body: str) -> int:
     text = f"{protocol.LEGACY_HEADER}\n{body}\n\n{protocol.END_MARKER}"
-    made = book.say("s", "user", text, _compressed_summary=1, timestamp=time.time())
-    book.say("s", "assistant", "Going on.", timestamp=time.time())
+    made = empty_store.say("s", "user", text, _compressed_summary=1, timestamp=time.time())
+    empty_store.say("s", "assistant", "Going on.", timestamp=time.time())
     return made
 
 
-def armed(book: Book) -> Audit:
+def armed(empty_store: EmptyStore) -> Audit:
     """As the worker does when it first sees the boundary."""
     settle()
     with open_store(get_store("own")) as reader:
@@ -71,15 +71,15 @@ def armed(book: Book) -> Audit:
         return auditing.look(reader, session, indexes.index_of(reader, session), arm=True)[0]
 
 
-def turn(book: Book, *paths: str) -> list[int]:
+def turn(empty_store: EmptyStore, *paths: str) -> list[int]:
     """A turn that reads these files; the ids of its rows."""
-    calls = [book.call("read_file", f"c{at}", path=path) for at, path in enumerate(paths)]
+    calls = [empty_store.call("read_file", f"c{at}", path=path) for at, path in enumerate(paths)]
     now = {"timestamp": time.time()}
-    ids = [book.say("s", "user", "And now?", **now)]
+    ids = [empty_store.say("s", "user", "And now?", **now)]
     if calls:
-        ids.append(book.say("s", "assistant", "", tool_calls=calls, **now))
-        ids += [book.say("s", "tool", "1|Be kind.", tool_call_id=f"c{at}", **now) for at in range(len(calls))]
-    ids.append(book.say("s", "assistant", "Done.", **now))
+        ids.append(empty_store.say("s", "assistant", "", tool_calls=calls, **now))
+        ids += [empty_store.say("s", "tool", "1|Be kind.", tool_call_id=f"c{at}", **now) for at in range(len(calls))]
+    ids.append(empty_store.say("s", "assistant", "Done.", **now))
     settle()
     return ids
 
@@ -118,13 +118,13 @@ def judged(at: int, status: str, **fields: Any) -> Audit:
 # -- from the compaction to the result ---------------------------------------------------------------------------------
 
 
-def test_one_file_is_read_then_the_other(signed_in: Client, book: Book, workspace: Path) -> None:
-    at = compacted(book, workspace)
+def test_one_file_is_read_then_the_other(signed_in: Client, empty_store: EmptyStore, workspace: Path) -> None:
+    at = compacted(empty_store, workspace)
     assert label(signed_in, at) == "not looked at yet"
     assert not card(signed_in).text
     assert "Nobody has looked at this compaction yet." in tab(signed_in, at).text
 
-    armed(book)
+    armed(empty_store)
     assert label(signed_in, at) == "not yet"
     shown = card(signed_in)
     assert shown.all("p")[0].text == "2 files to read again . The next complete turn is looked at."
@@ -137,10 +137,10 @@ def test_one_file_is_read_then_the_other(signed_in: Client, book: Book, workspac
     assert files(page) == ["SOUL.md not yet", f"{today()} asked for as memory/YYYY-MM-DD.md not yet"]
     assert told(page) == ["pending"] and "Nobody asked for it yet." in page.text
 
-    ids = turn(book, "./SOUL.md")
+    ids = turn(empty_store, "./SOUL.md")
     assert label(signed_in, at) == "1 of 2 files not read"
     assert Audit.objects.get().turns == 0, "a page writes nothing"
-    armed(book)
+    armed(empty_store)
     assert card(signed_in).one("b", "warn").text == "1 of 2 files not read"
     assert card(signed_in).one("li").text == today()
     assert "A warning waits for the agent; its next turn is checked, too." in card(signed_in).text
@@ -153,8 +153,8 @@ def test_one_file_is_read_then_the_other(signed_in: Client, book: Book, workspac
     assert page.all("a")[1].attributes["href"] == f"{PAGE}?around={ids[-1]}#m{ids[-1]}"  # looked at up to
     assert len(told(page)) == 2 and today() in page.all("pre")[1].text and "SOUL.md" not in page.all("pre")[1].text
 
-    ids = turn(book, str(workspace / today()))
-    armed(book)
+    ids = turn(empty_store, str(workspace / today()))
+    armed(empty_store)
     assert label(signed_in, at) == "passed"
     assert card(signed_in).text == "After the last compaction 2 files read again Startup reading"
     page = tab(signed_in, at)
@@ -163,10 +163,10 @@ def test_one_file_is_read_then_the_other(signed_in: Client, book: Book, workspac
     assert told(page) == ["expired"] * 2 and "Nobody asked for it in time." in page.text
 
 
-def test_no_page_writes_down_what_it_judges(signed_in: Client, book: Book, workspace: Path) -> None:
-    at = compacted(book, workspace)
-    armed(book)
-    turn(book, "SOUL.md")
+def test_no_page_writes_down_what_it_judges(signed_in: Client, empty_store: EmptyStore, workspace: Path) -> None:
+    at = compacted(empty_store, workspace)
+    armed(empty_store)
+    turn(empty_store, "SOUL.md")
     boundary = f"{PAGE}/boundaries/{at}"
     pages = [PAGE, f"{PAGE}?around={at}", f"{boundary}/reading", f"{boundary}/undo", "/compactions"]
     with CaptureQueriesContext(connection) as queries:
@@ -176,11 +176,13 @@ def test_no_page_writes_down_what_it_judges(signed_in: Client, book: Book, works
     assert not [each["sql"] for each in queries if ours.match(each["sql"])]
 
 
-def test_the_tab_is_a_fragment_that_brings_its_label_up_to_date(signed_in: Client, book: Book, workspace: Path) -> None:
-    at = compacted(book, workspace)
-    armed(book)
+def test_the_tab_is_a_fragment_that_brings_its_label_up_to_date(
+    signed_in: Client, empty_store: EmptyStore, workspace: Path
+) -> None:
+    at = compacted(empty_store, workspace)
+    armed(empty_store)
     href = read(signed_in.get(f"{PAGE}?around={at}")).one(id=f"b{at}").one("nav").all("a")[-1].attributes["href"]
-    turn(book, "SOUL.md")
+    turn(empty_store, "SOUL.md")
     fragment = read(signed_in.get(href, headers=FRAGMENT))
     assert not fragment.all("html")
     assert fragment.one(id=f"b{at}-reading").text == "1 of 2 files not read"
@@ -188,17 +190,17 @@ def test_the_tab_is_a_fragment_that_brings_its_label_up_to_date(signed_in: Clien
     assert fragment.one(id=f"b{at}-reading").attributes["hx-trigger"] == "audited from:body"  # one more turn counts
     assert fragment.one("div", "reading").attributes["hx-get"] == href  # what stands open follows its label
     assert not tab(signed_in, at).all(id=f"b{at}-reading")
-    turn(book, "SOUL.md", today())
+    turn(empty_store, "SOUL.md", today())
     fragment = read(signed_in.get(href, headers=FRAGMENT))
     assert "hx-trigger" not in fragment.one(id=f"b{at}-reading").attributes
     assert "hx-get" not in fragment.one("div", "reading").attributes
 
 
-def test_a_turn_that_comes_in_moves_the_card(signed_in: Client, book: Book, workspace: Path) -> None:
-    compacted(book, workspace)
-    armed(book)
+def test_a_turn_that_comes_in_moves_the_card(signed_in: Client, empty_store: EmptyStore, workspace: Path) -> None:
+    compacted(empty_store, workspace)
+    armed(empty_store)
     look = read(signed_in.get(PAGE)).one(id="live").attributes["hx-get"]
-    turn(book, "SOUL.md", today())
+    turn(empty_store, "SOUL.md", today())
     answer = signed_in.get(look, headers=FRAGMENT)
     assert answer["HX-Trigger"] == "audited"  # what the boundary's label waits for
     news = read(answer)
@@ -263,8 +265,8 @@ STATES: dict[str, tuple[dict[str, Any], str, str, str]] = {
 }
 
 
-def test_each_state_is_said_in_words(signed_in: Client, book: Book) -> None:
-    at = compacted(book)
+def test_each_state_is_said_in_words(signed_in: Client, empty_store: EmptyStore) -> None:
+    at = compacted(empty_store)
     for name, (fields, short, sentence, row) in STATES.items():
         Audit.objects.all().delete()
         judged(at, **fields)
@@ -278,28 +280,30 @@ def test_each_state_is_said_in_words(signed_in: Client, book: Book) -> None:
         assert ([each.text for each in page.all("tr")[1:]] or [""]) == [row], name
 
 
-def test_an_older_compaction_that_nobody_followed_has_no_tab(signed_in: Client, book: Book) -> None:
-    older = compacted(book)
+def test_an_older_compaction_that_nobody_followed_has_no_tab(signed_in: Client, empty_store: EmptyStore) -> None:
+    older = compacted(empty_store)
     for number in range(6):
-        book.say("s", ("user", "assistant")[number % 2], f"later {number}", active=0, compacted=1)
-    newer = handoff(book, "## Goal\nStill to go on.")
+        empty_store.say("s", ("user", "assistant")[number % 2], f"later {number}", active=0, compacted=1)
+    newer = handoff(empty_store, "## Goal\nStill to go on.")
     page = read(signed_in.get(f"{PAGE}?around={newer}"))
     assert page.all(id=f"b{newer}-reading") and page.all("section", id=f"b{older}")
     assert not page.all(id=f"b{older}-reading")
     assert "nothing is known of the turn after it" in tab(signed_in, older).text
 
 
-def test_a_message_that_is_no_boundary_is_a_404(signed_in: Client, book: Book) -> None:
-    at = compacted(book)
+def test_a_message_that_is_no_boundary_is_a_404(signed_in: Client, empty_store: EmptyStore) -> None:
+    at = compacted(empty_store)
     assert "not the handoff" in read(signed_in.get(f"{PAGE}/boundaries/{at + 1}/reading"), 404).text
 
 
 # -- what is told ------------------------------------------------------------------------------------------------------
 
 
-def test_an_agent_that_never_asked_is_offered_its_note(signed_in: Client, book: Book, workspace: Path) -> None:
-    at = compacted(book, workspace)
-    audit = armed(book)
+def test_an_agent_that_never_asked_is_offered_its_note(
+    signed_in: Client, empty_store: EmptyStore, workspace: Path
+) -> None:
+    at = compacted(empty_store, workspace)
+    audit = armed(empty_store)
     page = tab(signed_in, at)
     assert OFFERED in page.text
     assert "<script>alert(2)</script>" in page.one("details").one("pre").text  # as text
@@ -311,9 +315,9 @@ def test_an_agent_that_never_asked_is_offered_its_note(signed_in: Client, book: 
     assert GIVEN in page.text and OFFERED not in page.text
 
 
-def test_without_rules_nothing_is_told(signed_in: Client, book: Book) -> None:
-    at = compacted(book)
-    assert armed(book).status == "nothing_required"
+def test_without_rules_nothing_is_told(signed_in: Client, empty_store: EmptyStore) -> None:
+    at = compacted(empty_store)
+    assert armed(empty_store).status == "nothing_required"
     page = tab(signed_in, at)
     assert "Nothing to check. No workspace is known" in page.text
     assert "there are no rules to remind it of" in page.text
@@ -323,9 +327,9 @@ def test_without_rules_nothing_is_told(signed_in: Client, book: Book) -> None:
 # -- the rules in the handoff ------------------------------------------------------------------------------------------
 
 
-def test_rules_are_no_part_of_the_summary_but_a_fold_of_their_own(signed_in: Client, book: Book) -> None:
+def test_rules_are_no_part_of_the_summary_but_a_fold_of_their_own(signed_in: Client, empty_store: EmptyStore) -> None:
     carried = workspace_rules.carried([RULES])
-    at = compacted(book, body=workspace_rules.with_rules("## Goal\nTo go on.", carried))
+    at = compacted(empty_store, body=workspace_rules.with_rules("## Goal\nTo go on.", carried))
     for href in (f"{PAGE}?around={at}", f"{PAGE}/context"):
         page = read(signed_in.get(href))
         assert page.one(cls="handoff").one(cls="body").text == "Goal To go on."
@@ -335,11 +339,11 @@ def test_rules_are_no_part_of_the_summary_but_a_fold_of_their_own(signed_in: Cli
     assert protocol.RULES_OPEN in read(signed_in.get(f"{PAGE}/rows")).text
 
 
-def test_rules_are_not_what_an_update_changed(signed_in: Client, book: Book) -> None:
-    compacted(book, body=workspace_rules.with_rules("## Goal\nTo go on.", "## Red Lines\nNever push."))
+def test_rules_are_not_what_an_update_changed(signed_in: Client, empty_store: EmptyStore) -> None:
+    compacted(empty_store, body=workspace_rules.with_rules("## Goal\nTo go on.", "## Red Lines\nNever push."))
     for number in range(6):
-        book.say("s", ("user", "assistant")[number % 2], f"later {number}", active=0, compacted=1)
-    at = handoff(book, workspace_rules.with_rules("## Goal\nTo end.", "## Red Lines\nNever pull."))
+        empty_store.say("s", ("user", "assistant")[number % 2], f"later {number}", active=0, compacted=1)
+    at = handoff(empty_store, workspace_rules.with_rules("## Goal\nTo end.", "## Red Lines\nNever pull."))
     change = read(signed_in.get(f"{PAGE}/boundaries/{at}/update")).one("main")
     assert "To end." in change.text
     assert "Never" not in change.text and "workspace-critical" not in change.text
@@ -348,8 +352,8 @@ def test_rules_are_not_what_an_update_changed(signed_in: Client, book: Book) -> 
 # -- what somebody else wrote ------------------------------------------------------------------------------------------
 
 
-def test_names_of_files_and_tools_are_text(signed_in: Client, book: Book) -> None:
-    at = compacted(book)
+def test_names_of_files_and_tools_are_text(signed_in: Client, empty_store: EmptyStore) -> None:
+    at = compacted(empty_store)
     required = [{"named": HOSTILE, "path": HOSTILE}]
     found = {"named": HOSTILE, "path": HOSTILE, "message": None, "tool": ""}
     judged(
@@ -362,11 +366,15 @@ def test_names_of_files_and_tools_are_text(signed_in: Client, book: Book) -> Non
         assert "a⟨RLO⟩<script>alert(1)</script>.md" in page.text
 
 
-def test_with_the_mask_no_text_shows_what_looks_like_a_secret(signed_in: Client, book: Book, workspace: Path) -> None:
+def test_with_the_mask_no_text_shows_what_looks_like_a_secret(
+    signed_in: Client, empty_store: EmptyStore, workspace: Path
+) -> None:
     (workspace / KEY).write_text("oh")
     (workspace / "AGENTS.md").write_text(f"## Session Startup\nRead `{KEY}`.\n")
-    at = compacted(book, workspace, workspace_rules.with_rules("## Goal\nTo go on.", f"## Red Lines\nNot {KEY}."))
-    audit = armed(book)
+    at = compacted(
+        empty_store, workspace, workspace_rules.with_rules("## Goal\nTo go on.", f"## Red Lines\nNot {KEY}.")
+    )
+    audit = armed(empty_store)
     judged_name = [{"named": KEY, "path": KEY}]
     Audit.objects.filter(pk=audit.pk).update(required=judged_name, source=KEY, workspace=f"/{KEY}")
     Event.objects.update(text=f"Read {KEY}", status="delivered", delivered_at=timezone.now())
@@ -388,25 +396,25 @@ def asked(client: Client, href: str) -> list[str]:
     return [each["sql"] for each in seen if "runs_audit" in each["sql"] or "runs_event" in each["sql"]]
 
 
-def test_a_session_without_compactions_asks_nothing(signed_in: Client, book: Book) -> None:
-    book.session("plain")
-    book.chat("plain", 4)
+def test_a_session_without_compactions_asks_nothing(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("plain")
+    empty_store.chat("plain", 4)
     settle()
     assert asked(signed_in, "/stores/own/sessions/plain") == []
     look = read(signed_in.get("/stores/own/sessions/plain")).one(id="live").attributes["hx-get"]
-    book.say("plain", "user", "more")
+    empty_store.say("plain", "user", "more")
     assert asked(signed_in, look) == []
 
 
-def test_all_boundaries_of_a_page_ask_once(signed_in: Client, book: Book) -> None:
-    ids = [compacted(book)]
+def test_all_boundaries_of_a_page_ask_once(signed_in: Client, empty_store: EmptyStore) -> None:
+    ids = [compacted(empty_store)]
     judged(ids[0], "passed", turns=1, findings=[READ])
     settle()
     assert len(asked(signed_in, PAGE)) == 1
     for number in range(3):
-        book.say("s", "user", f"later {number}", active=0, compacted=1)
-        book.say("s", "assistant", f"and {number}", active=0, compacted=1)
-        ids.append(handoff(book, f"## Goal\n{number}"))
+        empty_store.say("s", "user", f"later {number}", active=0, compacted=1)
+        empty_store.say("s", "assistant", f"and {number}", active=0, compacted=1)
+        ids.append(handoff(empty_store, f"## Goal\n{number}"))
         judged(ids[-1], "missing", turns=2, findings=[NOT_READ])
     settle()
     page = read(signed_in.get(PAGE))
@@ -417,8 +425,8 @@ def test_all_boundaries_of_a_page_ask_once(signed_in: Client, book: Book) -> Non
 # -- over all sessions -------------------------------------------------------------------------------------------------
 
 
-def test_the_compactions_page_counts_who_reads_again(signed_in: Client, book: Book) -> None:
-    at = compacted(book)
+def test_the_compactions_page_counts_who_reads_again(signed_in: Client, empty_store: EmptyStore) -> None:
+    at = compacted(empty_store)
     assert "Startup reading" not in read(signed_in.get("/compactions")).text
     for number, (status, turns) in enumerate([*[("passed", 1)] * 3, *[("passed", 2)] * 2, ("missing", 2)]):
         judged(at + 100 + number, status, turns=turns, model="<b>m</b>")
@@ -430,13 +438,13 @@ def test_the_compactions_page_counts_who_reads_again(signed_in: Client, book: Bo
 
 @pytest.mark.usefixtures("at_once")
 def test_where_rules_come_from_is_told_of_our_own_compactions(
-    signed_in: Client, open_desk: Callable[..., Desk], workspace: Path
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], workspace: Path
 ) -> None:
     place = workspace.rename(workspace.parent / KEY)
-    desk = open_desk(21)
-    desk.rows("UPDATE sessions SET cwd = ? WHERE id = ?", str(place), desk.session_id)
-    run = service.start(desk.store, desk.session_id, Options(), apply=True)
-    href = f"/stores/hermes/sessions/{desk.session_id}?around={run.handoff_id}"
+    hermes_store = open_hermes_store(21)
+    hermes_store.rows("UPDATE sessions SET cwd = ? WHERE id = ?", str(place), hermes_store.session_id)
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
+    href = f"/stores/hermes/sessions/{hermes_store.session_id}?around={run.handoff_id}"
     fold = read(signed_in.get(href)).one("section", id=f"b{run.handoff_id}").one("details", "rules")
     said = f"Rules carried along: Session Startup, Red Lines from AGENTS.md in {place} ("
     assert fold.one("summary").text.startswith(said)

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tests.factories.stores import Desk
+from tests.factories.stores import HermesStore
 from tests.html import read
 from viewer.pages.compactions.reclaimed import DAYS, drawn
 from viewer.rendering.charts import WIDTH
@@ -51,9 +51,11 @@ def test_a_single_day_or_an_unknown_time_makes_no_chart(found: list[tuple[float 
 
 
 @pytest.mark.usefixtures("at_once", "shared_data")
-def test_the_page_has_the_chart_and_what_runs_took(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(21)
-    run = service.start(desk.store, desk.session_id, Options(), apply=True)
+def test_the_page_has_the_chart_and_what_runs_took(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    hermes_store = open_hermes_store(21)
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     page = read(signed_in.get("/compactions"))
     chart = page.one("figure", "chart")
     assert chart.one("svg").attributes["aria-label"] == chart.one("figcaption").text
@@ -67,9 +69,9 @@ def test_the_page_has_the_chart_and_what_runs_took(signed_in: Client, open_desk:
 
 @pytest.mark.usefixtures("shared_data")
 def test_runs_are_asked_for_once_however_many_sessions_were_compacted(
-    signed_in: Client, open_desk: Callable[..., Desk]
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
 ) -> None:
-    open_desk(21)
+    open_hermes_store(21)
     shown = read(signed_in.get("/compactions")).all("table")[-1].all("tr")
     assert len(shown) > 4
     with CaptureQueriesContext(connection) as queries:

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from compaction import protocol
-from tests.factories.stores import Book
+from tests.factories.stores import EmptyStore
 from tests.html import read
 from viewer import exports
 from viewer.pages.redaction import COOKIE
@@ -19,14 +19,14 @@ MASK = "[redacted: GitHub token]"
 
 
 @pytest.fixture
-def told(book: Book) -> tuple[str, int]:
+def told(empty_store: EmptyStore) -> tuple[str, int]:
     """A session with a key in each place that may hold text; its address and the row."""
-    href = book.session("s", system_prompt=f"Use {KEY}.")
-    row = book.say(
+    href = empty_store.session("s", system_prompt=f"Use {KEY}.")
+    row = empty_store.say(
         "s",
         "assistant",
         [{"type": "text", "text": f"The key is {KEY}."}],
-        tool_calls=[book.call("sh", "c1", command=f"curl -H 'X: {KEY}'", password="correct horse")],
+        tool_calls=[empty_store.call("sh", "c1", command=f"curl -H 'X: {KEY}'", password="correct horse")],
         reasoning=f"I know {KEY}.",
         reasoning_details=json.dumps([{"text": KEY}]),
     )
@@ -81,28 +81,30 @@ SECRETS = (KEY[4:], "correct horse")
 
 
 @pytest.fixture
-def full(book: Book) -> str:
+def full(empty_store: EmptyStore) -> str:
     """A session with a key in every column, with a compaction and a branch, and one without a title; its address."""
-    href = book.session(
+    href = empty_store.session(
         "s", title=f"t {KEY}", model=f"m {KEY}", cwd=f"/c/{KEY}", system_prompt=f"p {KEY}", display_name=f"d {KEY}",
         ended_at=1_790_000_001.0, end_reason=f"e {KEY}",
     )  # fmt: skip
-    book.session("u")
-    book.say("u", "user", f"first {KEY}")
-    book.session("kid", title=f"k {KEY}", parent_session_id="s", model_config=json.dumps({"_branched_from": "s"}))
-    book.say("kid", "user", "x")
+    empty_store.session("u")
+    empty_store.say("u", "user", f"first {KEY}")
+    empty_store.session(
+        "kid", title=f"k {KEY}", parent_session_id="s", model_config=json.dumps({"_branched_from": "s"})
+    )
+    empty_store.say("kid", "user", "x")
     for at in range(3):
-        call = book.call(f"n {KEY}", f"i{at} {KEY}", password="correct horse", command=f"echo {KEY}")
-        book.say("s", "user", f"c {KEY}", active=0, compacted=1)
-        book.say(
+        call = empty_store.call(f"n {KEY}", f"i{at} {KEY}", password="correct horse", command=f"echo {KEY}")
+        empty_store.say("s", "user", f"c {KEY}", active=0, compacted=1)
+        empty_store.say(
             "s", "assistant", f"a {KEY}", tool_calls=[call], reasoning=f"r {KEY}", finish_reason=f"f {KEY}",
             reasoning_details=json.dumps([{"text": KEY}]), display_kind=f"y {KEY}",
             display_metadata=json.dumps({"key": KEY, "password": "correct horse"}),
         )  # fmt: skip
-        book.say("s", "tool", f"o {KEY}", tool_call_id=f"i{at} {KEY}", tool_name=f"n {KEY}")
-    book.say("s", f"role {KEY}", f"o {KEY}")
-    book.say("s", "user", HANDOFF, _compressed_summary=1)
-    book.say("s", "user", f"after {KEY}")
+        empty_store.say("s", "tool", f"o {KEY}", tool_call_id=f"i{at} {KEY}", tool_name=f"n {KEY}")
+    empty_store.say("s", f"role {KEY}", f"o {KEY}")
+    empty_store.say("s", "user", HANDOFF, _compressed_summary=1)
+    empty_store.say("s", "user", f"after {KEY}")
     return href
 
 
@@ -138,12 +140,14 @@ def test_nothing_that_looks_like_a_secret_is_on_any_page_while_the_switch_is_on(
 
 
 @pytest.mark.parametrize("length", range(45, 320, 25))
-def test_a_secret_that_is_cut_off_in_a_name_is_not_shown_in_part(signed_in: Client, book: Book, length: int) -> None:
+def test_a_secret_that_is_cut_off_in_a_name_is_not_shown_in_part(
+    signed_in: Client, empty_store: EmptyStore, length: int
+) -> None:
     token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0." + "dozjgNryP4J3" * 30
     words = ("word " * 100)[:length]
-    book.session("s")
-    book.say("s", "user", f"{words} postgres://app:hunter{'r' * 240}@db {KEY} {token}")
-    book.say("s", "assistant", "yes")
+    empty_store.session("s")
+    empty_store.say("s", "user", f"{words} postgres://app:hunter{'r' * 240}@db {KEY} {token}")
+    empty_store.say("s", "assistant", "yes")
     signed_in.post("/redact", {"redact": "1", "next": "/"})
     made = exports.export("own", "s", "md")
     shown = [

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from tests.browser import PHONE, Visit, require_accessible
-from tests.factories.stores import Book
+from tests.factories.stores import EmptyStore
 from tests.html import Element, read
 from viewer.pages.compact.rules import shown_rules
 from viewer.runs import service
@@ -39,13 +39,15 @@ def workspace(tmp_path: Path, settings: Settings) -> Path:
 
 
 @pytest.fixture
-def chat(book: Book) -> Callable[..., str]:
+def chat(empty_store: EmptyStore) -> Callable[..., str]:
     """A function that makes the session `s`, long enough to be compacted, in this working directory; its address."""
 
     def made(cwd: str | Path = "") -> str:
-        href = book.session("s", cwd=str(cwd))
+        href = empty_store.session("s", cwd=str(cwd))
         for at in range(24):
-            book.say("s", ("user", "assistant")[at % 2], f"number {at} " + "of many words " * (280 if at < 15 else 25))
+            empty_store.say(
+                "s", ("user", "assistant")[at % 2], f"number {at} " + "of many words " * (280 if at < 15 else 25)
+            )
         return href
 
     return made
@@ -176,13 +178,13 @@ def test_a_link_is_not_followed_and_that_is_said(
 
 
 def test_shortening_tool_output_carries_none(
-    signed_in: Client, chat: Callable[..., str], book: Book, workspace: Path
+    signed_in: Client, chat: Callable[..., str], empty_store: EmptyStore, workspace: Path
 ) -> None:
     href = chat(workspace)
     for at in range(20):
-        book.say("s", "assistant", "", tool_calls=[book.call("terminal", f"c{at}", command="ls")])
-        book.say("s", "tool", f"file {at} " * 500, tool_call_id=f"c{at}")
-    book.say("s", "user", "And now?")
+        empty_store.say("s", "assistant", "", tool_calls=[empty_store.call("terminal", f"c{at}", command="ls")])
+        empty_store.say("s", "tool", f"file {at} " * 500, tool_call_id=f"c{at}")
+    empty_store.say("s", "user", "And now?")
     shown = panel(signed_in, f"{href}/plan?strategy=prune&carry=0")
     assert "To shorten, " in shown.text
     assert not shown.all(cls="rules")

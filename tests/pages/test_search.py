@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 
 from compaction import protocol
-from tests.factories.stores import PRESENT, Book
+from tests.factories.stores import PRESENT, EmptyStore
 from tests.html import Element, read
 from viewer.pages import redaction
 from viewer.pages.search import hits
@@ -47,10 +47,10 @@ def walk(client: Client, query: str) -> list[str]:
     return found
 
 
-def test_works(signed_in: Client, book: Book) -> None:
-    address = book.session("a", title="Sewing box")
-    first = book.say("a", "user", "Where is the needle?")
-    under = book.say("a", "assistant", "The Needle is in the hay.", active=0, compacted=1)
+def test_works(signed_in: Client, empty_store: EmptyStore) -> None:
+    address = empty_store.session("a", title="Sewing box")
+    first = empty_store.say("a", "user", "Where is the needle?")
+    under = empty_store.say("a", "assistant", "The Needle is in the hay.", active=0, compacted=1)
     page = read(signed_in.get("/search?q=needle"))
     assert shown(page) == [f"{address}?around={under}#m{under}", f"{address}?around={first}#m{first}"]
     away, live = page.all("li", "hit")
@@ -66,22 +66,22 @@ def test_works(signed_in: Client, book: Book) -> None:
     assert page.one("input", id="search").attributes["value"] == "needle"
 
 
-def test_sessions_whose_name_holds_the_words_come_first(signed_in: Client, book: Book) -> None:
-    address = book.session("a", title="The needle case")
-    book.say("a", "user", "hello")
-    book.session("b", title="Another")
+def test_sessions_whose_name_holds_the_words_come_first(signed_in: Client, empty_store: EmptyStore) -> None:
+    address = empty_store.session("a", title="The needle case")
+    empty_store.say("a", "user", "hello")
+    empty_store.session("b", title="Another")
     page = read(signed_in.get("/search?q=needle"))
     assert [link.attributes["href"] for link in page.one("ul", "named").all("a")] == [address]
     assert not read(signed_in.get("/search?q=needle&role=user")).all("ul", "named")
 
 
-def test_at_most_five_sessions_are_named(signed_in: Client, book: Book) -> None:
+def test_at_most_five_sessions_are_named(signed_in: Client, empty_store: EmptyStore) -> None:
     for number in range(8):
-        book.session(f"s{number}", title=f"needle {number}")
+        empty_store.session(f"s{number}", title=f"needle {number}")
     assert len(read(signed_in.get("/search?q=needle")).one("ul", "named").all("a")) == search.SESSIONS
 
 
-def test_nothing_typed_says_what_can_be_searched_and_how(signed_in: Client, book: Book) -> None:
+def test_nothing_typed_says_what_can_be_searched_and_how(signed_in: Client, empty_store: EmptyStore) -> None:
     page = read(signed_in.get("/search"))
     how = page.one("main").one(cls="how")
     for said in ("Every message", "own", '"refund policy"', "reserv*", "-hotel", "two characters"):
@@ -90,11 +90,11 @@ def test_nothing_typed_says_what_can_be_searched_and_how(signed_in: Client, book
 
 
 def test_nothing_found_says_what_was_looked_through_and_what_to_try(
-    signed_in: Client, book: Book, monkeypatch: pytest.MonkeyPatch
+    signed_in: Client, empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(candidates, "SCANNED", 1)  # as for a store too large to look through
-    book.session("a")
-    book.chat("a", 2)
+    empty_store.session("a")
+    empty_store.chat("a", 2)
     empty = read(signed_in.get("/search?q=nothing+like+it&role=tool&store=own")).one(cls="empty")
     assert "No messages match “nothing like it ”." in empty.text
     assert "Looked through: own" in empty.text
@@ -117,10 +117,10 @@ def test_nothing_found_says_what_was_looked_through_and_what_to_try(
     ],
 )
 def test_no_message_matches_is_never_said_beside_hits(
-    signed_in: Client, book: Book, q: str, found: int, note: bool
+    signed_in: Client, empty_store: EmptyStore, q: str, found: int, note: bool
 ) -> None:
-    book.session("a", title="needl zzzz the eedl")
-    book.say("a", "user", "a needle in hay")
+    empty_store.session("a", title="needl zzzz the eedl")
+    empty_store.say("a", "user", "a needle in hay")
     main = read(signed_in.get("/search", {"q": q})).one("main").text
     shown_hits = len(shown(read(signed_in.get("/search", {"q": q}))))
     assert shown_hits == (found or int(note)), q
@@ -130,8 +130,8 @@ def test_no_message_matches_is_never_said_beside_hits(
     assert "reserv" not in main
 
 
-def test_what_to_try_fits_what_was_typed(signed_in: Client, book: Book) -> None:
-    book.session("a")
+def test_what_to_try_fits_what_was_typed(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a")
     for q, said, unsaid in (
         ("zzzz", "shorter part of it", "fewer words"),
         ("zzzz yyyy", "fewer words", "quotation"),
@@ -144,7 +144,7 @@ def test_what_to_try_fits_what_was_typed(signed_in: Client, book: Book) -> None:
 
 
 def test_a_store_that_could_not_be_searched_is_named_and_not_called_looked_through(
-    signed_in: Client, book: Book, settings: Settings
+    signed_in: Client, empty_store: EmptyStore, settings: Settings
 ) -> None:
     settings.STORES = {**settings.STORES, "gone": "sqlite:////nowhere/state.db"}
     empty = read(signed_in.get("/search?q=zzzz")).one(cls="empty").text
@@ -159,28 +159,28 @@ def test_a_store_that_could_not_be_searched_is_named_and_not_called_looked_throu
 
 
 def test_pages_of_what_stands_inside_words_go_on_as_they_began(
-    signed_in: Client, book: Book, monkeypatch: pytest.MonkeyPatch
+    signed_in: Client, empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "PAGE", 4)
-    book.session("a")
-    rows = [book.say("a", role, "haystack") for role in ("user", "assistant") * 5]
-    book.say("a", "user", "hay")
+    empty_store.session("a")
+    rows = [empty_store.say("a", role, "haystack") for role in ("user", "assistant") * 5]
+    empty_store.say("a", "user", "hay")
     found = [int(href.split("#m")[1]) for href in walk(signed_in, "?q=ystack")]
     assert found == rows[::-1]
 
 
-def test_a_summary_is_nobodys_words(signed_in: Client, book: Book) -> None:
-    address = book.session("a")
-    handoff = book.say("a", "assistant", SUMMARY, _compressed_summary=1)
+def test_a_summary_is_nobodys_words(signed_in: Client, empty_store: EmptyStore) -> None:
+    address = empty_store.session("a")
+    handoff = empty_store.say("a", "assistant", SUMMARY, _compressed_summary=1)
     (hit,) = read(signed_in.get("/search?q=needle")).all("li", "hit")
     assert "Summary by a compaction" in hit.text
     assert "Assistant" not in hit.text
     assert shown(hit) == [f"{address}?around={handoff}#b{handoff}"]
 
 
-def test_session_text_is_text(signed_in: Client, book: Book) -> None:
-    book.session("a", title="<script>alert(1)</script>")
-    book.say(
+def test_session_text_is_text(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a", title="<script>alert(1)</script>")
+    empty_store.say(
         "a",
         "user",
         '<script>alert("needle")</script><mark>x</mark> \ud800 \x00 \u202e'.encode("utf-8", "replace").decode(),
@@ -192,11 +192,11 @@ def test_session_text_is_text(signed_in: Client, book: Book) -> None:
     assert not page.one("main").all("script")
 
 
-def test_names_and_first_words_are_shown_with_what_was_found(signed_in: Client, book: Book) -> None:
-    book.session("a", title="Sewing box")
-    book.say("a", "user", "Where is the needle?")
-    book.session("b", title="Needle shop")
-    book.say("b", "user", "Hello")
+def test_names_and_first_words_are_shown_with_what_was_found(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a", title="Sewing box")
+    empty_store.say("a", "user", "Where is the needle?")
+    empty_store.session("b", title="Needle shop")
+    empty_store.say("b", "user", "Hello")
     (a, b) = sorted(read(signed_in.get("/search?q=needle")).one("ul", "named").all("li"), key=lambda one: one.text)[
         ::-1
     ]
@@ -204,11 +204,11 @@ def test_names_and_first_words_are_shown_with_what_was_found(signed_in: Client, 
     assert [mark.text for mark in b.one("a").all("mark")] == ["Needle"] and not b.all("p", "passage")
 
 
-def test_hits_stand_by_session_the_first_three_unfolded(signed_in: Client, book: Book) -> None:
+def test_hits_stand_by_session_the_first_three_unfolded(signed_in: Client, empty_store: EmptyStore) -> None:
     for name in ("a", "b"):
-        book.session(name, title=f"Session {name}")
+        empty_store.session(name, title=f"Session {name}")
         for number in range(5):
-            book.say(name, "user", f"needle {number}", timestamp=PRESENT + number + 100 * (name == "b"))
+            empty_store.say(name, "user", f"needle {number}", timestamp=PRESENT + number + 100 * (name == "b"))
     groups = read(signed_in.get("/search?q=needle")).all("li", "of-session")
     assert [group.one("h3").text for group in groups] == ["Session b", "Session a"]
     assert [len(group.all("ol")[0].all("li", "hit")) for group in groups] == [3, 3]
@@ -217,12 +217,12 @@ def test_hits_stand_by_session_the_first_three_unfolded(signed_in: Client, book:
     assert len(shown(read(signed_in.get("/search" + within)))) == 5
 
 
-def test_filters_are_counted_behind_the_page(signed_in: Client, book: Book) -> None:
-    book.session("a", source="cli")
-    book.session("b", source="telegram")
+def test_filters_are_counted_behind_the_page(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a", source="cli")
+    empty_store.session("b", source="telegram")
     for number in range(3):
-        book.say("a", "user", f"needle {number}")
-    book.say("b", "assistant", "needle")
+        empty_store.say("a", "user", f"needle {number}")
+    empty_store.say("b", "assistant", "needle")
     signed_in.get("/")
     asked = read(signed_in.get("/search?q=needle"))
     (place,) = [div for div in asked.all("div", "groups") if "hx-get" in div.attributes]
@@ -231,19 +231,19 @@ def test_filters_are_counted_behind_the_page(signed_in: Client, book: Book) -> N
     assert not [choice for choice in choices if choice.startswith("tool results")]
 
 
-def test_many_hits_are_counted_up_to_a_hundred(signed_in: Client, book: Book) -> None:
-    book.session("a")
+def test_many_hits_are_counted_up_to_a_hundred(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a")
     for number in range(105):
-        book.say("a", "user", f"needle {number}")
+        empty_store.say("a", "user", f"needle {number}")
     assert signed_in.get("/search/total?q=needle&session=a&store=own").text == "more than 100 messages"
     assert signed_in.get("/search/total?q=needle+7&session=a&store=own").text == "1 message"
     assert signed_in.get("/search/total?q=needle&session=gone&store=own").text == "0 messages"
 
 
 @pytest.mark.parametrize("q", ['"', "\x00", "a" * 10_000, "\ud800", "<b>", "AND NEAR(", "%00", "*", "-", "🙂"])
-def test_hostile_words(signed_in: Client, book: Book, q: str) -> None:
-    book.session("a")
-    book.say("a", "user", "AND NEAR( <b> 🙂")
+def test_hostile_words(signed_in: Client, empty_store: EmptyStore, q: str) -> None:
+    empty_store.session("a")
+    empty_store.say("a", "user", "AND NEAR( <b> 🙂")
     address = "/search?" + "q=" + "".join(f"%{octet:02x}" for octet in q.encode("utf-8", "surrogatepass"))
     read(signed_in.get(address))
     read(signed_in.get(address.replace("/search", "/stores/own/sessions/a/find")))
@@ -251,7 +251,7 @@ def test_hostile_words(signed_in: Client, book: Book, q: str) -> None:
 
 @given(st.text(max_size=40), st.text(max_size=30))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
-def test_any_words_and_any_place(signed_in: Client, book: Book, q: str, after: str) -> None:
+def test_any_words_and_any_place(signed_in: Client, empty_store: EmptyStore, q: str, after: str) -> None:
     words = q.encode("utf-8", "replace").decode()
     assert signed_in.get("/search", {"q": words, "after": after}).status_code == 200
 
@@ -259,21 +259,21 @@ def test_any_words_and_any_place(signed_in: Client, book: Book, q: str, after: s
 @pytest.mark.parametrize(
     "after", ["x", "own:", "own:1", "own:99999999999999999999", "own:1~nan", "own:1~1e999", ":,:", "other:5", "own:-1"]
 )
-def test_a_broken_cursor_breaks_nothing(signed_in: Client, book: Book, after: str) -> None:
-    book.session("a")
-    book.say("a", "user", "needle")
+def test_a_broken_cursor_breaks_nothing(signed_in: Client, empty_store: EmptyStore, after: str) -> None:
+    empty_store.session("a")
+    empty_store.say("a", "user", "needle")
     assert signed_in.get("/search", {"q": "needle", "after": after}).status_code == 200
 
 
-def test_an_unknown_store_is_a_404(signed_in: Client, book: Book) -> None:
+def test_an_unknown_store_is_a_404(signed_in: Client, empty_store: EmptyStore) -> None:
     assert "no store named" in read(signed_in.get("/search?q=x&store=other"), 404).one("main").text
 
 
-def test_filters_are_links_and_narrow(signed_in: Client, book: Book) -> None:
-    book.session("a", source="cli", title="A")
-    book.session("b", source="telegram", title="B")
-    mine = book.say("a", "user", "needle", timestamp=PRESENT - 400 * 86_400)
-    told = book.say("b", "assistant", "needle", timestamp=PRESENT)
+def test_filters_are_links_and_narrow(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a", source="cli", title="A")
+    empty_store.session("b", source="telegram", title="B")
+    mine = empty_store.say("a", "user", "needle", timestamp=PRESENT - 400 * 86_400)
+    told = empty_store.say("b", "assistant", "needle", timestamp=PRESENT)
     page = read(signed_in.get("/search?q=needle"))
     links = {link.text: link.attributes["href"] for link in page.one("details", "filters").all("a")}
     for label, expected in (("assistant", told), ("user", mine), ("telegram", told), ("cli", mine)):
@@ -311,7 +311,7 @@ def test_pages_of_several_stores_hold_each_hit_once(
 
 
 def test_a_store_that_cannot_be_searched_does_not_hide_the_others(
-    signed_in: Client, book: Book, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    signed_in: Client, empty_store: EmptyStore, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     locked = tmp_path / "locked.db"
     schema.create(locked)
@@ -321,8 +321,8 @@ def test_a_store_that_cannot_be_searched_does_not_hide_the_others(
         "held": f"sqlite:///{locked}",
         "pg": "postgres://user:secret@host/db",
     }
-    book.session("a")
-    book.say("a", "user", "needle")
+    empty_store.session("a")
+    empty_store.say("a", "user", "needle")
     with closing(sqlite3.connect(locked, isolation_level=None)) as con:
         con.execute("PRAGMA journal_mode = DELETE")
         con.execute("BEGIN EXCLUSIVE")
@@ -334,11 +334,13 @@ def test_a_store_that_cannot_be_searched_does_not_hide_the_others(
     assert "secret" not in page.text
 
 
-def test_work_is_bounded_and_the_page_says_so(signed_in: Client, book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_is_bounded_and_the_page_says_so(
+    signed_in: Client, empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(candidates, "SCANNED", 100)
-    book.session("a")
-    old = book.say("a", "user", "去东京")
-    book.chat("a", 150)
+    empty_store.session("a")
+    old = empty_store.say("a", "user", "去东京")
+    empty_store.chat("a", 150)
     page = read(signed_in.get("/search?q=东京&store=own"))
     assert "Only 100 messages were looked at in this step." in page.text
     assert "Nothing found so far" in page.text
@@ -348,9 +350,9 @@ def test_work_is_bounded_and_the_page_says_so(signed_in: Client, book: Book, mon
     assert [href.split("#m")[1] for href in walk(signed_in, "?q=东京&store=own")] == [str(old)]
 
 
-def test_a_browser_that_masks_is_shown_no_secret(signed_in: Client, book: Book) -> None:
-    book.session("a")
-    book.say("a", "user", "the needle key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD")
+def test_a_browser_that_masks_is_shown_no_secret(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a")
+    empty_store.say("a", "user", "the needle key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD")
     assert "abcdefghijklmnop" in read(signed_in.get("/search?q=needle")).text
     signed_in.cookies[redaction.COOKIE] = "1"
     for address in ("/search?q=needle", "/stores/own/sessions/a/find?q=needle"):
@@ -392,12 +394,12 @@ def test_positions_are_read_as_they_were_written() -> None:
 # -- find in a session -------------------------------------------------------------------------------------------------
 
 
-def test_find_in_a_session(signed_in: Client, book: Book) -> None:
-    address = book.session("a", title="Sewing box")
-    first = book.say("a", "user", "the needle")
-    second = book.say("a", "assistant", "many needles, all in one", active=0, compacted=1)
-    book.session("b")
-    book.say("b", "user", "another needle")
+def test_find_in_a_session(signed_in: Client, empty_store: EmptyStore) -> None:
+    address = empty_store.session("a", title="Sewing box")
+    first = empty_store.say("a", "user", "the needle")
+    second = empty_store.say("a", "assistant", "many needles, all in one", active=0, compacted=1)
+    empty_store.session("b")
+    empty_store.say("b", "user", "another needle")
     page = read(signed_in.get(f"{address}/find?q=needle"))
     assert page.one("h1").text == "Find in Sewing box"
     assert "2 found" in page.one(id="found").text
@@ -408,10 +410,10 @@ def test_find_in_a_session(signed_in: Client, book: Book) -> None:
     assert shown(part) == shown(page)
 
 
-def test_find_takes_parts_of_words_and_text_as_it_stands(signed_in: Client, book: Book) -> None:
-    address = book.session("a")
-    hay = book.say("a", "user", "haystacks -> (x)")
-    both = book.say("a", "user", "stack; hay")
+def test_find_takes_parts_of_words_and_text_as_it_stands(signed_in: Client, empty_store: EmptyStore) -> None:
+    address = empty_store.session("a")
+    hay = empty_store.say("a", "user", "haystacks -> (x)")
+    both = empty_store.say("a", "user", "stack; hay")
     for q, expected in (
         ("ystack", [hay]),
         ("-> (x", [hay]),
@@ -441,14 +443,14 @@ def test_find_goes_through_the_parts_before(
     assert all(href.startswith(f"{address}?around=") for href in found)
 
 
-def test_find_is_bounded(signed_in: Client, book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_find_is_bounded(signed_in: Client, empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(find, "MOST", 10)
     monkeypatch.setattr(candidates, "SCANNED", 50)
-    address = book.session("a")
-    old = book.say("a", "tool", "thimble")  # tools' results are in no index of letters
-    book.chat("a", 120)
+    address = empty_store.session("a")
+    old = empty_store.say("a", "tool", "thimble")  # tools' results are in no index of letters
+    empty_store.chat("a", 120)
     for _ in range(12):
-        book.say("a", "user", "needle")
+        empty_store.say("a", "user", "needle")
     page = read(signed_in.get(f"{address}/find?q=needle"))
     assert "The newest 10" in page.one(id="found").text
     assert len(shown(page)) == 10
@@ -463,7 +465,7 @@ def test_find_is_bounded(signed_in: Client, book: Book, monkeypatch: pytest.Monk
     assert shown(page) == [f"{address}?around={old}#m{old}"]
 
 
-def test_find_in_no_session_is_a_404(signed_in: Client, book: Book) -> None:
+def test_find_in_no_session_is_a_404(signed_in: Client, empty_store: EmptyStore) -> None:
     assert "has no session" in read(signed_in.get("/stores/own/sessions/none/find?q=x"), 404).one("main").text
 
 

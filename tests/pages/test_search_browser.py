@@ -8,25 +8,25 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import require_accessible
-from tests.factories.stores import Book
+from tests.factories.stores import EmptyStore
 from viewer.pages.search import views as search
 
 
-def test_accessible_and_within_its_width(screen: Page, book: Book) -> None:
-    address = book.session("a", title="Sewing box")
-    book.say("a", "user", "where is the needle" + "_and_the_thread" * 40)
-    book.say("a", "assistant", "the needle is in the hay", active=0, compacted=1)
+def test_accessible_and_within_its_width(screen: Page, empty_store: EmptyStore) -> None:
+    address = empty_store.session("a", title="Sewing box")
+    empty_store.say("a", "user", "where is the needle" + "_and_the_thread" * 40)
+    empty_store.say("a", "assistant", "the needle is in the hay", active=0, compacted=1)
     for href in ("/search", "/search?q=needle", "/search?q=nothing", "/search?q=sewing", f"{address}/find?q=needle"):
         screen.goto(href)
         require_accessible(screen, href)
 
 
 def test_hits_load_when_they_come_near_and_back_leads_back(
-    screen: Page, book: Book, monkeypatch: pytest.MonkeyPatch
+    screen: Page, empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "PAGE", 5)
-    book.session("a")
-    first = [book.say("a", "user", f"needle {number}") for number in range(12)][0]
+    empty_store.session("a")
+    first = [empty_store.say("a", "user", f"needle {number}") for number in range(12)][0]
     screen.goto("/search?q=needle")
     screen.evaluate("htmx.config.defaultSettleDelay = 200")  # in which the next link is there, and loads nothing yet
     screen.mouse.move(100, 300)
@@ -43,10 +43,10 @@ def test_hits_load_when_they_come_near_and_back_leads_back(
     expect(screen).to_have_url(re.compile("/search\\?q=needle$"))
 
 
-def test_finding_in_a_session_while_typing(screen: Page, book: Book) -> None:
-    address = book.session("a")
-    row = book.say("a", "user", "many haystacks")
-    book.chat("a", 4)
+def test_finding_in_a_session_while_typing(screen: Page, empty_store: EmptyStore) -> None:
+    address = empty_store.session("a")
+    row = empty_store.say("a", "user", "many haystacks")
+    empty_store.chat("a", 4)
     screen.goto(address)
     screen.locator("#find").fill("ystack")
     hit = screen.locator("#found .hit")

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from tests.factories.stores import Book
+from tests.factories.stores import EmptyStore
 from tests.html import read
 from tests.slow import slow
 
@@ -16,11 +16,13 @@ DAY = 86_400.0
 
 
 @pytest.fixture
-def days(book: Book) -> tuple[str, list[int]]:
+def days(empty_store: EmptyStore) -> tuple[str, list[int]]:
     """A session of 300 messages, ten on each of thirty days from 3 October 2025 on: its address and their ids."""
     start = timezone.make_aware(datetime(2025, 10, 3, 9)).timestamp()
-    href = book.session("s")
-    return href, [book.say("s", "user", f"m {at}", timestamp=start + at // 10 * DAY + at % 10) for at in range(300)]
+    href = empty_store.session("s")
+    return href, [
+        empty_store.say("s", "user", f"m {at}", timestamp=start + at // 10 * DAY + at % 10) for at in range(300)
+    ]
 
 
 def test_numbers_days_and_places_lead_to_their_message(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Page, expect
 
 from tests.browser import TOP, Visit, at_rest
-from tests.factories.stores import Book
+from tests.factories.stores import EmptyStore
 
 _SHIFTS = """() => {
     window.shifts = 0;
@@ -14,9 +14,11 @@ _SHIFTS = """() => {
 }"""
 
 
-def test_a_session_opens_at_its_newest_message_and_stays_where_it_was_left(screen: Page, book: Book) -> None:
-    href = book.session("s")
-    ids = book.chat("s", 200)
+def test_a_session_opens_at_its_newest_message_and_stays_where_it_was_left(
+    screen: Page, empty_store: EmptyStore
+) -> None:
+    href = empty_store.session("s")
+    ids = empty_store.chat("s", 200)
     screen.add_init_script(f"({_SHIFTS})()")
     screen.goto(href)
     newest = screen.locator(f"#m{ids[-1]}")
@@ -25,7 +27,7 @@ def test_a_session_opens_at_its_newest_message_and_stays_where_it_was_left(scree
     at_rest(screen)
     expect(newest).to_be_in_viewport(ratio=1)
     assert screen.evaluate("window.shifts") < 0.05
-    told = book.say("s", "user", "One more")
+    told = empty_store.say("s", "user", "One more")
     screen.locator(f"#m{told}").wait_for()
     expect(screen.locator(f"#m{told}")).to_be_in_viewport()
 
@@ -39,25 +41,27 @@ def test_a_session_opens_at_its_newest_message_and_stays_where_it_was_left(scree
     expect(screen.locator(f"#m{told}")).to_be_in_viewport()
 
 
-def test_a_long_newest_message_is_shown_from_its_beginning(visit: Visit, book: Book) -> None:
+def test_a_long_newest_message_is_shown_from_its_beginning(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit()
-    href = book.session("s")
-    book.chat("s", 30)
-    told = book.say("s", "assistant", "\n\n".join(f"Paragraph {number}" for number in range(100)))
+    href = empty_store.session("s")
+    empty_store.chat("s", 30)
+    told = empty_store.say("s", "assistant", "\n\n".join(f"Paragraph {number}" for number in range(100)))
     screen.goto(href)
     screen.wait_for_function("scrollY > 500")
     assert 0 <= screen.locator(f"#m{told}").evaluate(TOP) < 300
 
 
-def test_find_goes_from_hit_to_hit(visit: Visit, book: Book) -> None:
+def test_find_goes_from_hit_to_hit(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit()
-    href = book.session("s")
-    first = book.say("s", "user", "a needle at the beginning")
-    book.chat("s", 150)
-    call = book.call("terminal", "c1", command="ls")
-    asked = book.say("s", "assistant", "Looking.", tool_calls=[call])
-    answered = book.say("s", "tool", "one\nneedle.txt\nthree", tool_call_id="c1", tool_name="terminal")
-    read = book.say("s", "assistant", "", tool_calls=[book.call("terminal", "c2", command="cat needle.txt")])
+    href = empty_store.session("s")
+    first = empty_store.say("s", "user", "a needle at the beginning")
+    empty_store.chat("s", 150)
+    call = empty_store.call("terminal", "c1", command="ls")
+    asked = empty_store.say("s", "assistant", "Looking.", tool_calls=[call])
+    answered = empty_store.say("s", "tool", "one\nneedle.txt\nthree", tool_call_id="c1", tool_name="terminal")
+    read = empty_store.say(
+        "s", "assistant", "", tool_calls=[empty_store.call("terminal", "c2", command="cat needle.txt")]
+    )
     screen.goto(href)
     field, count = screen.locator("#find"), screen.locator("#found [data-of]")
     field.fill("needle")
@@ -88,12 +92,12 @@ def test_find_goes_from_hit_to_hit(visit: Visit, book: Book) -> None:
     expect(screen.locator(f"#m{first}")).to_be_in_viewport()
 
 
-def test_a_hit_of_the_search_is_scrolled_to_and_marked(screen: Page, book: Book) -> None:
-    href = book.session("s")
-    book.chat("s", 90)
+def test_a_hit_of_the_search_is_scrolled_to_and_marked(screen: Page, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.chat("s", 90)
     long = "\n\n".join(f"Paragraph {number}" for number in range(80))
-    told = book.say("s", "assistant", f"{long}\n\nthe **haystack** & <i>more</i>\n\n{long}")
-    book.chat("s", 90)
+    told = empty_store.say("s", "assistant", f"{long}\n\nthe **haystack** & <i>more</i>\n\n{long}")
+    empty_store.chat("s", 90)
     screen.goto("/search?q=haystack")
     screen.locator(".hit").click()
     screen.wait_for_url(f"**{href}?q=haystack&around={told}#m{told}")
@@ -103,10 +107,10 @@ def test_a_hit_of_the_search_is_scrolled_to_and_marked(screen: Page, book: Book)
     expect(screen.locator("#found [data-of]")).to_have_text("1 of 1")
 
 
-def test_the_timeline_is_dragged_and_stays_in_sight(visit: Visit, book: Book) -> None:
+def test_the_timeline_is_dragged_and_stays_in_sight(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit()
-    href = book.session("s")
-    ids = book.chat("s", 401)
+    href = empty_store.session("s")
+    ids = empty_store.chat("s", 401)
     screen.goto(href)
     cursor, label = screen.locator("#scrub"), screen.locator(".scrub output")
     expect(label).to_contain_text("message 401 of 401 · ")
@@ -131,10 +135,10 @@ def test_the_timeline_is_dragged_and_stays_in_sight(visit: Visit, book: Book) ->
     screen.wait_for_url(f"**?around={ids[199]}#m{ids[199]}")
 
 
-def test_far_windows_give_way_to_their_link_and_what_is_read_stays(visit: Visit, book: Book) -> None:
+def test_far_windows_give_way_to_their_link_and_what_is_read_stays(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit()
-    href = book.session("s")
-    ids = book.chat("s", 900)
+    href = empty_store.session("s")
+    ids = empty_store.chat("s", 900)
     screen.goto(f"{href}?around={ids[450]}#m{ids[450]}", wait_until="load")
     turns = "[...document.querySelectorAll('.history > [data-turn]')].map(turn => +turn.id.slice(1))"
 
@@ -163,7 +167,7 @@ def test_far_windows_give_way_to_their_link_and_what_is_read_stays(visit: Visit,
     assert shown[-1] == ids[-1]
     expect(screen.locator("#live")).to_have_count(1)
     expect(earlier).to_have_text(f"{shown[0] - ids[0]} earlier messages")
-    told = book.say("s", "user", "One more")
+    told = empty_store.say("s", "user", "One more")
     screen.locator(f"#m{told}").wait_for(state="attached")
     for _ in range(6):
         load("earlier")

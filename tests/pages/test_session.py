@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.factories.stores import Book, Desk
+from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import message_ids, read
 from tests.slow import slow
 
 FRAGMENT = {"HX-Request": "true"}
 
 
-def address(desk: Desk) -> str:
-    return f"/stores/hermes/sessions/{desk.session_id}"
+def address(hermes_store: HermesStore) -> str:
+    return f"/stores/hermes/sessions/{hermes_store.session_id}"
 
 
 def every_window(client: Client, first: str) -> tuple[list[int], list[str], list[str]]:
@@ -39,8 +39,8 @@ def every_window(client: Client, first: str) -> tuple[list[int], list[str], list
     return ids, lines, texts
 
 
-def test_works(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    page = read(signed_in.get(address(open_desk(21))))
+def test_works(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
+    page = read(signed_in.get(address(open_hermes_store(21))))
     assert page.one("h1").text == "Airline desk, week 29"
     assert "239 of 1,246 messages and the summary in context" in page.one(cls="meta").text
     assert len(message_ids(page)) >= 60
@@ -53,9 +53,9 @@ def test_works(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     [*slow((21, "1,002 → 195 messages", "393 → 194 messages")), (31, "1,002 → 161 messages", "359 → 151 messages")],
 )
 def test_each_message_once_over_all_windows(
-    signed_in: Client, open_desk: Callable[..., Desk], version: int, first: str, second: str
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], version: int, first: str, second: str
 ) -> None:
-    ids, lines, texts = every_window(signed_in, address(open_desk(version)))
+    ids, lines, texts = every_window(signed_in, address(open_hermes_store(version)))
     assert len(ids) == len(set(ids)) == 1246
     assert ids == sorted(ids)
     assert len(lines) == 2
@@ -65,9 +65,9 @@ def test_each_message_once_over_all_windows(
     assert not [text for text in texts if "CONTEXT COMPACTION" in text or "END OF CONTEXT SUMMARY" in text]
 
 
-def test_every_window_leads_to_the_first_and_the_newest_message(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    ids = book.chat("s", 250)
+def test_every_window_leads_to_the_first_and_the_newest_message(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    ids = empty_store.chat("s", 250)
 
     def ends(address: str) -> list[str]:
         return [link.attributes["href"] for link in read(signed_in.get(address)).one("nav", "seek").all("a")]
@@ -76,12 +76,12 @@ def test_every_window_leads_to_the_first_and_the_newest_message(signed_in: Clien
     assert ends(href) == [first, f"#m{ids[-1]}"]
     assert ends(f"{href}?around={ids[125]}") == [first, newest]
     assert ends(f"{href}?around={ids[0]}") == [f"#m{ids[0]}", newest]
-    assert read(signed_in.get(book.session("t"))).all("nav", "seek") == []
+    assert read(signed_in.get(empty_store.session("t"))).all("nav", "seek") == []
 
 
-def test_a_session_opens_at_its_newest_window(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    ids = book.chat("s", 250)
+def test_a_session_opens_at_its_newest_window(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    ids = empty_store.chat("s", 250)
     opened = read(signed_in.get(href))
     assert message_ids(opened) == ids[-60:] and opened.all("a", "later") == []
     assert opened.one("div", "history").attributes.keys() == {"class", "data-newest"}
@@ -101,16 +101,18 @@ def test_a_session_opens_at_its_newest_window(signed_in: Client, book: Book) -> 
     ],
 )
 def test_the_contents_are_words_without_markdown_and_markers(
-    signed_in: Client, book: Book, said: str, listed: str
+    signed_in: Client, empty_store: EmptyStore, said: str, listed: str
 ) -> None:
-    href = book.session("s")
-    book.say("s", "user", said)
+    href = empty_store.session("s")
+    empty_store.say("s", "user", said)
     assert read(signed_in.get(href)).one("ol", id="toc").one("a").text == listed
 
 
-def test_landmarks_have_names_and_states_a_legend(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(21)
-    page = read(signed_in.get(f"/stores/hermes/sessions/{desk.session_id}"))
+def test_landmarks_have_names_and_states_a_legend(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    hermes_store = open_hermes_store(21)
+    page = read(signed_in.get(f"/stores/hermes/sessions/{hermes_store.session_id}"))
     names = [form.attributes.get("aria-label") for form in page.all("form", role="search")]
     assert len(names) == len(set(names)) == 2 and None not in names
     legend = page.one("p", "legend")
@@ -119,11 +121,13 @@ def test_landmarks_have_names_and_states_a_legend(signed_in: Client, open_desk: 
     assert "Times are in " in page.one("p", "zone").text
 
 
-def test_every_page_of_a_session_says_how_to_resume_it(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(21)
-    command = f"hermes --resume {desk.session_id}"
+def test_every_page_of_a_session_says_how_to_resume_it(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    hermes_store = open_hermes_store(21)
+    command = f"hermes --resume {hermes_store.session_id}"
     for view in ("", "/context", "/rows"):
-        resume = read(signed_in.get(f"/stores/hermes/sessions/{desk.session_id}{view}")).one("p", "resume")
+        resume = read(signed_in.get(f"/stores/hermes/sessions/{hermes_store.session_id}{view}")).one("p", "resume")
         assert resume.one("code").text == command
         assert resume.one("button", **{"data-copy-text": command}).text == "Copy"
 
@@ -133,27 +137,27 @@ def test_what_no_agent_resumes_has_no_command(signed_in: Client, demo: Callable[
     assert not page.all("p", "resume") and "--resume" not in page.one("header", "about").text
 
 
-def test_a_key_in_a_resume_command_is_redacted(signed_in: Client, book: Book) -> None:
+def test_a_key_in_a_resume_command_is_redacted(signed_in: Client, empty_store: EmptyStore) -> None:
     key = "ghp_aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYabcd"
-    href = book.session(key)
+    href = empty_store.session(key)
     assert key in read(signed_in.get(href)).one("p", "resume").one("code").text
     signed_in.post("/redact", {"redact": "1", "next": "/"})
     assert key not in str(read(signed_in.get(href)).one("p", "resume"))
 
 
 def test_the_first_heading_is_the_session_and_the_timeline_needs_no_script(
-    signed_in: Client, open_desk: Callable[..., Desk]
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
 ) -> None:
-    page = read(signed_in.get(address(open_desk(21))))
+    page = read(signed_in.get(address(open_hermes_store(21))))
     assert [element.tag for element in page.walk() if element.tag in ("h1", "h2")][0] == "h1"
     assert page.one("nav", "toc").attributes["aria-label"] == "In this session"
     drawing = page.one("figure", "timeline").one("noscript").one("a").attributes["href"]
     assert read(signed_in.get(drawing)).one("figure", "timeline").one("svg")
 
 
-def test_windows_downwards_join_those_upwards(signed_in: Client, book: Book) -> None:
-    first = book.session("s")
-    book.chat("s", 250)
+def test_windows_downwards_join_those_upwards(signed_in: Client, empty_store: EmptyStore) -> None:
+    first = empty_store.session("s")
+    empty_store.chat("s", 250)
     upwards, _, _ = every_window(signed_in, first)
     page = read(signed_in.get(f"{first}?around={upwards[100]}"))
     downwards = message_ids(page)
@@ -165,13 +169,15 @@ def test_windows_downwards_join_those_upwards(signed_in: Client, book: Book) -> 
     assert downwards == upwards[upwards.index(downwards[0]) :]
 
 
-def test_results_stay_with_their_calls_at_every_edge(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
+def test_results_stay_with_their_calls_at_every_edge(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
     for turn in range(30):  # of 7 rows, so that windows of 60 begin and end within them
-        book.say("s", "user", "go on")
-        book.say("s", "assistant", None, tool_calls=[book.call("f", f"{turn}-{number}") for number in range(5)])
+        empty_store.say("s", "user", "go on")
+        empty_store.say(
+            "s", "assistant", None, tool_calls=[empty_store.call("f", f"{turn}-{number}") for number in range(5)]
+        )
         for number in range(5):
-            book.say("s", "tool", "done", tool_call_id=f"{turn}-{number}")
+            empty_store.say("s", "tool", "done", tool_call_id=f"{turn}-{number}")
     headers: dict[str, str] = {}
     while href:
         page = read(signed_in.get(href, headers=headers))
@@ -181,49 +187,53 @@ def test_results_stay_with_their_calls_at_every_edge(signed_in: Client, book: Bo
         href, headers = (links[0].attributes["hx-get"] if links else ""), FRAGMENT
 
 
-def test_a_permalink_opens_its_window_and_marks_the_message(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    page = read(signed_in.get(f"{address(open_desk(21))}?around=500"))
+def test_a_permalink_opens_its_window_and_marks_the_message(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    page = read(signed_in.get(f"{address(open_hermes_store(21))}?around=500"))
     assert [element.attributes["id"] for element in page.all(cls="marked")] == ["m500"]
     assert page.all("a", "earlier")
     assert page.all("a", "later")
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
-def test_any_row_of_a_message_leads_to_it(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(21)
-    copy = desk.rows("SELECT MAX(id) FROM messages WHERE session_id = ? AND id < 2338", desk.session_id)[0][0]
-    answer = signed_in.get(f"{address(desk)}?around=1946")  # a copy of the head, before the first handoff
+def test_any_row_of_a_message_leads_to_it(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
+    hermes_store = open_hermes_store(21)
+    copy = hermes_store.rows(
+        "SELECT MAX(id) FROM messages WHERE session_id = ? AND id < 2338", hermes_store.session_id
+    )[0][0]
+    answer = signed_in.get(f"{address(hermes_store)}?around=1946")  # a copy of the head, before the first handoff
     assert answer.status_code == 302
-    assert answer["Location"] == f"{address(desk)}?around=2#m2"
-    assert read(signed_in.get(f"{address(desk)}?around={copy}")).one("h1")
+    assert answer["Location"] == f"{address(hermes_store)}?around=2#m2"
+    assert read(signed_in.get(f"{address(hermes_store)}?around={copy}")).one("h1")
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_a_boundary_stands_directly_before_the_first_message_it_kept(
-    signed_in: Client, open_desk: Callable[..., Desk]
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
 ) -> None:
-    desk = open_desk(21)
-    page = read(signed_in.get(f"{address(desk)}?around=1948"))
+    hermes_store = open_hermes_store(21)
+    page = read(signed_in.get(f"{address(hermes_store)}?around=1948"))
     section = page.one("section", "boundary", id="b1948")
     assert "marked" in section.classes
     history = page.one(cls="history")
     order = [item for item in history.walk() if item.tag in ("article", "section") and "id" in item.attributes]
     following = order[order.index(section) + 1]
-    kept = read(signed_in.get(f"{address(desk)}/boundaries/1948/kept", headers=FRAGMENT))
+    kept = read(signed_in.get(f"{address(hermes_store)}/boundaries/1948/kept", headers=FRAGMENT))
     ids = [int(item.one("a").text[1:]) for item in kept.all("li")]
     assert int(following.attributes["id"][1:]) in ids
     assert f"#{order[order.index(section) - 1].attributes['id'][1:]}" not in [i.one("a").text for i in kept.all("li")]
 
 
-def test_messages_summarised_away_say_so(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    page = read(signed_in.get(f"{address(open_desk(21))}?around=300"))
+def test_messages_summarised_away_say_so(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
+    page = read(signed_in.get(f"{address(open_hermes_store(21))}?around=300"))
     articles = page.all("article")
     assert all("away" in article.classes for article in articles)
     assert all("summarised away" in article.attributes["aria-label"] for article in articles)
 
 
-def test_a_part_of_a_chain_opens_its_newest(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    first = open_desk(16, "Airline desk, week 30")
+def test_a_part_of_a_chain_opens_its_newest(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
+    first = open_hermes_store(16, "Airline desk, week 30")
     newest = first.rows("SELECT id FROM sessions WHERE title = 'Airline desk, week 30 #4'")[0][0]
     answer = signed_in.get(f"{address(first)}?around=1100")
     assert answer.status_code == 302
@@ -243,14 +253,14 @@ def test_a_part_of_a_chain_opens_its_newest(signed_in: Client, open_desk: Callab
 @pytest.mark.parametrize("title", ["Merged carrier 92", "Merged carrier 98"])
 @pytest.mark.parametrize("version", [21, 31])
 def test_a_merged_row_is_a_boundary_and_a_message(
-    signed_in: Client, open_desk: Callable[..., Desk], version: int, title: str
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], version: int, title: str
 ) -> None:
-    desk = open_desk(version, title)
-    page = read(signed_in.get(address(desk)))
+    hermes_store = open_hermes_store(version, title)
+    page = read(signed_in.get(address(hermes_store)))
     section = page.one("section", "boundary")
     carrier = int(section.attributes["id"][1:])
-    role = desk.rows("SELECT role FROM messages WHERE id = ?", carrier)[0][0]
-    read_as = read(signed_in.get(f"{address(desk)}/context"))
+    role = hermes_store.rows("SELECT role FROM messages WHERE id = ?", carrier)[0][0]
+    read_as = read(signed_in.get(f"{address(hermes_store)}/context"))
     handoff = read_as.one("section", "handoff", id=f"h{carrier}")
     assert f"in the role of {role}" in handoff.text
     assert read_as.one("article", role, id=f"m{carrier}")
@@ -258,12 +268,12 @@ def test_a_merged_row_is_a_boundary_and_a_message(
         assert not [article for article in view.all("article") if "CONTEXT" in article.text]
 
 
-def test_more_messages_mean_no_more_work(signed_in: Client, book: Book, statements: list[str]) -> None:
+def test_more_messages_mean_no_more_work(signed_in: Client, empty_store: EmptyStore, statements: list[str]) -> None:
     """Once it was looked at: of a long session the same statements are run, for as many rows."""
     work = []
     for name, size in (("short", 300), ("long", 5_000)):
-        href = book.session(name)
-        ids = book.chat(name, size)
+        href = empty_store.session(name)
+        ids = empty_store.chat(name, size)
         addresses = [href, f"{href}?around={ids[size // 2]}", f"{href}/context", f"{href}/rows", f"{href}/timeline"]
         fragments = [f"{href}?before={ids[200]}", f"{href}?after={ids[50]}"]
         for headers, asked in ({}, [*addresses, *fragments]), (FRAGMENT, fragments):
@@ -277,9 +287,11 @@ def test_more_messages_mean_no_more_work(signed_in: Client, book: Book, statemen
     assert work[0] == work[1] != []
 
 
-def test_a_page_opens_its_store_once(signed_in: Client, open_desk: Callable[..., Desk], statements: list[str]) -> None:
+def test_a_page_opens_its_store_once(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], statements: list[str]
+) -> None:
     """The panel's plan, which a short session has at once, reads over the same connection."""
-    href = f"/stores/hermes/sessions/{open_desk(31, 'Airline request 24/2').session_id}"
+    href = f"/stores/hermes/sessions/{open_hermes_store(31, 'Airline request 24/2').session_id}"
     assert "Preview" in read(signed_in.get(href)).text
     for address in (href, f"{href}/plan"):
         statements.clear()
@@ -287,14 +299,14 @@ def test_a_page_opens_its_store_once(signed_in: Client, open_desk: Callable[...,
         assert len([each for each in statements if "sqlite_master LIMIT 1" in each]) == 1
 
 
-def test_session_text_is_shown_as_text(signed_in: Client, book: Book) -> None:
+def test_session_text_is_shown_as_text(signed_in: Client, empty_store: EmptyStore) -> None:
     hostile = "<script>alert(1)</script><img src=x onerror=alert(2)> </div></main> [x](javascript:alert(3))"
-    href = book.session("hostile", title=hostile[:90])
-    calls = [book.call(hostile, "c1", path=hostile)]
-    book.say("hostile", "user", hostile)
-    book.say("hostile", "assistant", hostile, reasoning=hostile, tool_calls=calls)
-    book.say("hostile", "tool", hostile, tool_call_id="c1", tool_name=hostile)
-    book.say("hostile", hostile, hostile)
+    href = empty_store.session("hostile", title=hostile[:90])
+    calls = [empty_store.call(hostile, "c1", path=hostile)]
+    empty_store.say("hostile", "user", hostile)
+    empty_store.say("hostile", "assistant", hostile, reasoning=hostile, tool_calls=calls)
+    empty_store.say("hostile", "tool", hostile, tool_call_id="c1", tool_name=hostile)
+    empty_store.say("hostile", hostile, hostile)
     page = read(signed_in.get(href))
     assert not page.all("img")
     assert [script.attributes.get("src", "")[:8] for script in page.all("script")] == ["/static/"] * 3
@@ -319,18 +331,18 @@ def test_session_text_is_shown_as_text(signed_in: Client, book: Book) -> None:
         "",
     ],
 )
-def test_no_content_breaks_the_page(signed_in: Client, book: Book, content: object) -> None:
-    href = book.session("odd")
+def test_no_content_breaks_the_page(signed_in: Client, empty_store: EmptyStore, content: object) -> None:
+    href = empty_store.session("odd")
     for role in ("user", "assistant", "tool", "system", "session_meta", "oracle"):
-        book.say("odd", role, content)
+        empty_store.say("odd", role, content)
     assert len(message_ids(read(signed_in.get(href)))) == 6
     assert read(signed_in.get(f"{href}/context")).one("h1")
     assert read(signed_in.get(f"{href}/rows")).one("h1")
 
 
-def test_ten_megabytes_are_cut_and_can_be_read_on(signed_in: Client, book: Book) -> None:
-    href = book.session("huge")
-    row = book.say("huge", "tool", "line of output\n" * 700_000, tool_name="terminal")
+def test_ten_megabytes_are_cut_and_can_be_read_on(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("huge")
+    row = empty_store.say("huge", "tool", "line of output\n" * 700_000, tool_name="terminal")
     answer = signed_in.get(href)
     assert len(answer.content) < 100_000
     link = read(answer).one("p", "rest").one("a")
@@ -340,14 +352,14 @@ def test_ten_megabytes_are_cut_and_can_be_read_on(signed_in: Client, book: Book)
     assert "from=200000" in whole.one("p", "rest").one("a").attributes["href"]
 
 
-def test_an_empty_session_says_so(signed_in: Client, book: Book) -> None:
-    assert "No messages yet." in read(signed_in.get(book.session("empty"))).one("main").text
+def test_an_empty_session_says_so(signed_in: Client, empty_store: EmptyStore) -> None:
+    assert "No messages yet." in read(signed_in.get(empty_store.session("empty"))).one("main").text
 
 
-def test_a_message_that_was_taken_back_is_not_shown(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    book.say("s", "user", "stays")
-    gone = book.say("s", "user", "goes", active=0)
+def test_a_message_that_was_taken_back_is_not_shown(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.say("s", "user", "stays")
+    gone = empty_store.say("s", "user", "goes", active=0)
     assert "goes" not in read(signed_in.get(href)).one("main").text
     refusal = read(signed_in.get(f"{href}?around={gone}"), 404)
     assert "taken back" in refusal.one("main").text
@@ -356,23 +368,23 @@ def test_a_message_that_was_taken_back_is_not_shown(signed_in: Client, book: Boo
 @pytest.mark.parametrize(
     "href", ["/stores/own/sessions/none", "/stores/none/sessions/s", "/stores/own/sessions/s?around=99"]
 )
-def test_what_does_not_exist_is_a_designed_404(signed_in: Client, book: Book, href: str) -> None:
-    book.session("s")
+def test_what_does_not_exist_is_a_designed_404(signed_in: Client, empty_store: EmptyStore, href: str) -> None:
+    empty_store.session("s")
     page = read(signed_in.get(href), 404)
     assert page.one("h1").text == "Not found"
     assert page.one("header", "top")
 
 
-def test_a_missing_file_is_a_designed_503(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    book.path.unlink()
+def test_a_missing_file_is_a_designed_503(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.path.unlink()
     page = read(signed_in.get(href), 503)
     assert "cannot be read" in page.one("main").text
 
 
-def test_a_query_that_means_nothing_is_left_out(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    book.say("s", "user", "hello")
+def test_a_query_that_means_nothing_is_left_out(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.say("s", "user", "hello")
     for query in ("around=abc", "before=-1", "after=99999999999999999999999", "around=１"):
         assert message_ids(read(signed_in.get(f"{href}?{query}"))) == [1]
 
@@ -382,28 +394,28 @@ def test_pages_need_a_signed_in_browser(client: Client, db: None) -> None:
         assert client.get(href)["Location"] == "/sign-in/"
 
 
-def test_reading_leaves_the_store_as_it_is(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(31)
-    with closing(sqlite3.connect(desk.path)) as con:
+def test_reading_leaves_the_store_as_it_is(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
+    hermes_store = open_hermes_store(31)
+    with closing(sqlite3.connect(hermes_store.path)) as con:
         before = list(con.iterdump())
     for view in ("", "/context", "/rows", "/timeline", "/plan", "?around=500"):
-        assert signed_in.get(address(desk) + view).status_code == 200
-    with closing(sqlite3.connect(desk.path)) as con:
+        assert signed_in.get(address(hermes_store) + view).status_code == 200
+    with closing(sqlite3.connect(hermes_store.path)) as con:
         assert list(con.iterdump()) == before
 
 
-def test_sessions_that_belong_together_are_linked(signed_in: Client, book: Book) -> None:
+def test_sessions_that_belong_together_are_linked(signed_in: Client, empty_store: EmptyStore) -> None:
     def marked(**config: str) -> str:
         return json.dumps({f"_{name}": value for name, value in config.items()})
 
-    root = book.session("root", title="The beginning")
+    root = empty_store.session("root", title="The beginning")
     for name, config in (
         ("b1", marked(branched_from="root")),
         ("d1", marked(delegate_from="root")),
         ("d2", marked(delegate_from="root")),
         ("other", "{not json"),
     ):
-        book.session(name, title=f"Title of {name}", parent_session_id="root", model_config=config)
+        empty_store.session(name, title=f"Title of {name}", parent_session_id="root", model_config=config)
     header = read(signed_in.get(root)).one("header", "about")
     assert [line.text.replace(" ,", ",") for line in header.all("p", "kin")] == [
         "Branches: Title of b1",
@@ -419,11 +431,11 @@ def test_sessions_that_belong_together_are_linked(signed_in: Client, book: Book)
     assert back["d1"].one("p", "kin").one("a").attributes["href"] == root
 
 
-def test_the_parts_of_a_conversation_lead_to_their_rows(signed_in: Client, book: Book) -> None:
-    book.session("old", title="Long talk", end_reason="compression", ended_at=5.0)
-    book.chat("old", 4)
-    tip = book.session("new", title="Long talk #2", parent_session_id="old")
-    book.chat("new", 3)
+def test_the_parts_of_a_conversation_lead_to_their_rows(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("old", title="Long talk", end_reason="compression", ended_at=5.0)
+    empty_store.chat("old", 4)
+    tip = empty_store.session("new", title="Long talk #2", parent_session_id="old")
+    empty_store.chat("new", 3)
     kin = read(signed_in.get(tip)).one("header", "about").one("p", "kin")
     assert kin.text.replace(" ,", ",") == "Raw rows of its parts: part 1, part 2"
     rows = read(signed_in.get(kin.all("a")[0].attributes["href"]))
@@ -431,18 +443,20 @@ def test_the_parts_of_a_conversation_lead_to_their_rows(signed_in: Client, book:
 
 
 def test_a_long_session_says_about_until_its_tokens_are_counted(
-    signed_in: Client, book: Book, counted: Callable[[str, str], None]
+    signed_in: Client, empty_store: EmptyStore, counted: Callable[[str, str], None]
 ) -> None:
-    href = book.session("s")
-    book.chat("s", 400)
+    href = empty_store.session("s")
+    empty_store.chat("s", 400)
     assert "about " in read(signed_in.get(href)).one(id="facts").text
     counted("own", "s")
     assert "about " not in read(signed_in.get(href)).one(id="facts").text
 
 
-def test_a_session_with_hundreds_of_prompts_lists_those_around_its_window(signed_in: Client, book: Book) -> None:
-    href = book.session("s")
-    ids = book.chat("s", 1_000)
+def test_a_session_with_hundreds_of_prompts_lists_those_around_its_window(
+    signed_in: Client, empty_store: EmptyStore
+) -> None:
+    href = empty_store.session("s")
+    ids = empty_store.chat("s", 1_000)
     contents = read(signed_in.get(f"{href}?around={ids[500]}")).one("nav", "toc")
     assert len(contents.all("li")) == 80 + 2, "prompts, and what lies before and after them"
     assert {item.text for item in contents.all("li", "shown")} == {f"s {at}" for at in range(470, 530, 2)}
@@ -463,9 +477,9 @@ def test_a_session_with_hundreds_of_prompts_lists_those_around_its_window(signed
     ],
 )
 def test_what_the_agent_noted_of_cost_and_tokens(
-    signed_in: Client, book: Book, noted: dict[str, Any], shown: str
+    signed_in: Client, empty_store: EmptyStore, noted: dict[str, Any], shown: str
 ) -> None:
-    href = book.session("s", **noted)
-    book.chat("s", 2)
+    href = empty_store.session("s", **noted)
+    empty_store.chat("s", 2)
     text = read(signed_in.get(href)).text
     assert shown in text and ("used in all" in text) == bool(shown)

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from tests.factories.session_lists import fill, settle
-from tests.factories.stores import PRESENT, Book
+from tests.factories.stores import PRESENT, EmptyStore
 from tests.html import Element, read
 from viewer.catalog import sync, sync_worker
 from viewer.pages.demo import FIRST
@@ -79,10 +79,10 @@ def test_pages_of_several_stores_hold_each_session_once(
     assert sorted(walk(signed_in, "/?order=messages")) == sorted(walk(signed_in, "/?order=created")) == sorted(found)
 
 
-def test_filters_are_links_and_narrow(signed_in: Client, book: Book) -> None:
-    book.session("a", source="cli", model="m1", title="Alpha")
-    book.session("b", source="telegram", model="m2", title="Beta", ended_at=PRESENT, end_reason="x")
-    book.session("c", source="cli", model="m2", title="Gamma", archived=1)
+def test_filters_are_links_and_narrow(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a", source="cli", model="m1", title="Alpha")
+    empty_store.session("b", source="telegram", model="m2", title="Beta", ended_at=PRESENT, end_reason="x")
+    empty_store.session("c", source="cli", model="m2", title="Gamma", archived=1)
     page = read(signed_in.get("/?store=own"))
     hrefs = {link.text.split()[0]: link.attributes["href"] for link in page.one("details", "filters").all("a")}
     for label, names in (
@@ -101,8 +101,8 @@ def test_filters_are_links_and_narrow(signed_in: Client, book: Book) -> None:
     assert links(read(signed_in.get("/?q=beta"))) == ["/stores/own/sessions/b"]
 
 
-def test_no_match_says_what_to_do(signed_in: Client, book: Book) -> None:
-    book.session("a")
+def test_no_match_says_what_to_do(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a")
     page = read(signed_in.get("/?q=nothing+like+it"))
     empty = page.one("main").one(cls="empty")
     assert "No session matches “nothing like it ”." in empty.text
@@ -132,14 +132,14 @@ def test_a_renamed_session_is_not_the_one_to_start_with(
     assert not read(signed_in.get("/")).one(cls="first").all("a")
 
 
-def test_a_first_visit_to_empty_stores(signed_in: Client, book: Book) -> None:
+def test_a_first_visit_to_empty_stores(signed_in: Client, empty_store: EmptyStore) -> None:
     page = read(signed_in.get("/?order=created"))
     assert "There are no sessions yet." in page.one("main").text
     assert page.one("main").one("figure", "story")
 
 
 def test_a_store_that_cannot_be_read_does_not_hide_the_others(
-    signed_in: Client, book: Book, tmp_path: Path, settings: Settings
+    signed_in: Client, empty_store: EmptyStore, tmp_path: Path, settings: Settings
 ) -> None:
     (tmp_path / "text.db").write_text("no database at all, but long enough to look at")
     settings.STORES = {
@@ -148,7 +148,7 @@ def test_a_store_that_cannot_be_read_does_not_hide_the_others(
         "text": f"sqlite:///{tmp_path / 'text.db'}",
         "pg": "postgres://user:secret@host/db",
     }
-    book.session("a")
+    empty_store.session("a")
     page = read(signed_in.get("/"))
     assert links(page) == ["/stores/own/sessions/a"]
     for name in ("gone", "text", "pg"):
@@ -156,13 +156,13 @@ def test_a_store_that_cannot_be_read_does_not_hide_the_others(
     assert "secret" not in page.text
 
 
-def test_an_unknown_store_is_a_404(signed_in: Client, book: Book) -> None:
+def test_an_unknown_store_is_a_404(signed_in: Client, empty_store: EmptyStore) -> None:
     assert "no store named" in read(signed_in.get("/?store=other"), 404).one("main").text
 
 
 @pytest.mark.parametrize("after", ["x", "1~own", "nan~~", "1e400~own~a", "~~~"])
-def test_a_broken_cursor_breaks_nothing(signed_in: Client, book: Book, after: str) -> None:
-    book.session("a")
+def test_a_broken_cursor_breaks_nothing(signed_in: Client, empty_store: EmptyStore, after: str) -> None:
+    empty_store.session("a")
     assert signed_in.get("/", {"after": after}).status_code == 200
 
 
@@ -207,10 +207,10 @@ def test_more_messages_mean_no_more_queries(
 
 
 def test_a_list_that_is_still_being_made_says_so(
-    signed_in: Client, book: Book, monkeypatch: pytest.MonkeyPatch
+    signed_in: Client, empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(12):
-        book.session(f"s{number:02}")
+        empty_store.session(f"s{number:02}")
     monkeypatch.setattr(sync, "NEWEST", 5)
     page = read(signed_in.get("/"))
     assert page.one("p", id="unlisted").text.startswith("7 older sessions still being listed.")
@@ -222,9 +222,9 @@ def test_a_list_that_is_still_being_made_says_so(
     assert not read(signed_in.get("/")).all("p", id="unlisted")
 
 
-def test_what_is_not_counted_yet_says_so(signed_in: Client, book: Book) -> None:
-    book.session("a")
-    book.say("a", "user", "hello")
+def test_what_is_not_counted_yet_says_so(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a")
+    empty_store.say("a", "user", "hello")
     line = read(signed_in.get("/?store=own")).one("li", "session")
     assert "not counted yet" in line.text and "1 message in context" in line.text
     sync_worker.sync_all()
@@ -240,10 +240,10 @@ def test_no_store_that_can_be_read_is_said_plainly(signed_in: Client, settings: 
     assert page.one("ul", "stores").all("li")[0].text == said
 
 
-def test_sessions_that_need_compaction(signed_in: Client, book: Book) -> None:
-    book.session("small", model="gpt-4")
-    book.session("large", model="gpt-4")
-    book.say("large", "user", "many more words " * 2_200)
+def test_sessions_that_need_compaction(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("small", model="gpt-4")
+    empty_store.session("large", model="gpt-4")
+    empty_store.say("large", "user", "many more words " * 2_200)
     sync_worker.sync_all()
     assert links(read(signed_in.get("/?near=yes"))) == ["/stores/own/sessions/large"]
     line = next(line for line in read(signed_in.get("/")).all("li", "session") if "many more" in line.text)
@@ -252,10 +252,10 @@ def test_sessions_that_need_compaction(signed_in: Client, book: Book) -> None:
     assert [link.attributes["href"] for link in listed.all("a", "btn")] == ["/stores/own/sessions/large/plan"]
 
 
-def test_a_session_that_seems_to_go_on_from_another_offers_it(signed_in: Client, book: Book) -> None:
+def test_a_session_that_seems_to_go_on_from_another_offers_it(signed_in: Client, empty_store: EmptyStore) -> None:
     for name, title in (("a", "Harbour"), ("b", "Harbour #2")):
-        book.session(name, title=title)
-        book.say(name, "user", "Plan the harbour")
+        empty_store.session(name, title=title)
+        empty_store.say(name, "user", "Plan the harbour")
     lines = {line.one(cls="title").one("a").text: line for line in read(signed_in.get("/")).all("li", "session")}
     offered = next(link for link in lines["Harbour #2"].one(cls="meta").all("a") if link.text == "Harbour")
     assert offered.attributes["href"] == "/stores/own/sessions/a"

@@ -9,9 +9,9 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from tests.factories.stores import Desk
+from tests.factories.stores import HermesStore
 from tests.html import Element, read
-from tests.model_service import KEY, Service, answers, refuses, stalls
+from tests.model_services import KEY, ModelService, answers, refuses, stalls
 from viewer import access
 from viewer.runs.models import Connection, Run
 from viewer.runs.summarizers import connection_test, connections
@@ -173,44 +173,48 @@ def test_an_open_line_to_another_machine_is_warned_of(signed_in: Client, address
 # --- Test ------------------------------------------------------------------------------------------------------------
 
 
-def tried(client: Client, service: Service, kind: str = "openai", **said: str) -> Element:
+def tried(client: Client, model_service: ModelService, kind: str = "openai", **said: str) -> Element:
     """Press *Test* with htmx."""
-    address = f"{service.url}/v1" if kind == "openai" else service.url
+    address = f"{model_service.url}/v1" if kind == "openai" else model_service.url
     form = {"do": "test", "model": "some-model", "address": address, **said}
     return read(client.post(f"/settings/{kind}", form, headers=FRAGMENT))
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
-def test_a_model_that_answers_works(signed_in: Client, service: Service, kind: str) -> None:
-    said = tried(signed_in, service, kind, key=KEY)
-    host = service.url.removeprefix("http://")
+def test_a_model_that_answers_works(signed_in: Client, model_service: ModelService, kind: str) -> None:
+    said = tried(signed_in, model_service, kind, key=KEY)
+    host = model_service.url.removeprefix("http://")
     assert said.one("p", "ok").text.startswith(f"Works: some-model at {host} wrote a summary in ")
     assert "12,000 tokens in, 80 out" in said.text and "not saved yet" in said.text
-    assert len(service.requests) == 1 and len(service.prompts()[0]) < 6_000
-    assert any(KEY in value for value in service.headers[0].values())
+    assert len(model_service.requests) == 1 and len(model_service.prompts()[0]) < 6_000
+    assert any(KEY in value for value in model_service.headers[0].values())
     assert not Connection.objects.exists()
 
 
-def test_a_test_uses_the_stored_key_at_its_own_server_only(signed_in: Client, service: Service) -> None:
-    save(signed_in, address=f"{service.url}/v1", key=KEY)
-    assert "not saved yet" not in tried(signed_in, service).text
-    assert any(KEY in value for value in service.headers[0].values())
-    for said in ({"remove_key": "1"}, {"address": f"{service.url.replace('127.0.0.1', 'localhost')}/v1"}):
-        tried(signed_in, service, **said)
-        assert not any(PART in value for value in service.headers[-1].values()), said
-    assert len(service.requests) == 3
+def test_a_test_uses_the_stored_key_at_its_own_server_only(signed_in: Client, model_service: ModelService) -> None:
+    save(signed_in, address=f"{model_service.url}/v1", key=KEY)
+    assert "not saved yet" not in tried(signed_in, model_service).text
+    assert any(KEY in value for value in model_service.headers[0].values())
+    for said in ({"remove_key": "1"}, {"address": f"{model_service.url.replace('127.0.0.1', 'localhost')}/v1"}):
+        tried(signed_in, model_service, **said)
+        assert not any(PART in value for value in model_service.headers[-1].values()), said
+    assert len(model_service.requests) == 3
 
 
-def test_what_the_environment_sets_can_be_tried(signed_in: Client, service: Service, use: Callable[..., None]) -> None:
-    use("anthropic", model="from-outside")
+def test_what_the_environment_sets_can_be_tried(
+    signed_in: Client, model_service: ModelService, use_model: Callable[..., None]
+) -> None:
+    use_model("anthropic", model="from-outside")
     said = read(signed_in.post("/settings/anthropic", {"do": "test"}, headers=FRAGMENT))
     assert "Works: from-outside at " in said.text and "not saved yet" not in said.text
     page = read(signed_in.post("/settings/anthropic", {"do": "test"})).one("section", id="anthropic")
     assert "Works: from-outside at " in page.one("div", role="status").text
 
 
-def test_without_htmx_the_page_keeps_what_was_typed_but_for_the_key(signed_in: Client, service: Service) -> None:
-    form = {"do": "test", "model": "some-model", "address": f"{service.url}/v1", "key": KEY, "window": "4096"}
+def test_without_htmx_the_page_keeps_what_was_typed_but_for_the_key(
+    signed_in: Client, model_service: ModelService
+) -> None:
+    form = {"do": "test", "model": "some-model", "address": f"{model_service.url}/v1", "key": KEY, "window": "4096"}
     answer = signed_in.post("/settings/openai", form)
     shown = read(answer).one("section", id="openai")
     assert "Works" in shown.one("div", role="status").text
@@ -219,26 +223,26 @@ def test_without_htmx_the_page_keeps_what_was_typed_but_for_the_key(signed_in: C
     assert PART not in answer.content.decode()
 
 
-def test_what_goes_wrong_is_said_and_the_key_is_not(signed_in: Client, service: Service) -> None:
-    service.behaviours = [refuses(400, f"Malformed request with key {KEY}"), refuses(401, f"Bad key {KEY}")]
+def test_what_goes_wrong_is_said_and_the_key_is_not(signed_in: Client, model_service: ModelService) -> None:
+    model_service.behaviours = [refuses(400, f"Malformed request with key {KEY}"), refuses(401, f"Bad key {KEY}")]
     for words in ("did not take the request", "does not accept the API key"):
-        said = tried(signed_in, service, key=KEY)
+        said = tried(signed_in, model_service, key=KEY)
         assert words in said.one("p", "bad").text and PART not in said.text
 
 
-def test_a_text_that_is_no_summary_is_told_from_no_answer(signed_in: Client, service: Service) -> None:
-    service.behaviours = [answers("I like trains.")]
-    said = tried(signed_in, service).one("p", "bad").text
+def test_a_text_that_is_no_summary_is_told_from_no_answer(signed_in: Client, model_service: ModelService) -> None:
+    model_service.behaviours = [answers("I like trains.")]
+    said = tried(signed_in, model_service).one("p", "bad").text
     assert "answered in" in said and "cannot be used as a summary" in said
 
 
 def test_a_test_ends_when_it_takes_too_long(
-    signed_in: Client, service: Service, monkeypatch: pytest.MonkeyPatch
+    signed_in: Client, model_service: ModelService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection_test, "PATIENCE", 0.3)
-    service.behaviours = [stalls("## Active task")]
-    assert "did not finish two short messages" in tried(signed_in, service).text
-    assert service.left.wait(60)
+    model_service.behaviours = [stalls("## Active task")]
+    assert "did not finish two short messages" in tried(signed_in, model_service).text
+    assert model_service.left.wait(60)
 
 
 # --- who may, and what is told to nobody -----------------------------------------------------------------------------
@@ -276,13 +280,16 @@ def test_an_error_page_does_not_show_the_key(
 
 @pytest.mark.usefixtures("at_once")
 def test_the_key_is_told_to_nobody_but_its_server(
-    signed_in: Client, open_desk: Callable[..., Desk], service: Service, caplog: pytest.LogCaptureFixture
+    signed_in: Client,
+    open_hermes_store: Callable[..., HermesStore],
+    model_service: ModelService,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    desk = open_desk(31)
-    session = f"/stores/hermes/sessions/{desk.session_id}"
+    hermes_store = open_hermes_store(31)
+    session = f"/stores/hermes/sessions/{hermes_store.session_id}"
     token = access.new_token("reader", access.SCOPES)
-    save(signed_in, address=f"{service.url}/v1", key=KEY)
-    service.behaviours = [refuses(500, f"oops {KEY}"), refuses(401, f"Bad key {KEY}"), answers()]
+    save(signed_in, address=f"{model_service.url}/v1", key=KEY)
+    model_service.behaviours = [refuses(500, f"oops {KEY}"), refuses(401, f"Bad key {KEY}"), answers()]
     told: list[str] = []
     for _ in range(2):
         answer = signed_in.post(f"{session}/compact", {"apply": "1", "summarizer": "openai"}, headers=FRAGMENT)
@@ -299,9 +306,9 @@ def test_the_key_is_told_to_nobody_but_its_server(
     assert not [text[:200] for text in told if PART in text]
     assert PART not in caplog.text
     assert PART not in str(list(Run.objects.values()))
-    stored = [path.read_bytes() for path in desk.path.parent.glob(f"{desk.path.name}*")]
+    stored = [path.read_bytes() for path in hermes_store.path.parent.glob(f"{hermes_store.path.name}*")]
     assert stored and not any(PART.encode() in octets for octets in stored)
-    assert any(KEY in value for value in service.headers[-1].values())
+    assert any(KEY in value for value in model_service.headers[-1].values())
 
 
 def test_a_trial_does_not_send_to_the_page_it_is_shown_on(signed_in: Client) -> None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from tests.browser import Visit, require_accessible
-from tests.factories.stores import Book
+from tests.factories.stores import EmptyStore
 from tests.html import Element, read
 from viewer import access
 from viewer.models import ApiToken
@@ -32,7 +32,7 @@ def status(token: str, path: str = "/api/v1/stores", method: str = "GET") -> int
     return Client().generic(method, path, "{}", "application/json", headers=headers).status_code
 
 
-def test_a_token_is_made_used_and_revoked(signed_in: Client, book: Book) -> None:
+def test_a_token_is_made_used_and_revoked(signed_in: Client, empty_store: EmptyStore) -> None:
     assert "There is no token yet." in section(signed_in).text
     token = make(signed_in, "nightly report", "compact", "read")
     assert ApiToken.objects.get().scopes == ["read", "compact"]
@@ -59,7 +59,7 @@ def test_a_token_is_shown_in_one_answer_alone(signed_in: Client) -> None:
     assert token not in str(ApiToken.objects.values())
 
 
-def test_scopes_that_were_not_given_are_refused(signed_in: Client, book: Book) -> None:
+def test_scopes_that_were_not_given_are_refused(signed_in: Client, empty_store: EmptyStore) -> None:
     sessions = "/api/v1/stores/own/sessions"
     reader, writer = make(signed_in, "reader", "read"), make(signed_in, "writer", "write")
     assert (status(reader), status(reader, sessions, "POST")) == (200, 403)
@@ -101,7 +101,7 @@ def test_a_script_with_a_token_makes_and_revokes_none(signed_in: Client) -> None
     assert [each.name for each in ApiToken.objects.all()] == ["all"]
 
 
-def test_last_used_is_written_once_a_minute(signed_in: Client, book: Book) -> None:
+def test_last_used_is_written_once_a_minute(signed_in: Client, empty_store: EmptyStore) -> None:
     token = make(signed_in)
     ApiToken.objects.update(last_used_at=timezone.now() - timedelta(seconds=30))
     noted = ApiToken.objects.get().last_used_at
@@ -118,7 +118,7 @@ def test_signing_out_is_a_setting(signed_in: Client) -> None:
     assert form.one("button").text == "Sign out"
 
 
-def test_a_token_with_the_keyboard(screen: Page, book: Book) -> None:
+def test_a_token_with_the_keyboard(screen: Page, empty_store: EmptyStore) -> None:
     screen.goto("/settings")
     screen.locator("#token-name").focus()
     screen.keyboard.type("nightly-report")

@@ -16,7 +16,7 @@ from django.contrib.staticfiles import finders
 from django.core.management import call_command
 from django.test import Client, override_settings
 
-from tests.factories.stores import Book
+from tests.factories.stores import EmptyStore
 
 
 @pytest.fixture(scope="module")
@@ -49,10 +49,10 @@ def test_scripts_and_styles_are_served_without_comments(collected: dict[str, Pat
     ],
 )
 def test_pages_and_fragments_are_sent_compressed(
-    signed_in: Client, book: Book, accepted: str, encoding: str, unpack: Callable[[Any], bytes]
+    signed_in: Client, empty_store: EmptyStore, accepted: str, encoding: str, unpack: Callable[[Any], bytes]
 ) -> None:
-    href = book.session("s")
-    ids = book.chat("s", 80)
+    href = empty_store.session("s")
+    ids = empty_store.chat("s", 80)
     for address, headers in ((href, {}), (f"{href}?before={ids[70]}", {"HX-Request": "true"})):
         plain = signed_in.get(address, headers=headers)
         answer = signed_in.get(address, headers={"Accept-Encoding": accepted, **headers})
@@ -62,9 +62,9 @@ def test_pages_and_fragments_are_sent_compressed(
 
 
 @pytest.mark.parametrize("accepted", ["", "identity", "br;q=0", "deflate"])
-def test_who_takes_no_compression_is_sent_none(signed_in: Client, book: Book, accepted: str) -> None:
-    href = book.session("s")
-    book.chat("s", 8)
+def test_who_takes_no_compression_is_sent_none(signed_in: Client, empty_store: EmptyStore, accepted: str) -> None:
+    href = empty_store.session("s")
+    empty_store.chat("s", 8)
     answer = signed_in.get(href, headers={"Accept-Encoding": accepted})
     assert not answer.has_header("Content-Encoding") and b"</html>" in answer.content
 

@@ -15,7 +15,7 @@ from pytest_django import Settings
 from tests.agents.json_file import add_json_kind, write_sessions
 from tests.agents.openclaw.by_hand import OpenClawByHand
 from tests.agents.talk import talk
-from tests.factories.stores import Book, Desk
+from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import Element, message_ids, read
 from viewer.catalog import sync, sync_worker
 from viewer.runs import workers
@@ -71,12 +71,12 @@ def test_no_password_of_a_url_is_shown(signed_in: Client, settings: Settings) ->
 
 
 def test_compactions_lists_runs_and_boundaries(
-    signed_in: Client, open_desk: Callable[..., Desk], at_once: None
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], at_once: None
 ) -> None:
-    desk = open_desk(21)
+    hermes_store = open_hermes_store(21)
     empty = read(signed_in.get("/compactions"))
     assert "No run yet." in empty.text
-    signed_in.post(f"/stores/hermes/sessions/{desk.session_id}/compact", {"apply": "1"})
+    signed_in.post(f"/stores/hermes/sessions/{hermes_store.session_id}/compact", {"apply": "1"})
     page = read(signed_in.get("/compactions"))
     runs, boundaries = page.all("table")
     assert "Airline desk, week 29" in runs.all("tr")[1].text
@@ -88,25 +88,25 @@ def test_compactions_lists_runs_and_boundaries(
     assert read(signed_in.get(href)).all("section", "boundary")
 
 
-def test_a_compaction_that_made_the_context_larger_is_said_to_have(signed_in: Client, book: Book) -> None:
-    book.session("s")
+def test_a_compaction_that_made_the_context_larger_is_said_to_have(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("s")
     for number in range(6):
-        book.say("s", ("user", "assistant")[number % 2], f"short {number}", active=0, compacted=1)
-    book.say("s", "user", "[CONTEXT SUMMARY]: " + "a summary that goes on and on " * 400, _compressed_summary=1)
-    book.say("s", "assistant", "going on")
+        empty_store.say("s", ("user", "assistant")[number % 2], f"short {number}", active=0, compacted=1)
+    empty_store.say("s", "user", "[CONTEXT SUMMARY]: " + "a summary that goes on and on " * 400, _compressed_summary=1)
+    empty_store.say("s", "assistant", "going on")
     page = read(signed_in.get("/compactions"))
     reclaimed = page.one("table").all("td")[-1].one("span")
     assert reclaimed.text.startswith("−")
     assert reclaimed.attributes["title"].startswith("−")
 
 
-def test_a_compacted_session_costs_little_when_looked_at_again(signed_in: Client, book: Book) -> None:
+def test_a_compacted_session_costs_little_when_looked_at_again(signed_in: Client, empty_store: EmptyStore) -> None:
     def asked(count: int) -> int:
         """Queries of the second look, and the work behind them, at so many compacted sessions."""
         for number in range(count):
-            book.session(f"{count} {number}")
-            book.say(f"{count} {number}", "user", "before", active=0, compacted=1)
-            book.say(f"{count} {number}", "user", "[CONTEXT SUMMARY]: it began", _compressed_summary=1)
+            empty_store.session(f"{count} {number}")
+            empty_store.say(f"{count} {number}", "user", "before", active=0, compacted=1)
+            empty_store.say(f"{count} {number}", "user", "[CONTEXT SUMMARY]: it began", _compressed_summary=1)
         sleep(0.1)  # until the file counts as written
         signed_in.get("/compactions")
         with CaptureQueriesContext(connection) as queries:
@@ -127,20 +127,20 @@ def test_a_path_is_said_once(signed_in: Client, tmp_path: Path, settings: Settin
     assert read(signed_in.get("/stores")).all("section", "store")[0].text.count(str(path)) == 1
 
 
-def test_compactions_of_a_store_that_cannot_be_read(signed_in: Client, book: Book) -> None:
-    book.path.unlink()
+def test_compactions_of_a_store_that_cannot_be_read(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.path.unlink()
     told = [line.text for line in read(signed_in.get("/compactions")).all("p", "bad")]
     assert any(line.startswith("Store own: ") and "cannot be read" in line for line in told)
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_practise_on_a_copy(
-    signed_in: Client, open_desk: Callable[..., Desk], demo_original: Path, settings: Settings
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore], demo_original: Path, settings: Settings
 ) -> None:
-    desk = open_desk(16, "Airline request 24/2")
-    settings.DEMO_STORE = desk.path.with_name("demo.db")
+    hermes_store = open_hermes_store(16, "Airline request 24/2")
+    settings.DEMO_STORE = hermes_store.path.with_name("demo.db")
     settings.DEMO_STORE.write_bytes(demo_original.read_bytes())
-    session = f"/stores/hermes/sessions/{desk.session_id}"
+    session = f"/stores/hermes/sessions/{hermes_store.session_id}"
     form = read(signed_in.get(session)).one("main").one("form", action=f"{session}/practise")
     answer = signed_in.post(form.attributes["action"])
     assert answer["Location"].startswith("/stores/demo/sessions/")
@@ -158,7 +158,7 @@ def test_an_address_that_does_not_exist(signed_in: Client, db: None) -> None:
     assert page.one("link", rel="stylesheet")
 
 
-def test_it_says_whether_a_worker_is_alive(signed_in: Client, book: Book) -> None:
+def test_it_says_whether_a_worker_is_alive(signed_in: Client, empty_store: EmptyStore) -> None:
     assert "No worker is alive" in read(signed_in.get("/stores")).one("p", "warn").text
     workers.sign("a worker")
     page = read(signed_in.get("/stores"))

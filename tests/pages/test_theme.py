@@ -10,7 +10,7 @@ from django.test import Client
 from playwright.sync_api import expect
 
 from tests.browser import Visit, require_accessible
-from tests.factories.stores import Book
+from tests.factories.stores import EmptyStore
 from tests.html import Element, read
 from viewer.pages.theme import COOKIE
 
@@ -71,18 +71,18 @@ def test_an_address_that_is_none_is_no_error(signed_in: Client) -> None:
         assert signed_in.get("/palette", headers=asked).status_code == 200, address
 
 
-def test_every_page_says_its_version_and_leads_to_the_api(signed_in: Client, book: Book) -> None:
+def test_every_page_says_its_version_and_leads_to_the_api(signed_in: Client, empty_store: EmptyStore) -> None:
     project = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text())["project"]
-    for path in ("/", "/search", "/compactions", "/stores", "/settings", book.session("s"), "/nowhere"):
+    for path in ("/", "/search", "/compactions", "/stores", "/settings", empty_store.session("s"), "/nowhere"):
         foot = read(signed_in.get(path), 404 if path == "/nowhere" else 200).one("footer", cls="foot")
         assert f"Palimpsest {project['version']}" in foot.text, path
         assert [link.attributes["href"] for link in foot.all("a")] == ["/about", "/api/v1/docs"], path
     assert not read(Client().get("/sign-in/")).all("footer"), "a stranger is not told the version"
 
 
-def test_a_theme_is_chosen_in_place_and_stays(visit: Visit, book: Book) -> None:
+def test_a_theme_is_chosen_in_place_and_stays(visit: Visit, empty_store: EmptyStore) -> None:
     screen = visit(scheme="light")
-    screen.goto(book.session("s"))
+    screen.goto(empty_store.session("s"))
     loads: list[str] = []
     screen.on("load", lambda page: loads.append(page.url))
     assert screen.evaluate(PAPER) == LIGHT

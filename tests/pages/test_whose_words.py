@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from tests.agents.claude_code.by_hand import ClaudeByHand
 from tests.agents.client_words import OPENED, REMINDER, WORDS, command
-from tests.clients import Tool
+from tests.clients import ApiClient
 from tests.html import read
 from viewer import exports
 from viewer.catalog import sync_worker
@@ -98,37 +98,39 @@ def test_a_file_for_people_names_what_was_added(agent: ClaudeByHand) -> None:
 
 
 @pytest.mark.django_db
-def test_the_api_names_a_session_as_pages_do_and_says_what_was_typed(agent: ClaudeByHand, tool: Tool) -> None:
+def test_the_api_names_a_session_as_pages_do_and_says_what_was_typed(
+    agent: ClaudeByHand, api_client: ApiClient
+) -> None:
     say(agent, f"{OPENED}\n{WORDS}", "And the boats.", REMINDER)
     sync_worker.sync_all()
-    (listed,) = tool.get("/stores/work/sessions")["items"]
-    for found in (listed, tool.get(place(agent))):
+    (listed,) = api_client.get("/stores/work/sessions")["items"]
+    for found in (listed, api_client.get(place(agent))):
         assert (found["title"], found["name"]) == ("", WORDS)
-    asked = [each for each in tool.get(f"{place(agent)}/messages")["items"] if each["role"] == "user"]
+    asked = [each for each in api_client.get(f"{place(agent)}/messages")["items"] if each["role"] == "user"]
     assert [each["typed"] for each in asked] == [WORDS, None, ""]
     assert [each["content"] for each in asked][0] == f"{OPENED}\n{WORDS}"
-    sent = tool.get(f"{place(agent)}/context")["messages"]
+    sent = api_client.get(f"{place(agent)}/context")["messages"]
     assert [each["content"] for each in sent if each["role"] == "user"][0] == f"{OPENED}\n{WORDS}"
     assert {name for each in sent for name in each} <= {"role", "content", "tool_calls", "tool_call_id"}
 
 
 @pytest.mark.django_db
-def test_a_found_passage_has_what_was_typed(agent: ClaudeByHand, tool: Tool) -> None:
+def test_a_found_passage_has_what_was_typed(agent: ClaudeByHand, api_client: ApiClient) -> None:
     say(agent, *(f"{OPENED}\nPlease sort harbour list {number}." for number in range(3)))
     sync_worker.sync_all()
-    hits = tool.get("/stores/work/search", q="harbour")["items"]
+    hits = api_client.get("/stores/work/search", q="harbour")["items"]
     assert len(hits) == 3
     assert not [hit for hit in hits if "ide_opened" in str(hit)]
-    assert len(tool.get("/stores/work/search", q="ide_opened_file")["items"]) == 3, "it is found all the same"
+    assert len(api_client.get("/stores/work/search", q="ide_opened_file")["items"]) == 3, "it is found all the same"
 
 
 @pytest.mark.usefixtures("at_once")
-def test_a_compaction_writes_the_messages_as_they_stand(agent: ClaudeByHand, tool: Tool) -> None:
+def test_a_compaction_writes_the_messages_as_they_stand(agent: ClaudeByHand, api_client: ApiClient) -> None:
     say(agent, *(f"{OPENED}\nPlease sort harbour list {number}. {'So it goes. ' * 60}" for number in range(12)))
     before = [line for line in agent.lines("s") if line["type"] == "user"]
-    status, run = tool.call("POST", f"{place(agent)}/runs", {"keep_last": 3, "apply": True})
+    status, run = api_client.call("POST", f"{place(agent)}/runs", {"keep_last": 3, "apply": True})
     assert status == 202, run
-    assert tool.get(f"/runs/{run['id']}")["status"] == "applied"
+    assert api_client.get(f"/runs/{run['id']}")["status"] == "applied"
     lines = agent.lines("s")
     assert [line for line in lines if line in before] == before
     summary = next(line["message"]["content"] for line in lines if line.get("isCompactSummary"))

@@ -15,7 +15,7 @@ from viewer.stores.base import Store
 
 
 @dataclass(frozen=True)
-class Pair:
+class BothStores:
     """The same rows in both kinds of store, named `lite` and `pg` on the site."""
 
     lite: Store
@@ -23,16 +23,18 @@ class Pair:
 
 
 @pytest.fixture(scope="session")
-def filled(postgres: str, hermes_databases: Callable[[int], Path], tmp_path_factory: pytest.TempPathFactory) -> Pair:
+def filled(
+    postgres: str, hermes_databases: Callable[[int], Path], tmp_path_factory: pytest.TempPathFactory
+) -> BothStores:
     """Not to be written."""
     path = tmp_path_factory.mktemp("pair") / "lite.db"
     shutil.copyfile(hermes_databases(31), path)
     postgres_stores.add_odd_rows(path)
-    return Pair(Store("lite", f"sqlite:///{path}", "configured"), postgres_stores.filled(postgres, path))
+    return BothStores(Store("lite", f"sqlite:///{path}", "configured"), postgres_stores.filled(postgres, path))
 
 
 @pytest.fixture
-def pair(filled: Pair, settings: Settings, tmp_path: Path) -> Pair:
+def both_stores(filled: BothStores, settings: Settings, tmp_path: Path) -> BothStores:
     settings.STORES = {store.name: store.url for store in (filled.lite, filled.pg)}
     settings.DEMO_STORE = tmp_path / "no-demo.db"
     return filled

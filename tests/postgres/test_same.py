@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.clients import Tool
+from tests.clients import ApiClient
 from tests.factories.postgres_stores import ODD
 from tests.html import read
-from tests.postgres.conftest import Pair
+from tests.postgres.conftest import BothStores
 from viewer import access
 from viewer.catalog import sync_worker
 from viewer.catalog.models import SessionIndex
@@ -26,15 +26,15 @@ pytestmark = pytest.mark.django_db
 WEEK_29 = "Airline desk, week 29"
 
 
-def all_ids(pair: Pair) -> list[str]:
-    with open_store(pair.lite) as reader:
+def all_ids(both_stores: BothStores) -> list[str]:
+    with open_store(both_stores.lite) as reader:
         return [row[0] for row in reader.con.execute("SELECT id FROM sessions").fetchall()]
 
 
-def test_every_row_and_every_history(pair: Pair) -> None:
-    ids = all_ids(pair)
+def test_every_row_and_every_history(both_stores: BothStores) -> None:
+    ids = all_ids(both_stores)
     assert len(ids) > 20
-    with open_store(pair.lite) as lite, open_store(pair.pg) as pg:
+    with open_store(both_stores.lite) as lite, open_store(both_stores.pg) as pg:
         for session_id in ids:
             assert row_digests.light_rows(pg, session_id) == row_digests.light_rows(lite, session_id)
             assert reading.read_history(pg, session_id) == reading.read_history(lite, session_id)
@@ -50,7 +50,7 @@ def test_every_row_and_every_history(pair: Pair) -> None:
         assert listing.given_ids(pg) == listing.given_ids(lite)
 
 
-def test_the_lists(pair: Pair) -> None:
+def test_the_lists(both_stores: BothStores) -> None:
     sync_worker.sync_all()
 
     def lines(store: str) -> list[tuple[Any, ...]]:
@@ -71,9 +71,9 @@ def shown(client: Client, address: str, store: str) -> str:
     return re.sub(rf"\b{store}\b", "-", re.sub(r"(seen|mark)=[^&\s]*", "", text))
 
 
-def pages_of(pair: Pair) -> Iterator[str]:
+def pages_of(both_stores: BothStores) -> Iterator[str]:
     """Addresses behind a session's, of the sessions with the most in them."""
-    with open_store(pair.lite) as reader:
+    with open_store(both_stores.lite) as reader:
         [(week,)] = reader.con.execute("SELECT id FROM sessions WHERE title = ?", [WEEK_29]).fetchall()
         handoffs = [boundary.handoff_id for boundary in reading.read_history(reader, week).boundaries]
         first = reader.con.execute("SELECT MIN(id) FROM messages WHERE session_id = ?", [week]).fetchone()[0]
@@ -92,8 +92,8 @@ AGENTS = {"lite": "Hermes", "pg": "its agent"}  # nobody knows who writes to a s
 RESUME = re.compile(r"To go on in a terminal:\s+hermes --resume \S+\s*(Copy\s+)?")
 
 
-def test_the_pages(pair: Pair, signed_in: Client) -> None:
-    for page in pages_of(pair):
+def test_the_pages(both_stores: BothStores, signed_in: Client) -> None:
+    for page in pages_of(both_stores):
         lite, pg = (shown(signed_in, f"/stores/{name}/sessions/{page}", name) for name in ("lite", "pg"))
         assert len(lite) > 100, page
         lite = RESUME.sub("", lite)  # of an agent's own file alone
@@ -102,17 +102,17 @@ def test_the_pages(pair: Pair, signed_in: Client) -> None:
         assert not differ, (page, differ[:10])
 
 
-def test_the_exports(pair: Pair, signed_in: Client) -> None:
+def test_the_exports(both_stores: BothStores, signed_in: Client) -> None:
     def exported(store: str, session_id: str, kind: str, view: str) -> bytes:
-        tool = Client(headers={"Authorization": f"Bearer {token}"})
+        api_client = Client(headers={"Authorization": f"Bearer {token}"})
         path = f"/api/v1/stores/{store}/sessions/{session_id}/export"
-        body = b"".join(tool.get(path, {"format": kind, "view": view, "redact": "0"}))
+        body = b"".join(api_client.get(path, {"format": kind, "view": view, "redact": "0"}))
         dated = re.sub(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", b"-", body)
         named = re.sub(rf"(Compacted[^\n]{{0,40}}?)by {AGENTS[store]}".encode(), rb"\1by -", dated)
         return re.sub(rf"\b{store}\b".encode(), b"-", named)
 
     token = access.new_token("reader", ["read"])
-    with open_store(pair.lite) as reader:
+    with open_store(both_stores.lite) as reader:
         [(week,)] = reader.con.execute("SELECT id FROM sessions WHERE title = ?", [WEEK_29]).fetchall()
     views = ("history", "live", "raw")
     wanted = [(ODD, kind, view) for kind in CONTENT_TYPES for view in views]
@@ -120,18 +120,18 @@ def test_the_exports(pair: Pair, signed_in: Client) -> None:
         assert exported("pg", *each) == exported("lite", *each), each
 
 
-def test_the_api(pair: Pair) -> None:
-    tool = Tool(access.new_token("reader", ["read"]))
+def test_the_api(both_stores: BothStores) -> None:
+    api_client = ApiClient(access.new_token("reader", ["read"]))
 
     def answer(store: str, path: str, **query: Any) -> Any:
-        found = tool.get(f"/stores/{store}/sessions{path}", **query)
+        found = api_client.get(f"/stores/{store}/sessions{path}", **query)
         for each in found.get("items", ()):
             if "by" in each:
                 assert each.pop("by") == f"by {AGENTS[store]}"
         own = ("store", "address", "can_compact", "compact_reason")
         return {name: value for name, value in found.items() if name not in own}
 
-    with open_store(pair.lite) as reader:
+    with open_store(both_stores.lite) as reader:
         [(week,)] = reader.con.execute("SELECT id FROM sessions WHERE title = ?", [WEEK_29]).fetchall()
     for session_id in (week, ODD):
         assert answer("pg", f"/{session_id}") == answer("lite", f"/{session_id}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.factories import postgres_stores
-from tests.postgres.conftest import Pair
+from tests.postgres.conftest import BothStores
 from viewer.stores.base import Store
 from viewer.stores.hermes import search
 from viewer.stores.hermes.candidates import LONG_CUT, NO_INDEX
@@ -37,8 +37,8 @@ def ids(of: HitPage) -> list[int]:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_the_same_is_found_newest_first(pair: Pair, query: str) -> None:
-    lite, pg = found(pair.lite, query), found(pair.pg, query)
+def test_the_same_is_found_newest_first(both_stores: BothStores, query: str) -> None:
+    lite, pg = found(both_stores.lite, query), found(both_stores.pg, query)
     if query == "farbehind":  # behind what of a long message is indexed here: found by looking through the messages
         assert ids(lite) == ids(pg) and len(pg.hits) == 1 and pg.scanned
         return
@@ -50,15 +50,15 @@ def test_the_same_is_found_newest_first(pair: Pair, query: str) -> None:
 
 
 @pytest.mark.parametrize("query", ['"reserv"', "eservatio"])
-def test_what_stands_inside_words_is_found_too(pair: Pair, query: str) -> None:
-    lite, pg = found(pair.lite, query, limit=2_000), found(pair.pg, query, limit=2_000)
+def test_what_stands_inside_words_is_found_too(both_stores: BothStores, query: str) -> None:
+    lite, pg = found(both_stores.lite, query, limit=2_000), found(both_stores.pg, query, limit=2_000)
     assert set(ids(pg)) >= set(ids(lite)) != set()
     assert INSIDE in lite.notes and INSIDE in pg.notes
-    assert found(pair.pg, query, BEST).hits
+    assert found(both_stores.pg, query, BEST).hits
 
 
-def test_queries_find_something(pair: Pair) -> None:
-    nothing = [query for query in QUERIES if not found(pair.lite, query).hits]
+def test_queries_find_something(both_stores: BothStores) -> None:
+    nothing = [query for query in QUERIES if not found(both_stores.lite, query).hits]
     assert len(nothing) < 8, nothing
 
 
@@ -73,23 +73,23 @@ def test_queries_find_something(pair: Pair) -> None:
         SearchFilter(indexed=False),
     ],
 )
-def test_filters(pair: Pair, wanted: SearchFilter) -> None:
-    assert found(pair.pg, "reservation", wanted).hits == found(pair.lite, "reservation", wanted).hits
+def test_filters(both_stores: BothStores, wanted: SearchFilter) -> None:
+    assert found(both_stores.pg, "reservation", wanted).hits == found(both_stores.lite, "reservation", wanted).hits
 
 
-def test_filters_by_session(pair: Pair) -> None:
-    wanted = SearchFilter(sessions=(found(pair.lite, "reservation").hits[-1].session.id,))
-    lite = found(pair.lite, "reservation", wanted)
-    assert lite.hits and found(pair.pg, "reservation", wanted).hits == lite.hits
+def test_filters_by_session(both_stores: BothStores) -> None:
+    wanted = SearchFilter(sessions=(found(both_stores.lite, "reservation").hits[-1].session.id,))
+    lite = found(both_stores.lite, "reservation", wanted)
+    assert lite.hits and found(both_stores.pg, "reservation", wanted).hits == lite.hits
 
 
 @pytest.mark.parametrize("wanted", [ANYWHERE, BEST])
-def test_pages_meet_without_gap_or_repetition(pair: Pair, wanted: SearchFilter) -> None:
-    whole = [hit.id for hit in found(pair.pg, "reservation", wanted, 60).hits]
+def test_pages_meet_without_gap_or_repetition(both_stores: BothStores, wanted: SearchFilter) -> None:
+    whole = [hit.id for hit in found(both_stores.pg, "reservation", wanted, 60).hits]
     walked: list[int] = []
     after = None
     while len(walked) < 60:
-        page = found(pair.pg, "reservation", wanted, 7, after)
+        page = found(both_stores.pg, "reservation", wanted, 7, after)
         walked += [hit.id for hit in page.hits]
         after = page.next
         if after is None:
@@ -121,10 +121,10 @@ def test_the_index_follows_the_messages(postgres: str) -> None:
     assert postgres_stores.owner(store, "SELECT count(*) FROM messages_fts") == [(0,)]
 
 
-def test_how_it_was_searched_is_said(pair: Pair) -> None:
-    assert found(pair.pg, "refund").notes == (LONG_CUT,)
-    assert found(pair.pg, "検索").notes == (SHORT,)
-    assert found(pair.pg, "検索", BEST).notes == (SHORT, NOT_RANKED)
+def test_how_it_was_searched_is_said(both_stores: BothStores) -> None:
+    assert found(both_stores.pg, "refund").notes == (LONG_CUT,)
+    assert found(both_stores.pg, "検索").notes == (SHORT,)
+    assert found(both_stores.pg, "検索", BEST).notes == (SHORT, NOT_RANKED)
 
 
 def test_a_store_without_an_index_is_looked_through(postgres: str) -> None:

@@ -18,7 +18,7 @@ from pytest_django import Settings
 
 from tests.factories import postgres_stores
 from tests.html import read
-from tests.postgres.conftest import Pair
+from tests.postgres.conftest import BothStores
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.hermes import postgres as reader_of_postgres
@@ -35,7 +35,7 @@ def refusal(url: str) -> str:
     return refused.value.message
 
 
-def test_what_cannot_be_opened(postgres: str, pair: Pair) -> None:
+def test_what_cannot_be_opened(postgres: str, both_stores: BothStores) -> None:
     at = postgres.partition("?")[2]
     assert refusal("postgres://ana:hunter2@127.0.0.1:1/db") == "Store pg: its PostgreSQL server cannot be reached."
     assert "none that PostgreSQL understands" in refusal("postgres://ana:hunter2@[::1/db")
@@ -87,36 +87,36 @@ def test_a_wrong_password(postgres: str) -> None:
     assert message == "Store pg: its server refused the user or password of its URL."
 
 
-def test_a_connection_that_is_lost_while_it_is_read(pair: Pair) -> None:
+def test_a_connection_that_is_lost_while_it_is_read(both_stores: BothStores) -> None:
     def cut() -> None:
         postgres_stores.owner(
-            pair.pg,
+            both_stores.pg,
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'palimpsest'",
         )
 
-    with pytest.raises(StoreUnavailable, match="connection to store pg was lost"), open_store(pair.pg) as reader:
+    with pytest.raises(StoreUnavailable, match="connection to store pg was lost"), open_store(both_stores.pg) as reader:
         cut()
         get_session(reader, postgres_stores.ODD)
-    with open_store(pair.pg):
+    with open_store(both_stores.pg):
         pass
     cut()  # one that waits for more work is no trouble at all
-    with open_store(pair.pg) as reader:
+    with open_store(both_stores.pg) as reader:
         assert get_session(reader, postgres_stores.ODD)
 
 
-def test_a_statement_that_takes_too_long(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(StoreUnavailable, match="took longer than 15 s"), open_store(pair.pg) as reader:
+def test_a_statement_that_takes_too_long(both_stores: BothStores, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(StoreUnavailable, match="took longer than 15 s"), open_store(both_stores.pg) as reader:
         reader.con.execute("SET LOCAL statement_timeout = '50ms'")
         reader.con.execute("SELECT pg_sleep(5)")
 
 
-def test_nothing_is_written_by_reading(pair: Pair) -> None:
-    with pytest.raises(StoreUnavailable, match="read-only transaction"), open_store(pair.pg) as reader:
+def test_nothing_is_written_by_reading(both_stores: BothStores) -> None:
+    with pytest.raises(StoreUnavailable, match="read-only transaction"), open_store(both_stores.pg) as reader:
         reader.con.execute("DELETE FROM messages")
 
 
-def test_names_that_no_database_holds_are_not_found(pair: Pair) -> None:
-    with open_store(pair.pg) as reader:
+def test_names_that_no_database_holds_are_not_found(both_stores: BothStores) -> None:
+    with open_store(both_stores.pg) as reader:
         for odd in ("\x00", "a\x00b", "\ud800", "\x00json:[]", "?", "%s", "$1", "'"):
             with pytest.raises(NotFound):
                 get_session(reader, odd)
@@ -163,12 +163,12 @@ def test_the_signature_changes_with_every_write_and_not_with_reading(postgres: s
     assert store_version(store) != before
 
 
-def test_an_idle_store_keeps_its_signature(pair: Pair) -> None:
+def test_an_idle_store_keeps_its_signature(both_stores: BothStores) -> None:
     for _ in range(20):  # the server may tidy up meanwhile
-        before = store_version(pair.pg)
-        with open_store(pair.pg) as reader:
+        before = store_version(both_stores.pg)
+        with open_store(both_stores.pg) as reader:
             reading.read_history(reader, postgres_stores.ODD)
-        if store_version(pair.pg) == before:
+        if store_version(both_stores.pg) == before:
             return
     pytest.fail("The signature changed with every look.")
 

@@ -6,24 +6,24 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.factories.stores import Desk
-from tests.model_service import KEY
+from tests.factories.stores import HermesStore
+from tests.model_services import KEY
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.runs.service import start
 
-Use = Callable[..., None]
+UseModel = Callable[..., None]
 
 KINDS = ("openai", "anthropic")
 
 
-def started(desk: Desk, kind: str) -> Run:
-    return start(desk.store, desk.session_id, Options(summarizer=kind), apply=True)
+def started(hermes_store: HermesStore, kind: str) -> Run:
+    return start(hermes_store.store, hermes_store.session_id, Options(summarizer=kind), apply=True)
 
 
-def require_no_key(run: Run, desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+def require_no_key(run: Run, hermes_store: HermesStore, caplog: pytest.LogCaptureFixture) -> None:
     """Neither the key nor a good part of it stands in the row, the store or any log."""
     row = str(Run.objects.filter(pk=run.pk).values().get())
-    stored = b"".join(path.read_bytes() for path in desk.path.parent.glob(f"{desk.path.name}*"))
+    stored = b"".join(path.read_bytes() for path in hermes_store.path.parent.glob(f"{hermes_store.path.name}*"))
     part = KEY[8:24]
     assert part not in row and part not in caplog.text and part.encode() not in stored

@@ -17,7 +17,7 @@ from pytest_django import Settings
 from compaction import protocol
 from tests.agents.hermes.at_work import HermesAtWork
 from tests.factories.session_lists import settle
-from tests.factories.stores import Desk
+from tests.factories.stores import HermesStore
 from tests.factories.workspaces import today, write_workspace
 from viewer.catalog import sync_worker
 from viewer.enforcement import auditing, events
@@ -54,14 +54,14 @@ def workspace(tmp_path: Path, settings: Settings) -> Path:
     return place
 
 
-def compacted(desk: Desk, *, carry: bool = True) -> Run:
-    run = service.start(desk.store, desk.session_id, Options(carry=carry), apply=True)
+def compacted(hermes_store: HermesStore, *, carry: bool = True) -> Run:
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(carry=carry), apply=True)
     assert (run.status, run.error_message) == ("applied", "")
     return run
 
 
-def say(desk: Desk, *messages: dict[str, object]) -> list[int]:
-    return appending.append(desk.store, desk.session_id, messages, now=time.time())
+def say(hermes_store: HermesStore, *messages: dict[str, object]) -> list[int]:
+    return appending.append(hermes_store.store, hermes_store.session_id, messages, now=time.time())
 
 
 def read_call(call_id: str, path: str) -> dict[str, object]:
@@ -72,7 +72,7 @@ def read_call(call_id: str, path: str) -> dict[str, object]:
     }
 
 
-def turn(desk: Desk, *reads: str, fails: Sequence[str] = (), ends: bool = True) -> list[int]:
+def turn(hermes_store: HermesStore, *reads: str, fails: Sequence[str] = (), ends: bool = True) -> list[int]:
     """A turn that reads files in parallel; the ids of its rows."""
     calls = [read_call(f"c{n}", path) for n, path in enumerate([*reads, *fails])]
     outcomes = ["1|Be kind."] * len(reads) + ['{"error": "File not found"}'] * len(fails)
@@ -82,14 +82,14 @@ def turn(desk: Desk, *reads: str, fails: Sequence[str] = (), ends: bool = True) 
         said.extend({"role": "tool", "tool_call_id": f"c{n}", "content": text} for n, text in enumerate(outcomes))
     if ends:
         said.append({"role": "assistant", "content": "Done."})
-    return say(desk, *said)
+    return say(hermes_store, *said)
 
 
-def look(desk: Desk, **options: bool) -> Audit:
+def look(hermes_store: HermesStore, **options: bool) -> Audit:
     """The newest audit, brought up to date."""
     settle()
-    with open_store(desk.store) as reader:
-        session = get_session(reader, desk.session_id)
+    with open_store(hermes_store.store) as reader:
+        session = get_session(reader, hermes_store.session_id)
         return auditing.look(reader, session, indexes.index_of(reader, session), **options)[0]
 
 
@@ -97,232 +97,245 @@ def left_out(audit: Audit) -> list[str]:
     return [found["named"] for found in audit.findings if found["message"] is None]
 
 
-def statuses(desk: Desk) -> list[tuple[str, str]]:
-    return [(event.kind, event.status) for event in events.of_session(desk.store, desk.session_id)[::-1]]
+def statuses(hermes_store: HermesStore) -> list[tuple[str, str]]:
+    return [
+        (event.kind, event.status) for event in events.of_session(hermes_store.store, hermes_store.session_id)[::-1]
+    ]
 
 
 @pytest.mark.parametrize("version", [21, 31])
-def test_one_file_is_read_then_the_other(open_desk: Callable[[int], Desk], workspace: Path, version: int) -> None:
-    desk = open_desk(version)
-    run = compacted(desk)
-    handoff = desk.rows("SELECT content FROM messages WHERE id = ?", run.handoff_id)[0][0]
+def test_one_file_is_read_then_the_other(
+    open_hermes_store: Callable[[int], HermesStore], workspace: Path, version: int
+) -> None:
+    hermes_store = open_hermes_store(version)
+    run = compacted(hermes_store)
+    handoff = hermes_store.rows("SELECT content FROM messages WHERE id = ?", run.handoff_id)[0][0]
     assert handoff.endswith(f"Never push to main.\n{protocol.RULES_CLOSE}\n\n{protocol.END_MARKER}")
-    audit = look(desk)
+    audit = look(hermes_store)
     assert (audit.status, audit.settled, audit.run, audit.handoff_id) == ("not_yet", False, run.pk, run.handoff_id)
     assert audit.required == [{"named": name, "path": path} for name, path in
                               [("SOUL.md", "SOUL.md"), ("memory/YYYY-MM-DD.md", today())]]  # fmt: skip
-    assert statuses(desk) == [("note", "pending")]
+    assert statuses(hermes_store) == [("note", "pending")]
 
-    ids = turn(desk, "./SOUL.md")
+    ids = turn(hermes_store, "./SOUL.md")
     for _ in range(3):
-        audit = look(desk)
+        audit = look(hermes_store)
         assert (audit.status, audit.settled, audit.turns) == ("missing", False, 1)
         assert left_out(audit) == [today()]
-        assert statuses(desk) == [("note", "pending"), ("warning", "pending")]
+        assert statuses(hermes_store) == [("note", "pending"), ("warning", "pending")]
     assert audit.findings[0] | {"message": ids[1], "tool": "read_file"} == audit.findings[0]
     assert today() in events.text_of(Event.objects.get(kind="warning"))
     assert "SOUL.md" not in events.text_of(Event.objects.get(kind="warning"))
 
-    turn(desk, str(workspace / today()))
-    audit = look(desk)
+    turn(hermes_store, str(workspace / today()))
+    audit = look(hermes_store)
     assert (audit.status, audit.settled, audit.turns, left_out(audit)) == ("passed", True, 2, [])
-    assert statuses(desk) == [("note", "expired"), ("warning", "expired")]
+    assert statuses(hermes_store) == [("note", "expired"), ("warning", "expired")]
 
 
-def test_both_at_once_pass_without_a_warning(desk: Desk, workspace: Path) -> None:
-    compacted(desk)
-    turn(desk, "SOUL.md", today())
-    audit = look(desk)
+def test_both_at_once_pass_without_a_warning(hermes_store: HermesStore, workspace: Path) -> None:
+    compacted(hermes_store)
+    turn(hermes_store, "SOUL.md", today())
+    audit = look(hermes_store)
     assert (audit.status, audit.settled, audit.turns) == ("passed", True, 1)
-    assert statuses(desk) == [("note", "expired")]
+    assert statuses(hermes_store) == [("note", "expired")]
 
 
-def test_after_two_turns_the_result_stands(desk: Desk, workspace: Path) -> None:
-    compacted(desk)
-    turn(desk)
-    look(desk)
-    turn(desk, "SOUL.md", fails=[today()])
-    audit = look(desk)
+def test_after_two_turns_the_result_stands(hermes_store: HermesStore, workspace: Path) -> None:
+    compacted(hermes_store)
+    turn(hermes_store)
+    look(hermes_store)
+    turn(hermes_store, "SOUL.md", fails=[today()])
+    audit = look(hermes_store)
     assert (audit.status, audit.settled, audit.turns, left_out(audit)) == ("missing", True, 2, [today()])
-    turn(desk, "SOUL.md", today())
-    assert look(desk).status == "missing"
-    assert statuses(desk) == [("note", "expired"), ("warning", "expired")]
+    turn(hermes_store, "SOUL.md", today())
+    assert look(hermes_store).status == "missing"
+    assert statuses(hermes_store) == [("note", "expired"), ("warning", "expired")]
 
 
-def test_two_turns_seen_together_are_judged_one_by_one(desk: Desk, workspace: Path) -> None:
+def test_two_turns_seen_together_are_judged_one_by_one(hermes_store: HermesStore, workspace: Path) -> None:
     """The worker was away: there is nobody left to warn."""
-    compacted(desk)
-    turn(desk, "SOUL.md")
-    turn(desk, today())
-    audit = look(desk)
-    assert (audit.status, audit.turns, statuses(desk)) == ("passed", 2, [("note", "expired")])
+    compacted(hermes_store)
+    turn(hermes_store, "SOUL.md")
+    turn(hermes_store, today())
+    audit = look(hermes_store)
+    assert (audit.status, audit.turns, statuses(hermes_store)) == ("passed", 2, [("note", "expired")])
 
 
-def test_a_turn_that_goes_on_is_not_judged(desk: Desk, workspace: Path) -> None:
-    compacted(desk)
-    turn(desk, ends=False)
-    assert look(desk).status == "not_yet"
-    say(desk, {"role": "assistant", "content": "I look first.", "tool_calls": [read_call("x", "SOUL.md")]})
-    assert look(desk).status == "not_yet"
-    say(desk, {"role": "tool", "tool_call_id": "x", "content": "1|Be kind."}, {"role": "assistant", "content": "So."})
-    audit = look(desk)
+def test_a_turn_that_goes_on_is_not_judged(hermes_store: HermesStore, workspace: Path) -> None:
+    compacted(hermes_store)
+    turn(hermes_store, ends=False)
+    assert look(hermes_store).status == "not_yet"
+    say(hermes_store, {"role": "assistant", "content": "I look first.", "tool_calls": [read_call("x", "SOUL.md")]})
+    assert look(hermes_store).status == "not_yet"
+    say(
+        hermes_store,
+        {"role": "tool", "tool_call_id": "x", "content": "1|Be kind."},
+        {"role": "assistant", "content": "So."},
+    )
+    audit = look(hermes_store)
     assert (audit.status, left_out(audit)) == ("missing", [today()])
 
 
-def test_reads_before_the_compaction_do_not_count(desk: Desk, workspace: Path) -> None:
-    turn(desk, "SOUL.md", today())
-    compacted(desk)
-    turn(desk)
-    assert left_out(look(desk)) == ["SOUL.md", today()]
+def test_reads_before_the_compaction_do_not_count(hermes_store: HermesStore, workspace: Path) -> None:
+    turn(hermes_store, "SOUL.md", today())
+    compacted(hermes_store)
+    turn(hermes_store)
+    assert left_out(look(hermes_store)) == ["SOUL.md", today()]
 
 
-def test_a_turn_that_was_taken_back_does_not_count(desk: Desk, workspace: Path) -> None:
-    compacted(desk)
-    HermesAtWork(desk.path, desk.session_id).rewind(turn(desk, "SOUL.md", today())[0])
-    assert look(desk).status == "not_yet"
+def test_a_turn_that_was_taken_back_does_not_count(hermes_store: HermesStore, workspace: Path) -> None:
+    compacted(hermes_store)
+    HermesAtWork(hermes_store.path, hermes_store.session_id).rewind(turn(hermes_store, "SOUL.md", today())[0])
+    assert look(hermes_store).status == "not_yet"
 
 
-def test_a_file_that_is_gone_by_then_is_not_missed(desk: Desk, workspace: Path) -> None:
-    compacted(desk)
-    turn(desk, "SOUL.md")
+def test_a_file_that_is_gone_by_then_is_not_missed(hermes_store: HermesStore, workspace: Path) -> None:
+    compacted(hermes_store)
+    turn(hermes_store, "SOUL.md")
     (workspace / today()).unlink()
-    assert look(desk).status == "passed"
+    assert look(hermes_store).status == "passed"
 
 
-def test_nothing_to_read_nothing_to_audit(desk: Desk, workspace: Path) -> None:
+def test_nothing_to_read_nothing_to_audit(hermes_store: HermesStore, workspace: Path) -> None:
     (workspace / "AGENTS.md").write_text("## Red Lines\nNever push.")
-    compacted(desk)
-    audit = look(desk)
+    compacted(hermes_store)
+    audit = look(hermes_store)
     assert (audit.status, audit.settled) == ("nothing_required", False)
     assert audit.reason == "No file to read is named in a section called Session Startup or Every Session."
-    assert statuses(desk) == [("note", "pending")], "there are rules to tell of all the same"
-    turn(desk)
-    assert look(desk).settled
-    assert statuses(desk) == [("note", "expired")]
+    assert statuses(hermes_store) == [("note", "pending")], "there are rules to tell of all the same"
+    turn(hermes_store)
+    assert look(hermes_store).settled
+    assert statuses(hermes_store) == [("note", "expired")]
 
 
-def test_a_file_that_does_not_exist_is_not_required(desk: Desk, workspace: Path) -> None:
+def test_a_file_that_does_not_exist_is_not_required(hermes_store: HermesStore, workspace: Path) -> None:
     (workspace / "AGENTS.md").write_text("## Session Startup\nRead `GONE.md`.")
-    compacted(desk)
-    audit = look(desk)
+    compacted(hermes_store)
+    audit = look(hermes_store)
     assert (audit.status, audit.required) == ("nothing_required", [])
     assert audit.reason == "None of the files that the rules name exists: GONE.md."
 
 
-def test_without_rules_no_note(desk: Desk, workspace: Path) -> None:
+def test_without_rules_no_note(hermes_store: HermesStore, workspace: Path) -> None:
     (workspace / "AGENTS.md").unlink()
-    compacted(desk)
-    assert look(desk).status == "nothing_required"
-    assert "context file" in look(desk).reason
-    assert statuses(desk) == []
+    compacted(hermes_store)
+    assert look(hermes_store).status == "nothing_required"
+    assert "context file" in look(hermes_store).reason
+    assert statuses(hermes_store) == []
 
 
-def test_left_out_of_the_handoff_they_are_still_told_and_audited(desk: Desk, workspace: Path) -> None:
-    run = compacted(desk, carry=False)
-    assert protocol.RULES_OPEN not in desk.rows("SELECT content FROM messages WHERE id = ?", run.handoff_id)[0][0]
-    assert (look(desk).status, statuses(desk)) == ("not_yet", [("note", "pending")])
+def test_left_out_of_the_handoff_they_are_still_told_and_audited(hermes_store: HermesStore, workspace: Path) -> None:
+    run = compacted(hermes_store, carry=False)
+    assert (
+        protocol.RULES_OPEN not in hermes_store.rows("SELECT content FROM messages WHERE id = ?", run.handoff_id)[0][0]
+    )
+    assert (look(hermes_store).status, statuses(hermes_store)) == ("not_yet", [("note", "pending")])
 
 
-def test_undone_it_asks_nothing_any_more(desk: Desk, workspace: Path) -> None:
-    run = compacted(desk)
+def test_undone_it_asks_nothing_any_more(hermes_store: HermesStore, workspace: Path) -> None:
+    run = compacted(hermes_store)
     service.undo_run(run)
-    assert statuses(desk) == [("note", "expired")]
-    assert look(desk).status == "undone"
+    assert statuses(hermes_store) == [("note", "expired")]
+    assert look(hermes_store).status == "undone"
 
 
-def test_a_later_compaction_takes_over(desk: Desk, workspace: Path) -> None:
-    first = compacted(desk)
-    turn(desk, "SOUL.md")
-    look(desk)
+def test_a_later_compaction_takes_over(hermes_store: HermesStore, workspace: Path) -> None:
+    first = compacted(hermes_store)
+    turn(hermes_store, "SOUL.md")
+    look(hermes_store)
     for _ in range(30):
-        say(desk, {"role": "user", "content": "more " * 400}, {"role": "assistant", "content": "yes " * 400})
-    again = compacted(desk)
-    assert look(desk).handoff_id == again.handoff_id
+        say(hermes_store, {"role": "user", "content": "more " * 400}, {"role": "assistant", "content": "yes " * 400})
+    again = compacted(hermes_store)
+    assert look(hermes_store).handoff_id == again.handoff_id
     before = Audit.objects.get(run=first.pk)
     assert (before.settled, before.status) == (True, "missing")
-    live = "\n".join(str(row[1]) for row in desk.live())
+    live = "\n".join(str(row[1]) for row in hermes_store.live())
     assert live.count(protocol.RULES_OPEN) == 1
-    assert statuses(desk)[-1] == ("note", "pending")
+    assert statuses(hermes_store)[-1] == ("note", "pending")
 
 
-def test_the_agents_own_is_armed_when_the_worker_sees_it(desk: Desk, workspace: Path) -> None:
-    agent = HermesAtWork(desk.path, desk.session_id)
+def test_the_agents_own_is_armed_when_the_worker_sees_it(hermes_store: HermesStore, workspace: Path) -> None:
+    agent = HermesAtWork(hermes_store.path, hermes_store.session_id)
     agent.compact()
-    assert not Audit.objects.filter(session_id=desk.session_id).exists()
+    assert not Audit.objects.filter(session_id=hermes_store.session_id).exists()
     settle()
     sync_worker.sync_all()
-    audit = Audit.objects.get(session_id=desk.session_id)
+    audit = Audit.objects.get(session_id=hermes_store.session_id)
     assert (audit.status, audit.run) == ("not_yet", None)
-    assert statuses(desk) == [("note", "pending")]
-    turn(desk, "SOUL.md")
+    assert statuses(hermes_store) == [("note", "pending")]
+    turn(hermes_store, "SOUL.md")
     settle()
     sync_worker.sync_all()
     audit.refresh_from_db()
     assert (audit.status, left_out(audit)) == ("missing", [today()])
-    assert statuses(desk) == [("note", "pending"), ("warning", "pending")]
+    assert statuses(hermes_store) == [("note", "pending"), ("warning", "pending")]
 
 
-def test_long_over_when_it_is_seen_nobody_is_told(desk: Desk, workspace: Path) -> None:
+def test_long_over_when_it_is_seen_nobody_is_told(hermes_store: HermesStore, workspace: Path) -> None:
     """A store that is opened for the first time, years after."""
-    HermesAtWork(desk.path, desk.session_id).compact()
-    turn(desk, "SOUL.md")
-    desk.rows("UPDATE messages SET timestamp = MIN(timestamp, unixepoch()) - 400 WHERE session_id = ?", desk.session_id)
-    audit = look(desk, arm=True)
+    HermesAtWork(hermes_store.path, hermes_store.session_id).compact()
+    turn(hermes_store, "SOUL.md")
+    hermes_store.rows(
+        "UPDATE messages SET timestamp = MIN(timestamp, unixepoch()) - 400 WHERE session_id = ?",
+        hermes_store.session_id,
+    )
+    audit = look(hermes_store, arm=True)
     assert (audit.status, audit.settled, audit.late, left_out(audit)) == ("missing", True, True, [today()])
-    assert statuses(desk) == []
+    assert statuses(hermes_store) == []
 
 
-def test_a_file_of_the_day_is_that_of_the_compaction(desk: Desk, workspace: Path) -> None:
+def test_a_file_of_the_day_is_that_of_the_compaction(hermes_store: HermesStore, workspace: Path) -> None:
     """Seen days later, the file of today was not what the agent should have read."""
     (workspace / "memory" / "2001-02-03.md").write_text("Then.")
-    HermesAtWork(desk.path, desk.session_id).compact()
+    HermesAtWork(hermes_store.path, hermes_store.session_id).compact()
     then = datetime(2001, 2, 3, 12, tzinfo=UTC).timestamp()
-    desk.rows("UPDATE messages SET timestamp = ? WHERE content LIKE '%own%Go on.%'", then)
-    assert [each["path"] for each in look(desk, arm=True).required] == ["SOUL.md", "memory/2001-02-03.md"]
+    hermes_store.rows("UPDATE messages SET timestamp = ? WHERE content LIKE '%own%Go on.%'", then)
+    assert [each["path"] for each in look(hermes_store, arm=True).required] == ["SOUL.md", "memory/2001-02-03.md"]
 
 
-def test_what_cannot_be_noted_is_shown_as_it_was(desk: Desk, workspace: Path) -> None:
+def test_what_cannot_be_noted_is_shown_as_it_was(hermes_store: HermesStore, workspace: Path) -> None:
     """Our own database refuses to be written: a page shows what is known, and the next look notes it."""
-    compacted(desk)
-    turn(desk, "SOUL.md", today())
+    compacted(hermes_store)
+    turn(hermes_store, "SOUL.md", today())
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA query_only = ON")
         try:
-            assert look(desk).status == "not_yet"
+            assert look(hermes_store).status == "not_yet"
         finally:
             cursor.execute("PRAGMA query_only = OFF")
-    assert look(desk).status == "passed"
+    assert look(hermes_store).status == "passed"
 
 
-def test_each_event_is_delivered_to_one_caller(desk: Desk, workspace: Path) -> None:
-    compacted(desk)
-    seen_twice = [events.pending(desk.store, desk.session_id) for _ in range(2)]
+def test_each_event_is_delivered_to_one_caller(hermes_store: HermesStore, workspace: Path) -> None:
+    compacted(hermes_store)
+    seen_twice = [events.pending(hermes_store.store, hermes_store.session_id) for _ in range(2)]
     delivered = [events.deliver(each) for each in seen_twice]
     assert [len(each) for each in delivered] == [1, 0]
     text = delivered[0][0].text
     assert text.startswith(protocol.EVENT_START)
     assert "SOUL.md" in text and today() in text and "GONE.md" not in text.partition("## Session Startup")[0]
     assert "Never push to main." in text
-    assert statuses(desk) == [("note", "delivered")]
+    assert statuses(hermes_store) == [("note", "delivered")]
     (workspace / "SOUL.md").unlink()
-    told = events.of_session(desk.store, desk.session_id)[0]
+    told = events.of_session(hermes_store.store, hermes_store.session_id)[0]
     assert (events.text_of(told), events.files_of(told)) == (text, ["SOUL.md", today()]), "it stays as it was told"
 
 
-def test_the_note_names_the_files_of_the_day_it_is_asked_for(desk: Desk, workspace: Path) -> None:
-    compacted(desk)
+def test_the_note_names_the_files_of_the_day_it_is_asked_for(hermes_store: HermesStore, workspace: Path) -> None:
+    compacted(hermes_store)
     (workspace / "GONE.md").write_text("Back.")
     (workspace / "SOUL.md").unlink()
-    event = events.of_session(desk.store, desk.session_id)[0]
+    event = events.of_session(hermes_store.store, hermes_store.session_id)[0]
     assert events.files_of(event) == [today(), "GONE.md"]
 
 
 def test_looking_again_costs_one_query_and_reads_no_row(
-    desk: Desk, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    hermes_store: HermesStore, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compacted(desk)
-    turn(desk, ends=False)
-    look(desk)
+    compacted(hermes_store)
+    turn(hermes_store, ends=False)
+    look(hermes_store)
     read: list[int] = []
     whole = reading.read_rows
 
@@ -331,8 +344,8 @@ def test_looking_again_costs_one_query_and_reads_no_row(
         return whole(reader, ids)
 
     monkeypatch.setattr(reading, "read_rows", noted)
-    with open_store(desk.store) as reader:
-        session = get_session(reader, desk.session_id)
+    with open_store(hermes_store.store) as reader:
+        session = get_session(reader, hermes_store.session_id)
         index = indexes.index_of(reader, session)
         with CaptureQueriesContext(connection) as queries:
             auditing.look(reader, session, index)
@@ -340,54 +353,54 @@ def test_looking_again_costs_one_query_and_reads_no_row(
     assert len(read) <= 1, "the last row alone tells that the turn goes on"
 
 
-def test_a_workspace_behind_a_link_is_one_workspace(desk: Desk, workspace: Path, tmp_path: Path) -> None:
+def test_a_workspace_behind_a_link_is_one_workspace(hermes_store: HermesStore, workspace: Path, tmp_path: Path) -> None:
     """Named by its link in the store's setting, and by its own path in the calls."""
     link = tmp_path / "link"
     link.symlink_to(workspace)
     StoreRules.objects.update(workspace=str(link))
-    compacted(desk)
-    turn(desk, str(workspace / "SOUL.md"), str(link / today()))
-    assert look(desk).status == "passed"
+    compacted(hermes_store)
+    turn(hermes_store, str(workspace / "SOUL.md"), str(link / today()))
+    assert look(hermes_store).status == "passed"
 
 
-def test_what_is_kept_of_the_rules_is_short_and_without_credentials(desk: Desk, workspace: Path) -> None:
+def test_what_is_kept_of_the_rules_is_short_and_without_credentials(hermes_store: HermesStore, workspace: Path) -> None:
     key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"
     (workspace / "AGENTS.md").write_text(f"{RULES}\nKey: {key}\n{'x ' * 5_000}")
-    run = compacted(desk)
+    run = compacted(hermes_store)
     assert sum(map(len, run.rules["sections"])) <= 2 * protocol.EVENT_CHARS
-    assert key not in str(run.rules) + str(events.of_session(desk.store, desk.session_id)[0].sections)
+    assert key not in str(run.rules) + str(events.of_session(hermes_store.store, hermes_store.session_id)[0].sections)
 
 
-def test_past_midnight_the_file_of_the_new_day_is_asked_for(desk: Desk, workspace: Path) -> None:
+def test_past_midnight_the_file_of_the_new_day_is_asked_for(hermes_store: HermesStore, workspace: Path) -> None:
     """Armed on the day before: that day's file is there, but the startup asks for today's, if there is one."""
     yesterday = "memory/2001-02-03.md"
     (workspace / yesterday).write_text("Then.")
-    compacted(desk)
+    compacted(hermes_store)
     Audit.objects.update(required=[{"named": "memory/YYYY-MM-DD.md", "path": yesterday}])
-    turn(desk)
-    assert left_out(look(desk)) == [today()]
+    turn(hermes_store)
+    assert left_out(look(hermes_store)) == [today()]
     (workspace / today()).unlink()
-    turn(desk)
-    assert look(desk).findings == []
+    turn(hermes_store)
+    assert look(hermes_store).findings == []
 
 
 def test_of_a_very_long_turn_the_beginning_is_judged(
-    desk: Desk, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    hermes_store: HermesStore, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compacted(desk)
+    compacted(hermes_store)
     monkeypatch.setattr(auditing, "MOST_ROWS", 3)
-    turn(desk, "SOUL.md", today())
-    audit = look(desk)
+    turn(hermes_store, "SOUL.md", today())
+    audit = look(hermes_store)
     assert (audit.status, audit.turns, left_out(audit)) == ("missing", 1, [today()])
 
 
-def test_of_long_texts_beginning_and_end_are_kept(desk: Desk) -> None:
+def test_of_long_texts_beginning_and_end_are_kept(hermes_store: HermesStore) -> None:
     """Not an image between blocks, but how a program ended."""
     image = {"type": "image", "source": {"type": "base64", "data": "A" * 100_000}}
     call = {"type": "tool_use", "id": "t", "name": "Read", "input": {"file_path": "SOUL.md", "why": "x" * 5_000}}
     result = {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "Be kind."}, image]}
-    with open_store(desk.store) as reader:
-        row = next(iter(reading.read_rows(reader, [turn(desk)[0]]).values()))
+    with open_store(hermes_store.store) as reader:
+        row = next(iter(reading.read_rows(reader, [turn(hermes_store)[0]]).values()))
     content = json.dumps({"output": "x" * 50_000, "exit_code": 1, "error": None}) + "\n\n[a remark]"
     cut = str(auditing._cut(replace(row, content=content)).content)
     assert len(cut) < 5_000 and json.loads(cut)["exit_code"] == 1
@@ -397,47 +410,47 @@ def test_of_long_texts_beginning_and_end_are_kept(desk: Desk) -> None:
     assert kept[0] == call and kept[1]["content"][0]["text"] == "Be kind."
 
 
-def test_a_date_may_be_left_to_the_shell(desk: Desk, workspace: Path) -> None:
-    compacted(desk)
+def test_a_date_may_be_left_to_the_shell(hermes_store: HermesStore, workspace: Path) -> None:
+    compacted(hermes_store)
     function = {"name": "terminal", "arguments": json.dumps({"command": "cat SOUL.md memory/$(date +%F).md"})}
     call = {"id": "c", "type": "function", "function": function}
     say(
-        desk,
+        hermes_store,
         {"role": "user", "content": "Go."},
         {"role": "assistant", "content": "", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c", "content": "Be kind."},
         {"role": "assistant", "content": "Read."},
     )
-    assert look(desk).status == "passed"
+    assert look(hermes_store).status == "passed"
 
 
-def test_a_file_that_is_named_twice_is_required_once(desk: Desk, workspace: Path) -> None:
+def test_a_file_that_is_named_twice_is_required_once(hermes_store: HermesStore, workspace: Path) -> None:
     (workspace / "AGENTS.md").write_text(f"## Session Startup\nRead `SOUL.md`, then `{workspace}/SOUL.md` again.")
-    compacted(desk)
-    turn(desk)
-    assert left_out(look(desk)) == ["SOUL.md"]
+    compacted(hermes_store)
+    turn(hermes_store)
+    assert left_out(look(hermes_store)) == ["SOUL.md"]
 
 
 @pytest.mark.parametrize("cwd", ["/box/agent", "C:\\Users\\ana\\ws"])
-def test_an_agent_elsewhere_calls_its_workspace_otherwise(desk: Desk, workspace: Path, cwd: str) -> None:
+def test_an_agent_elsewhere_calls_its_workspace_otherwise(hermes_store: HermesStore, workspace: Path, cwd: str) -> None:
     """In a container or under Windows: its own directory is not here, the files are those of the store's workspace."""
-    desk.rows("UPDATE sessions SET cwd = ? WHERE id = ?", cwd, desk.session_id)
-    compacted(desk)
-    turn(desk, cwd + cwd[0].replace("C", "\\") + "SOUL.md", today())
-    assert look(desk).status == "passed"
+    hermes_store.rows("UPDATE sessions SET cwd = ? WHERE id = ?", cwd, hermes_store.session_id)
+    compacted(hermes_store)
+    turn(hermes_store, cwd + cwd[0].replace("C", "\\") + "SOUL.md", today())
+    assert look(hermes_store).status == "passed"
 
 
 @pytest.mark.parametrize("time", ["0", "1.7e15", "-1e15", "9e999", "'then'"])
-def test_any_time_that_a_row_may_hold_is_looked_at(desk: Desk, workspace: Path, time: str) -> None:
+def test_any_time_that_a_row_may_hold_is_looked_at(hermes_store: HermesStore, workspace: Path, time: str) -> None:
     """None, microseconds, what no calendar has: the file of today counts then."""
-    HermesAtWork(desk.path, desk.session_id).compact()
-    desk.rows(f"UPDATE messages SET timestamp = {time} WHERE session_id = ?", desk.session_id)
-    look(desk, arm=True)
-    for row_id in turn(desk, "SOUL.md"):
-        desk.rows(f"UPDATE messages SET timestamp = {time} WHERE id = ?", row_id)
-    audit = look(desk)
+    HermesAtWork(hermes_store.path, hermes_store.session_id).compact()
+    hermes_store.rows(f"UPDATE messages SET timestamp = {time} WHERE session_id = ?", hermes_store.session_id)
+    look(hermes_store, arm=True)
+    for row_id in turn(hermes_store, "SOUL.md"):
+        hermes_store.rows(f"UPDATE messages SET timestamp = {time} WHERE id = ?", row_id)
+    audit = look(hermes_store)
     assert (audit.status, audit.late, left_out(audit)) == ("missing", False, [today()])
-    assert all(events.text_of(event) for event in events.of_session(desk.store, desk.session_id))
+    assert all(events.text_of(event) for event in events.of_session(hermes_store.store, hermes_store.session_id))
 
 
 class Killed(BaseException):
@@ -446,33 +459,35 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("moment", ["note", "warn"])
 def test_killed_in_between_nothing_is_half_done(
-    desk: Desk, workspace: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+    hermes_store: HermesStore, workspace: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     """Armed without its note, or judged without its warning, neither would ever be made up for."""
 
     def killed(*_: object) -> None:
         raise Killed
 
-    HermesAtWork(desk.path, desk.session_id).compact()
+    HermesAtWork(hermes_store.path, hermes_store.session_id).compact()
     if moment == "warn":
-        look(desk, arm=True)
-        turn(desk, "SOUL.md")
+        look(hermes_store, arm=True)
+        turn(hermes_store, "SOUL.md")
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(events, moment, killed)
-        look(desk, arm=True)
-    look(desk, arm=True)
-    assert statuses(desk) == [("note", "pending"), ("warning", "pending")][: 1 + (moment == "warn")]
+        look(hermes_store, arm=True)
+    look(hermes_store, arm=True)
+    assert statuses(hermes_store) == [("note", "pending"), ("warning", "pending")][: 1 + (moment == "warn")]
 
 
-def test_in_a_restored_file_a_handoff_may_have_an_earlier_ones_number(desk: Desk, workspace: Path) -> None:
-    before = desk.path.read_bytes()
-    first = compacted(desk)
-    turn(desk, "SOUL.md", today())
-    assert look(desk).status == "passed"
-    for rest in desk.path.parent.glob(f"{desk.path.name}-*"):
+def test_in_a_restored_file_a_handoff_may_have_an_earlier_ones_number(
+    hermes_store: HermesStore, workspace: Path
+) -> None:
+    before = hermes_store.path.read_bytes()
+    first = compacted(hermes_store)
+    turn(hermes_store, "SOUL.md", today())
+    assert look(hermes_store).status == "passed"
+    for rest in hermes_store.path.parent.glob(f"{hermes_store.path.name}-*"):
         rest.unlink()
-    desk.path.write_bytes(before)
-    again = compacted(desk)
+    hermes_store.path.write_bytes(before)
+    again = compacted(hermes_store)
     assert again.handoff_id == first.handoff_id
     audit = Audit.objects.get()
-    assert (audit.run, audit.status, statuses(desk)) == (again.pk, "not_yet", [("note", "pending")])
+    assert (audit.run, audit.status, statuses(hermes_store)) == (again.pk, "not_yet", [("note", "pending")])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.factories.histories import history_of
-from tests.factories.stores import Desk
+from tests.factories.stores import HermesStore
 from tests.slow import slow
 from viewer.runs import service
 from viewer.runs.errors import NothingToDo
@@ -23,9 +23,9 @@ TITLES = ("Airline desk, week 29", "Airline desk, week 30", "Merged carrier 98")
 Told = dict[int, Any]  # handoff -> what is said of its compaction
 
 
-def told(desk: Desk) -> Told:
-    with open_store(desk.store) as reader:
-        boundaries = history_of(reader, desk.session_id).boundaries
+def told(hermes_store: HermesStore) -> Told:
+    with open_store(hermes_store.store) as reader:
+        boundaries = history_of(reader, hermes_store.session_id).boundaries
     return {
         each.handoff_id: (each.block_ids, each.summarised_ids, each.kept_ids, each.shortened_ids) for each in boundaries
     }
@@ -33,20 +33,22 @@ def told(desk: Desk) -> Told:
 
 @pytest.mark.parametrize("version", [21, 31])
 @pytest.mark.parametrize("seed", [3, 4, 14, *slow(*range(20, 60))])
-def test_a_walk(open_desk: Callable[..., Desk], version: int, seed: int) -> None:
+def test_a_walk(open_hermes_store: Callable[..., HermesStore], version: int, seed: int) -> None:
     dice = random.Random(seed)
-    desk = open_desk(version, dice.choice(TITLES))
-    now, done, log = told(desk), list[tuple[Run, Told]](), list[str]()
+    hermes_store = open_hermes_store(version, dice.choice(TITLES))
+    now, done, log = told(hermes_store), list[tuple[Run, Told]](), list[str]()
     for step in range(STEPS):
         what = dice.choice(["summary", "summary", "prune", "prune", "say", "say", "undo"])
         before = now
         if what == "say":
             for at in range(dice.randint(1, 6)):
-                desk.append(f"said {step} {at} " + "word " * dice.choice([3, 400]), ("user", "assistant")[at % 2])
+                hermes_store.append(
+                    f"said {step} {at} " + "word " * dice.choice([3, 400]), ("user", "assistant")[at % 2]
+                )
         elif what != "undo":
             options = Options(strategy=what, keep_last=dice.choice([None, 4, 10, 20]))
             try:
-                run = service.start(desk.store, desk.session_id, options, apply=True)
+                run = service.start(hermes_store.store, hermes_store.session_id, options, apply=True)
             except NothingToDo:
                 continue
             if run.status == "applied":
@@ -54,6 +56,6 @@ def test_a_walk(open_desk: Callable[..., Desk], version: int, seed: int) -> None
         elif done:
             run, before = done.pop()
             service.undo_run(run)
-        now = told(desk)
+        now = told(hermes_store)
         log.append(what)
         assert {handoff: now.get(handoff) for handoff in before} == before, log

@@ -17,9 +17,9 @@ from pytest_django import Settings
 
 import compaction
 from tests.factories.runs import IMMEDIATE, QUEUED
-from tests.factories.stores import Desk
-from tests.model_service import KEY, NOTES, Behaviour, Service, answers, refuses, stalls
-from tests.runs.model_runs import Use
+from tests.factories.stores import HermesStore
+from tests.model_services import KEY, NOTES, Behaviour, ModelService, answers, refuses, stalls
+from tests.runs.model_runs import UseModel
 from tests.slow import slow
 from viewer.runs import job, recovery, service
 from viewer.runs.models import Run
@@ -46,25 +46,29 @@ def in_parts(*broken: tuple[int, Behaviour]) -> list[Behaviour]:
     return made
 
 
-def start(desk: Desk, **options: Any) -> Run:
-    return service.start(desk.store, desk.session_id, Options(summarizer="openai", **options), apply=True)
+def start(hermes_store: HermesStore, **options: Any) -> Run:
+    return service.start(
+        hermes_store.store, hermes_store.session_id, Options(summarizer="openai", **options), apply=True
+    )
 
 
-def parts_of(service: Service) -> list[tuple[int, int]]:
+def parts_of(model_service: ModelService) -> list[tuple[int, int]]:
     """Which part of how many each request asked for."""
-    found = [re.search(r"This is part (\d+) of (\d+) of the transcript", prompt) for prompt in service.prompts()]
+    found = [re.search(r"This is part (\d+) of (\d+) of the transcript", prompt) for prompt in model_service.prompts()]
     return [(int(match[1]), int(match[2])) for match in found if match]
 
 
 @pytest.fixture
-def parts(service: Service, use: Use) -> Service:
+def parts(model_service: ModelService, use_model: UseModel) -> ModelService:
     """A model with a small window that answers each part."""
-    use("openai", window=WINDOW)
-    service.behaviours = in_parts()
-    return service
+    use_model("openai", window=WINDOW)
+    model_service.behaviours = in_parts()
+    return model_service
 
 
-def test_each_part_carries_the_notes_so_far(desk: Desk, parts: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_part_carries_the_notes_so_far(
+    hermes_store: HermesStore, parts: ModelService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told: list[str] = []
     tell = Progress.tell
 
@@ -73,7 +77,7 @@ def test_each_part_carries_the_notes_so_far(desk: Desk, parts: Service, monkeypa
         told.append(progress._hold.run.progress["sentence"])
 
     monkeypatch.setattr(Progress, "tell", telling)
-    run = start(desk)
+    run = start(hermes_store)
     assert (run.status, run.error_message, run.summary, run.chunks) == ("applied", "", notes(PARTS), [])
     assert parts_of(parts) == [(part, PARTS) for part in range(1, PARTS + 1)]
     for part, prompt in enumerate(parts.prompts(), 1):
@@ -86,13 +90,15 @@ def test_each_part_carries_the_notes_so_far(desk: Desk, parts: Service, monkeypa
 
 @pytest.mark.parametrize("model", ["gpt-4o", "some-model"])
 @pytest.mark.parametrize("window", [6_500, 16_000, *slow(8_192, 32_000, 128_000)])
-def test_every_request_fits_the_window(window: int, model: str, desk: Desk, service: Service, use: Use) -> None:
-    use("openai", window=window, model=model)
-    start(desk)
+def test_every_request_fits_the_window(
+    window: int, model: str, hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+) -> None:
+    use_model("openai", window=window, model=model)
+    start(hermes_store)
     count = compaction.counter_for("gpt-4o")
     share = limits.EXACT_SHARE if model == "gpt-4o" else limits.ESTIMATED_SHARE
-    assert service.requests
-    for body in service.requests:
+    assert model_service.requests
+    for body in model_service.requests:
         read = sum(count(message["content"]) for message in body["messages"])
         asked = re.search(r"Use at most ([\d,]+) tokens", body["messages"][1]["content"])
         assert asked
@@ -100,18 +106,22 @@ def test_every_request_fits_the_window(window: int, model: str, desk: Desk, serv
         assert body["max_tokens"] >= int(asked[1].replace(",", "")) * 1.5 / share - 1
 
 
-def test_a_window_too_small_asks_nothing(desk: Desk, service: Service, use: Use) -> None:
-    use("openai", window=2_048)
-    run = start(desk)
-    assert (run.status, run.error_code, service.requests) == ("failed", "summary_window_too_small", [])
+def test_a_window_too_small_asks_nothing(
+    hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+) -> None:
+    use_model("openai", window=2_048)
+    run = start(hermes_store)
+    assert (run.status, run.error_code, model_service.requests) == ("failed", "summary_window_too_small", [])
 
 
 @pytest.mark.parametrize(
     ("first", "code"), [(refuses(401), "model_unauthorized"), (answers("No."), "summary_no_sections")]
 )
-def test_after_a_failure_only_the_rest_is_asked_for(first: Behaviour, code: str, desk: Desk, parts: Service) -> None:
+def test_after_a_failure_only_the_rest_is_asked_for(
+    first: Behaviour, code: str, hermes_store: HermesStore, parts: ModelService
+) -> None:
     parts.behaviours = in_parts((3, first))
-    failed = start(desk)
+    failed = start(hermes_store)
     assert (failed.status, failed.error_code, len(failed.chunks), failed.usage["calls"] >= 2) == (
         "failed",
         code,
@@ -122,35 +132,37 @@ def test_after_a_failure_only_the_rest_is_asked_for(first: Behaviour, code: str,
 
     parts.requests.clear()
     parts.behaviours = in_parts()[2:]
-    run = start(desk)
+    run = start(hermes_store)
     assert (run.status, run.summary, run.chunks) == ("applied", notes(PARTS), [])
     assert parts_of(parts) == [(3, PARTS), (4, PARTS)]
     assert "Part 2 says" in parts.prompts()[0]
 
 
-def test_parts_of_another_model_are_not_taken_over(desk: Desk, parts: Service, use: Use) -> None:
+def test_parts_of_another_model_are_not_taken_over(
+    hermes_store: HermesStore, parts: ModelService, use_model: UseModel
+) -> None:
     parts.behaviours = in_parts((3, refuses(401)))
-    assert len(start(desk).chunks) == 2
+    assert len(start(hermes_store).chunks) == 2
     parts.requests.clear()
     parts.behaviours = in_parts()
-    use("openai", window=WINDOW, model="another")
-    assert start(desk).status == "applied"
+    use_model("openai", window=WINDOW, model="another")
+    assert start(hermes_store).status == "applied"
     assert [part for part, _ in parts_of(parts)] == [1, 2, 3, 4]
 
 
 def test_a_worker_killed_between_parts_is_followed_by_one_that_goes_on(
-    desk: Desk, parts: Service, settings: Settings
+    hermes_store: HermesStore, parts: ModelService, settings: Settings
 ) -> None:
     parts.behaviours = in_parts((3, stalls()))
     settings.TASKS = QUEUED
-    run = start(desk)
+    run = start(hermes_store)
     worker = subprocess.Popen(
         [sys.executable, "manage.py", "worker"],
         cwd=ROOT,
         stderr=subprocess.DEVNULL,
         env=os.environ | {
             "PALIMPSEST_DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
-            "PALIMPSEST_STORES": f"hermes={desk.store.url}",
+            "PALIMPSEST_STORES": f"hermes={hermes_store.store.url}",
             "PALIMPSEST_OPENAI_MODEL": "some-model",
             "PALIMPSEST_OPENAI_URL": f"{parts.url}/v1",
             "PALIMPSEST_OPENAI_KEY": KEY,
@@ -175,11 +187,11 @@ def test_a_worker_killed_between_parts_is_followed_by_one_that_goes_on(
     assert (run.status, run.attempts, run.summary) == ("applied", 2, notes(PARTS))
     assert parts_of(parts) == [(3, PARTS), (4, PARTS)]
     assert run.usage["calls"] == PARTS
-    assert desk.holders("compression_locks") == []
+    assert hermes_store.holders("compression_locks") == []
 
 
 def test_cancelled_between_parts_nothing_more_is_asked(
-    desk: Desk, parts: Service, monkeypatch: pytest.MonkeyPatch
+    hermes_store: HermesStore, parts: ModelService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finished = Progress.finished
 
@@ -189,20 +201,22 @@ def test_cancelled_between_parts_nothing_more_is_asked(
             service.cancel(service.get_run(progress._hold.run.pk))
 
     monkeypatch.setattr(Progress, "finished", cancel_after_two)
-    run = service.prepare(desk.store, desk.session_id, Options(summarizer="openai"), apply=True)
-    before = desk.live()
+    run = service.prepare(hermes_store.store, hermes_store.session_id, Options(summarizer="openai"), apply=True)
+    before = hermes_store.live()
     job.compact.call(run.pk)
     run.refresh_from_db()
     assert (run.status, len(run.chunks), len(parts.requests)) == ("cancelled", 2, 2)
-    assert desk.live() == before and desk.holders("compression_locks") == []
+    assert hermes_store.live() == before and hermes_store.holders("compression_locks") == []
 
 
-def test_parts_of_a_summary_that_is_too_large_are_not_kept(small_desk: Desk, service: Service, use: Use) -> None:
-    small_desk.rows("DELETE FROM messages WHERE id > 26")
-    use("openai", window=WINDOW)
-    service.behaviours = [answers(NOTES + "\n- word word word word" * 440)]
-    run = start(small_desk)
+def test_parts_of_a_summary_that_is_too_large_are_not_kept(
+    small_hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+) -> None:
+    small_hermes_store.rows("DELETE FROM messages WHERE id > 26")
+    use_model("openai", window=WINDOW)
+    model_service.behaviours = [answers(NOTES + "\n- word word word word" * 440)]
+    run = start(small_hermes_store)
     assert (run.status, run.error_code, run.chunks) == ("failed", "summary_not_smaller", [])
-    service.behaviours = [answers()]
-    assert start(small_desk).status == "applied"
-    assert len(service.requests) == 2
+    model_service.behaviours = [answers()]
+    assert start(small_hermes_store).status == "applied"
+    assert len(model_service.requests) == 2

@@ -13,7 +13,7 @@ from django.core.management import call_command
 from pytest_django import Settings
 
 from tests.factories.runs import QUEUED
-from tests.factories.stores import Desk
+from tests.factories.stores import HermesStore
 from tests.runs.commands import run
 from viewer.runs.models import Run
 from viewer.stores.hermes import lock_time
@@ -24,18 +24,18 @@ pytestmark = pytest.mark.django_db(transaction=True)
 RED_LINES = "## Red Lines\n\nNever push to main. \x1b[31m"  # with a terminal's colour
 
 
-def test_plan_compact_undo_without_a_worker(desk: Desk, settings: Settings) -> None:
+def test_plan_compact_undo_without_a_worker(hermes_store: HermesStore, settings: Settings) -> None:
     settings.TASKS = QUEUED
-    before = desk.live()
-    said = run("compact", "hermes", desk.session_id, "--plan")
+    before = hermes_store.live()
+    said = run("compact", "hermes", hermes_store.session_id, "--plan")
     assert "to summarise" in said and "tokens" in said
-    plan = json.loads(run("compact", "hermes", desk.session_id, "--plan", "--json"))
-    assert desk.live() == before and not Run.objects.exists()
+    plan = json.loads(run("compact", "hermes", hermes_store.session_id, "--plan", "--json"))
+    assert hermes_store.live() == before and not Run.objects.exists()
 
-    said = run("compact", "hermes", desk.session_id, "--focus", "refunds")
+    said = run("compact", "hermes", hermes_store.session_id, "--focus", "refunds")
     made = Run.objects.get()
     assert (made.status, made.focus) == ("applied", "refunds")
-    assert f"manage.py undo {made.pk}" in said and f"{len(before):,} -> {len(desk.live()):,} messages" in said
+    assert f"manage.py undo {made.pk}" in said and f"{len(before):,} -> {len(hermes_store.live()):,} messages" in said
     assert (
         made.messages_before
         == len(before)
@@ -43,11 +43,11 @@ def test_plan_compact_undo_without_a_worker(desk: Desk, settings: Settings) -> N
     )
 
     assert "Undone" in run("undo", str(made.pk))
-    assert desk.live() == before
+    assert hermes_store.live() == before
     with pytest.raises(SystemExit) as again:
         run("undo", str(made.pk))
     assert re.fullmatch(r"Already undone at \d\d:\d\d\.", str(again.value))
-    answer = json.loads(run("compact", "hermes", desk.session_id, "--keep-last", "100", "--json"))
+    answer = json.loads(run("compact", "hermes", hermes_store.session_id, "--keep-last", "100", "--json"))
     assert (answer["status"], answer["keep_last"], answer["undoable"]) == ("applied", 100, True)
 
 
@@ -62,51 +62,51 @@ def workspace(tmp_path: Path, settings: Settings) -> Path:
     return made
 
 
-def test_the_plan_shows_the_rules_that_are_carried(desk: Desk, workspace: Path) -> None:
-    said = run("compact", "hermes", desk.session_id, "--plan")
+def test_the_plan_shows_the_rules_that_are_carried(hermes_store: HermesStore, workspace: Path) -> None:
+    said = run("compact", "hermes", hermes_store.session_id, "--plan")
     place = f"AGENTS.md in {workspace}"
     assert f"Behind the summary stand {len(RED_LINES):,} characters of rules from {place}:" in said
     assert "    ## Red Lines\n\n    Never push to main." in said and "\x1b" not in said
-    plan = json.loads(run("compact", "hermes", desk.session_id, "--plan", "--json"))["rules"]
+    plan = json.loads(run("compact", "hermes", hermes_store.session_id, "--plan", "--json"))["rules"]
     assert (plan["text"], plan["source"], plan["workspace"]) == (RED_LINES, "AGENTS.md", str(workspace))
     assert plan["carried"]
 
-    said = run("compact", "hermes", desk.session_id, "--plan", "--no-rules")
+    said = run("compact", "hermes", hermes_store.session_id, "--plan", "--no-rules")
     assert f"No rules are carried, as you chose; there are some in {place}." in said and "Never push" not in said
-    pruned = ("compact", "hermes", desk.session_id, "--plan", "--strategy", "prune")
+    pruned = ("compact", "hermes", hermes_store.session_id, "--plan", "--strategy", "prune")
     assert "rules" not in run(*pruned) and not json.loads(run(*pruned, "--json"))["rules"]["carried"]
     (workspace / "AGENTS.md").unlink()
-    said = run("compact", "hermes", desk.session_id, "--plan")
+    said = run("compact", "hermes", hermes_store.session_id, "--plan")
     assert f"No rules are carried. There is no context file with anything in it in {workspace}" in said
 
 
 @pytest.mark.parametrize("carried", [True, False])
-def test_rules_stand_in_the_handoff_unless_left_out(desk: Desk, workspace: Path, carried: bool) -> None:
-    made = json.loads(run("compact", "hermes", desk.session_id, "--json", *([] if carried else ["--no-rules"])))
+def test_rules_stand_in_the_handoff_unless_left_out(hermes_store: HermesStore, workspace: Path, carried: bool) -> None:
+    made = json.loads(run("compact", "hermes", hermes_store.session_id, "--json", *([] if carried else ["--no-rules"])))
     assert (made["rules"]["text"], made["rules"]["carried"]) == (RED_LINES, carried)
-    (handoff,) = [content for _, content, _, _ in desk.live() if str(content).startswith("[CONTEXT SUMMARY]")]
+    (handoff,) = [content for _, content, _, _ in hermes_store.live() if str(content).startswith("[CONTEXT SUMMARY]")]
     assert (RED_LINES in handoff) == carried
 
 
 def test_the_plan_says_when_the_commit_will_hold_up_the_agent(
-    open_desk: Callable[[int], Desk], monkeypatch: pytest.MonkeyPatch
+    open_hermes_store: Callable[[int], HermesStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where update triggers fire on any column; here as if the session were five thousand times as large."""
-    desk = open_desk(21)
-    assert "hold up" not in run("compact", "hermes", desk.session_id, "--plan")
+    hermes_store = open_hermes_store(21)
+    assert "hold up" not in run("compact", "hermes", hermes_store.session_id, "--plan")
     monkeypatch.setattr(lock_time, "REINDEXED", 1e-3)
-    assert "Writing will hold up the agent for about" in run("compact", "hermes", desk.session_id, "--plan")
-    plan = json.loads(run("compact", "hermes", desk.session_id, "--plan", "--json"))
+    assert "Writing will hold up the agent for about" in run("compact", "hermes", hermes_store.session_id, "--plan")
+    plan = json.loads(run("compact", "hermes", hermes_store.session_id, "--plan", "--json"))
     assert plan["lock_seconds_estimate"] > 10
 
 
-def test_refusals_are_one_line_and_exit_1(desk: Desk) -> None:
+def test_refusals_are_one_line_and_exit_1(hermes_store: HermesStore) -> None:
     with pytest.raises(SystemExit, match="no session 'nobody'"):
         run("compact", "hermes", "nobody")
     with pytest.raises(SystemExit, match="no store named"):
         run("compact", "elsewhere", "nobody", "--plan")
     with pytest.raises(SystemExit, match="You asked to keep"):
-        run("compact", "hermes", desk.session_id, "--keep-last", "5000")
+        run("compact", "hermes", hermes_store.session_id, "--keep-last", "5000")
     with pytest.raises(SystemExit, match="no run 77"):
         run("undo", "77")
     out = StringIO()

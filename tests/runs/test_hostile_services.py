@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from tests.factories.stores import Desk
-from tests.model_service import KEY, NOTES, Request, Service, refuses
+from tests.factories.stores import HermesStore
+from tests.model_services import KEY, NOTES, ModelService, Request, refuses
 from tests.runs.model_runs import KINDS, require_no_key, started
 from tests.slow import slow
 from viewer.runs.summarizers import model_quirks
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
-Use = Callable[..., None]
+UseModel = Callable[..., None]
 
 STRANGE_TIMES = [
     "Mon, 01 Jan 99999999999 00:00:00 GMT",
@@ -31,22 +31,27 @@ STRANGE_TIMES = [
 @pytest.mark.parametrize("kind", [KINDS[0], *slow(*KINDS[1:])])
 @pytest.mark.parametrize("said", STRANGE_TIMES)
 def test_a_time_to_wait_that_is_none_is_ignored(
-    said: str, kind: str, small_desk: Desk, service: Service, use: Use, caplog: pytest.LogCaptureFixture
+    said: str,
+    kind: str,
+    small_hermes_store: HermesStore,
+    model_service: ModelService,
+    use_model: UseModel,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    use(kind)
-    service.behaviours = [refuses(429, f"slow down {KEY}", retry_after=said)]
-    run = started(small_desk, kind)
-    assert (run.status, run.error_code, len(service.requests)) == ("failed", "model_rate_limited", 3)
-    require_no_key(run, small_desk, caplog)
+    use_model(kind)
+    model_service.behaviours = [refuses(429, f"slow down {KEY}", retry_after=said)]
+    run = started(small_hermes_store, kind)
+    assert (run.status, run.error_code, len(model_service.requests)) == ("failed", "model_rate_limited", 3)
+    require_no_key(run, small_hermes_store, caplog)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_refusal_that_cannot_be_read_is_not_logged(
     kind: str,
-    small_desk: Desk,
-    service: Service,
-    use: Use,
+    small_hermes_store: HermesStore,
+    model_service: ModelService,
+    use_model: UseModel,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -57,56 +62,68 @@ def test_a_refusal_that_cannot_be_read_is_not_logged(
 
     caplog.set_level(logging.DEBUG)
     monkeypatch.setattr("viewer.runs.summarizers.failures.refused", stumbles)
-    use(kind)
-    service.behaviours = [refuses(400, f"no {KEY}")]
-    run = started(small_desk, kind)
+    use_model(kind)
+    model_service.behaviours = [refuses(400, f"no {KEY}")]
+    run = started(small_hermes_store, kind)
     assert (run.status, run.error_code) == ("failed", "model_bad_answer"), run.error_message
-    require_no_key(run, small_desk, caplog)
+    require_no_key(run, small_hermes_store, caplog)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_headers_that_the_environment_adds_go_nowhere(
-    kind: str, small_desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+    kind: str,
+    small_hermes_store: HermesStore,
+    model_service: ModelService,
+    use_model: UseModel,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """SDKs send them to any URL; they are for one service, and may be how its key is given."""
     for sdk in ("OPENAI", "ANTHROPIC"):
         monkeypatch.setenv(f"{sdk}_CUSTOM_HEADERS", f"Authorization: Bearer {KEY}\nX-Gateway-Key: {KEY}")
-    use(kind, api_key="")
-    assert started(small_desk, kind).status == "applied"
-    assert KEY not in str(service.headers)
+    use_model(kind, api_key="")
+    assert started(small_hermes_store, kind).status == "applied"
+    assert KEY not in str(model_service.headers)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_answer_that_is_packed_is_not_unpacked(kind: str, small_desk: Desk, service: Service, use: Use) -> None:
+def test_an_answer_that_is_packed_is_not_unpacked(
+    kind: str, small_hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+) -> None:
     packed = gzip.compress(b"data: {}\n\n" * 2_000_000)
     assert len(packed) < 100_000
-    use(kind)
-    service.behaviours = [
+    use_model(kind)
+    model_service.behaviours = [
         lambda request: request.send(200, "text/event-stream", packed, content_encoding="gzip"),
         lambda request: request.send(401, "application/json", packed, content_encoding="gzip"),
     ]
-    assert started(small_desk, kind).error_code == "model_bad_answer"
-    assert started(small_desk, kind).error_code == "model_unauthorized"
+    assert started(small_hermes_store, kind).error_code == "model_bad_answer"
+    assert started(small_hermes_store, kind).error_code == "model_unauthorized"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_on_this_machine_is_not_asked_through_a_proxy(
-    kind: str, small_desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+    kind: str,
+    small_hermes_store: HermesStore,
+    model_service: ModelService,
+    use_model: UseModel,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with Service() as proxy:
+    with ModelService() as proxy:
         for name in ("HTTP_PROXY", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
-        use(kind)
-        assert started(small_desk, kind).status == "applied"
-        assert (len(proxy.requests), len(service.requests)) == (0, 1)
-        use(kind, base_url="http://model.invalid/v1")
-        started(small_desk, kind)
+        use_model(kind)
+        assert started(small_hermes_store, kind).status == "applied"
+        assert (len(proxy.requests), len(model_service.requests)) == (0, 1)
+        use_model(kind, base_url="http://model.invalid/v1")
+        started(small_hermes_store, kind)
         assert len(proxy.requests) == 1
         proxy.shutdown()
 
 
 @pytest.mark.parametrize("count", [10**400, float("nan"), -5, "12", *slow(10**12, 1e308, True, [1])])
-def test_counts_that_are_none_are_left_out(count: Any, small_desk: Desk, service: Service, use: Use) -> None:
+def test_counts_that_are_none_are_left_out(
+    count: Any, small_hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+) -> None:
     def behave(request: Request) -> None:
         request.start()
         request.text(NOTES)
@@ -115,21 +132,21 @@ def test_counts_that_are_none_are_left_out(count: Any, small_desk: Desk, service
         request.event({"id": "1", "model": "some-model", "choices": [choice], "usage": said})
         request.event("[DONE]")
 
-    use("openai")
-    service.behaviours = [behave]
-    run = started(small_desk, "openai")
+    use_model("openai")
+    model_service.behaviours = [behave]
+    run = started(small_hermes_store, "openai")
     assert run.status == "applied", run.error_message
     assert run.usage == {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_service_that_always_wants_a_lower_limit_is_not_followed_for_ever(
-    kind: str, small_desk: Desk, service: Service, use: Use
+    kind: str, small_hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
 ) -> None:
     def behave(request: Request) -> None:
         refuses(400, f"max_tokens must be at most {request.body['max_tokens'] - 1}")(request)
 
-    use(kind)
-    service.behaviours = [behave]
-    assert started(small_desk, kind).status == "failed"
-    assert len(service.requests) == 1 + model_quirks.MOST_LESSONS
+    use_model(kind)
+    model_service.behaviours = [behave]
+    assert started(small_hermes_store, kind).status == "failed"
+    assert len(model_service.requests) == 1 + model_quirks.MOST_LESSONS

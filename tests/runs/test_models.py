@@ -23,10 +23,10 @@ from django.db import connection
 from genai_prices import data_snapshot
 from pytest_django import Settings
 
-from tests import model_service
-from tests.factories.stores import Desk
-from tests.model_service import KEY, NOTES, READ, WRITTEN, Behaviour, Service, answers, refuses, sends, streams
-from tests.runs.model_runs import KINDS, Use, require_no_key, started
+from tests import model_services
+from tests.factories.stores import HermesStore
+from tests.model_services import KEY, NOTES, READ, WRITTEN, Behaviour, ModelService, answers, refuses, sends, streams
+from tests.runs.model_runs import KINDS, UseModel, require_no_key, started
 from tests.slow import slow
 from viewer.runs import job
 from viewer.runs.errors import ModelFailed
@@ -42,8 +42,11 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def everything(desk: Desk) -> list[list[tuple[Any, ...]]]:
-    return [desk.rows("SELECT * FROM sessions ORDER BY id"), desk.rows("SELECT * FROM messages ORDER BY id")]
+def everything(hermes_store: HermesStore) -> list[list[tuple[Any, ...]]]:
+    return [
+        hermes_store.rows("SELECT * FROM sessions ORDER BY id"),
+        hermes_store.rows("SELECT * FROM messages ORDER BY id"),
+    ]
 
 
 # --- what goes well --------------------------------------------------------------------------------------------------
@@ -51,10 +54,14 @@ def everything(desk: Desk) -> list[list[tuple[Any, ...]]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_streamed_answer_is_applied(
-    kind: str, desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+    kind: str,
+    hermes_store: HermesStore,
+    model_service: ModelService,
+    use_model: UseModel,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    use(kind)
-    service.behaviours = [answers(f"Here are the notes.\n\n{NOTES}")]
+    use_model(kind)
+    model_service.behaviours = [answers(f"Here are the notes.\n\n{NOTES}")]
     heard: list[str] = []
     real = Progress.heard
 
@@ -64,138 +71,160 @@ def test_a_streamed_answer_is_applied(
 
     monkeypatch.setattr(Progress, "heard", listen)
 
-    run = started(desk, kind)
+    run = started(hermes_store, kind)
 
     assert (run.status, run.error_message, run.model) == ("applied", "", "some-model")
     assert run.summary == NOTES
     assert run.usage == {"calls": 1, "input_tokens": READ, "output_tokens": WRITTEN, "cost": None}
     assert "".join(heard).endswith(NOTES) and len([piece for piece in heard if piece]) > 5
     assert heard[0] == ""
-    [body] = service.requests
+    [body] = model_service.requests
     assert body["stream"] is True and "temperature" not in body and KEY not in json.dumps(body)
-    assert sum(NOTES in (content or "") for _, content, *_ in desk.live()) == 1
+    assert sum(NOTES in (content or "") for _, content, *_ in hermes_store.live()) == 1
 
 
-def test_openai_is_asked_for_usage_and_a_limit(desk: Desk, service: Service, use: Use) -> None:
-    use("openai", window=40_000)
-    run = started(desk, "openai")
-    [body] = service.requests
+def test_openai_is_asked_for_usage_and_a_limit(
+    hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+) -> None:
+    use_model("openai", window=40_000)
+    run = started(hermes_store, "openai")
+    [body] = model_service.requests
     assert body["stream_options"] == {"include_usage": True}
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
     assert run.tokens_before and 3_000 < body["max_tokens"] <= 2_000 * 1.5 / 0.75 + limits.THINKING_TOKENS
-    assert service.headers[0]["authorization"] == f"Bearer {KEY}"
+    assert model_service.headers[0]["authorization"] == f"Bearer {KEY}"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_service_without_a_key_gets_none(
-    kind: str, desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+    kind: str,
+    hermes_store: HermesStore,
+    model_service: ModelService,
+    use_model: UseModel,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_ADMIN_KEY", KEY)
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", KEY)
-    use(kind, api_key="")
-    assert started(desk, kind).status == "applied"
-    assert KEY not in str(service.headers)
+    use_model(kind, api_key="")
+    assert started(hermes_store, kind).status == "applied"
+    assert KEY not in str(model_service.headers)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_it_cost_stands_on_the_run(
-    kind: str, desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+    kind: str,
+    hermes_store: HermesStore,
+    model_service: ModelService,
+    use_model: UseModel,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     listed, price = {"openai": ("gpt-4o", (2.5, 10)), "anthropic": ("claude-sonnet-4-6", (3, 15))}[kind]
     [provider] = [found for found in genai_prices.data.providers if found.id == kind]
-    monkeypatch.setattr(provider, "api_pattern", re.escape(service.url))  # as if it ran here
+    monkeypatch.setattr(provider, "api_pattern", re.escape(model_service.url))  # as if it ran here
     monkeypatch.setattr(data_snapshot, "_custom_snapshot", data_snapshot.DataSnapshot([provider], False))
     limits.listed.cache_clear()
-    use(kind, model=listed)
-    run = started(desk, kind)
+    use_model(kind, model=listed)
+    run = started(hermes_store, kind)
     limits.listed.cache_clear()
     assert run.status == "applied", run.error_message
     assert run.usage["cost"] == pytest.approx((READ * price[0] + WRITTEN * price[1]) / 1e6)
 
 
-def test_errors_that_pass_are_asked_again(desk: Desk, service: Service, use: Use) -> None:
-    use("openai")
-    service.behaviours = [refuses(503), model_service.hangs_up, answers()]
-    run = started(desk, "openai")
-    assert (run.status, len(service.requests), run.usage["calls"]) == ("applied", 3, 1)
+def test_errors_that_pass_are_asked_again(
+    hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+) -> None:
+    use_model("openai")
+    model_service.behaviours = [refuses(503), model_services.hangs_up, answers()]
+    run = started(hermes_store, "openai")
+    assert (run.status, len(model_service.requests), run.usage["calls"]) == ("applied", 3, 1)
 
 
 @pytest.mark.parametrize("how", ["seconds", "date", "milliseconds"])
 def test_a_service_is_given_the_time_it_asks_for(
-    how: str, desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+    how: str,
+    hermes_store: HermesStore,
+    model_service: ModelService,
+    use_model: UseModel,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    use("openai")
+    use_model("openai")
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
     said: dict[str, dict[str, Any]] = {
         "seconds": {"retry_after": "30"},
         "date": {"retry_after": soon},
         "milliseconds": {"retry_after_ms": "29500"},
     }
-    service.behaviours = [refuses(429, **said[how]), answers()]
+    model_service.behaviours = [refuses(429, **said[how]), answers()]
     rests: list[float] = []
     monkeypatch.setattr(calling, "rest", lambda seconds, listener: rests.append(seconds))
-    assert started(desk, "openai").status == "applied"
+    assert started(hermes_store, "openai").status == "applied"
     [rest] = rests
     assert 25 < rest <= 30
 
 
-def test_it_waits_for_as_long_as_it_says(desk: Desk, service: Service, use: Use) -> None:
-    use("openai")
-    service.behaviours = [refuses(429, retry_after="1"), answers()]
+def test_it_waits_for_as_long_as_it_says(
+    hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+) -> None:
+    use_model("openai")
+    model_service.behaviours = [refuses(429, retry_after="1"), answers()]
     began = time.monotonic()
-    assert started(desk, "openai").status == "applied"
-    assert time.monotonic() - began >= 1 and len(service.requests) == 2
+    assert started(hermes_store, "openai").status == "applied"
+    assert time.monotonic() - began >= 1 and len(model_service.requests) == 2
 
 
 def names_the_limit(said: str) -> Behaviour:
     """A refusal that repeats how many tokens of an answer were asked for."""
 
-    def behave(request: model_service.Request) -> None:
+    def behave(request: model_services.Request) -> None:
         asked = request.body.get("max_completion_tokens") or request.body["max_tokens"]
         refuses(400, said.format(asked))(request)
 
     return behave
 
 
-def test_a_server_without_usage_and_with_the_newer_limit_is_learned(desk: Desk, service: Service, use: Use) -> None:
-    use("openai")
-    service.behaviours = [
+def test_a_server_without_usage_and_with_the_newer_limit_is_learned(
+    hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+) -> None:
+    use_model("openai")
+    model_service.behaviours = [
         refuses(400, "Unrecognized request argument supplied: stream_options"),
         refuses(400, "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
                      "'max_completion_tokens' instead."),
         names_the_limit("max_completion_tokens is too large: {}. This model supports at most 4,096 completion tokens."),
         answers(),
     ]  # fmt: skip
-    run = started(desk, "openai")
-    assert (run.status, len(service.requests)) == ("applied", 4)
+    run = started(hermes_store, "openai")
+    assert (run.status, len(model_service.requests)) == ("applied", 4)
     assert run.usage == {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
     undo_run(run)
-    assert started(desk, "openai").status == "applied"
-    last = service.requests[4]
-    assert len(service.requests) == 5
+    assert started(hermes_store, "openai").status == "applied"
+    last = model_service.requests[4]
+    assert len(model_service.requests) == 5
     assert (last.get("stream_options"), last.get("max_tokens"), last["max_completion_tokens"]) == (None, None, 4096)
 
 
-def test_anthropic_is_asked_for_no_more_than_the_model_writes(desk: Desk, service: Service, use: Use) -> None:
-    use("anthropic")
+def test_anthropic_is_asked_for_no_more_than_the_model_writes(
+    hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+) -> None:
+    use_model("anthropic")
     said = "max_tokens: {} > 4096, which is the maximum allowed number of output tokens for claude-3-5-sonnet-20240620"
-    service.behaviours = [names_the_limit(said), answers()]
-    run = started(desk, "anthropic")
+    model_service.behaviours = [names_the_limit(said), answers()]
+    run = started(hermes_store, "anthropic")
     assert run.status == "applied", run.error_message
-    assert [body["max_tokens"] for body in service.requests][1:] == [4096]
+    assert [body["max_tokens"] for body in model_service.requests][1:] == [4096]
 
 
 def test_a_complete_answer_does_not_wait_long_for_what_it_took(
-    desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+    hermes_store: HermesStore, model_service: ModelService, use_model: UseModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(calling, "USAGE_WAIT", 0.2)
-    use("openai")
-    service.behaviours = [model_service.stalls(NOTES, finish="stop")]
-    run = started(desk, "openai")
+    use_model("openai")
+    model_service.behaviours = [model_services.stalls(NOTES, finish="stop")]
+    run = started(hermes_store, "openai")
     assert (run.status, run.usage["cost"]) == ("applied", None)
-    assert service.left.wait(model_service.PATIENCE)
+    assert model_service.left.wait(model_services.PATIENCE)
 
 
 def test_sdks_are_imported_only_to_talk_to_a_model() -> None:
@@ -254,11 +283,11 @@ FAILURES: dict[str, tuple[list[Behaviour], str, int, str]] = {
     "no sections": ([answers("It was about a flight. " * 9)], "summary_no_sections", 1, "lacks the sections"),
     "too much": ([answers(NOTES + "\n- word word word word" * 4_000)], "summary_too_long", 1, "were asked for"),
     "not finished": ([streams(text=NOTES)], "model_dropped", 1, "broke off its answer"),
-    "connection lost": ([model_service.breaks_off(HALF)], "model_dropped", 1, "broke off its answer"),
-    "no answer": ([model_service.hangs_up], "model_dropped", 3, "without an answer"),
-    "stalled": ([model_service.stalls(HALF)], "model_stalled", 1, "sent nothing for"),
-    "silent": ([model_service.never_answers], "model_stalled", 1, "PALIMPSEST_MODEL_SILENCE"),
-    "slow": ([model_service.trickles()], "model_slow", 1, "PALIMPSEST_MODEL_TIMEOUT"),
+    "connection lost": ([model_services.breaks_off(HALF)], "model_dropped", 1, "broke off its answer"),
+    "no answer": ([model_services.hangs_up], "model_dropped", 3, "without an answer"),
+    "stalled": ([model_services.stalls(HALF)], "model_stalled", 1, "sent nothing for"),
+    "silent": ([model_services.never_answers], "model_stalled", 1, "PALIMPSEST_MODEL_SILENCE"),
+    "slow": ([model_services.trickles()], "model_slow", 1, "PALIMPSEST_MODEL_TIMEOUT"),
     "redirect": ([refuses(307, location=f"https://elsewhere/v2?k={KEY}")], "model_redirected", 1, "https://elsewhere/v2,"),
     "overloaded in the stream": (
         [streams({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})],
@@ -281,27 +310,27 @@ OTHER_CASES = [(name, KINDS[(at + 1) % 2]) for at, name in enumerate(FAILURES)]
 def test_a_failure_is_named_and_touches_nothing(
     name: str,
     kind: str,
-    small_desk: Desk,
-    service: Service,
-    use: Use,
+    small_hermes_store: HermesStore,
+    model_service: ModelService,
+    use_model: UseModel,
     settings: Settings,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
     settings.MODEL_SILENCE, settings.MODEL_TIMEOUT = TIMES.get(name, (20, 20))
-    use(kind)
-    service.behaviours, code, requests, words = FAILURES[name]
-    before = everything(small_desk)
+    use_model(kind)
+    model_service.behaviours, code, requests, words = FAILURES[name]
+    before = everything(small_hermes_store)
 
-    run = started(small_desk, kind)
+    run = started(small_hermes_store, kind)
 
-    assert (run.status, run.error_code, len(service.requests)) == ("failed", code, requests), run.error_message
+    assert (run.status, run.error_code, len(model_service.requests)) == ("failed", code, requests), run.error_message
     assert words in run.error_message and "\n" not in run.error_message and len(run.error_message) < 500
     assert run.progress == {"sentence": run.error_message}
-    assert everything(small_desk) == before
-    assert small_desk.holders("compression_locks") + small_desk.holders("session_turn_leases") == []
+    assert everything(small_hermes_store) == before
+    assert small_hermes_store.holders("compression_locks") + small_hermes_store.holders("session_turn_leases") == []
     assert (run.holder, run.summary, run.handoff_id) == ("", "", None)
-    require_no_key(run, small_desk, caplog)
+    require_no_key(run, small_hermes_store, caplog)
 
 
 TOO_LONG = {
@@ -323,47 +352,53 @@ TOO_LONG = {
 
 @pytest.mark.parametrize("dialect", list(TOO_LONG))
 def test_a_request_that_is_too_long_says_to_set_the_window(
-    dialect: str, small_desk: Desk, service: Service, use: Use
+    dialect: str, small_hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
 ) -> None:
     kind = "anthropic" if dialect.startswith("Anthropic") else "openai"
-    use(kind)
+    use_model(kind)
     status, message, error = TOO_LONG[dialect]
-    service.behaviours = [refuses(status, message, error)]
-    run = started(small_desk, kind)
-    assert (run.error_code, len(service.requests)) == ("model_window", 1), run.error_message
+    model_service.behaviours = [refuses(status, message, error)]
+    run = started(small_hermes_store, kind)
+    assert (run.error_code, len(model_service.requests)) == ("model_window", 1), run.error_message
     assert f"(PALIMPSEST_{kind.upper()}_WINDOW)" in run.error_message
 
 
 def test_a_server_that_drops_half_of_the_request_is_noticed(
-    desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+    hermes_store: HermesStore, model_service: ModelService, use_model: UseModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model_service, "READ", 2_048)
-    use("openai")
-    run = started(desk, "openai")
+    monkeypatch.setattr(model_services, "READ", 2_048)
+    use_model("openai")
+    run = started(hermes_store, "openai")
     assert (run.status, run.error_code) == ("failed", "model_window")
     assert "read only 2,048 of about" in run.error_message
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_answer_without_end_is_cut_off(kind: str, desk: Desk, service: Service, use: Use) -> None:
-    use(kind)
-    service.behaviours = [model_service.never_ends]
-    run = started(desk, kind)
+def test_an_answer_without_end_is_cut_off(
+    kind: str, hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+) -> None:
+    use_model(kind)
+    model_service.behaviours = [model_services.never_ends]
+    run = started(hermes_store, kind)
     assert (run.status, run.error_code) == ("failed", "summary_cut_off")
-    assert service.left.wait(model_service.PATIENCE)
+    assert model_service.left.wait(model_services.PATIENCE)
 
 
 @pytest.mark.parametrize("line", [b": still working\n\n", b": still working\n", b"data: "], ids=["many", "one", "line"])
 def test_a_flood_of_nothing_is_left(
-    line: bytes, desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+    line: bytes,
+    hermes_store: HermesStore,
+    model_service: ModelService,
+    use_model: UseModel,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(exchange, "MOST_BYTES", 5_000_000)
     monkeypatch.setattr(exchange, "MOST_EVENT_BYTES", 5_000_000 if line.endswith(b"\n\n") else 200_000)
-    use("openai")
-    service.behaviours = [model_service.floods(line)]
-    run = started(desk, "openai")
-    assert (run.status, run.error_code, len(service.requests)) == ("failed", "model_bad_answer", 1)
-    assert service.left.wait(model_service.PATIENCE)
+    use_model("openai")
+    model_service.behaviours = [model_services.floods(line)]
+    run = started(hermes_store, "openai")
+    assert (run.status, run.error_code, len(model_service.requests)) == ("failed", "model_bad_answer", 1)
+    assert model_service.left.wait(model_services.PATIENCE)
 
 
 @pytest.mark.parametrize(("after", "waits"), [(60.0, True), (60.5, False)])
@@ -372,32 +407,40 @@ def test_a_service_that_asks_for_more_than_a_minute_is_not_waited_for(after: flo
     assert calling._wait_before_next(failure, 1) == (after if waits else None)
 
 
-def test_a_model_whose_answers_are_all_refused_is_paid_for(desk: Desk, service: Service, use: Use) -> None:
-    use("openai")
-    service.behaviours = [answers("I'm sorry, but I cannot help with that.")]
-    run = started(desk, "openai")
+def test_a_model_whose_answers_are_all_refused_is_paid_for(
+    hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+) -> None:
+    use_model("openai")
+    model_service.behaviours = [answers("I'm sorry, but I cannot help with that.")]
+    run = started(hermes_store, "openai")
     assert run.usage == {"calls": 1, "input_tokens": READ, "output_tokens": WRITTEN, "cost": None}
 
 
-def test_a_refusal_beside_the_text_is_one(desk: Desk, service: Service, use: Use) -> None:
-    use("openai")
-    service.behaviours = [answers("I can do nothing with this.", kind="refusal")]
-    assert started(desk, "openai").error_code == "summary_refusal"
+def test_a_refusal_beside_the_text_is_one(
+    hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+) -> None:
+    use_model("openai")
+    model_service.behaviours = [answers("I can do nothing with this.", kind="refusal")]
+    assert started(hermes_store, "openai").error_code == "summary_refusal"
 
 
-def test_a_broken_answer_of_anthropic_tells_what_was_read(desk: Desk, service: Service, use: Use) -> None:
-    use("anthropic")
-    service.behaviours = [streams(text=HALF)]
-    run = started(desk, "anthropic")
+def test_a_broken_answer_of_anthropic_tells_what_was_read(
+    hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+) -> None:
+    use_model("anthropic")
+    model_service.behaviours = [streams(text=HALF)]
+    run = started(hermes_store, "anthropic")
     assert (run.error_code, run.usage["calls"], run.usage["input_tokens"]) == ("model_dropped", 1, READ)
 
 
 @pytest.mark.parametrize("kind", [KINDS[0], *slow(*KINDS[1:])])
-def test_strange_events_never_end_a_run_in_the_log(kind: str, desk: Desk, service: Service, use: Use) -> None:
-    use(kind)
+def test_strange_events_never_end_a_run_in_the_log(
+    kind: str, hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+) -> None:
+    use_model(kind)
     for strange in ("[1]", "5", '"x"', "null", '{"choices": 5, "delta": 5}', '{"choices": [7], "usage": "?"}', "{}"):
-        service.behaviours = [streams(strange)]
-        run = started(desk, kind)
+        model_service.behaviours = [streams(strange)]
+        run = started(hermes_store, kind)
         assert run.status == "failed" and run.error_code in ("model_bad_answer", "model_dropped"), run.error_message
 
 
@@ -412,13 +455,19 @@ def test_strange_events_never_end_a_run_in_the_log(kind: str, desk: Desk, servic
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_service_that_is_not_there_is_named(
-    address: str, words: str, kind: str, desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+    address: str,
+    words: str,
+    kind: str,
+    hermes_store: HermesStore,
+    model_service: ModelService,
+    use_model: UseModel,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("NO_PROXY", "*")
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        use(kind, base_url=address.format(free=unused.getsockname()[1], service=service.server_port))
-        run = started(desk, kind)
+        use_model(kind, base_url=address.format(free=unused.getsockname()[1], service=model_service.server_port))
+        run = started(hermes_store, kind)
     assert (run.status, run.error_code) == ("failed", "model_unreachable")
     assert words in run.error_message and "check the URL" in run.error_message.replace(
         "check that the URL", "check the URL"
@@ -428,11 +477,16 @@ def test_a_service_that_is_not_there_is_named(
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("key", ["sk-schlüssel-0123456789", "sk-two\nlines-0123456789"], ids=["umlaut", "newline"])
 def test_a_key_that_cannot_be_one_is_not_shown(
-    key: str, kind: str, desk: Desk, service: Service, use: Use, caplog: pytest.LogCaptureFixture
+    key: str,
+    kind: str,
+    hermes_store: HermesStore,
+    model_service: ModelService,
+    use_model: UseModel,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    use(kind, api_key=key)
-    run = started(desk, kind)
+    use_model(kind, api_key=key)
+    run = started(hermes_store, kind)
     assert (run.status, run.error_code) == ("failed", "model_unauthorized")
     assert "0123456789" not in run.error_message + caplog.text
 
@@ -451,31 +505,35 @@ def test_every_code_is_explained() -> None:
 
 
 HANGING: dict[str, Behaviour] = {
-    "trickles": model_service.trickles(),
-    "stalls": model_service.stalls(HALF),
-    "never answers": model_service.never_answers,
-    "floods": model_service.floods(b": still working\n\n"),
+    "trickles": model_services.trickles(),
+    "stalls": model_services.stalls(HALF),
+    "never answers": model_services.never_answers,
+    "floods": model_services.floods(b": still working\n\n"),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("behaviour", list(HANGING))
-def test_a_cancelled_run_hangs_up(behaviour: str, kind: str, desk: Desk, service: Service, use: Use) -> None:
-    use(kind)
-    service.behaviours = [HANGING[behaviour]]
-    run = prepare(desk.store, desk.session_id, Options(summarizer=kind), apply=True)
-    cancelled_in(run, lambda: len(service.requests) == 1)
-    assert service.left.wait(model_service.PATIENCE), "the connection was left open"
-    assert len(service.requests) == 1
+def test_a_cancelled_run_hangs_up(
+    behaviour: str, kind: str, hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+) -> None:
+    use_model(kind)
+    model_service.behaviours = [HANGING[behaviour]]
+    run = prepare(hermes_store.store, hermes_store.session_id, Options(summarizer=kind), apply=True)
+    cancelled_in(run, lambda: len(model_service.requests) == 1)
+    assert model_service.left.wait(model_services.PATIENCE), "the connection was left open"
+    assert len(model_service.requests) == 1
 
 
-def test_an_exchange_that_was_left_sends_nothing_any_more(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exchange_that_was_left_sends_nothing_any_more(
+    model_service: ModelService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     may_send, done = threading.Event(), threading.Event()
 
     def ask(client: httpx2.Client) -> Iterator[AnswerPart]:
-        may_send.wait(model_service.PATIENCE)
+        may_send.wait(model_services.PATIENCE)
         try:
-            client.post(f"{service.url}/v1/chat/completions", json={})
+            client.post(f"{model_service.url}/v1/chat/completions", json={})
         finally:
             done.set()
         yield AnswerPart()
@@ -484,15 +542,17 @@ def test_an_exchange_that_was_left_sends_nothing_any_more(service: Service, monk
     with exchange.Exchange(ask, 5):
         pass
     may_send.set()
-    assert done.wait(model_service.PATIENCE) and service.requests == []
+    assert done.wait(model_services.PATIENCE) and model_service.requests == []
 
 
-def test_a_cancelled_run_stops_waiting_for_its_next_attempt(desk: Desk, service: Service, use: Use) -> None:
-    use("openai")
-    service.behaviours = [refuses(429, retry_after="50"), answers()]
-    run = prepare(desk.store, desk.session_id, Options(summarizer="openai"), apply=True)
-    cancelled_in(run, lambda: len(service.requests) == 1)
-    assert len(service.requests) == 1
+def test_a_cancelled_run_stops_waiting_for_its_next_attempt(
+    hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+) -> None:
+    use_model("openai")
+    model_service.behaviours = [refuses(429, retry_after="50"), answers()]
+    run = prepare(hermes_store.store, hermes_store.session_id, Options(summarizer="openai"), apply=True)
+    cancelled_in(run, lambda: len(model_service.requests) == 1)
+    assert len(model_service.requests) == 1
 
 
 def cancelled_in(run: Run, reached: Callable[[], bool]) -> None:
@@ -500,7 +560,7 @@ def cancelled_in(run: Run, reached: Callable[[], bool]) -> None:
 
     def cancel() -> None:
         try:
-            until = time.monotonic() + model_service.PATIENCE
+            until = time.monotonic() + model_services.PATIENCE
             while not reached() and time.monotonic() < until:
                 time.sleep(0.02)
             cancel_run(get_run(run.pk))
@@ -511,7 +571,7 @@ def cancelled_in(run: Run, reached: Callable[[], bool]) -> None:
     thread.start()
     began = time.monotonic()
     job.compact.call(run.pk)
-    thread.join(model_service.PATIENCE)
+    thread.join(model_services.PATIENCE)
     run.refresh_from_db()
     assert (run.status, run.error_code) == ("cancelled", "")
     assert time.monotonic() - began < 45, "the wait went on"

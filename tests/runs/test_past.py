@@ -13,7 +13,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests.factories.histories import history_of, receipt_of
-from tests.factories.stores import Desk
+from tests.factories.stores import HermesStore
 from viewer.runs import compaction_list, service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
@@ -27,38 +27,38 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 
 @pytest.fixture
-def alike(open_desk: Callable[[int], Desk]) -> Desk:
+def alike(open_hermes_store: Callable[[int], HermesStore]) -> HermesStore:
     """Schema 21, without a name for a message: 200 messages of two words, all of one time, as after an import."""
-    desk = open_desk(21)
-    desk.rows("DELETE FROM messages WHERE session_id = ?", desk.session_id)
-    say_alike(desk, 100)
-    return desk
+    hermes_store = open_hermes_store(21)
+    hermes_store.rows("DELETE FROM messages WHERE session_id = ?", hermes_store.session_id)
+    say_alike(hermes_store, 100)
+    return hermes_store
 
 
-def say_alike(desk: Desk, turns: int) -> None:
-    with closing(sqlite3.connect(desk.path)) as con, con:
+def say_alike(hermes_store: HermesStore, turns: int) -> None:
+    with closing(sqlite3.connect(hermes_store.path)) as con, con:
         con.executemany(
             "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, ?, ?, 5.0)",
-            [(desk.session_id, role, word * 200) for _ in range(turns) for role, word in SAID],
+            [(hermes_store.session_id, role, word * 200) for _ in range(turns) for role, word in SAID],
         )
 
 
 SAID = (("user", "go on "), ("assistant", "done "))
 
 
-def compact(desk: Desk, **options: int) -> Run:
-    run = service.start(desk.store, desk.session_id, Options(**options), apply=True)  # type: ignore[arg-type]
+def compact(hermes_store: HermesStore, **options: int) -> Run:
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(**options), apply=True)  # type: ignore[arg-type]
     assert (run.status, run.error_message) == ("applied", "")
     return run
 
 
-def both(desk: Desk) -> tuple[History, History]:
+def both(hermes_store: HermesStore) -> tuple[History, History]:
     """History with what our runs know, and by lining up alone."""
-    with open_store(desk.store) as reader:
-        return history_of(reader, desk.session_id), reading.read_history(reader, desk.session_id)
+    with open_store(hermes_store.store) as reader:
+        return history_of(reader, hermes_store.session_id), reading.read_history(reader, hermes_store.session_id)
 
 
-def test_messages_that_nothing_tells_apart_are_each_shown_once(alike: Desk) -> None:
+def test_messages_that_nothing_tells_apart_are_each_shown_once(alike: HermesStore) -> None:
     run = compact(alike, keep_last=6)
     say_alike(alike, 3)
     known, found = both(alike)
@@ -70,7 +70,7 @@ def test_messages_that_nothing_tells_apart_are_each_shown_once(alike: Desk) -> N
     assert boundary.messages_after == len(receipt_of(run)["block"])
 
 
-def test_an_undone_compaction_is_none_and_one_made_after_it_is_ours(alike: Desk) -> None:
+def test_an_undone_compaction_is_none_and_one_made_after_it_is_ours(alike: HermesStore) -> None:
     first = compact(alike, keep_last=6)
     service.undo_run(first)
     say_alike(alike, 3)
@@ -84,7 +84,7 @@ def test_an_undone_compaction_is_none_and_one_made_after_it_is_ours(alike: Desk)
     assert len(known.entries) == 208
 
 
-def test_an_undone_compaction_stays_undone_when_everything_is_taken_back(alike: Desk) -> None:
+def test_an_undone_compaction_stays_undone_when_everything_is_taken_back(alike: HermesStore) -> None:
     service.undo_run(compact(alike, keep_last=6))
     alike.rows("UPDATE messages SET active = 0 WHERE session_id = ?", alike.session_id)
     known, found = both(alike)
@@ -93,23 +93,25 @@ def test_an_undone_compaction_stays_undone_when_everything_is_taken_back(alike: 
 
 
 @pytest.mark.parametrize("version", [21, 31])
-def test_a_restored_backup_has_no_compaction_of_ours(open_desk: Callable[[int], Desk], version: int) -> None:
-    desk = open_desk(version)
-    backup = shutil.copyfile(desk.path, desk.path.with_suffix(".backup"))
-    run = compact(desk)
-    with open_store(desk.store) as reader:
-        assert compaction_list.compactions(reader, desk.session_id)[-1].run == run.pk
-    shutil.copyfile(backup, desk.path)
+def test_a_restored_backup_has_no_compaction_of_ours(
+    open_hermes_store: Callable[[int], HermesStore], version: int
+) -> None:
+    hermes_store = open_hermes_store(version)
+    backup = shutil.copyfile(hermes_store.path, hermes_store.path.with_suffix(".backup"))
+    run = compact(hermes_store)
+    with open_store(hermes_store.store) as reader:
+        assert compaction_list.compactions(reader, hermes_store.session_id)[-1].run == run.pk
+    shutil.copyfile(backup, hermes_store.path)
     for _ in receipt_of(run)["block"]:
-        desk.append("said since the backup", "user")
-    known, found = both(desk)
+        hermes_store.append("said since the backup", "user")
+    known, found = both(hermes_store)
     assert known == found
-    with open_store(desk.store) as reader:
-        views = compaction_list.compactions(reader, desk.session_id)
+    with open_store(hermes_store.store) as reader:
+        views = compaction_list.compactions(reader, hermes_store.session_id)
     assert not [each for each in views if each.run or each.by == compaction_list.BY_US]
 
 
-def test_a_transcript_deleted_and_written_anew_is_shown_as_it_is(alike: Desk) -> None:
+def test_a_transcript_deleted_and_written_anew_is_shown_as_it_is(alike: HermesStore) -> None:
     compact(alike, keep_last=6)
     alike.rows("DELETE FROM messages WHERE session_id = ?", alike.session_id)
     say_alike(alike, 2)
@@ -118,7 +120,7 @@ def test_a_transcript_deleted_and_written_anew_is_shown_as_it_is(alike: Desk) ->
     assert not known.boundaries
 
 
-def test_a_compaction_of_ours_is_known_in_the_session_that_continues_it(alike: Desk) -> None:
+def test_a_compaction_of_ours_is_known_in_the_session_that_continues_it(alike: HermesStore) -> None:
     run = compact(alike, keep_last=6)
     alike.rows("UPDATE sessions SET end_reason = 'compression', ended_at = 1 WHERE id = ?", alike.session_id)
     alike.rows(
@@ -129,7 +131,7 @@ def test_a_compaction_of_ours_is_known_in_the_session_that_continues_it(alike: D
         assert [boundary.run for boundary in history_of(reader, "next").boundaries] == [run.pk]
 
 
-def test_more_runs_mean_no_more_queries(alike: Desk) -> None:
+def test_more_runs_mean_no_more_queries(alike: HermesStore) -> None:
     counts: list[tuple[int, int]] = []
     for _ in range(4):
         compact(alike, keep_last=6)

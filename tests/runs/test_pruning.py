@@ -9,7 +9,7 @@ import pytest
 
 from compaction import protocol, prune
 from tests.factories.histories import history_of, receipt_of
-from tests.factories.stores import Desk
+from tests.factories.stores import HermesStore
 from tests.runs.commands import run as command
 from viewer.runs import planning, service, summarizers
 from viewer.runs.errors import NothingToDo, NothingToEdit
@@ -22,63 +22,63 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 MASK = Options(strategy="prune")
 
 
-def shown(desk: Desk) -> tuple[list[HistoryEntry], list[Boundary]]:
+def shown(hermes_store: HermesStore) -> tuple[list[HistoryEntry], list[Boundary]]:
     """What History shows: messages and boundaries."""
-    with open_store(desk.store) as reader:
-        history = history_of(reader, desk.session_id)
+    with open_store(hermes_store.store) as reader:
+        history = history_of(reader, hermes_store.session_id)
     return list(history.entries), list(history.boundaries)
 
 
 @pytest.mark.parametrize("version", [21, 31])
 def test_apply_history_and_undo(
-    open_desk: Callable[[int], Desk], version: int, monkeypatch: pytest.MonkeyPatch
+    open_hermes_store: Callable[[int], HermesStore], version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unusable = summarizers.Summarizer("offline", "", ask=None)  # type: ignore[arg-type]
     monkeypatch.setattr(summarizers, "summarizers", lambda: {"offline": unusable})
-    desk = open_desk(version)
-    before, (messages, boundaries) = desk.live(), shown(desk)
+    hermes_store = open_hermes_store(version)
+    before, (messages, boundaries) = hermes_store.live(), shown(hermes_store)
 
-    run = service.start(desk.store, desk.session_id, MASK, apply=True)
+    run = service.start(hermes_store.store, hermes_store.session_id, MASK, apply=True)
 
     assert (run.status, run.error_message) == ("applied", "")
     assert run.tokens_before and run.tokens_after and run.tokens_after < 0.85 * run.tokens_before
-    assert run.messages_before == len(before) and run.messages_after == len(before) + 1 == len(desk.live())
+    assert run.messages_before == len(before) and run.messages_after == len(before) + 1 == len(hermes_store.live())
     assert run.summary.startswith(protocol.PRUNE_SENTENCE) and run.report["summarised"] == []
-    now, stand = shown(desk)
+    now, stand = shown(hermes_store)
     assert [each.id for each in now] == [each.id for each in messages], "each message once, where it was first said"
     assert [each.full_id for each in now] == [each.full_id for each in messages], "with its fullest text"
     assert stand[:-1] == boundaries, "what earlier compactions did stays what it was"
     assert (stand[-1].run, stand[-1].summarised_ids) == (run.pk, ())
     assert len(stand[-1].shortened_ids) == len(run.report["shortened"]) == len(run.plan["middle"])
-    kept = [row for row in desk.live() if row[0] != "tool" and "CONTEXT SUMMARY" not in (row[1] or "")]
+    kept = [row for row in hermes_store.live() if row[0] != "tool" and "CONTEXT SUMMARY" not in (row[1] or "")]
     assert [(row[0], row[1], row[3]) for row in kept] == [
         (row[0], row[1], row[3]) for row in before if row[0] != "tool" and "CONTEXT SUMMARY" not in (row[1] or "")
     ]
 
-    service.undo(desk.store, desk.session_id, stand[-1].handoff_id)
+    service.undo(hermes_store.store, hermes_store.session_id, stand[-1].handoff_id)
 
-    assert desk.live() == before
-    assert [each.id for each in shown(desk)[0]] == [each.id for each in messages]
+    assert hermes_store.live() == before
+    assert [each.id for each in shown(hermes_store)[0]] == [each.id for each in messages]
 
 
-def test_a_second_run_has_nothing_to_do_and_a_summary_may_follow(desk: Desk) -> None:
-    count = len(shown(desk)[0])
-    first = service.start(desk.store, desk.session_id, MASK, apply=True)
+def test_a_second_run_has_nothing_to_do_and_a_summary_may_follow(hermes_store: HermesStore) -> None:
+    count = len(shown(hermes_store)[0])
+    first = service.start(hermes_store.store, hermes_store.session_id, MASK, apply=True)
     with pytest.raises(NothingToDo, match="too little old tool output"):
-        service.start(desk.store, desk.session_id, MASK, apply=True)
-    second = service.start(desk.store, desk.session_id, Options(), apply=True)
+        service.start(hermes_store.store, hermes_store.session_id, MASK, apply=True)
+    second = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     assert (first.status, second.status) == ("applied", "applied")
-    messages, boundaries = shown(desk)
+    messages, boundaries = shown(hermes_store)
     assert len(messages) == count and [each.run for each in boundaries[-2:]] == [first.pk, second.pk]
     assert protocol.PRUNE_SENTENCE not in second.summary
-    assert not any(protocol.PRUNE_SENTENCE in (row[1] or "") for row in desk.live())
+    assert not any(protocol.PRUNE_SENTENCE in (row[1] or "") for row in hermes_store.live())
     service.undo_run(second)
     service.undo_run(first)
-    assert len(shown(desk)[0]) == count
+    assert len(shown(hermes_store)[0]) == count
 
 
-def test_there_is_no_summary_to_edit(desk: Desk) -> None:
-    run = service.start(desk.store, desk.session_id, MASK, apply=False)
+def test_there_is_no_summary_to_edit(hermes_store: HermesStore) -> None:
+    run = service.start(hermes_store.store, hermes_store.session_id, MASK, apply=False)
     assert run.status == "ready"
     with pytest.raises(NothingToEdit, match="no summary to edit"):
         service.apply(run, "Another text.")
@@ -87,31 +87,33 @@ def test_there_is_no_summary_to_edit(desk: Desk) -> None:
     assert service.apply(run, run.summary).status == "applied"
 
 
-def test_bookkeeping_rows_stay_where_the_messages_stay(desk: Desk) -> None:
+def test_bookkeeping_rows_stay_where_the_messages_stay(hermes_store: HermesStore) -> None:
     live = "SELECT id FROM messages WHERE session_id = ? AND active = 1 ORDER BY id"
-    marked = desk.rows(live, desk.session_id)[40][0]
-    desk.rows("UPDATE messages SET role = 'session_meta', tool_calls = NULL, tool_call_id = NULL WHERE id = ?", marked)
-    [text] = desk.rows("SELECT content FROM messages WHERE id = ?", marked)
-    run = service.start(desk.store, desk.session_id, MASK, apply=True)
+    marked = hermes_store.rows(live, hermes_store.session_id)[40][0]
+    hermes_store.rows(
+        "UPDATE messages SET role = 'session_meta', tool_calls = NULL, tool_call_id = NULL WHERE id = ?", marked
+    )
+    [text] = hermes_store.rows("SELECT content FROM messages WHERE id = ?", marked)
+    run = service.start(hermes_store.store, hermes_store.session_id, MASK, apply=True)
     assert run.status == "applied" and str(marked) in receipt_of(run)["copies"]
-    assert [row[1] for row in desk.live() if row[0] == "session_meta"] == list(text)
+    assert [row[1] for row in hermes_store.live() if row[0] == "session_meta"] == list(text)
 
 
-def test_the_plan_and_the_command(desk: Desk) -> None:
-    draft = planning.draft(desk.store, desk.session_id, MASK)
+def test_the_plan_and_the_command(hermes_store: HermesStore) -> None:
+    draft = planning.draft(hermes_store.store, hermes_store.session_id, MASK)
     assert isinstance(draft.plan, prune.PrunePlan)
     assert draft.tokens_before == sum((draft.plan.head_tokens, draft.plan.middle_tokens, draft.plan.tail_tokens))
-    said = command("compact", "hermes", desk.session_id, "--strategy", "prune", "--plan")
+    said = command("compact", "hermes", hermes_store.session_id, "--strategy", "prune", "--plan")
     assert f"to shorten      {len(draft.middle_ids):>6,} messages" in said and "kept before" in said
-    answer = json.loads(command("compact", "hermes", desk.session_id, "--strategy", "prune", "--json"))
+    answer = json.loads(command("compact", "hermes", hermes_store.session_id, "--strategy", "prune", "--json"))
     assert (answer["status"], answer["strategy"], answer["undoable"]) == ("applied", "prune", True)
     assert abs(answer["tokens_after"] - draft.tokens_after_estimate) < 9
     assert Run.objects.get().summarizer == "offline"
     with pytest.raises(SystemExit, match="There is: summary, prune"):
-        command("compact", "hermes", desk.session_id, "--strategy", "guess")
+        command("compact", "hermes", hermes_store.session_id, "--strategy", "guess")
 
 
-def test_the_old_name_is_still_taken(desk: Desk) -> None:
-    answer = json.loads(command("compact", "hermes", desk.session_id, "--strategy", "mask", "--json"))
+def test_the_old_name_is_still_taken(hermes_store: HermesStore) -> None:
+    answer = json.loads(command("compact", "hermes", hermes_store.session_id, "--strategy", "mask", "--json"))
     assert (answer["status"], answer["strategy"]) == ("applied", "prune")
     assert planning.strategy_of("mask") is planning.strategy_of("prune")

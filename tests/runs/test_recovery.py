@@ -16,7 +16,7 @@ from pytest_django import Settings
 
 from tests.factories.histories import receipt_of
 from tests.factories.runs import QUEUED, until
-from tests.factories.stores import Desk
+from tests.factories.stores import HermesStore
 from viewer import holders
 from viewer.enforcement.models import Audit
 from viewer.errors import SessionBusy
@@ -36,14 +36,14 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 GONE = "pid=999999999:pidns=1:tid=1:agent=palimpsest:nonce=deadbeef"
 
 
-def queued(desk: Desk, apply: bool = True) -> Run:
+def queued(hermes_store: HermesStore, apply: bool = True) -> Run:
     """A run that no worker has begun."""
-    return service.prepare(desk.store, desk.session_id, Options(), apply=apply)
+    return service.prepare(hermes_store.store, hermes_store.session_id, Options(), apply=apply)
 
 
-def died(run: Run, desk: Desk, **fields: object) -> Run:
+def died(run: Run, hermes_store: HermesStore, **fields: object) -> Run:
     """The row and the store as a worker leaves them that was killed: lock held, heartbeat old."""
-    guards.take_lock(desk.store, desk.session_id, GONE)
+    guards.take_lock(hermes_store.store, hermes_store.session_id, GONE)
     long_ago = timezone.now() - timedelta(minutes=5)
     Run.objects.filter(pk=run.pk).update(**{"holder": GONE, "heartbeat_at": long_ago, "attempts": 1, **fields})
     run.refresh_from_db()
@@ -51,74 +51,76 @@ def died(run: Run, desk: Desk, **fields: object) -> Run:
 
 
 @pytest.mark.parametrize("status", ["queued", "planning", "summarizing"])
-def test_before_the_summary_it_is_taken_up_from_the_start(desk: Desk, status: str) -> None:
-    run = died(queued(desk), desk, status=status)
+def test_before_the_summary_it_is_taken_up_from_the_start(hermes_store: HermesStore, status: str) -> None:
+    run = died(queued(hermes_store), hermes_store, status=status)
     assert recovery.sweep() == [run]
     run.refresh_from_db()
     assert (run.status, run.attempts) == ("applied", 2)
-    assert desk.holders("compression_locks") == []
+    assert hermes_store.holders("compression_locks") == []
 
 
 @pytest.mark.parametrize("status", ["waiting", "applying"])
-def test_with_a_summary_it_is_taken_up_with_that_summary(desk: Desk, status: str) -> None:
-    run = queued(desk, apply=False)
+def test_with_a_summary_it_is_taken_up_with_that_summary(hermes_store: HermesStore, status: str) -> None:
+    run = queued(hermes_store, apply=False)
     job.compact.call(run.pk)
     run.refresh_from_db()
     summary = run.summary
-    died(run, desk, status=status, summary=summary)
+    died(run, hermes_store, status=status, summary=summary)
     recovery.sweep()
     run.refresh_from_db()
-    assert (run.status, run.summary, run.messages_after) == ("applied", summary, len(desk.live()))
+    assert (run.status, run.summary, run.messages_after) == ("applied", summary, len(hermes_store.live()))
 
 
 @pytest.mark.parametrize("version", [21, 31])
 @pytest.mark.parametrize("late", [0, 3])
-def test_a_commit_that_was_not_noted_is_found(open_desk: Callable[[int], Desk], version: int, late: int) -> None:
-    desk = open_desk(version)
-    run = service.start(desk.store, desk.session_id, Options(), apply=False)
+def test_a_commit_that_was_not_noted_is_found(
+    open_hermes_store: Callable[[int], HermesStore], version: int, late: int
+) -> None:
+    hermes_store = open_hermes_store(version)
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=False)
     planned = {"basis": run.basis, "edits": run.edits}
     for number in range(late):
-        desk.append(f"late message {number}")
+        hermes_store.append(f"late message {number}")
     service.apply(run)
     noted = (run.handoff_id, receipt_of(run))
     Compaction.objects.filter(run=run.pk).delete()
-    live, applied_at = desk.live(), run.applied_at
+    live, applied_at = hermes_store.live(), run.applied_at
     assert applied_at
     Audit.objects.update(run=None)  # armed by a worker that saw the boundary before anybody knew whose it is
 
-    died(run, desk, status="applying", handoff_id=None, applied_at=None, **planned)
+    died(run, hermes_store, status="applying", handoff_id=None, applied_at=None, **planned)
     recovery.sweep()
 
     run.refresh_from_db()
     assert run.status == "applied"
     assert (run.handoff_id, receipt_of(run)) == noted
     assert run.applied_at and abs(run.applied_at - applied_at) < timedelta(seconds=2)
-    assert desk.live() == live
-    assert desk.holders("compression_locks") == []
+    assert hermes_store.live() == live
+    assert hermes_store.holders("compression_locks") == []
     assert Audit.objects.get().run == run.pk
 
 
 def test_a_compaction_of_somebody_else_is_not_taken_for_the_one_that_was_not_noted(
-    desk: Desk, settings: Settings
+    hermes_store: HermesStore, settings: Settings
 ) -> None:
-    run = queued(desk, apply=False)
+    run = queued(hermes_store, apply=False)
     job.compact.call(run.pk)
-    died(run, desk, status="applying")
-    guards.release_lock(desk.store, desk.session_id, GONE)
-    settings.STORES = {**settings.STORES, "as another site": desk.store.url}
-    other = service.start(get_store("as another site"), desk.session_id, Options(keep_last=100), apply=True)
-    after = desk.live()
+    died(run, hermes_store, status="applying")
+    guards.release_lock(hermes_store.store, hermes_store.session_id, GONE)
+    settings.STORES = {**settings.STORES, "as another site": hermes_store.store.url}
+    other = service.start(get_store("as another site"), hermes_store.session_id, Options(keep_last=100), apply=True)
+    after = hermes_store.live()
     assert other.status == "applied"
 
     assert recovery.sweep() == [run]
     run.refresh_from_db()
-    assert (run.status, run.handoff_id, desk.live()) == ("conflict", None, after)
+    assert (run.status, run.handoff_id, hermes_store.live()) == ("conflict", None, after)
 
 
-def test_a_worker_that_was_only_slow_cannot_write_any_more(desk: Desk, settings: Settings) -> None:
+def test_a_worker_that_was_only_slow_cannot_write_any_more(hermes_store: HermesStore, settings: Settings) -> None:
     settings.TASKS = QUEUED
-    before = desk.live()
-    run = service.start(desk.store, desk.session_id, Options(), apply=False)
+    before = hermes_store.live()
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=False)
     slow = claim(run.pk)
     assert slow
     hold = Hold(slow)
@@ -130,7 +132,7 @@ def test_a_worker_that_was_only_slow_cannot_write_any_more(desk: Desk, settings:
         assert [found.pk for found in recovery.sweep()] == [run.pk]
         with pytest.raises(SessionBusy, match="lost before the write"):
             guards_and_commit(hold)
-    assert desk.live() == before
+    assert hermes_store.live() == before
     job.compact.call(run.pk)
     run.refresh_from_db()
     assert run.status == "applied"
@@ -147,19 +149,19 @@ def guards_and_commit(hold: Hold) -> None:
         guards.release_lease(hold.store, hold.run.session_id, hold.holder)
 
 
-def test_a_run_that_kills_every_worker_ends_with_a_reason(desk: Desk) -> None:
-    run = died(queued(desk), desk, status="summarizing", attempts=recovery.MOST_ATTEMPTS)
-    before = desk.live()
+def test_a_run_that_kills_every_worker_ends_with_a_reason(hermes_store: HermesStore) -> None:
+    run = died(queued(hermes_store), hermes_store, status="summarizing", attempts=recovery.MOST_ATTEMPTS)
+    before = hermes_store.live()
     recovery.sweep()
     run.refresh_from_db()
     assert (run.status, run.error_code) == ("failed", "worker_lost")
     assert "died 3 times" in run.error_message
-    assert desk.live() == before and desk.holders("compression_locks") == []
+    assert hermes_store.live() == before and hermes_store.holders("compression_locks") == []
 
 
-def test_runs_that_wait_for_a_worker_or_beat_are_left_alone(desk: Desk, settings: Settings) -> None:
+def test_runs_that_wait_for_a_worker_or_beat_are_left_alone(hermes_store: HermesStore, settings: Settings) -> None:
     settings.TASKS = QUEUED
-    run = service.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     Run.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
     assert recovery.sweep() == []
     run.refresh_from_db()
@@ -171,16 +173,18 @@ def test_runs_that_wait_for_a_worker_or_beat_are_left_alone(desk: Desk, settings
     assert (run.status, run.holder) == ("queued", "")
 
 
-def test_a_run_that_never_reached_the_queue_is_taken_up(desk: Desk) -> None:
-    run = queued(desk)
+def test_a_run_that_never_reached_the_queue_is_taken_up(hermes_store: HermesStore) -> None:
+    run = queued(hermes_store)
     Run.objects.update(heartbeat_at=timezone.now() - timedelta(minutes=5))
     recovery.sweep()
     run.refresh_from_db()
     assert run.status == "applied"
 
 
-def test_a_run_of_a_store_that_is_not_here_is_left_to_workers_that_have_it(desk: Desk, settings: Settings) -> None:
-    run = died(queued(desk), desk, status="planning")
+def test_a_run_of_a_store_that_is_not_here_is_left_to_workers_that_have_it(
+    hermes_store: HermesStore, settings: Settings
+) -> None:
+    run = died(queued(hermes_store), hermes_store, status="planning")
     settings.STORES = {}
     assert recovery.sweep() == []
     Run.objects.update(heartbeat_at=timezone.now() - timedelta(minutes=11))
@@ -191,16 +195,18 @@ def test_a_run_of_a_store_that_is_not_here_is_left_to_workers_that_have_it(desk:
 
 
 @pytest.mark.parametrize("written", [False, True])
-def test_what_may_have_been_written_is_looked_up_once_the_store_can_be_read(desk: Desk, written: bool) -> None:
-    run = service.start(desk.store, desk.session_id, Options(), apply=False)
+def test_what_may_have_been_written_is_looked_up_once_the_store_can_be_read(
+    hermes_store: HermesStore, written: bool
+) -> None:
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=False)
     planned = {"basis": run.basis, "edits": run.edits}
     if written:
         service.apply(run)
         Compaction.objects.filter(run=run.pk).delete()
-    live = desk.live()
-    died(run, desk, status="applying", handoff_id=None, applied_at=None, **planned)
-    away = desk.path.rename(desk.path.with_suffix(".away"))
-    desk.path.write_bytes(b"no database at all, for now" * 100)
+    live = hermes_store.live()
+    died(run, hermes_store, status="applying", handoff_id=None, applied_at=None, **planned)
+    away = hermes_store.path.rename(hermes_store.path.with_suffix(".away"))
+    hermes_store.path.write_bytes(b"no database at all, for now" * 100)
 
     assert [found.pk for found in recovery.sweep()] == [run.pk]
     run.refresh_from_db()
@@ -208,33 +214,33 @@ def test_what_may_have_been_written_is_looked_up_once_the_store_can_be_read(desk
     assert "looked up as soon as" in run.error_message
     assert recovery.sweep() == []
 
-    away.rename(desk.path)
+    away.rename(hermes_store.path)
     assert [found.pk for found in recovery.sweep()] == [run.pk]
     run.refresh_from_db()
     assert (run.status, run.error_code) == (("applied", "") if written else ("ready", "worker_lost"))
-    assert desk.live() == live and desk.holders("compression_locks") == []
+    assert hermes_store.live() == live and hermes_store.holders("compression_locks") == []
     if not written:
         assert service.apply(run).status == "applied"
 
 
 @pytest.mark.parametrize("done", [False, True])
-def test_an_undo_that_was_not_noted_is_noted(desk: Desk, done: bool) -> None:
-    before = desk.live()
-    run = service.start(desk.store, desk.session_id, Options(), apply=True)
-    after = desk.live()
+def test_an_undo_that_was_not_noted_is_noted(hermes_store: HermesStore, done: bool) -> None:
+    before = hermes_store.live()
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
+    after = hermes_store.live()
     if done:
         service.undo_run(run)
-    died(run, desk, status="applied")
+    died(run, hermes_store, status="applied")
 
     assert [found.pk for found in recovery.sweep()] == [run.pk]
     run.refresh_from_db()
     assert (run.status, run.holder) == ("undone" if done else "applied", "")
-    assert desk.live() == (before if done else after)
-    assert desk.holders("compression_locks") == []
+    assert hermes_store.live() == (before if done else after)
+    assert hermes_store.holders("compression_locks") == []
 
 
-def test_a_worker_that_is_certainly_dead_is_not_waited_for(desk: Desk) -> None:
-    run = queued(desk)
+def test_a_worker_that_is_certainly_dead_is_not_waited_for(hermes_store: HermesStore) -> None:
+    run = queued(hermes_store)
     ours = holders.new_holder()
     for holder, lost in [
         (ours, False),
@@ -247,10 +253,10 @@ def test_a_worker_that_is_certainly_dead_is_not_waited_for(desk: Desk) -> None:
 
 
 def test_tasks_of_dead_workers_are_ended_and_what_they_had_not_claimed_is_taken_up(
-    desk: Desk, settings: Settings
+    hermes_store: HermesStore, settings: Settings
 ) -> None:
     settings.TASKS = QUEUED
-    run = service.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     [task] = DBTaskResult.objects.all()
     task.claim(holders.new_holder())
     assert recovery.sweep() == []
@@ -262,11 +268,11 @@ def test_tasks_of_dead_workers_are_ended_and_what_they_had_not_claimed_is_taken_
 
 
 def test_a_task_whose_end_could_not_be_noted_is_taken_up_once_it_can(
-    desk: Desk, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    hermes_store: HermesStore, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The disk is full behind the claim: neither that the run is begun can be noted, nor that it was not."""
     settings.TASKS = QUEUED
-    run = service.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     worker = SteadyWorker(
         queue_names=[], interval=0, batch=False, backend_name="default", startup_delay=False, max_tasks=None,
         worker_id=holders.new_holder(), excluded_queue_names=[],
@@ -293,23 +299,23 @@ def test_a_task_whose_end_could_not_be_noted_is_taken_up_once_it_can(
     assert run.status == "applied"
 
 
-def test_a_task_whose_run_was_given_to_another_is_ended(desk: Desk, settings: Settings) -> None:
+def test_a_task_whose_run_was_given_to_another_is_ended(hermes_store: HermesStore, settings: Settings) -> None:
     settings.TASKS = QUEUED
-    run = service.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     [task] = DBTaskResult.objects.all()
     task.claim("pid=1:elsewhere")
     DBTaskResult.objects.update(started_at=timezone.now() - timedelta(minutes=2))
     assert recovery.sweep() == []
-    died(run, desk)
+    died(run, hermes_store)
     assert recovery.sweep() == [run]
     recovery.sweep()
     assert sorted(DBTaskResult.objects.values_list("status", flat=True)) == ["FAILED", "READY"]
 
 
-def test_a_task_whose_number_is_not_noted_yet_is_not_ended(desk: Desk, settings: Settings) -> None:
+def test_a_task_whose_number_is_not_noted_yet_is_not_ended(hermes_store: HermesStore, settings: Settings) -> None:
     """A worker can be quicker than who put the task into the queue; what has just begun may be that, too."""
     settings.TASKS = QUEUED
-    run = service.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     [task] = DBTaskResult.objects.all()
     task.claim("pid=1:elsewhere")
     Run.objects.update(task_id="another")
@@ -324,7 +330,7 @@ def test_a_task_whose_number_is_not_noted_yet_is_not_ended(desk: Desk, settings:
     assert DBTaskResult.objects.get().status == "FAILED"
 
 
-def test_tasks_that_ended_long_ago_are_forgotten(desk: Desk) -> None:
+def test_tasks_that_ended_long_ago_are_forgotten(hermes_store: HermesStore) -> None:
     for days in (6, 8):
         at = timezone.now() - timedelta(days=days)
         DBTaskResult.objects.create(
@@ -336,9 +342,11 @@ def test_tasks_that_ended_long_ago_are_forgotten(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("meanwhile", ["taken up by another", "its worker beats"])
-def test_a_run_that_changed_since_it_was_read_is_left_alone(meanwhile: str, desk: Desk, settings: Settings) -> None:
+def test_a_run_that_changed_since_it_was_read_is_left_alone(
+    meanwhile: str, hermes_store: HermesStore, settings: Settings
+) -> None:
     settings.TASKS = QUEUED
-    run = died(queued(desk), desk, status="queued")
+    run = died(queued(hermes_store), hermes_store, status="queued")
     stale = Run.objects.get()
     if meanwhile == "taken up by another":
         assert recovery.recover(run)
@@ -350,20 +358,22 @@ def test_a_run_that_changed_since_it_was_read_is_left_alone(meanwhile: str, desk
     assert (Run.objects.values().get(), DBTaskResult.objects.count()) == (before, tasks)
 
 
-def test_locks_of_our_dead_are_removed_and_no_others(desk: Desk) -> None:
+def test_locks_of_our_dead_are_removed_and_no_others(hermes_store: HermesStore) -> None:
     dead = re.sub(r"pid=\d+", "pid=4194305", holders.new_holder())
     agents = dead.replace("agent=palimpsest", "agent=hermes")
     for number, holder in enumerate([dead, agents, GONE, holders.new_holder()]):
         for table in ("compression_locks", "session_turn_leases"):
-            desk.rows(f"INSERT INTO {table} VALUES (?, ?, unixepoch(), unixepoch() + 300)", f"s{number}", holder)
+            hermes_store.rows(
+                f"INSERT INTO {table} VALUES (?, ?, unixepoch(), unixepoch() + 300)", f"s{number}", holder
+            )
     recovery.tidy()
     for table in ("compression_locks", "session_turn_leases"):
-        left = desk.holders(table)
+        left = hermes_store.holders(table)
         assert len(left) == 3 and dead not in left
 
 
-def test_a_worker_looks_again_and_again(desk: Desk) -> None:
-    run = died(queued(desk), desk, status="planning")
+def test_a_worker_looks_again_and_again(hermes_store: HermesStore) -> None:
+    run = died(queued(hermes_store), hermes_store, status="planning")
     ended = recovery.watch("a worker", every=0.05)
     try:
         until(run, "applied")
@@ -374,34 +384,34 @@ def test_a_worker_looks_again_and_again(desk: Desk) -> None:
             thread.join(60)
 
 
-def test_a_hold_beats_and_renews_its_lock(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hold_beats_and_renews_its_lock(hermes_store: HermesStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HermesWriter, "refresh_seconds", 0.1)
-    run = queued(desk)
+    run = queued(hermes_store)
     claimed = claim(run.pk)
     assert claimed and claim(run.pk) is None
     expiry = "SELECT expires_at FROM compression_locks"
     with Hold(claimed, beat=0.05):
         run.refresh_from_db()
-        first, expires = run.heartbeat_at, desk.rows(expiry)
+        first, expires = run.heartbeat_at, hermes_store.rows(expiry)
         end = time.monotonic() + 60
-        while run.heartbeat_at == first or desk.rows(expiry) == expires:
+        while run.heartbeat_at == first or hermes_store.rows(expiry) == expires:
             assert time.monotonic() < end
             time.sleep(0.02)
             run.refresh_from_db()
-        assert run.heartbeat_at > first and desk.rows(expiry) > expires
-    assert desk.rows(expiry) == []
+        assert run.heartbeat_at > first and hermes_store.rows(expiry) > expires
+    assert hermes_store.rows(expiry) == []
 
 
 @pytest.mark.parametrize(("status", "becomes", "holder"), [("applying", "failed", GONE), ("applied", "applied", "")])
 def test_one_that_cannot_be_recovered_keeps_no_other_waiting(
-    status: str, becomes: str, holder: str, desk: Desk
+    status: str, becomes: str, holder: str, hermes_store: HermesStore
 ) -> None:
     """What it was planned on cannot be read, or nothing says what it wrote, as in a version long ago."""
     long_ago = timezone.now() - timedelta(minutes=5)
     broken = Run.objects.create(
         store="hermes", session_id="x", status=status, apply=True, holder=GONE, heartbeat_at=long_ago
     )
-    run = died(queued(desk), desk, status="planning")
+    run = died(queued(hermes_store), hermes_store, status="planning")
     assert run in recovery.sweep()
     run.refresh_from_db()
     broken.refresh_from_db()
@@ -409,19 +419,19 @@ def test_one_that_cannot_be_recovered_keeps_no_other_waiting(
 
 
 @pytest.mark.parametrize("holder", [GONE, "pid=1:tid=2:agent=palimpsest:nonce=other"])
-def test_a_hold_that_has_run_out_or_is_another_s_writes_nothing(holder: str, desk: Desk) -> None:
-    guards.take_lock(desk.store, desk.session_id, GONE)
-    with write(desk.store) as con:
-        guards.check_held(con, desk.session_id, GONE)
+def test_a_hold_that_has_run_out_or_is_another_s_writes_nothing(holder: str, hermes_store: HermesStore) -> None:
+    guards.take_lock(hermes_store.store, hermes_store.session_id, GONE)
+    with write(hermes_store.store) as con:
+        guards.check_held(con, hermes_store.session_id, GONE)
     if holder == GONE:
-        desk.rows("UPDATE compression_locks SET expires_at = unixepoch() - 1")
-    with pytest.raises(SessionBusy, match="nothing was written"), write(desk.store) as con:
-        guards.check_held(con, desk.session_id, holder)
+        hermes_store.rows("UPDATE compression_locks SET expires_at = unixepoch() - 1")
+    with pytest.raises(SessionBusy, match="nothing was written"), write(hermes_store.store) as con:
+        guards.check_held(con, hermes_store.session_id, holder)
 
 
-def test_a_heartbeat_at_a_whole_second_is_recognised(desk: Desk) -> None:
+def test_a_heartbeat_at_a_whole_second_is_recognised(hermes_store: HermesStore) -> None:
     """The database writes it with milliseconds, Python without: compared as text, it would be later than itself."""
-    run = died(queued(desk), desk, status="planning")
+    run = died(queued(hermes_store), hermes_store, status="planning")
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE runs_run SET heartbeat_at = strftime('%Y-%m-%d %H:%M:%S', 'now', '-5 minutes') || '.000'"

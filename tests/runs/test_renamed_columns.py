@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.factories.stores import Desk
+from tests.factories.stores import HermesStore
 from viewer.errors import StoreError
 from viewer.runs import planning, service
 from viewer.runs.planning import Options
@@ -36,53 +36,56 @@ UNUSED = [
 ]
 
 
-def rename(desk: Desk, column: str) -> None:
+def rename(hermes_store: HermesStore, column: str) -> None:
     table, name = column.split(".")
-    desk.rows(f'ALTER TABLE {table} RENAME COLUMN "{name}" TO "{name}_2"')
+    hermes_store.rows(f'ALTER TABLE {table} RENAME COLUMN "{name}" TO "{name}_2"')
 
 
 @pytest.mark.parametrize("column", REFUSED)
-def test_what_a_compaction_needs(small_desk: Desk, column: str) -> None:
-    rename(small_desk, column)
-    before = small_desk.rows("SELECT * FROM messages"), small_desk.rows("SELECT * FROM sessions")
+def test_what_a_compaction_needs(small_hermes_store: HermesStore, column: str) -> None:
+    rename(small_hermes_store, column)
+    before = small_hermes_store.rows("SELECT * FROM messages"), small_hermes_store.rows("SELECT * FROM sessions")
     for begin in (
-        lambda: planning.draft(small_desk.store, "small", Options()),
-        lambda: service.start(small_desk.store, "small", Options(), apply=True),
+        lambda: planning.draft(small_hermes_store.store, "small", Options()),
+        lambda: service.start(small_hermes_store.store, "small", Options(), apply=True),
     ):
         with pytest.raises(StoreError) as refused:
             begin()
         assert (refused.value.code, refused.value.message) == ("store_read_only", REFUSED[column].format(column))
     if column.startswith("session_turn_leases"):
         with pytest.raises(StoreError, match="is not known here"):
-            append(small_desk.store, "small", [{"role": "user", "content": "x"}], now=2e9)
-    assert (small_desk.rows("SELECT * FROM messages"), small_desk.rows("SELECT * FROM sessions")) == before
-    with open_store(small_desk.store) as reader:
+            append(small_hermes_store.store, "small", [{"role": "user", "content": "x"}], now=2e9)
+    assert (
+        small_hermes_store.rows("SELECT * FROM messages"),
+        small_hermes_store.rows("SELECT * FROM sessions"),
+    ) == before
+    with open_store(small_hermes_store.store) as reader:
         assert reader.session("small").title == "Small"
         assert reader.lock_of("small") is None and reader.lease_of("small") is None
         assert len(reader.raw("small", before=None, limit=100)) == 80
 
 
 @pytest.mark.parametrize("column", UNUSED)
-def test_what_it_does_without(small_desk: Desk, column: str) -> None:
-    rename(small_desk, column)
-    before = small_desk.live()
-    run = service.start(small_desk.store, "small", Options(), apply=True)
+def test_what_it_does_without(small_hermes_store: HermesStore, column: str) -> None:
+    rename(small_hermes_store, column)
+    before = small_hermes_store.live()
+    run = service.start(small_hermes_store.store, "small", Options(), apply=True)
     assert (run.status, run.error_message) == ("applied", "")
-    assert run.handoff_id and len(small_desk.live()) < len(before)
-    service.undo(small_desk.store, "small", run.handoff_id)
-    assert small_desk.live() == before
+    assert run.handoff_id and len(small_hermes_store.live()) < len(before)
+    service.undo(small_hermes_store.store, "small", run.handoff_id)
+    assert small_hermes_store.live() == before
 
 
-def test_a_session_whose_parent_is_gone(small_desk: Desk) -> None:
+def test_a_session_whose_parent_is_gone(small_hermes_store: HermesStore) -> None:
     """It is a conversation of its own, that can be compacted."""
-    small_desk.rows("PRAGMA foreign_keys = OFF")
-    small_desk.rows("UPDATE sessions SET parent_session_id = 'nobody'")
-    before = small_desk.live()
-    with open_store(small_desk.store) as reader:
+    small_hermes_store.rows("PRAGMA foreign_keys = OFF")
+    small_hermes_store.rows("UPDATE sessions SET parent_session_id = 'nobody'")
+    before = small_hermes_store.live()
+    with open_store(small_hermes_store.store) as reader:
         assert [facts.id for facts in reader.listing.facts(["small"]).values()] == ["small"]
         assert reader.session("small").parts == 1
-    run = service.start(small_desk.store, "small", Options(), apply=True)
+    run = service.start(small_hermes_store.store, "small", Options(), apply=True)
     assert (run.status, run.error_message) == ("applied", "")
     assert run.handoff_id
-    service.undo(small_desk.store, "small", run.handoff_id)
-    assert small_desk.live() == before
+    service.undo(small_hermes_store.store, "small", run.handoff_id)
+    assert small_hermes_store.live() == before

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tests.factories.histories import history_of
-from tests.factories.stores import Desk
+from tests.factories.stores import HermesStore
 from tests.slow import slow
 from viewer.runs import service
 from viewer.runs.errors import NothingToDo
@@ -29,21 +29,23 @@ def steps(n: int, first: int = 0) -> list[Row]:
     return [row for id_ in ids for row in (("assistant", "", id_), ("tool", f"step {id_} " + "row ok\n" * 180, id_))]
 
 
-def worker(desk: Desk, rows: Sequence[Row]) -> Desk:
+def worker(hermes_store: HermesStore, rows: Sequence[Row]) -> HermesStore:
     """A session of such rows, by a model with a window of 128,000 tokens."""
-    desk.rows("INSERT INTO sessions (id, source, model, started_at) VALUES ('work', 'cli', 'gpt-4o', 1790000000)")
-    working = replace(desk, session_id="work")
+    hermes_store.rows(
+        "INSERT INTO sessions (id, source, model, started_at) VALUES ('work', 'cli', 'gpt-4o', 1790000000)"
+    )
+    working = replace(hermes_store, session_id="work")
     say(working, rows)
     return working
 
 
-def say(desk: Desk, rows: Sequence[Row]) -> None:
-    [(start,)] = desk.rows("SELECT COALESCE(MAX(id), 0) FROM messages")
+def say(hermes_store: HermesStore, rows: Sequence[Row]) -> None:
+    [(start,)] = hermes_store.rows("SELECT COALESCE(MAX(id), 0) FROM messages")
     for at, (role, content, *call) in enumerate(rows):
         calls = (
             [{"id": call[0], "type": "function", "function": {"name": "terminal", "arguments": "{}"}}] if call else []
         )
-        desk.rows(
+        hermes_store.rows(
             "INSERT INTO messages (session_id, role, content, tool_calls, tool_call_id, timestamp)"
             " VALUES ('work', ?, ?, ?, ?, ?)",
             role, content, json.dumps(calls) if role == "assistant" and calls else None,
@@ -51,68 +53,70 @@ def say(desk: Desk, rows: Sequence[Row]) -> None:
         )  # fmt: skip
 
 
-def history(desk: Desk) -> History:
-    with open_store(desk.store) as reader:
+def history(hermes_store: HermesStore) -> History:
+    with open_store(hermes_store.store) as reader:
         return history_of(reader, "work")
 
 
-def newest(desk: Desk) -> Boundary:
-    return history(desk).boundaries[-1]
+def newest(hermes_store: HermesStore) -> Boundary:
+    return history(hermes_store).boundaries[-1]
 
 
-def compact(desk: Desk) -> Run:
-    run = service.start(desk.store, "work", Options(), apply=True)
+def compact(hermes_store: HermesStore) -> Run:
+    run = service.start(hermes_store.store, "work", Options(), apply=True)
     assert (run.status, run.error_message) == ("applied", "")
     return run
 
 
 @pytest.mark.parametrize("version", [*slow(21), 31])
-def test_the_request_is_alive_and_everything_comes_back(open_desk: Callable[[int], Desk], version: int) -> None:
-    desk = worker(open_desk(version), [*CHAT, ("user", REQUEST), *steps(220)])
-    before, shown = desk.live(), [entry.id for entry in history(desk).entries]
+def test_the_request_is_alive_and_everything_comes_back(
+    open_hermes_store: Callable[[int], HermesStore], version: int
+) -> None:
+    hermes_store = worker(open_hermes_store(version), [*CHAT, ("user", REQUEST), *steps(220)])
+    before, shown = hermes_store.live(), [entry.id for entry in history(hermes_store).entries]
 
-    run = compact(desk)
+    run = compact(hermes_store)
 
     assert run.tokens_before and run.tokens_before > 100_000 and run.tokens_after and run.tokens_after < 20_000
-    live = desk.live()
+    live = hermes_store.live()
     [at] = [i for i, row in enumerate(live) if row[1] and row[1].startswith("[CONTEXT SUMMARY]")]
     assert live[at - 1][:2] == ("user", REQUEST) and live[at][0] == "assistant"
     assert live[at + 1 :] == before[-len(live[at + 1 :]) :], "the tail is word for word"
-    now = history(desk)
+    now = history(hermes_store)
     assert [entry.id for entry in now.entries] == shown, "each message once, where it was first said"
     boundary = now.boundaries[-1]
     request = next(entry.id for entry in now.entries if entry.id == shown[len(CHAT)])
     assert request in boundary.kept_ids and request not in boundary.summarised_ids
     assert boundary.cut_id == shown[len(before) - len(live[at + 1 :])], "before the first message the tail kept"
 
-    service.undo(desk.store, "work", boundary.handoff_id)
-    assert desk.live() == before and [entry.id for entry in history(desk).entries] == shown
+    service.undo(hermes_store.store, "work", boundary.handoff_id)
+    assert hermes_store.live() == before and [entry.id for entry in history(hermes_store).entries] == shown
 
 
-def test_four_in_a_row_while_the_turn_runs(desk: Desk) -> None:
-    desk = worker(desk, [*CHAT, ("user", REQUEST), *steps(220)])
+def test_four_in_a_row_while_the_turn_runs(hermes_store: HermesStore) -> None:
+    hermes_store = worker(hermes_store, [*CHAT, ("user", REQUEST), *steps(220)])
     for n in range(4):
-        compact(desk)
-        live = desk.live()
+        compact(hermes_store)
+        live = hermes_store.live()
         requests = [i for i, row in enumerate(live) if row[1] == REQUEST]
         assert len(requests) == 1 and live[requests[0] + 1][1].startswith("[CONTEXT SUMMARY]")
-        say(desk, steps(60, first=1_000 * (n + 1)))
-    now = history(desk)
+        say(hermes_store, steps(60, first=1_000 * (n + 1)))
+    now = history(hermes_store)
     assert len(now.boundaries) == 4 and len(now.entries) == len(CHAT) + 1 + 2 * (220 + 240)
 
 
-def test_a_session_without_a_user_compacts_again_and_again(desk: Desk) -> None:
-    desk = worker(desk, steps(220))
+def test_a_session_without_a_user_compacts_again_and_again(hermes_store: HermesStore) -> None:
+    hermes_store = worker(hermes_store, steps(220))
     for n in range(3):
-        compact(desk)
-        [role] = [row[0] for row in desk.live() if row[1].startswith("[CONTEXT SUMMARY]")]
+        compact(hermes_store)
+        [role] = [row[0] for row in hermes_store.live() if row[1].startswith("[CONTEXT SUMMARY]")]
         assert role == "user", "providers refuse a context without any"
-        say(desk, steps(60, first=1_000 * (n + 1)))
-    assert len(history(desk).entries) == 2 * (220 + 180)
+        say(hermes_store, steps(60, first=1_000 * (n + 1)))
+    assert len(history(hermes_store).entries) == 2 * (220 + 180)
 
 
-def test_a_refusal_names_what_helps(desk: Desk) -> None:
-    desk = worker(desk, [("user", REQUEST), *steps(1), *CHAT, ("tool", "stray", "c0")])
-    desk.rows("UPDATE messages SET content = ? WHERE role = 'tool' AND tool_call_id = 'c0'", "row ok\n" * 4_000)
+def test_a_refusal_names_what_helps(hermes_store: HermesStore) -> None:
+    hermes_store = worker(hermes_store, [("user", REQUEST), *steps(1), *CHAT, ("tool", "stray", "c0")])
+    hermes_store.rows("UPDATE messages SET content = ? WHERE role = 'tool' AND tool_call_id = 'c0'", "row ok\n" * 4_000)
     with pytest.raises(NothingToDo, match=r"Shortening old tool output would win [\d,]+ tokens"):
-        service.start(desk.store, "work", Options(), apply=True)
+        service.start(hermes_store.store, "work", Options(), apply=True)

@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from compaction.sections import TASK
-from tests.factories.stores import Desk
+from tests.factories.stores import HermesStore
 from tests.runs.small_model import served
 from viewer.runs import service
 from viewer.runs.planning import Options
@@ -31,17 +31,19 @@ TALK = [
 
 
 @pytest.fixture
-def talk(desk: Desk) -> Desk:
+def talk(hermes_store: HermesStore) -> HermesStore:
     """A short session of its own in a real database."""
-    desk.rows("INSERT INTO sessions (id, source, model, started_at, title) VALUES ('talk', 'cli', 'm', 1, 'Reports')")
-    made = Desk(desk.store, desk.path, "talk")
+    hermes_store.rows(
+        "INSERT INTO sessions (id, source, model, started_at, title) VALUES ('talk', 'cli', 'm', 1, 'Reports')"
+    )
+    made = HermesStore(hermes_store.store, hermes_store.path, "talk")
     for number, text in enumerate(TALK * 2):
         made.append(text, "assistant" if number % 2 else "user")
     return made
 
 
 def test_it_is_written_or_refused_with_the_reason(
-    talk: Desk, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    talk: HermesStore, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "THINKING_TOKENS", 0)  # it does not think; what it repeats without end is cut earlier
     settings.MODEL_TIMEOUT = 300  # it takes seconds where nothing else runs

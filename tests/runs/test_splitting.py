@@ -13,7 +13,7 @@ from pytest_django import Settings
 
 from tests.factories.histories import history_of, receipt_of
 from tests.factories.runs import QUEUED
-from tests.factories.stores import Desk
+from tests.factories.stores import HermesStore
 from viewer.errors import CompactionConflict, NotUndoable, SessionEnded, StoreReadOnly
 from viewer.history.models import Compaction
 from viewer.runs import branching, compaction_list, job, outcomes, recovery, service
@@ -27,39 +27,41 @@ SPLIT = Options(mode="split")
 SCHEMAS = {16: "Airline desk, week 30 #4", 21: "Airline desk, week 29", 31: "Airline desk, week 29"}
 
 
-def all_of(desk: Desk, session_id: str) -> list[tuple[Any, ...]]:
-    return desk.rows("SELECT * FROM messages WHERE session_id = ? ORDER BY id", session_id)
+def all_of(hermes_store: HermesStore, session_id: str) -> list[tuple[Any, ...]]:
+    return hermes_store.rows("SELECT * FROM messages WHERE session_id = ? ORDER BY id", session_id)
 
 
-def part(desk: Desk, run: Run) -> Desk:
-    """The desk of the session that goes on."""
+def part(hermes_store: HermesStore, run: Run) -> HermesStore:
+    """The store and the session that goes on."""
     assert run.new_session_id
-    return Desk(desk.store, desk.path, run.new_session_id)
+    return HermesStore(hermes_store.store, hermes_store.path, run.new_session_id)
 
 
-def split(desk: Desk, **options: Any) -> Run:
-    run = service.start(desk.store, desk.session_id, Options(mode="split", **options), apply=True)
+def split(hermes_store: HermesStore, **options: Any) -> Run:
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(mode="split", **options), apply=True)
     assert (run.status, run.error_message) == ("applied", "")
     return run
 
 
 @pytest.mark.parametrize("version", sorted(SCHEMAS))
-def test_the_result_goes_on_in_a_new_session(open_desk: Callable[..., Desk], version: int) -> None:
-    desk = open_desk(version, SCHEMAS[version])
-    before, context = all_of(desk, desk.session_id), desk.live()
-    with open_store(desk.store) as reader:
-        told = history_of(reader, desk.session_id)
-    run = split(desk)
-    assert all_of(desk, desk.session_id) == before
-    assert desk.rows("SELECT end_reason FROM sessions WHERE id = ?", desk.session_id) == [("compression",)]
+def test_the_result_goes_on_in_a_new_session(open_hermes_store: Callable[..., HermesStore], version: int) -> None:
+    hermes_store = open_hermes_store(version, SCHEMAS[version])
+    before, context = all_of(hermes_store, hermes_store.session_id), hermes_store.live()
+    with open_store(hermes_store.store) as reader:
+        told = history_of(reader, hermes_store.session_id)
+    run = split(hermes_store)
+    assert all_of(hermes_store, hermes_store.session_id) == before
+    assert hermes_store.rows("SELECT end_reason FROM sessions WHERE id = ?", hermes_store.session_id) == [
+        ("compression",)
+    ]
     assert run.progress["sentence"] == f"Written into session {run.new_session_id}, which goes on from here."
-    assert desk.holders("compression_locks") == [] == desk.holders("session_turn_leases")
-    new = part(desk, run).live()
+    assert hermes_store.holders("compression_locks") == [] == hermes_store.holders("session_turn_leases")
+    new = part(hermes_store, run).live()
     assert len(new) == run.messages_after
     assert [run.summary.strip() in str(row[1]) for row in new].count(True) == 1
     kept = [context[receipt_of(run)["before"].index(int(row))] for row in receipt_of(run)["copies"]]
     assert [row for row in new if row in kept] == kept
-    with open_store(desk.store) as reader:
+    with open_store(hermes_store.store) as reader:
         history = history_of(reader, run.new_session_id)
         (*_, view) = compaction_list.compactions(reader, run.new_session_id)
     assert [entry.id for entry in history.entries] == [entry.id for entry in told.entries], "each message once"
@@ -68,36 +70,38 @@ def test_the_result_goes_on_in_a_new_session(open_desk: Callable[..., Desk], ver
     assert (view.messages_before, view.messages_after) == (len(context), len(new))
 
 
-def test_what_came_meanwhile_goes_along(desk: Desk) -> None:
-    run = service.start(desk.store, desk.session_id, SPLIT, apply=False)
+def test_what_came_meanwhile_goes_along(hermes_store: HermesStore) -> None:
+    run = service.start(hermes_store.store, hermes_store.session_id, SPLIT, apply=False)
     assert run.status == "ready"
-    desk.append("late one")
-    desk.append("late two", role="assistant")
+    hermes_store.append("late one")
+    hermes_store.append("late two", role="assistant")
     service.apply(run)
     run.refresh_from_db()
-    assert [row[1] for row in part(desk, run).live()][-2:] == ["late one", "late two"]
-    with open_store(desk.store) as reader:
+    assert [row[1] for row in part(hermes_store, run).live()][-2:] == ["late one", "late two"]
+    with open_store(hermes_store.store) as reader:
         entries = history_of(reader, run.new_session_id).entries
     assert len(entries[-1].rows) == 2 and entries[-1].state == "live"
 
 
-def test_an_edited_summary_on_a_schema_that_cannot_compact_in_place(open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk(16, SCHEMAS[16])
+def test_an_edited_summary_on_a_schema_that_cannot_compact_in_place(
+    open_hermes_store: Callable[..., HermesStore],
+) -> None:
+    hermes_store = open_hermes_store(16, SCHEMAS[16])
     with pytest.raises(StoreReadOnly, match="--mode split"):
-        service.start(desk.store, desk.session_id, Options(), apply=False)
-    run = service.start(desk.store, desk.session_id, SPLIT, apply=False)
+        service.start(hermes_store.store, hermes_store.session_id, Options(), apply=False)
+    run = service.start(hermes_store.store, hermes_store.session_id, SPLIT, apply=False)
     service.apply(run, "## Goal\nWritten by a person.")
     run.refresh_from_db()
     assert (run.status, run.error_message) == ("applied", "")
-    assert ["by a person" in str(row[1]) for row in part(desk, run).live()].count(True) == 1
+    assert ["by a person" in str(row[1]) for row in part(hermes_store, run).live()].count(True) == 1
 
 
-def test_it_goes_on_from_part_to_part_and_in_place(desk: Desk) -> None:
-    first = split(desk, keep_last=40)
-    second = split(part(desk, first), keep_last=20)
-    third = service.start(desk.store, second.new_session_id, Options(keep_last=8), apply=True)
+def test_it_goes_on_from_part_to_part_and_in_place(hermes_store: HermesStore) -> None:
+    first = split(hermes_store, keep_last=40)
+    second = split(part(hermes_store, first), keep_last=20)
+    third = service.start(hermes_store.store, second.new_session_id, Options(keep_last=8), apply=True)
     assert (third.status, third.new_session_id) == ("applied", "")
-    with open_store(desk.store) as reader:
+    with open_store(hermes_store.store) as reader:
         views = compaction_list.compactions(reader, second.new_session_id)
     assert [view.run for view in views][-3:] == [first.pk, second.pk, third.pk]
     assert [view.undoable for view in views][-3:] == [False, False, True]
@@ -108,63 +112,63 @@ def test_it_goes_on_from_part_to_part_and_in_place(desk: Desk) -> None:
 # -- undo --------------------------------------------------------------------------------------------------------------
 
 
-def test_it_cannot_be_undone_and_says_what_to_do(desk: Desk) -> None:
-    context = desk.live()
-    run = split(desk)
+def test_it_cannot_be_undone_and_says_what_to_do(hermes_store: HermesStore) -> None:
+    context = hermes_store.live()
+    run = split(hermes_store)
     assert not service.is_undoable(run)
-    stored = desk.rows("SELECT * FROM sessions"), desk.rows("SELECT * FROM messages")
+    stored = hermes_store.rows("SELECT * FROM sessions"), hermes_store.rows("SELECT * FROM messages")
     with pytest.raises(NotUndoable, match="split into two sessions here.*branch from here"):
         service.undo_run(run)
     assert run.handoff_id
     with pytest.raises(NotUndoable, match="split into two sessions here.*branch from here"):
-        service.undo(desk.store, run.new_session_id, run.handoff_id)
-    assert "branch from here" in service.outlook(desk.store, run.new_session_id, run.handoff_id).refusal
-    assert (desk.rows("SELECT * FROM sessions"), desk.rows("SELECT * FROM messages")) == stored
-    made = branching.branch(desk.store, run.new_session_id, run.handoff_id)
-    assert Desk(desk.store, desk.path, made).live() == context, "what the sentence advises works"
+        service.undo(hermes_store.store, run.new_session_id, run.handoff_id)
+    assert "branch from here" in service.outlook(hermes_store.store, run.new_session_id, run.handoff_id).refusal
+    assert (hermes_store.rows("SELECT * FROM sessions"), hermes_store.rows("SELECT * FROM messages")) == stored
+    made = branching.branch(hermes_store.store, run.new_session_id, run.handoff_id)
+    assert HermesStore(hermes_store.store, hermes_store.path, made).live() == context, "what the sentence advises works"
 
 
-def test_the_old_part_is_closed(desk: Desk) -> None:
-    run = split(desk)
+def test_the_old_part_is_closed(hermes_store: HermesStore) -> None:
+    run = split(hermes_store)
     for mode in ("split", "in_place"):
         with pytest.raises(SessionEnded, match=run.new_session_id):
-            service.start(desk.store, desk.session_id, Options(mode=mode), apply=True)
+            service.start(hermes_store.store, hermes_store.session_id, Options(mode=mode), apply=True)
 
 
-def test_a_session_that_was_reset_is_not_split(desk: Desk) -> None:
-    desk.rows(
+def test_a_session_that_was_reset_is_not_split(hermes_store: HermesStore) -> None:
+    hermes_store.rows(
         "UPDATE sessions SET ended_at = 5, end_reason = 'session_reset', session_key = 'agent:main:telegram:1' "
         "WHERE id = ?",
-        desk.session_id,
+        hermes_store.session_id,
     )
     with pytest.raises(SessionEnded, match="join it to what came after"):
-        service.start(desk.store, desk.session_id, SPLIT, apply=True)
-    assert service.start(desk.store, desk.session_id, Options(), apply=True).status == "applied"
+        service.start(hermes_store.store, hermes_store.session_id, SPLIT, apply=True)
+    assert service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True).status == "applied"
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------------------
 
 
-def test_a_changed_prefix_is_a_conflict(desk: Desk) -> None:
-    run = service.start(desk.store, desk.session_id, SPLIT, apply=False)
-    desk.rows("UPDATE messages SET content = content || '!' WHERE id = ?", run.plan["tail"][-1])
-    sessions = desk.rows("SELECT * FROM sessions")
+def test_a_changed_prefix_is_a_conflict(hermes_store: HermesStore) -> None:
+    run = service.start(hermes_store.store, hermes_store.session_id, SPLIT, apply=False)
+    hermes_store.rows("UPDATE messages SET content = content || '!' WHERE id = ?", run.plan["tail"][-1])
+    sessions = hermes_store.rows("SELECT * FROM sessions")
     with pytest.raises(CompactionConflict):
         service.apply(run)
     run.refresh_from_db()
-    assert (run.status, run.summary != "", desk.rows("SELECT * FROM sessions")) == ("conflict", True, sessions)
+    assert (run.status, run.summary != "", hermes_store.rows("SELECT * FROM sessions")) == ("conflict", True, sessions)
 
 
 @pytest.mark.parametrize("later", ["nothing", "messages", "in place", "split"])
-def test_a_commit_that_was_not_noted_is_found(desk: Desk, later: str) -> None:
+def test_a_commit_that_was_not_noted_is_found(hermes_store: HermesStore, later: str) -> None:
     """The worker dies between the store's commit and the row's note of it; what came since must not hide it."""
-    run = service.start(desk.store, desk.session_id, SPLIT, apply=False)
+    run = service.start(hermes_store.store, hermes_store.session_id, SPLIT, apply=False)
     planned = {"basis": run.basis, "edits": run.edits}
-    desk.append("late one")
+    hermes_store.append("late one")
     service.apply(run)
     run.refresh_from_db()
     noted = (run.new_session_id, run.handoff_id, receipt_of(run))
-    child = part(desk, run)
+    child = part(hermes_store, run)
     if later == "messages":
         child.append("more")
     blank: dict[str, Any] = {"new_session_id": "", "handoff_id": None, **planned}
@@ -175,7 +179,8 @@ def test_a_commit_that_was_not_noted_is_found(desk: Desk, later: str) -> None:
     if later in ("in place", "split"):
         mode = later.replace(" ", "_")
         assert (
-            service.start(desk.store, child.session_id, Options(keep_last=5, mode=mode), apply=True).status == "applied"
+            service.start(hermes_store.store, child.session_id, Options(keep_last=5, mode=mode), apply=True).status
+            == "applied"
         )
     run.refresh_from_db()
     assert recovery.recover(run)
@@ -184,9 +189,9 @@ def test_a_commit_that_was_not_noted_is_found(desk: Desk, later: str) -> None:
     assert (run.new_session_id, run.handoff_id, receipt_of(run)) == noted
 
 
-def test_one_that_was_not_made_is_made_once(desk: Desk, settings: Settings) -> None:
+def test_one_that_was_not_made_is_made_once(hermes_store: HermesStore, settings: Settings) -> None:
     settings.TASKS = QUEUED
-    run = service.start(desk.store, desk.session_id, SPLIT, apply=True)
+    run = service.start(hermes_store.store, hermes_store.session_id, SPLIT, apply=True)
     job._make_candidate(held(run))
     Run.objects.filter(pk=run.pk).update(status="applying")
     run.refresh_from_db()
@@ -195,7 +200,9 @@ def test_one_that_was_not_made_is_made_once(desk: Desk, settings: Settings) -> N
     job.compact.call(run.pk)
     run.refresh_from_db()
     assert run.status == "applied"
-    assert desk.rows("SELECT COUNT(*) FROM sessions WHERE parent_session_id = ?", desk.session_id) == [(1,)]
+    assert hermes_store.rows("SELECT COUNT(*) FROM sessions WHERE parent_session_id = ?", hermes_store.session_id) == [
+        (1,)
+    ]
 
 
 def held(run: Run) -> Hold:
@@ -204,9 +211,9 @@ def held(run: Run) -> Hold:
     return Hold(claimed)
 
 
-def test_an_agents_own_split_is_not_taken_for_ours(desk: Desk) -> None:
-    run = service.start(desk.store, desk.session_id, SPLIT, apply=False)
-    other = service.start(desk.store, desk.session_id, Options(mode="split", keep_last=100), apply=True)
+def test_an_agents_own_split_is_not_taken_for_ours(hermes_store: HermesStore) -> None:
+    run = service.start(hermes_store.store, hermes_store.session_id, SPLIT, apply=False)
+    other = service.start(hermes_store.store, hermes_store.session_id, Options(mode="split", keep_last=100), apply=True)
     assert other.status == "applied"
     run.refresh_from_db()
     assert run.status == "discarded"
@@ -216,29 +223,29 @@ def test_an_agents_own_split_is_not_taken_for_ours(desk: Desk) -> None:
 # -- when the agent notices, and the command ---------------------------------------------------------------------------
 
 
-def test_the_agent_notices_in_the_new_session(desk: Desk) -> None:
-    run = split(desk)
-    with open_store(desk.store) as reader:
+def test_the_agent_notices_in_the_new_session(hermes_store: HermesStore) -> None:
+    run = split(hermes_store)
+    with open_store(hermes_store.store) as reader:
         assert service.pick_up(run, reader).noticed_at is None
-    part(desk, run).append("hello again")
-    with open_store(desk.store) as reader:
+    part(hermes_store, run).append("hello again")
+    with open_store(hermes_store.store) as reader:
         assert service.pick_up(run, reader).noticed_at
 
 
-def test_a_terminal_is_told_to_resume_the_new_session(desk: Desk) -> None:
-    desk.rows("UPDATE sessions SET source = 'cli' WHERE id = ?", desk.session_id)
-    run = split(desk)
-    with open_store(desk.store) as reader:
+def test_a_terminal_is_told_to_resume_the_new_session(hermes_store: HermesStore) -> None:
+    hermes_store.rows("UPDATE sessions SET source = 'cli' WHERE id = ?", hermes_store.session_id)
+    run = split(hermes_store)
+    with open_store(hermes_store.store) as reader:
         assert f"hermes --resume {run.new_session_id}" in service.pick_up(run, reader).sentence
 
 
-def test_the_command(desk: Desk) -> None:
+def test_the_command(hermes_store: HermesStore) -> None:
     out = StringIO()
-    call_command("compact", "hermes", desk.session_id, "--mode", "split", stdout=out)
+    call_command("compact", "hermes", hermes_store.session_id, "--mode", "split", stdout=out)
     run = Run.objects.get()
     assert (run.mode, run.status) == ("split", "applied")
     assert f"It goes on in session {run.new_session_id}" in out.getvalue()
     assert f"hermes --resume {run.new_session_id}" in out.getvalue()
     assert "manage.py undo" not in out.getvalue()
     with pytest.raises(SystemExit, match="There is no mode 'twist'"):
-        call_command("compact", "hermes", desk.session_id, "--mode", "twist")
+        call_command("compact", "hermes", hermes_store.session_id, "--mode", "twist")

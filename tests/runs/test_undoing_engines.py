@@ -8,7 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from tests.factories.other_engines import SENT, compacted_by_engine
-from tests.factories.stores import Desk, small_talk
+from tests.factories.stores import HermesStore, small_talk
 from viewer.errors import NotUndoable
 from viewer.runs import service
 from viewer.stores.registry import get_store
@@ -22,15 +22,15 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 
 @pytest.fixture
-def talk(tmp_path: Path, settings: Settings) -> Desk:
+def talk(tmp_path: Path, settings: Settings) -> HermesStore:
     path = small_talk(tmp_path / "state.db", 20)
     settings.STORES = {"hermes": f"sqlite:///{path}"}
-    return Desk(get_store("hermes"), path, "s1")
+    return HermesStore(get_store("hermes"), path, "s1")
 
 
 @pytest.mark.parametrize("role", ["user", "assistant"])
 @pytest.mark.parametrize("form", SENT)
-def test_what_it_summarised_is_in_context_again(talk: Desk, form: str, role: str) -> None:
+def test_what_it_summarised_is_in_context_again(talk: HermesStore, form: str, role: str) -> None:
     before = talk.live()
     handoff = compacted_by_engine(talk.path, SENT[form], role=role)
     talk.append("And now?")
@@ -42,7 +42,7 @@ def test_what_it_summarised_is_in_context_again(talk: Desk, form: str, role: str
 
 
 @pytest.mark.parametrize("form", SENT)
-def test_it_is_refused_where_the_rows_are_gone(talk: Desk, form: str) -> None:
+def test_it_is_refused_where_the_rows_are_gone(talk: HermesStore, form: str) -> None:
     handoff = compacted_by_engine(talk.path, SENT[form], gone=True)
     rows = talk.rows("SELECT * FROM messages")
     refusal = service.outlook(talk.store, "s1", handoff).refusal

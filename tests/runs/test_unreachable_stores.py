@@ -14,7 +14,7 @@ from django_tasks_db.models import DBTaskResult
 from pytest_django import Settings
 
 from tests.factories.runs import QUEUED
-from tests.factories.stores import Desk
+from tests.factories.stores import HermesStore
 from viewer.catalog import sync_worker
 from viewer.runs import job, queues, recovery, service
 from viewer.runs.models import Run
@@ -71,8 +71,10 @@ def test_a_home_that_may_not_be_looked_at_holds_no_store(forbidden: Path, settin
 
 
 @pytest.mark.parametrize("status", ["queued", "waiting"])
-def test_a_run_ends_whose_file_is_gone_before_a_worker_had_it(status: str, desk: Desk, settings: Settings) -> None:
-    run = service.prepare(desk.store, desk.session_id, Options(), apply=status == "queued")
+def test_a_run_ends_whose_file_is_gone_before_a_worker_had_it(
+    status: str, hermes_store: HermesStore, settings: Settings
+) -> None:
+    run = service.prepare(hermes_store.store, hermes_store.session_id, Options(), apply=status == "queued")
     if status == "waiting":
         job.compact.call(run.pk)
         run.refresh_from_db()
@@ -81,7 +83,7 @@ def test_a_run_ends_whose_file_is_gone_before_a_worker_had_it(status: str, desk:
         service.apply(run)
     else:
         job.enqueue(run)
-    desk.path.rename(desk.path.with_suffix(".away"))
+    hermes_store.path.rename(hermes_store.path.with_suffix(".away"))
 
     assert recovery.sweep() == []
     away = timezone.now() - timedelta(seconds=recovery.AWAY_LIMITS * recovery.STALE_SECONDS + 1)
@@ -90,5 +92,5 @@ def test_a_run_ends_whose_file_is_gone_before_a_worker_had_it(status: str, desk:
     assert recovery.sweep() == [run]
     run.refresh_from_db()
     assert (run.status, run.error_code) == ({"queued": "failed", "waiting": "ready"}[status], "store_unavailable")
-    assert str(desk.path) in run.error_message
+    assert str(hermes_store.path) in run.error_message
     assert DBTaskResult.objects.count() == 1

@@ -16,7 +16,7 @@ from django.db import connection
 from django.utils import timezone
 
 from tests.factories.runs import until
-from tests.factories.stores import Desk
+from tests.factories.stores import HermesStore
 from viewer.runs import recovery, service, workers
 from viewer.runs.models import Run, Worker
 from viewer.runs.planning import Options
@@ -27,12 +27,12 @@ PATIENCE = 60.0  # seconds, for a worker's start beside other work
 
 
 @pytest.fixture
-def worker(desk: Desk) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+def worker(hermes_store: HermesStore) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """A function that starts `manage.py worker`, or another command, on the test's own database and store."""
     started: list[subprocess.Popen[bytes]] = []
     environment = os.environ | {
         "PALIMPSEST_DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
-        "PALIMPSEST_STORES": f"hermes={desk.store.url}",
+        "PALIMPSEST_STORES": f"hermes={hermes_store.store.url}",
     }
 
     def start(*command: str) -> subprocess.Popen[bytes]:
@@ -47,39 +47,41 @@ def worker(desk: Desk) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
         process.wait()
 
 
-def test_killed_while_it_waited_it_is_written_once(desk: Desk, worker: Callable[..., subprocess.Popen[bytes]]) -> None:
-    boundaries = desk.rows("SELECT COUNT(*) FROM messages WHERE _compressed_summary = 1")[0][0]
-    desk.start_turn()
-    run = service.start(desk.store, desk.session_id, Options(), apply=True)
+def test_killed_while_it_waited_it_is_written_once(
+    hermes_store: HermesStore, worker: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    boundaries = hermes_store.rows("SELECT COUNT(*) FROM messages WHERE _compressed_summary = 1")[0][0]
+    hermes_store.start_turn()
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     first = worker()
     until(run, "waiting")
-    assert len(desk.holders("compression_locks")) == 1
+    assert len(hermes_store.holders("compression_locks")) == 1
     first.send_signal(signal.SIGKILL)
     first.wait()
     time.sleep(0.2)
 
     assert recovery.sweep(older_than=0.1) == [run]
     run.refresh_from_db()
-    assert (run.status, run.holder, desk.holders("compression_locks")) == ("waiting", "", [])
+    assert (run.status, run.holder, hermes_store.holders("compression_locks")) == ("waiting", "", [])
     worker()
     until(run, "waiting")
-    desk.end_turn()
+    hermes_store.end_turn()
     until(run, "applied")
 
-    assert (run.attempts, run.messages_after) == (2, len(desk.live()))
-    assert desk.rows("SELECT COUNT(*) FROM messages WHERE _compressed_summary = 1")[0][0] == boundaries + 1
+    assert (run.attempts, run.messages_after) == (2, len(hermes_store.live()))
+    assert hermes_store.rows("SELECT COUNT(*) FROM messages WHERE _compressed_summary = 1")[0][0] == boundaries + 1
     deadline = time.monotonic() + PATIENCE  # they are let go right after the run is noted as written
-    while desk.holders("compression_locks") + desk.holders("session_turn_leases"):
+    while hermes_store.holders("compression_locks") + hermes_store.holders("session_turn_leases"):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
 def test_a_batch_takes_up_what_a_killed_command_left(
-    desk: Desk, worker: Callable[..., subprocess.Popen[bytes]]
+    hermes_store: HermesStore, worker: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
     """`manage.py compact` needs no worker, so there may be none that looks for such runs."""
-    desk.start_turn()
-    command = worker("compact", "hermes", desk.session_id)
+    hermes_store.start_turn()
+    command = worker("compact", "hermes", hermes_store.session_id)
     deadline = time.monotonic() + PATIENCE
     while (run := Run.objects.first()) is None:
         assert time.monotonic() < deadline
@@ -87,13 +89,15 @@ def test_a_batch_takes_up_what_a_killed_command_left(
     until(run, "waiting")
     command.kill()
     command.wait()
-    desk.end_turn()
+    hermes_store.end_turn()
     assert worker("worker", "--batch").wait(PATIENCE) == 0
     until(run, "applied")
-    assert (run.attempts, desk.holders("compression_locks")) == (2, [])
+    assert (run.attempts, hermes_store.holders("compression_locks")) == (2, [])
 
 
-def test_workers_are_counted_while_they_live(desk: Desk, worker: Callable[..., subprocess.Popen[bytes]]) -> None:
+def test_workers_are_counted_while_they_live(
+    hermes_store: HermesStore, worker: Callable[..., subprocess.Popen[bytes]]
+) -> None:
     first, second = worker(), worker()
     _wait_for_workers(2)
     first.terminate()

@@ -182,14 +182,20 @@ def test_the_last_word_may_go_on_unless_it_is_quoted(empty: Path) -> None:
 @pytest.mark.parametrize("drop", [[], ["messages_fts_trigram"], ["messages_fts_trigram", "messages_fts"]])
 @pytest.mark.parametrize("order", ["newest", "best"])
 def test_what_no_message_has_as_words_is_found_inside_them(empty: Path, drop: list[str], order: str) -> None:
-    user, tool = say(empty, "the haystack of Mr O'Brien"), say(empty, "HAYSTACK;", role="tool")
+    user, api_client = say(empty, "the haystack of Mr O'Brien"), say(empty, "HAYSTACK;", role="tool")
     say(empty, "hay stack")
     change(
         empty,
         *[f"DROP TRIGGER {name}_{what}" for name in drop for what in ("insert", "delete", "update")],
         *[f"DROP TABLE {name}" for name in drop],
     )
-    for q, expected in (("ystac", [*tool, *user]), ("aysta the", user), ('"ack of Mr"', user), ("zzz", []), ("-", [])):
+    for q, expected in (
+        ("ystac", [*api_client, *user]),
+        ("aysta the", user),
+        ('"ack of Mr"', user),
+        ("zzz", []),
+        ("-", []),
+    ):
         found = find(empty, q, order=order)
         assert sorted(ids(found)) == sorted(expected) or (q == "ystac" and ids(found) == user), q
         assert ("inside_words" in codes(found)) == bool(expected), q
@@ -197,9 +203,9 @@ def test_what_no_message_has_as_words_is_found_inside_them(empty: Path, drop: li
 
 
 def test_inside_words_the_messages_themselves_are_looked_through_where_the_index_has_gaps(empty: Path) -> None:
-    (tool,) = say(empty, "haystack", role="tool")
+    (api_client,) = say(empty, "haystack", role="tool")
     found = find(empty, "ystac")
-    assert (ids(found), codes(found), found.scanned) == ([tool], ["inside_words"], True)
+    assert (ids(found), codes(found), found.scanned) == ([api_client], ["inside_words"], True)
     assert codes(find(empty, "zzz")) == []  # nothing was left out
 
 

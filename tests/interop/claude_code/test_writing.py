@@ -14,11 +14,11 @@ from pytest_django import Settings
 
 from tests.agents.claude_code import views
 from tests.agents.claude_code.by_hand import ClaudeByHand
-from tests.clients import Tool
-from tests.contract.site import Site
-from tests.contract.writer_process import WriterProcess
+from tests.clients import ApiClient
 from tests.interop.fetched import NotInstalled
 from tests.slow import slow
+from tests.store_api import StoreApi
+from tests.writer_process import WriterProcess
 from viewer.stores.base import Store
 from viewer.stores.registry import get_store, open_store
 
@@ -38,7 +38,7 @@ class Work:
 
     client: Client
     session: str
-    site: Site
+    store_api: StoreApi
     place: Path
 
     @property
@@ -46,12 +46,12 @@ class Work:
         return self.client.transcript(self.session)
 
     def compact(self, **wanted: Any) -> dict[str, Any]:
-        run = self.site.run(self.session, apply=True, keep_last=KEPT, **wanted)
+        run = self.store_api.run(self.session, apply=True, keep_last=KEPT, **wanted)
         assert run["status"] == "applied", run
         return run
 
     def undo(self, run: int) -> None:
-        status, undone = self.site.tool.call("POST", f"/runs/{run}/undo")
+        status, undone = self.store_api.api_client.call("POST", f"/runs/{run}/undo")
         assert (status, undone["status"]) == (200, "undone"), undone
 
     def read(self, session: str = "") -> list[views.Block]:
@@ -105,7 +105,12 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client,
 
 @pytest.fixture
 def work(
-    original: tuple[Client, str], tool: Tool, transactional_db: None, at_once: None, settings: Settings, tmp_path: Path
+    original: tuple[Client, str],
+    api_client: ApiClient,
+    transactional_db: None,
+    at_once: None,
+    settings: Settings,
+    tmp_path: Path,
 ) -> Iterator[Work]:
     """A copy of it."""
     client, session = original
@@ -114,7 +119,7 @@ def work(
         settings.STORES = {"work": f"claude-code:///{copied.config}"}
         settings.HERMES_HOME = settings.CLAUDE_HOME = tmp_path / "no-home"
         settings.DEMO_STORE = tmp_path / "no-demo.db"
-        yield Work(copied, session, Site(tool, "work", ClaudeByHand(copied.config)), tmp_path)
+        yield Work(copied, session, StoreApi(api_client, "work", ClaudeByHand(copied.config)), tmp_path)
 
 
 def is_summary(block: views.Block) -> bool:
@@ -146,7 +151,7 @@ def test_it_goes_on_and_both_compact_on_top(work: Work) -> None:
     work.turns(TURNS)
     work.compact()
     assert [is_summary(block) for block in work.sent()].count(True) == 1
-    assert len(work.site.compactions(work.session)) == 4
+    assert len(work.store_api.compactions(work.session)) == 4
 
 
 @pytest.mark.parametrize("strategy", ["summary", "prune"])
@@ -186,7 +191,7 @@ def test_its_own_compaction_is_undone(work: Work, later: int) -> None:
     work.client.compact(work.session)
     assert work.sent() != before
     said = work.turns(later) if later else []
-    (boundary,) = work.site.compactions(work.session)
+    (boundary,) = work.store_api.compactions(work.session)
     undo(get_store("work"), work.session, boundary["handoff_id"])
     sent = work.sent()
     assert sent[: len(before)] == before and sent[len(sent) - len(said) :] == said
@@ -194,7 +199,7 @@ def test_its_own_compaction_is_undone(work: Work, later: int) -> None:
 
 def test_a_branch_is_a_session_of_the_client(work: Work) -> None:
     work.compact()
-    status, branch = work.site.tool.call("POST", f"{work.site.at(work.session)}/branches", {})
+    status, branch = work.store_api.api_client.call("POST", f"{work.store_api.at(work.session)}/branches", {})
     assert status == 201, branch
     assert work.sent(branch["id"]) == work.read()
     stored = work.file.read_bytes()
@@ -207,11 +212,13 @@ def test_while_it_is_open_nothing_is_written(work: Work) -> None:
     with work.client.open(work.session) as conversation:
         conversation.turn("Is it open?")
         stored = work.file.read_bytes()
-        refused = work.site.refusal("POST", f"{work.site.at(work.session)}/runs", {"apply": True})
+        refused = work.store_api.refusal("POST", f"{work.store_api.at(work.session)}/runs", {"apply": True})
         assert refused == "session_busy" and work.file.read_bytes() == stored
-        (listed,) = [each for each in work.site.tool.get("/stores/work/sessions")["items"] if not each["parent"]]
-        assert listed["active"] and work.site.tool.get(work.site.at(work.session))["active"]
-    assert not work.site.tool.get(work.site.at(work.session))["active"]
+        (listed,) = [
+            each for each in work.store_api.api_client.get("/stores/work/sessions")["items"] if not each["parent"]
+        ]
+        assert listed["active"] and work.store_api.api_client.get(work.store_api.at(work.session))["active"]
+    assert not work.store_api.api_client.get(work.store_api.at(work.session))["active"]
     work.compact()
 
 
@@ -222,7 +229,7 @@ MOMENTS = ("inside", "torn 0.5", "overwritten 0", "overwritten 0.05", "overwritt
 @pytest.mark.parametrize("moment", ["torn 0.5", "overwritten 0.5", "steps 1", *slow(*MOMENTS, "steps 2", "behind")])
 def test_a_writer_that_is_killed(work: Work, moment: str) -> None:
     before, is_written = work.read(), moment in ("steps 2", "behind")
-    work.site.written(f"claude-code:///{work.client.config}", work.session, moment)
+    work.store_api.written(f"claude-code:///{work.client.config}", work.session, moment)
     assert (work.read() == before) != is_written
     sent = work.sent()
     assert (sent == before) != is_written and any(map(is_summary, sent)) == is_written

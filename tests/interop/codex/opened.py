@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from tests.clients import Tool
-from tests.contract.site import Site
+from tests.clients import ApiClient
 from tests.interop.fetched import NotInstalled
 from tests.interop.real_agent import RealAgent
+from tests.store_api import StoreApi
 
 from .client import Client, program
 from .service import Service
@@ -49,7 +49,7 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homes]:
 
 @pytest.fixture
 def opened(
-    homes: Homes, tool: Tool, transactional_db: None, at_once: None, settings: Settings, tmp_path: Path
+    homes: Homes, api_client: ApiClient, transactional_db: None, at_once: None, settings: Settings, tmp_path: Path
 ) -> Iterator[Open]:
     """A function that makes a session of a sort, which the site knows."""
     settings.HERMES_HOME = settings.CLAUDE_HOME = settings.CODEX_HOME = tmp_path / "no-home"
@@ -66,6 +66,6 @@ def opened(
             settings.STORES = {"work": agent.url}
             server = stack.enter_context(copied.app_server())
             session = SORTS[name].make(copied, server, session)
-            return Work(copied, server, session, Site(tool, "work", agent))
+            return Work(copied, server, session, StoreApi(api_client, "work", agent))
 
         yield work

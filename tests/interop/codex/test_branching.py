@@ -27,7 +27,7 @@ def branched(work: Work, before: int | None = None) -> Work:
     """A branch as another session to work with; the bytes of all files of others stay as they are."""
     stored = rollouts(work)
     body = {} if before is None else {"before": before}
-    status, made = work.site.tool.call("POST", f"{work.site.at(work.session)}/branches", body)
+    status, made = work.store_api.api_client.call("POST", f"{work.store_api.at(work.session)}/branches", body)
     assert status == 201, made
     after = rollouts(work)
     assert {name: after[name] for name in stored} == stored and len(after) == len(stored) + 1
@@ -68,7 +68,7 @@ def test_a_branch_from_before_a_compaction(opened: Open, sort: str) -> None:
     work.say("And now?")
     before = work.read()
     work.compact()
-    boundaries = work.site.compactions(work.session)
+    boundaries = work.store_api.compactions(work.session)
     assert ours(work.say("Go on."))
     branch = branched(work, boundaries[-1]["handoff_id"])
     assert branch.say("Another way.") == before
@@ -93,7 +93,7 @@ def test_a_branch_from_before_a_compaction_within_a_turn(opened: Open) -> None:
     work.server.turn(work.session, "What is it?")
     work.server.turn(work.session, "Is that all?")
     work.server.unload(work.session)
-    boundaries = work.site.compactions(work.session)
+    boundaries = work.store_api.compactions(work.session)
     assert len(boundaries) == 2
     branches = [branched(work, each["handoff_id"]) for each in boundaries]
     heard = [each.say("Another way.", first="summary") for each in branches]
@@ -115,7 +115,7 @@ def test_a_branch_stays_whatever_becomes_of_its_parent(opened: Open) -> None:
     for path in work.client.home.glob(f"archived_sessions/rollout-*{work.session}*"):
         path.unlink()
     assert branch.say("And now?")[: len(said)] == said
-    (boundary,) = work.site.compactions(branch.session)
+    (boundary,) = work.store_api.compactions(branch.session)
     assert boundary["undoable"]
 
 
@@ -154,7 +154,7 @@ def test_calls_that_are_not_answered_yet_are_left_out(opened: Open) -> None:
     work.client.service.replies += [calls(shell("echo a"), shell("sleep 60"), text="Both.")]
     work.server.start_turn(work.session, "Do what takes long.")
     work.client.wait_for(work.session, "sleep 60")
-    status, made = work.site.tool.call("POST", f"{work.site.at(work.session)}/branches", {})
+    status, made = work.store_api.api_client.call("POST", f"{work.store_api.at(work.session)}/branches", {})
     assert status == 201, made
     before = replace(work, session=made["id"])
     assert work.read()[-1].kind in ("call", "text") and before.read()[-1].said == "Do what takes long."

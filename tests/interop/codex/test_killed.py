@@ -26,16 +26,16 @@ def test_a_writer_that_is_killed_while_it_writes(opened: Open, sort: str, moment
     work = opened(sort)
     work.say("And now?")
     before, stored = work.read(), work.file.read_bytes()
-    work.site.written(f"codex:///{work.client.home}", work.session, moment)
+    work.store_api.written(f"codex:///{work.client.home}", work.session, moment)
     assert work.file.read_bytes().startswith(stored) and work.file.read_bytes() != stored
-    boundaries = len(work.site.compactions(work.session))
+    boundaries = len(work.store_api.compactions(work.session))
     assert work.read() == before
     work.client.turn(work.session, "And in a process of its own?")  # which resumes it from its end
     said = work.read()
     assert said[: len(before)] == before
     assert work.say("Go on.") == said
     run = work.compact()
-    assert ours(work.say("And on.")) and len(work.site.compactions(work.session)) == boundaries + 1
+    assert ours(work.say("And on.")) and len(work.store_api.compactions(work.session)) == boundaries + 1
     work.undo(run)
     assert work.say("And at last?")[: len(said)] == said
 
@@ -44,5 +44,5 @@ def test_a_writer_that_is_killed_while_it_writes(opened: Open, sort: str, moment
 def test_a_writer_that_is_killed_when_all_is_written(opened: Open, sort: str) -> None:
     work = opened(sort)
     before = work.read()
-    work.site.written(f"codex:///{work.client.home}", work.session, "steps 6")
+    work.store_api.written(f"codex:///{work.client.home}", work.session, "steps 6")
     assert ours(work.read()) and work.say("And now?") != before

@@ -13,10 +13,10 @@ from pytest_django import Settings
 
 from tests.agents.base import Json
 from tests.agents.codex import views
-from tests.clients import Tool
-from tests.contract.site import Site
+from tests.clients import ApiClient
 from tests.interop.fetched import NotInstalled
 from tests.interop.real_agent import RealAgent
+from tests.store_api import StoreApi
 
 from .client import GPT_5, GPT_6, Client, program
 from .resumed import resumed
@@ -36,7 +36,7 @@ NOTES = [
 
 @pytest.fixture(params=NOTES)
 def work(
-    request: pytest.FixtureRequest, tool: Tool, transactional_db: None, at_once: None, settings: Settings,
+    request: pytest.FixtureRequest, api_client: ApiClient, transactional_db: None, at_once: None, settings: Settings,
     tmp_path: Path,
 ) -> Iterator[Work]:  # fmt: skip
     """A session in which something is added beside each prompt."""
@@ -56,7 +56,7 @@ def work(
         settings.STORES = {"work": agent.url}
         with client.app_server() as server:
             session = server.start()
-            found = Work(client, server, session, Site(tool, "work", agent))
+            found = Work(client, server, session, StoreApi(api_client, "work", agent))
             for number in range(TURNS):
                 service.replies += [says(f"{number}: Beans, and a row of leeks behind them. " * 8)]
                 server.turn(session, prompt(number))
@@ -86,7 +86,7 @@ def size(items: list[Json]) -> int:
 def test_notes_go_with_what_is_summed_up(work: Work) -> None:
     before = sent(work, "And the path?")
     assert notes(before) >= TURNS
-    status, plan = work.site.tool.call("POST", f"{work.site.at(work.session)}/plan", {"keep_last": 4})
+    status, plan = work.store_api.api_client.call("POST", f"{work.store_api.at(work.session)}/plan", {"keep_last": 4})
     assert status == 200 and plan["notes"] == notes(resumed(work.client.home, work.session))
     assert plan["note_tokens"] < plan["tokens_before"] < 2 * plan["note_tokens"]
     work.compact()

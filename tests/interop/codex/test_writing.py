@@ -109,11 +109,11 @@ def test_while_it_is_open_nothing_is_written(opened: Open) -> None:
     work = opened("paginated")
     work.server.resume(work.session)
     stored = work.file.read_bytes()
-    refused = work.site.refusal("POST", f"{work.site.at(work.session)}/runs", {"apply": True})
+    refused = work.store_api.refusal("POST", f"{work.store_api.at(work.session)}/runs", {"apply": True})
     assert refused == "session_busy" and work.file.read_bytes() == stored
-    assert work.site.tool.get(work.site.at(work.session))["active"]
+    assert work.store_api.api_client.get(work.store_api.at(work.session))["active"]
     work.server.unload(work.session)
-    assert not work.site.tool.get(work.site.at(work.session))["active"]
+    assert not work.store_api.api_client.get(work.store_api.at(work.session))["active"]
     work.compact()
 
 
@@ -131,7 +131,7 @@ def test_while_we_write_it_is_not_resumed(opened: Open) -> None:
 def test_a_writer_that_is_killed(opened: Open, moment: str) -> None:
     work = opened("paginated")
     before = work.read()
-    work.site.written(f"codex:///{work.client.home}", work.session, moment)
+    work.store_api.written(f"codex:///{work.client.home}", work.session, moment)
     sent = work.say("And now?")
     assert (sent == before) == (moment == "inside") and bool(ours(sent)) == (moment == "behind")
     said = work.say_much()

@@ -8,10 +8,10 @@ import pytest
 from pytest_django import Settings
 
 from tests.agents.codex import views
-from tests.clients import Tool
-from tests.contract.site import Site
+from tests.clients import ApiClient
 from tests.interop.fetched import NotInstalled
 from tests.interop.real_agent import RealAgent
+from tests.store_api import StoreApi
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
@@ -40,7 +40,7 @@ def say(client: Client, session: str, prompt: str) -> list[views.Block]:
 
 @pytest.mark.parametrize("version", [OLDEST, OLDER])
 def test_sessions_of_older_clients(
-    version: str, tool: Tool, transactional_db: None, at_once: None, settings: Settings, tmp_path: Path
+    version: str, api_client: ApiClient, transactional_db: None, at_once: None, settings: Settings, tmp_path: Path
 ) -> None:
     settings.HERMES_HOME = settings.CLAUDE_HOME = settings.CODEX_HOME = tmp_path / "no-home"
     settings.DEMO_STORE = tmp_path / "no-demo.db"
@@ -52,7 +52,7 @@ def test_sessions_of_older_clients(
         client = Client(older, tmp_path / "older", service, model=GPT_5)
         agent = RealAgent(f"codex:///{client.home}")
         settings.STORES = {"work": agent.url}
-        site = Site(tool, "work", agent)
+        store_api = StoreApi(api_client, "work", agent)
         service.replies += [says(f"{number}: {MUCH}") for number in range(TURNS)]
         session = client.start("What grows in bed 0?")
         for number in range(1, TURNS):
@@ -60,16 +60,16 @@ def test_sessions_of_older_clients(
         with client.app_server() as server:
             server.resume(session)
             server.turn(session, "Still open?")
-            assert site.refusal("POST", f"{site.at(session)}/runs", {"apply": True}) == "session_busy"
+            assert store_api.refusal("POST", f"{store_api.at(session)}/runs", {"apply": True}) == "session_busy"
         before = read(client, session)
-        run = site.run(session, apply=True, keep_last=KEPT)
+        run = store_api.run(session, apply=True, keep_last=KEPT)
         assert run["status"] == "applied", run
         after = say(client, session, "And now?")
         assert len(after) < len(before) and any(block.said.startswith(SUMMARY) for block in after)
         client.program = newest
         say(client, session, "A newer client goes on.")
         later = read(client, session)[len(after) :]
-        status, undone = tool.call("POST", f"/runs/{run['id']}/undo")
+        status, undone = api_client.call("POST", f"/runs/{run['id']}/undo")
         assert (status, undone.get("status")) == (200, "undone"), undone
         assert say(client, session, "All of it again.") == [*before, *later]
         client.program = older

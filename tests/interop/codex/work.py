@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.agents.codex import views
-from tests.contract.site import Site
+from tests.store_api import StoreApi
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
@@ -38,7 +38,7 @@ class Work:
     client: Client
     server: AppServer
     session: str
-    site: Site
+    store_api: StoreApi
 
     @property
     def file(self) -> Path:
@@ -48,21 +48,21 @@ class Work:
 
     def compact(self, **wanted: Any) -> int:
         """The number of a run of ours."""
-        run = self.site.run(self.session, apply=True, keep_last=KEPT, **wanted)
+        run = self.store_api.run(self.session, apply=True, keep_last=KEPT, **wanted)
         assert run["status"] == "applied", run
         return int(run["id"])
 
     def undo(self, run: int) -> None:
-        status, undone = self.site.tool.call("POST", f"/runs/{run}/undo")
+        status, undone = self.store_api.api_client.call("POST", f"/runs/{run}/undo")
         assert (status, undone.get("status")) == (200, "undone"), undone
 
     def redo(self, run: int) -> None:
-        status, redone = self.site.tool.call("POST", f"/runs/{run}/redo")
+        status, redone = self.store_api.api_client.call("POST", f"/runs/{run}/redo")
         assert (status, redone.get("status")) == (200, "applied"), redone
 
     def read(self) -> list[views.Block]:
         """What we say that the model sees."""
-        with open_store(Store("work", self.site.agent.url, "configured")) as reader:
+        with open_store(Store("work", self.store_api.agent.url, "configured")) as reader:
             return views.of_rows(reader.live(self.session))
 
     # --- the client's

@@ -13,12 +13,12 @@ from pytest_django import Settings
 
 from tests.agents.chat_views import ChatBlock
 from tests.agents.openclaw import views
-from tests.clients import Tool
-from tests.contract.site import Site
+from tests.clients import ApiClient
 from tests.interop.chat_service import ChatService, calls, says
 from tests.interop.chat_service import tool as called
 from tests.interop.fetched import NotInstalled
 from tests.interop.real_agent import RealAgent
+from tests.store_api import StoreApi
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
@@ -35,7 +35,7 @@ class Talk:
     """One session of a client whose gateway runs."""
 
     client: OpenClawClient
-    site: Site
+    store_api: StoreApi
     key: str = KEY
 
     @property
@@ -48,7 +48,7 @@ class Talk:
         return found.get(self.key, {}).get(name)
 
     def read(self) -> list[ChatBlock]:
-        with open_store(Store("work", self.site.agent.url, "configured")) as reader:
+        with open_store(Store("work", self.store_api.agent.url, "configured")) as reader:
             return views.read(reader.live(self.noted("sessionId")))
 
     def say(self, prompt: str) -> list[ChatBlock]:
@@ -62,15 +62,15 @@ class Talk:
 
     def branch(self, before: int | None) -> Talk:
         """A branch of the session, of now or of the moment before the compaction with this handoff."""
-        path = f"{self.site.at(self.noted('sessionId'))}/branches"
-        status, made = self.site.tool.call("POST", path, {"before": before})
+        path = f"{self.store_api.at(self.noted('sessionId'))}/branches"
+        status, made = self.store_api.api_client.call("POST", path, {"before": before})
         assert status == 201, made
         found = json.loads(self.index.read_text())
         (key,) = (key for key, entry in found.items() if entry["sessionId"] == made["id"])
         return replace(self, key=key)
 
     def run(self, run: int, what: str) -> None:
-        status, answer = self.site.tool.call("POST", f"/runs/{run}/{what}")
+        status, answer = self.store_api.api_client.call("POST", f"/runs/{run}/{what}")
         assert status == 200, answer
 
 
@@ -88,13 +88,13 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenClawClient]:
 
 
 @pytest.fixture
-def talk(tool: Tool, old: OpenClawClient, transactional_db: None, at_once: None, settings: Settings) -> Talk:
+def talk(api_client: ApiClient, old: OpenClawClient, transactional_db: None, at_once: None, settings: Settings) -> Talk:
     settings.HERMES_HOME = settings.CLAUDE_HOME = settings.CODEX_HOME = old.place / "no-home"
     settings.OPENCLAW_HOME = settings.PI_HOME = old.place / "no-home"
     settings.DEMO_STORE = old.place / "no-demo.db"
     agent = RealAgent(f"openclaw://{old.state}")
     settings.STORES = {"work": agent.url}
-    return Talk(old, Site(tool, "work", agent))
+    return Talk(old, StoreApi(api_client, "work", agent))
 
 
 def test_it_goes_on_and_has_all_of_it_again(talk: Talk) -> None:
@@ -105,7 +105,7 @@ def test_it_goes_on_and_has_all_of_it_again(talk: Talk) -> None:
         replies += [says(f"{number}: {MUCH}", input_tokens=FILLED)]
         talk.say(f"What grows in bed {number}?")
     before, tokens = talk.read(), talk.noted("totalTokens")
-    run = talk.site.run(talk.noted("sessionId"), apply=True, keep_last=KEPT)
+    run = talk.store_api.run(talk.noted("sessionId"), apply=True, keep_last=KEPT)
     assert run["status"] == "applied", run
     assert talk.noted("totalTokens") < tokens and talk.noted("compactionCount") == 1
     short = talk.say("Go on.")
@@ -114,11 +114,11 @@ def test_it_goes_on_and_has_all_of_it_again(talk: Talk) -> None:
     for what in ("undo", "redo", "undo"):
         talk.run(run["id"], what)
     assert talk.say("All of it again.") == [*before, *said]
-    refused = talk.site.tool.call("POST", f"/runs/{run['id']}/redo")[1]
+    refused = talk.store_api.api_client.call("POST", f"/runs/{run['id']}/redo")[1]
     assert "written anew" in refused["error"]["message"], "this client writes its file anew now and then"
-    again = talk.site.run(talk.noted("sessionId"), apply=True, keep_last=KEPT)
+    again = talk.store_api.run(talk.noted("sessionId"), apply=True, keep_last=KEPT)
     assert again["status"] == "applied" and ours(talk.say("And now?")) == [0]
-    handoff = talk.site.compactions(talk.noted("sessionId"))[-1]["handoff_id"]
+    handoff = talk.store_api.compactions(talk.noted("sessionId"))[-1]["handoff_id"]
     whole, brief = talk.branch(handoff), talk.branch(None)
     now = talk.read()
     assert whole.say("Rather all of it.")[: len(before)] == before and brief.say("In short.") == now == talk.read()

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from tests.clients import Tool
-from tests.contract.site import Site
+from tests.clients import ApiClient
 from tests.interop.chat_service import calls, says
 from tests.interop.chat_service import tool as called
 from tests.interop.processes import ClientFailed
 from tests.interop.real_agent import RealAgent
 from tests.slow import slow
+from tests.store_api import StoreApi
 from viewer.enforcement import auditing
 from viewer.history import indexes
 from viewer.stores.registry import get_store, open_store
@@ -36,7 +36,12 @@ NEARLY_FULL = 179_900  # tokens, of a window of 200,000: one long request more, 
 
 @pytest.fixture
 def opened(
-    gateway: OpenClawStage, tool: Tool, transactional_db: None, at_once: None, settings: Settings, tmp_path: Path
+    gateway: OpenClawStage,
+    api_client: ApiClient,
+    transactional_db: None,
+    at_once: None,
+    settings: Settings,
+    tmp_path: Path,
 ) -> Open:
     """A function that makes a session of a name, which the site knows."""
     settings.HERMES_HOME = settings.CLAUDE_HOME = settings.CODEX_HOME = tmp_path / "no-home"
@@ -44,7 +49,7 @@ def opened(
     settings.DEMO_STORE = tmp_path / "no-demo.db"
     agent = RealAgent(f"openclaw://{gateway.state}")
     settings.STORES = {"work": agent.url}
-    return lambda name: talk(gateway, name, Site(tool, "work", agent))
+    return lambda name: talk(gateway, name, StoreApi(api_client, "work", agent))
 
 
 def test_it_goes_on_and_both_compact_on_top(opened: Open) -> None:
@@ -62,7 +67,7 @@ def test_it_goes_on_and_both_compact_on_top(opened: Open) -> None:
     work.say_much()
     work.compact()
     assert ours(work.say("And on.")) == [0]
-    assert len(work.site.compactions(work.session)) == 3
+    assert len(work.store_api.compactions(work.session)) == 3
 
 
 @pytest.mark.parametrize("later", [*slow(0, 2), 6])
@@ -111,7 +116,7 @@ def test_a_branch_is_a_conversation_of_its_own(opened: Open) -> None:
     work = opened("branched")
     before = work.read()
     run = work.compact()
-    (handoff,) = (each["handoff_id"] for each in work.site.compactions(work.session))
+    (handoff,) = (each["handoff_id"] for each in work.store_api.compactions(work.session))
     work.say("And now?")
     after = work.read()
     old, new = work.branch(handoff), work.branch()
@@ -151,8 +156,8 @@ def test_nothing_is_written_while_a_turn_runs(opened: Open) -> None:
         turn = threading.Thread(target=OpenClawClient.turn, args=(work.stage, "Take your time.", work.key))
         turn.start()
         service.wait_for("turn", asked + 1)
-        path = f"{work.site.at(work.session)}/runs"
-        refused = work.site.refusal("POST", path, {"apply": True, "keep_last": KEPT})
+        path = f"{work.store_api.at(work.session)}/runs"
+        refused = work.store_api.refusal("POST", path, {"apply": True, "keep_last": KEPT})
     turn.join()
     assert refused == "session_busy" and work.read()[: len(before)] == before and not ours(work.read())
     work.compact()
@@ -164,7 +169,7 @@ def test_nothing_is_written_while_a_turn_runs(opened: Open) -> None:
 def test_a_writer_that_is_killed(opened: Open, moment: str) -> None:
     work = opened(f"killed-{moment}")
     before = work.read()
-    work.site.written(work.site.agent.url, work.session, moment)
+    work.store_api.written(work.store_api.agent.url, work.session, moment)
     work.require_clean()
     sent = work.say("And now?")
     assert (sent == before) == (moment == "inside") and bool(ours(sent)) == (moment == "behind")

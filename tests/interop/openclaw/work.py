@@ -7,8 +7,8 @@ from typing import Any
 
 from tests.agents.chat_views import ChatBlock
 from tests.agents.openclaw import views
-from tests.contract.site import Site
 from tests.interop.chat_service import calls, says, tool
+from tests.store_api import StoreApi
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
@@ -33,7 +33,7 @@ class Work:
 
     stage: OpenClawStage
     key: str
-    site: Site
+    store_api: StoreApi
 
     @property
     def session(self) -> str:
@@ -43,25 +43,25 @@ class Work:
 
     def compact(self, **wanted: Any) -> int:
         """The number of a run of ours."""
-        run = self.site.run(self.session, apply=True, keep_last=KEPT, **wanted)
+        run = self.store_api.run(self.session, apply=True, keep_last=KEPT, **wanted)
         assert run["status"] == "applied", run
         self.require_clean()
         return int(run["id"])
 
     def undo(self, run: int) -> None:
-        status, undone = self.site.tool.call("POST", f"/runs/{run}/undo")
+        status, undone = self.store_api.api_client.call("POST", f"/runs/{run}/undo")
         assert (status, undone.get("status")) == (200, "undone"), undone
         self.require_clean()
 
     def redo(self, run: int) -> None:
-        status, redone = self.site.tool.call("POST", f"/runs/{run}/redo")
+        status, redone = self.store_api.api_client.call("POST", f"/runs/{run}/redo")
         assert (status, redone.get("status")) == (200, "applied"), redone
         self.require_clean()
 
     def branch(self, before: int | None = None) -> Work:
         """A branch of the session, of now or of the moment before the compaction with this handoff."""
-        path = f"{self.site.at(self.session)}/branches"
-        status, made = self.site.tool.call("POST", path, {"before": before} if before is not None else {})
+        path = f"{self.store_api.at(self.session)}/branches"
+        status, made = self.store_api.api_client.call("POST", path, {"before": before} if before is not None else {})
         assert status == 201, made
         query = "SELECT session_key FROM session_nodes WHERE current_session_id = ?"
         ((key,),) = self.stage.sql(query, made["id"])
@@ -85,7 +85,7 @@ class Work:
 
     def read(self) -> list[ChatBlock]:
         """What we say that the model sees."""
-        with open_store(Store("work", self.site.agent.url, "configured")) as reader:
+        with open_store(Store("work", self.store_api.agent.url, "configured")) as reader:
             return views.read(reader.live(self.session))
 
     # --- the client's
@@ -111,9 +111,9 @@ class Work:
             self.say(f"What grows in bed {number}?")
 
 
-def talk(stage: OpenClawStage, name: str, site: Site) -> Work:
+def talk(stage: OpenClawStage, name: str, store_api: StoreApi) -> Work:
     """A session worth a compaction, with parallel calls that have long results."""
-    work = Work(stage, key_of(name), site)
+    work = Work(stage, key_of(name), store_api)
     for number in range(TURNS):
         if number == 1:
             long = tool("exec", command="yes 'A line of the log, number 17.' | head -400")

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from tests.clients import Tool
-from tests.contract.site import Site
+from tests.clients import ApiClient
 from tests.interop.chat_service import ChatService, calls, says
 from tests.interop.chat_service import tool as called
 from tests.interop.fetched import NotInstalled
 from tests.interop.real_agent import RealAgent
 from tests.slow import slow
+from tests.store_api import StoreApi
 from viewer.runs import pickup, service
 from viewer.stores.registry import get_store, open_store
 
@@ -39,7 +39,12 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 def work(
-    made: tuple[PiClient, Path], tool: Tool, transactional_db: None, at_once: None, settings: Settings, tmp_path: Path
+    made: tuple[PiClient, Path],
+    api_client: ApiClient,
+    transactional_db: None,
+    at_once: None,
+    settings: Settings,
+    tmp_path: Path,
 ) -> Iterator[Work]:
     """A copy of the session, which the site knows."""
     settings.HERMES_HOME = settings.CLAUDE_HOME = settings.CODEX_HOME = tmp_path / "no-home"
@@ -50,7 +55,7 @@ def work(
         copied = client.copy(tmp_path / "copy", model)
         agent = RealAgent(f"pi://{copied.home}")
         settings.STORES = {"work": agent.url}
-        yield Work(copied, copied.home / file.relative_to(client.home), Site(tool, "work", agent))
+        yield Work(copied, copied.home / file.relative_to(client.home), StoreApi(api_client, "work", agent))
 
 
 def test_it_goes_on_and_both_compact_on_top(work: Work) -> None:
@@ -70,7 +75,7 @@ def test_it_goes_on_and_both_compact_on_top(work: Work) -> None:
             work.say(f"What grows behind bed {number}?", process)
     work.compact()
     assert ours(work.say("And on.")) == [0]
-    assert len(work.site.compactions(work.session)) == 3
+    assert len(work.store_api.compactions(work.session)) == 3
 
 
 @pytest.mark.parametrize("later", [6, *slow(0, 2)])
@@ -96,7 +101,7 @@ def test_undo_and_redo(work: Work, later: int) -> None:
 def test_a_branch_is_a_session_of_its_own(work: Work) -> None:
     before = work.read()
     run = work.compact()
-    (handoff,) = (each["handoff_id"] for each in work.site.compactions(work.session))
+    (handoff,) = (each["handoff_id"] for each in work.store_api.compactions(work.session))
     with work.client.rpc() as process:
         work.say("And now?", process)
         stored, after = work.file.read_bytes(), work.read()
@@ -116,9 +121,9 @@ def test_tool_output_is_shortened(work: Work) -> None:
     with work.client.rpc() as process:
         for number in range(6):
             work.say(f"And what in bed {number}?", process)
-    before, stored, path = work.read(), work.file.read_bytes(), f"{work.site.at(work.session)}/runs"
+    before, stored, path = work.read(), work.file.read_bytes(), f"{work.store_api.at(work.session)}/runs"
     work.age()
-    status, refused = work.site.tool.call("POST", path, {"apply": True, "strategy": "prune"})
+    status, refused = work.store_api.api_client.call("POST", path, {"apply": True, "strategy": "prune"})
     assert status == 409 and "from version 0.87 on" in refused["error"]["message"]
     if OLDER in str(work.client.program):
         return
@@ -126,7 +131,7 @@ def test_tool_output_is_shortened(work: Work) -> None:
     settings.write_text(
         json.dumps(json.loads(settings.read_text()) | {"lastChangelogVersion": NEWEST})
     )  # in a terminal it does
-    run = work.site.run(work.session, apply=True, strategy="prune")
+    run = work.store_api.run(work.session, apply=True, strategy="prune")
     assert run["status"] == "applied", run
     short = work.say("And now?")  # which it is sent as we read it
     assert len(short) == len(before) + 1 and len(str(short)) < len(str(before)) - 5_000
@@ -140,15 +145,15 @@ def test_tool_output_is_shortened(work: Work) -> None:
 
 
 def test_while_it_is_open_nothing_is_written(work: Work) -> None:
-    path = f"{work.site.at(work.session)}/runs"
+    path = f"{work.store_api.at(work.session)}/runs"
     with work.client.rpc(work.file) as process:
         process.wait_for_name()  # it has hardly begun
         work.age()
         stored = work.file.read_bytes()
-        assert work.site.refusal("POST", path, {"apply": True}) == "session_busy"
-        assert "pi (process" in work.site.tool.call("POST", path, {"apply": True})[1]["error"]["message"]
+        assert work.store_api.refusal("POST", path, {"apply": True}) == "session_busy"
+        assert "pi (process" in work.store_api.api_client.call("POST", path, {"apply": True})[1]["error"]["message"]
     work.file.touch()
-    assert "was written to" in work.site.tool.call("POST", path, {"apply": True})[1]["error"]["message"]
+    assert "was written to" in work.store_api.api_client.call("POST", path, {"apply": True})[1]["error"]["message"]
     assert work.file.read_bytes() == stored
     work.compact()
 
@@ -166,7 +171,7 @@ def test_a_client_that_had_it_open_goes_on_without_it(work: Work, tmp_path: Path
     with open_store(get_store("work")) as reader:
         assert service.pick_up(service.get_run(run), reader) == service.PickUp(None, pickup.LEFT)
     work.age()
-    refused, answer = work.site.tool.call("POST", f"/runs/{run}/undo")
+    refused, answer = work.store_api.api_client.call("POST", f"/runs/{run}/undo")
     assert refused == 409 and "not in effect" in answer["error"]["message"]
     again = work.compact()
     assert ours(work.say("And now?")) == [0]
@@ -181,7 +186,7 @@ MORE = ("behind", "torn 0.5", "overwritten 0")
 def test_a_writer_that_is_killed(work: Work, moment: str) -> None:
     before = work.read()
     work.age()
-    work.site.written(work.site.agent.url, work.session, moment)
+    work.store_api.written(work.store_api.agent.url, work.session, moment)
     assert (work.read() == before) is (moment != "behind")
     sent = work.say("And now?")
     assert (sent == before) is (moment != "behind")

@@ -10,8 +10,8 @@ from typing import Any
 
 from tests.agents import chat_views
 from tests.agents.chat_views import ChatBlock
-from tests.contract.site import Site
 from tests.interop.chat_service import calls, says, tool
+from tests.store_api import StoreApi
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
@@ -36,7 +36,7 @@ class Work:
 
     client: PiClient
     file: Path
-    site: Site
+    store_api: StoreApi
 
     @property
     def session(self) -> str:
@@ -52,29 +52,29 @@ class Work:
     def compact(self) -> int:
         """The number of a run of ours."""
         self.age()
-        run = self.site.run(self.session, apply=True, keep_last=KEPT)
+        run = self.store_api.run(self.session, apply=True, keep_last=KEPT)
         assert run["status"] == "applied", run
         return int(run["id"])
 
     def call(self, run: int, what: str) -> dict[str, Any]:
         """What the site answers to an undo or redo, which it does."""
         self.age()
-        status, answer = self.site.tool.call("POST", f"/runs/{run}/{what}")
+        status, answer = self.store_api.api_client.call("POST", f"/runs/{run}/{what}")
         assert status == 200, answer
         found: dict[str, Any] = answer
         return found
 
     def branch(self, before: int | None = None) -> Work:
         """A branch of the session, of now or of the moment before the compaction with this handoff."""
-        path = f"{self.site.at(self.session)}/branches"
-        status, made = self.site.tool.call("POST", path, {"before": before} if before is not None else {})
+        path = f"{self.store_api.at(self.session)}/branches"
+        status, made = self.store_api.api_client.call("POST", path, {"before": before} if before is not None else {})
         assert status == 201, made
         (file,) = self.file.parent.glob(f"*_{made['id']}.jsonl")
         return replace(self, file=file)
 
     def read(self) -> list[ChatBlock]:
         """What we say that the model sees."""
-        with open_store(Store("work", self.site.agent.url, "configured")) as reader:
+        with open_store(Store("work", self.store_api.agent.url, "configured")) as reader:
             return chat_views.of_rows(reader.live(self.session))
 
     # --- the client's

@@ -11,20 +11,19 @@ from django.test import Client
 
 from tests.agents.base import Agent
 from tests.agents.talk import heard
-from tests.clients import Tool
+from tests.clients import ApiClient
+from tests.writer_process import WriterProcess
 from viewer.stores.registry import get_store, open_store
-
-from .writer_process import WriterProcess
 
 LIMIT = 500  # messages in an answer, at most
 LONGEST_NAME = 10  # characters of a name that the contract gives a session
 
 
 @dataclass(frozen=True)
-class Site:
+class StoreApi:
     """The site and the name of one of its stores. Sessions are called as the agent was told to call them."""
 
-    tool: Tool
+    api_client: ApiClient
     store: str
     agent: Agent
 
@@ -37,7 +36,7 @@ class Site:
 
     def sessions(self, **query: Any) -> list[dict[str, Any]]:
         """The listed sessions, with their names as ids."""
-        items: list[dict[str, Any]] = self.tool.get(f"/stores/{self.store}/sessions", **query)["items"]
+        items: list[dict[str, Any]] = self.api_client.get(f"/stores/{self.store}/sessions", **query)["items"]
         return [each | {"id": self.name_of(each)} for each in items]
 
     def name_of(self, session: dict[str, Any]) -> str:
@@ -55,7 +54,7 @@ class Site:
         found: list[dict[str, Any]] = []
         cursor: dict[str, str] = {}
         while True:
-            answer = self.tool.get(f"{self.at(session_id)}/messages", view=view, limit=LIMIT, **query, **cursor)
+            answer = self.api_client.get(f"{self.at(session_id)}/messages", view=view, limit=LIMIT, **query, **cursor)
             found += answer["items"]
             if not answer["next"]:
                 return found
@@ -63,16 +62,16 @@ class Site:
 
     def context(self, session_id: str) -> list[dict[str, Any]]:
         """What a model should be sent."""
-        messages: list[dict[str, Any]] = self.tool.get(f"{self.at(session_id)}/context")["messages"]
+        messages: list[dict[str, Any]] = self.api_client.get(f"{self.at(session_id)}/context")["messages"]
         return messages
 
     def compactions(self, session_id: str) -> list[dict[str, Any]]:
-        items: list[dict[str, Any]] = self.tool.get(f"{self.at(session_id)}/compactions")["items"]
+        items: list[dict[str, Any]] = self.api_client.get(f"{self.at(session_id)}/compactions")["items"]
         return items
 
     def run(self, session_id: str, **wanted: Any) -> dict[str, Any]:
         """A run that has come to its end, or to its preview."""
-        status, run = self.tool.call("POST", f"{self.at(session_id)}/runs", {"keep_last": 6, **wanted})
+        status, run = self.api_client.call("POST", f"{self.at(session_id)}/runs", {"keep_last": 6, **wanted})
         assert status == 202, run
         return self.run_now(run["id"])
 
@@ -82,18 +81,18 @@ class Site:
         return run
 
     def run_now(self, number: int) -> dict[str, Any]:
-        run: dict[str, Any] = self.tool.get(f"/runs/{number}")
+        run: dict[str, Any] = self.api_client.get(f"/runs/{number}")
         return run
 
     def refusal(self, method: str, path: str, body: Any = None) -> str:
         """The code of the error that a call ends in."""
-        status, answer = self.tool.call(method, path, body)
+        status, answer = self.api_client.call(method, path, body)
         assert status >= 400 and answer["error"]["message"], answer
         return str(answer["error"]["code"])
 
     def export(self, session_id: str, form: str) -> tuple[int, str]:
         """Status and text of an export."""
-        client = Client(headers={"Authorization": f"Bearer {self.tool.token}"})
+        client = Client(headers={"Authorization": f"Bearer {self.api_client.token}"})
         answer = client.get(f"/api/v1{self.at(session_id)}/export", {"format": form})
         return answer.status_code, answer.getvalue().decode()
 
@@ -115,6 +114,6 @@ class Site:
         return refused
 
 
-def loaded_as_sent(agent: Agent, site: Site) -> bool:
+def loaded_as_sent(agent: Agent, site: StoreApi) -> bool:
     """Whether the agent goes on from just what the site says a model is sent, in the session "s"."""
     return agent.load("s") == [(role, agent.as_loaded(content)) for role, content in heard(site.context("s"))]

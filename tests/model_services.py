@@ -21,7 +21,7 @@ PATIENCE = 60.0  # seconds until a stuck behaviour gives up, and the test with i
 Behaviour = Callable[["Request"], None]
 
 
-class Service(ThreadingHTTPServer):
+class ModelService(ThreadingHTTPServer):
     """`behaviours` are used one a request, the last for all further ones; `requests` are the bodies it was sent."""
 
     daemon_threads = True
@@ -51,7 +51,7 @@ class Service(ThreadingHTTPServer):
 
 
 class Request(BaseHTTPRequestHandler):
-    server: Service
+    server: ModelService
 
     def do_POST(self) -> None:
         self.body = json.loads(self.rfile.read(int(self.headers["content-length"])))

@@ -5,16 +5,16 @@ from __future__ import annotations
 import multiprocessing
 
 _FORKING = multiprocessing.get_context("forkserver")
-_FORKING.set_forkserver_preload(["tests.contract.writer"])
+_FORKING.set_forkserver_preload(["tests.writer"])
 
 
 class WriterProcess:
     """It has planned a compaction of a session, and commits when it is let. `moment` is when it is killed: see
-    `tests.contract.writer`.
+    `tests.writer`.
     """
 
     def __init__(self, store: str, url: str, session_id: str, moment: str = "never") -> None:
-        from . import writer  # it sets Django up: conftest files are read before
+        from tests import writer  # it sets Django up: conftest files are read before
 
         self._ours, theirs = _FORKING.Pipe()
         self._process = _FORKING.Process(target=writer.main, args=(theirs, store, url, session_id, moment))

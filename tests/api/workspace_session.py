@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.clients import Tool
-from tests.factories.stores import Desk
+from tests.clients import ApiClient
+from tests.factories.stores import HermesStore
 
 RULES = (
     "## Session Startup\n\nRead `WORKFLOW.md` and `STYLE.md`, then `memory/YYYY-MM-DD.md`.\n\n"
@@ -20,11 +20,11 @@ READ_TOOL = "read_file"
 
 
 @dataclass(frozen=True)
-class Room:
-    """A session of the desk's store whose working directory is `workspace`: two of its three named files exist."""
+class WorkspaceSession:
+    """A session of the store whose working directory is `workspace`: two of its three named files exist."""
 
-    desk: Desk
-    tool: Tool
+    hermes_store: HermesStore
+    api_client: ApiClient
     session_id: str
     workspace: Path
 
@@ -34,7 +34,7 @@ class Room:
 
     def compact(self, **choices: Any) -> Any:
         """A run that is carried out at once."""
-        status, run = self.tool.call("POST", f"{self.path}/runs", {"apply": True, **choices})
+        status, run = self.api_client.call("POST", f"{self.path}/runs", {"apply": True, **choices})
         assert status == 202, run
         assert run["status"] == ("applied" if choices.get("apply", True) else "ready"), run
         return run
@@ -44,8 +44,8 @@ class Room:
         from viewer.stores.registry import writer_of  # not before Django is set up
 
         if by_agent:
-            return writer_of(self.desk.store).append(self.session_id, messages, now=time.time())
-        status, answer = self.tool.call("POST", f"{self.path}/messages", {"messages": messages})
+            return writer_of(self.hermes_store.store).append(self.session_id, messages, now=time.time())
+        status, answer = self.api_client.call("POST", f"{self.path}/messages", {"messages": messages})
         assert status == 201, answer
         return list(answer["ids"])
 
@@ -66,21 +66,21 @@ class Room:
         from viewer.history import indexes
         from viewer.stores.registry import open_store
 
-        with open_store(self.desk.store) as reader:
+        with open_store(self.hermes_store.store) as reader:
             session = reader.session(self.session_id)
             auditing.look(reader, session, indexes.index_of(reader, session), arm=True)
 
     def events(self, **wanted: str) -> list[dict[str, Any]]:
         self.judged()
-        return list(self.tool.get(f"{self.path}/events", **wanted)["items"])
+        return list(self.api_client.get(f"{self.path}/events", **wanted)["items"])
 
     def audit(self) -> dict[str, Any]:
         """The newest one."""
         self.judged()
-        return dict(self.tool.get(f"{self.path}/audits")["items"][0])
+        return dict(self.api_client.get(f"{self.path}/audits")["items"][0])
 
 
-def furnish(desk: Desk, tool: Tool, workspace: Path) -> Room:
+def furnish(hermes_store: HermesStore, api_client: ApiClient, workspace: Path) -> WorkspaceSession:
     """Make the workspace, and a session in it that is long enough for a compaction."""
     workspace.mkdir()
     (workspace / "AGENTS.md").write_text(AGENTS)
@@ -91,6 +91,6 @@ def furnish(desk: Desk, tool: Tool, workspace: Path) -> Room:
         for at in range(40)
     ]
     body = {"cwd": str(workspace), "model": "gpt-5", "messages": said}
-    status, session = tool.call("POST", "/stores/hermes/sessions", body)
+    status, session = api_client.call("POST", "/stores/hermes/sessions", body)
     assert status == 201, session
-    return Room(desk, tool, session["id"], workspace)
+    return WorkspaceSession(hermes_store, api_client, session["id"], workspace)
