@@ -206,7 +206,8 @@ def sessions(draw: st.DrawFn) -> list[dict[str, Any]]:
         uuid = draw(st.sampled_from(uuids)) if kind == "again" and uuids else f"u{number}"
         kept = draw(st.lists(st.sampled_from([*uuids, "?"]), max_size=4, unique=True)) if kind == "boundary" else []
         group = f"m{draw(st.integers(0, 3))}" if kind == "assistant" else ""
-        values.append(line_of(kind, uuid, group, kept) | {"uuid": uuid, "parentUuid": parent})
+        side = kind in ("assistant", "tool") and draw(st.sampled_from([False, False, False, True]))
+        values.append(line_of(kind, uuid, group, kept) | {"uuid": uuid, "parentUuid": parent, "isSidechain": side})
         uuids = list(dict.fromkeys([*uuids, uuid]))
     return values
 

@@ -333,6 +333,65 @@ def test_records_of_a_sub_agent_that_others_hang_on_are_links(agent: ClaudeByHan
     assert live(reader, session_id) == [str(number) for number in range(8)]
 
 
+def calls(*at: int) -> Lines:
+    """A request, a response of three parallel calls and their results; then the lines of two turns that hang here."""
+    lines = [line(0, None)]
+    for number in (1, 2, 3):
+        call = {"type": "tool_use", "id": f"call {number}", "name": "Bash", "input": {}}
+        lines.append(line(number, number - 1, type="assistant", message={"id": "m", "content": [call]}))
+    for number in (4, 5, 6):
+        result = {"type": "tool_result", "tool_use_id": f"call {number - 3}", "content": f"result {number}"}
+        lines.append(line(number, number - 3, type="user", message={"role": "user", "content": [result]}))
+    for number, parent in zip((8, 10), at, strict=False):
+        lines += [line(number, parent), line(number + 1, number)]
+    return lines
+
+
+@pytest.mark.parametrize("marked", [2, 3, 5, 6])
+def test_lines_of_parallel_calls_that_are_marked_as_a_sub_agents_are_sent(
+    agent: ClaudeByHand, reader: Reader, marked: int
+) -> None:
+    lines = calls(6)
+    lines[marked]["isSidechain"] = True
+    session_id = write(agent, lines)
+    sent = [row.content for row in reader.live(session_id) if row.role == "tool"]
+    assert numbers(sent) == ["4", "5", "6"]
+
+
+@pytest.mark.parametrize(
+    ("named", "at", "sent"),
+    [
+        (9, (6, 9), [8, 9, 10, 11]),  # what is newer hangs on it
+        (9, (6, 0), [8, 9]),  # it does not
+        (9, (6, 2), [8, 9]),
+        (5, (6,), [8, 9]),  # a result that the way to the newest passes
+        (3, (6, 2), [10, 11]),  # a call that it passes
+        (4, (4, 1), []),  # the result of the only call on that way
+    ],
+)
+def test_the_end_that_is_named_counts_unless_the_newest_belongs_to_it(
+    agent: ClaudeByHand, reader: Reader, named: int, at: tuple[int, ...], sent: list[int]
+) -> None:
+    session_id = write(agent, [*calls(*at), {"type": "last-prompt", "leafUuid": name(named)}])
+    said = json.dumps([row.content for row in reader.live(session_id)])
+    assert [number for number in (8, 9, 10, 11) if f" {number}" in said] == sent
+
+
+@pytest.mark.parametrize(("children", "sent"), [([], [8, 9]), ([12], [8, 9]), ([13], [8, 14])])
+def test_behind_kept_messages_an_end_that_the_conversation_went_on_from_counts_no_more(
+    agent: ClaudeByHand, reader: Reader, children: list[int], sent: list[int]
+) -> None:
+    facts = {"preservedMessages": {"anchorUuid": name(6), "uuids": [name(2), name(3)]}}
+    lines = compacted(compactMetadata=facts)[:-2]
+    lines[6]["parentUuid"] = name(3)
+    for number in children:
+        note = {"type": "system", "subtype": "turn_duration"} if number == 12 else {}
+        lines.append(line(number, 9) | note)
+    lines.append(line(14, 8))
+    session_id = write(agent, [*lines, {"type": "last-prompt", "leafUuid": name(9)}])
+    assert live(reader, session_id)[-2:] == list(map(str, sent))
+
+
 def test_a_damaged_line_that_is_written_later_is_noticed(agent: ClaudeByHand, reader: Reader, tmp_path: Path) -> None:
     session_id = write(agent, talk(4))
     assert len(history(reader, session_id)) == 4

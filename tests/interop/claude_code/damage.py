@@ -230,6 +230,11 @@ def time_unknown(random: Random, lines: Lines) -> None:
 
 
 @damage
+def sidechain_marked(random: Random, lines: Lines) -> None:
+    _change(random, lines, lambda value: value.update(isSidechain=True), random.choice(["user", "assistant"]))
+
+
+@damage
 def end_named(random: Random, lines: Lines) -> None:
     named = {"type": "last-prompt", "leafUuid": _uuid(random, lines), "sessionId": SESSION}
     lines.insert(random.randrange(len(lines) + 1), json.dumps(named).encode())

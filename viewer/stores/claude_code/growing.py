@@ -22,6 +22,8 @@ def grown(found: SessionMessages, records: Sequence[Record], *, sidechain: bool)
     for record in records:
         if record.unknown or record.type == QUEUED or (record.is_sidechain and not sidechain):
             return None
+        if found.sidechains and (record.group or record.calls or record.answers):
+            return None  # lines of a sub-agent's may belong to it
         if record.typed and any(each.type == QUEUED for each in found.tree.beside.values()):
             return None
         if record.leaf:

@@ -2,9 +2,10 @@
 
 The newest compaction boundary rules: it may keep earlier records by reference, in an order of its own, and everything
 else before it is dropped. Of what is left the thread ends where the last `last-prompt` line says, or else at the newest
-record, and goes up from there by parents: to a boundary, or to a record without a parent. Where a parent is not there,
-or has been passed, it goes on with the record that is the newest before by time, if one is `NEAR_IN_TIME`. Parallel
-tool calls are lines of their own, each the parent of its result, so that the way up passes most: they are added.
+record (`_leaf`), and goes up from there by parents: to a boundary, or to a record without a parent. Where a parent is
+not there, or has been passed, it goes on with the record that is the newest before by time, if one is `NEAR_IN_TIME`.
+Parallel tool calls are lines of their own, each the parent of its result, so that the way up passes most: they are
+added.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
 
 from .queued import unsent
 from .records import NO_UUID, QUEUED, Kept, Record
@@ -131,16 +132,32 @@ def tree_of(records: Iterable[Record], *, sidechain: bool = False) -> Tree:
 
 
 def _adopt(tree: Tree, side: Mapping[str, Record]) -> None:
-    """Take the records of sub-agents into the tree on which the session's own records hang."""
-    waiting = [tree.nodes[uuid].parent for uuid in tree.order] if side else []
+    """Take the records of sub-agents into the tree that the client would pass or add on the way through its own: those
+    on which others hang, lines of one response with others, calls with a result in the tree and results of its calls.
+    """
+    if not side:
+        return
+    beside = dict[tuple[str, str], list[str]]()
+    for record in side.values():
+        for name in _ties(record):
+            beside.setdefault(name, []).append(record.uuid)
+    waiting = [tree.nodes[uuid] for uuid in tree.order]
     while waiting:
-        uuid = waiting.pop()
-        if uuid in side and uuid not in tree.nodes and side[uuid].is_in_tree:
-            tree.nodes[uuid] = side[uuid]
-            tree.order.append(uuid)
-            waiting.append(side[uuid].parent)
-    if side:
-        tree.order.sort(key=tree.place)
+        record = waiting.pop()
+        for uuid in (record.parent, *chain.from_iterable(beside.pop(name, ()) for name in _ties(record))):
+            if uuid in side and uuid not in tree.nodes and side[uuid].is_in_tree:
+                tree.nodes[uuid] = side[uuid]
+                tree.order.append(uuid)
+                waiting.append(side[uuid])
+    tree.order.sort(key=tree.place)
+
+
+def _ties(record: Record) -> Iterator[tuple[str, str]]:
+    """What ties a record to others beside its parent: its response, and the calls that it makes or answers."""
+    if record.group:
+        yield "response", record.group
+    for call in (*record.calls, *record.answers):
+        yield "call", call
 
 
 def _beside(tree: Tree, lines: Iterable[Record]) -> Iterator[Record]:
@@ -265,19 +282,42 @@ def _walked(tree: Tree, segment: tuple[str, str, str]) -> Kept:
 
 
 def _leaf(segment: Segment) -> str:
-    """Where the thread ends, "" where there is none: at the newest record, or where the last line of its kind says,
-    unless the last record of all hangs on that.
+    """Where the thread ends, "" where there is none: at the record that the last line of its kind behind the boundary
+    names. It ends at the newest of all instead where that hangs on the named one, or on parallel calls that the named
+    one belongs to (`_is_passed`); and where the boundary keeps records and the conversation goes on from the named one.
     """
     tree, edge = segment.tree, segment.tree.place(segment.boundary)
     kept = segment.kept.uuids if segment.kept else ()
     near = dict.fromkeys([*([segment.boundary] if segment.boundary else []), *kept, *segment.region])
     last = max(near, key=tree.place, default="")
-    lines = [each for each in tree.leaves if edge < each.place < segment.until]
-    if lines and segment.is_alive(lines[-1].leaf):
-        named, behind = lines[-1].leaf, tree.between(lines[-1].place, segment.until)
-        ends = (uuid for uuid in [last, *reversed(behind)] if named in _above(segment, uuid))
-        return next(ends, named)
-    return _newest(segment, near, last)
+    named = next((each.leaf for each in reversed(tree.leaves) if edge < each.place < segment.until), "")
+    if not segment.is_alive(named):
+        return _newest(segment, near, last)
+    above = _above(segment, last)
+    if named in above or _is_passed(segment, named, above):
+        return last
+    return _newest(segment, near, last) if kept and _goes_on(segment, near, named) else named
+
+
+def _is_passed(segment: Segment, uuid: str, way: Collection[str]) -> bool:
+    """Whether a record that is not on this way is a call, or the result of one, of a response of which another line is
+    on it.
+    """
+    tree, record = segment.tree, segment.tree.nodes[uuid]
+    call = uuid if record.calls else segment.parent(uuid) if record.answers else ""
+    group = tree.nodes[call].group if call in tree.nodes else ""
+    return any(each != call and each in way for each in tree.groups.get(group, ()))
+
+
+def _goes_on(segment: Segment, near: Iterable[str], uuid: str) -> bool:
+    """Whether a message hangs on this record, also by way of the client's notes."""
+    below = {uuid}
+    for each in near:  # in the order of the file, so that most stand behind what they hang on
+        if segment.parent(each) in below:
+            if segment.tree.nodes[each].pieces:
+                return True
+            below.add(each)
+    return False
 
 
 def _newest(segment: Segment, near: Collection[str], last: str) -> str:
