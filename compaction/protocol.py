@@ -8,6 +8,7 @@ the row's own role, in one of two layouts:
 
 What other engines write has no end marker: each summary of theirs is framed by a head and a foot (`ENGINE_FORMS`), and
 a row is a handoff where it begins with a whole one, or with a request that the engine repeats and a whole one behind.
+Further whole handoffs may follow, where rows were merged, or each in a block of its own.
 
 In a list of content blocks the markers stand inside text blocks, and whole blocks may be live. `split()` therefore
 works on a list of blocks and a position (block, character); a plain string is a list of one.
@@ -245,6 +246,36 @@ _END_LINE = re.compile(rf"^[^\S\n]*({re.escape(END_MARKER)})[^\S\n]*$", re.MULTI
 
 
 def _parts(blocks: list[Any], flagged: bool, as_text: bool) -> list[Part]:
+    parts = _first_parts(blocks, flagged, as_text)
+    for _ in range(MOST_DELIMITERS):
+        if not parts or parts[-1].kind != "live":
+            break
+        behind = [parts[-1].content] if as_text else parts[-1].content
+        if not _begins_with_whole(behind):
+            break
+        parts[-1:] = _first_parts(behind, False, as_text)
+    return parts
+
+
+def _begins_with_whole(blocks: list[Any]) -> bool:
+    """Whether what stands behind a handoff begins with another one, which has its end."""
+    text = next((text for text in map(str.lstrip, map(block_text, blocks)) if text), "")
+    if text.startswith(HEADERS):
+        return END_MARKER in text
+    return _framed(text) is not None or bool(_asked_before(blocks))
+
+
+def _asked_before(blocks: list[Any]) -> int:
+    """How many blocks stand before another engine's summaries, a request that it repeats among them; 0 where there is
+    none.
+    """
+    texts = [(at, text) for at, block in enumerate(blocks) if (text := block_text(block).lstrip())][:2]
+    if len(texts) < 2 or not texts[0][1].startswith(OBJECTIVE) or not texts[1][1].startswith(ENGINE_STARTS):
+        return 0
+    return texts[1][0] if _framed(texts[1][1]) else 0
+
+
+def _first_parts(blocks: list[Any], flagged: bool, as_text: bool) -> list[Part]:
     first = next((i for i, block in enumerate(blocks) if block_text(block).strip()), None)
     if first is None:
         return [Part("summary", "", content=_shape(blocks, as_text))] if flagged and as_text else []
@@ -255,6 +286,8 @@ def _parts(blocks: list[Any], flagged: bool, as_text: bool) -> list[Part]:
         return [_summary(blocks, as_text)]
     if framed := _framed(text):
         return _of_engine(blocks, first, framed, as_text)
+    if asked := _asked_before(blocks):
+        return [*_own_words("prior", blocks[:asked], as_text), *_first_parts(blocks[asked:], flagged, as_text)]
     delimiter = _delimiter(blocks, flagged, _prior_headers(text))
     if delimiter is not None:
         return _prior_first(blocks, delimiter, as_text)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from tests.factories.other_engines import SENT, compacted_by_engine
+from tests.factories.other_engines import SENT, compacted_by_engine, handoff_rows
 from tests.factories.stores import HermesStore, small_talk
 from viewer.errors import NotUndoable
 from viewer.runs import service
@@ -35,7 +35,8 @@ def test_what_it_summarised_is_in_context_again(talk: HermesStore, form: str, ro
     handoff = compacted_by_engine(talk.path, SENT[form], role=role)
     talk.append("And now?")
     outlook = service.outlook(talk.store, "s1", handoff)
-    assert (outlook.refusal, outlook.context_messages_before, outlook.context_messages_after) == ("", 6, 21)
+    in_context = 4 + handoff_rows(form) + 1
+    assert (outlook.refusal, outlook.context_messages_before, outlook.context_messages_after) == ("", in_context, 21)
     service.undo(talk.store, "s1", handoff)
     assert talk.live() == [*before, ("user", "And now?", None, None)]
     assert talk.rows("SELECT message_count FROM sessions") == [(21,)]

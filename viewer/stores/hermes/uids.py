@@ -104,7 +104,8 @@ class Tail:
 
     def block(self, *, carried: bool = False, last: bool = False) -> tuple[list[LightRow], list[LightRow]]:
         """The rows that belong to the block: copies, by their names, and what the agent wrote for itself between them,
-        or behind them where a compaction alone writes such rows. No other block may follow the `last` one.
+        or behind them where a compaction alone writes such rows, as further handoffs of an engine are. No other block
+        may follow the `last` one.
 
         Take-backs go from the end: behind a handoff that is out, the whole block is, unless a later one `carried` it.
         Messages begin anew with the next block's head, where the agent wrote its transcript anew, and with copies of
@@ -118,7 +119,7 @@ class Tail:
             if not row.restated and (self._comes_again(at) or (not last and self._is_next_head(at))):
                 return block, self._unseen(at)
             waiting.append(row)
-            if self._is_copy(at) or row.restated or row.of_compaction:
+            if self._is_copy(at) or row.restated or row.of_compaction or row.handoff == "standalone":
                 block += waiting
                 waiting = []
                 self.newest = self.newest if row.restated else max(self.newest, self.places[at])
