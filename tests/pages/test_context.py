@@ -77,19 +77,17 @@ def test_what_the_agent_says_in_the_users_name_is_said_to_be_its_own(
     assert note in shown and ("the agent" in shown) == bool(note)
 
 
-@pytest.mark.parametrize("view", ["", "/context"])
+@pytest.mark.parametrize(("view", "role"), [("", "assistant"), ("/context", "user")])
 def test_what_may_be_a_handoff_of_an_unknown_form_is_shown_whole_and_said_to_be_a_suspicion(
-    signed_in: Client, empty_store: EmptyStore, view: str
+    signed_in: Client, empty_store: EmptyStore, view: str, role: str
 ) -> None:
     href = empty_store.session("s")
     first = empty_store.say("s", "user", "Move the desk.", active=0, compacted=1)
-    suspected = empty_store.say(
-        "s", "assistant", "[Folded context, tier 2]\n" + "The desk moved in May. " * 40 + "The end."
-    )
+    suspected = empty_store.say("s", role, "[Folded context, tier 2]\n" + "The desk moved in May. " * 40 + "The end.")
     empty_store.say("s", "user", "And now?")
     page = read(signed_in.get(f"{href}{view}"))
     said = page.one("article", id=f"m{suspected}").text
-    assert "Perhaps a summary" in said and "The end." in said
+    assert "Perhaps a summary" in said and "The end." in said and "not typed by a person" not in said
     assert "Perhaps" not in page.one("main").text.replace(said, "")
     api_client = ApiClient(access.new_token("everything", access.SCOPES))
     for name, ids in (("history", [first, suspected, suspected + 1]), ("live", [suspected, suspected + 1])):

@@ -74,7 +74,9 @@ class Command(QuickCommand):
             ("to shorten" if shortens else "to summarise", draft.middle_ids, made.middle_tokens),
             ("recent, kept", draft.tail_ids, made.tail_tokens),
         ]:
-            self.stdout.write(f"{name:<15} {len(ids):>6,} messages {tokens:>9,} tokens")
+            self.stdout.write(
+                f"{name:<15} {len(ids):>6,} {'message ' if len(ids) == 1 else 'messages'} {tokens:>9,} tokens"
+            )
         self.stdout.write(f"context         {draft.tokens_before:,} -> about {draft.tokens_after_estimate:,} tokens")
         if draft.notes:
             self.stdout.write(f"of which        {draft.notes:,} notes of the agent, {draft.note_tokens:,} tokens")

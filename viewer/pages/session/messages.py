@@ -134,7 +134,7 @@ def _message(found: _Found, at: int) -> ShownMessage:
         calls=(_lone_result(item, found.reading),) if is_result else tuple(_calls(found, at)),
         calls_left=formats.counted(left, "more call") if left else "",
         calls_href=place.whole(item.row.id, "calls") if left else "",
-        notes=() if is_result else (*item.notes, *_notes(item.row), *_suspicion(item, found.reading)),
+        notes=() if is_result else (*item.notes, *_notes(item, found.reading)),
         marked=item.id == found.reading.marked,
         folded=item.row.role not in ("user", "assistant", "tool"),
     )
@@ -169,19 +169,16 @@ SUSPECTED = (
 )
 
 
-def _suspicion(item: MessageToShow, reading: MessageContext) -> tuple[str, ...]:
-    suspected = reading.suspected is not None and reading.suspected in (item.id, item.row.id)
-    return (SUSPECTED,) if suspected else ()
-
-
-def _notes(row: StoredMessage) -> tuple[str, ...]:
-    notes = []
+def _notes(item: MessageToShow, reading: MessageContext) -> tuple[str, ...]:
+    row, notes = item.row, []
     # What is shown is the row's own words: its flag, and what kind of row it is, may be those of a summary beside them.
     said = message_of(replace(row, flagged=False, extra={} if row.flagged else row.extra))
     if row.role == "user" and notices.restated(engine.text(row.content)) is not None:
         notes.append("A request from above, repeated by the agent behind its summary.")
     elif row.role == "user" and (kind := str(said.get("display_kind") or "")) == RAN:
         notes.append("A command that somebody ran in the agent's client.")
+    elif reading.suspected is not None and reading.suspected in (item.id, row.id):
+        notes.append(SUSPECTED)
     elif row.role == "user" and not engine.is_typed(said):
         notes.append(f"Written by the agent, not typed by a person{f' ({line(kind, 40)})' if kind else ''}.")
     if row.extra.get("queued"):
