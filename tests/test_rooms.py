@@ -47,17 +47,53 @@ def test_no_two_classes_share_a_name() -> None:
     assert not [name for name, count in classes.items() if count > 1]
 
 
+def imported(path: Path) -> Iterator[list[str]]:
+    """The parts of the full names that a module of the tests imports from modules of the tests."""
+    package = list(path.relative_to(ROOT).parts[:-1])
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module.split(".") if node.module else []
+            above = package[: len(package) + 1 - node.level] if node.level else []
+            names = [[*above, *module, alias.name] for alias in node.names]
+        else:
+            continue
+        yield from (name for name in names if name[0] == "tests")
+
+
 def test_no_test_imports_another() -> None:
-    """What tests share is in modules of `tests`, in `tests/factories` and `tests/agents`, or beside the tests of one
-    directory.
-    """
     importing = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "tests").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[-1].startswith("test_")
+        if any(part.startswith("test_") for name in imported(path) for part in name)
     }
     assert not importing
+
+
+def test_no_directory_of_tests_imports_another() -> None:
+    """What several share is in modules of `tests`, in `tests/factories` or in `tests/agents`, which import none of them
+    either. Measurements, which are no tests, may take what the tests of a directory have.
+    """
+    tests = ROOT / "tests"
+    directories = {path.relative_to(tests).parts[0] for path in tests.rglob("*/test_*.py")}
+    importing = {
+        (str(path.relative_to(ROOT)), ".".join(name))
+        for path in tests.rglob("*.py")
+        if not path.name.startswith("bench")
+        for name in imported(path)
+        if name[1] in directories - {path.relative_to(tests).parts[0]}
+    }
+    assert {"store", "interop", "contract"} <= directories
+    assert not importing
+
+
+@pytest.mark.parametrize("directory", sorted(path.parent for path in (ROOT / "tests" / "agents").rglob("__init__.py")))
+def test_every_directory_of_agents_says_what_is_in_it(directory: Path) -> None:
+    told = (directory / "__init__.py").read_text()
+    inside = [path.name for path in directory.glob("*.py") if path.name != "__init__.py"]
+    inside += [f"{path.parent.name}/" for path in directory.glob("*/__init__.py")]
+    assert not [name for name in inside if f"`{name}`" not in told]
 
 
 NEEDS = {

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 Message = Mapping[str, Any]  # in OpenAI's chat shape
-Json = dict[str, Any]
+Json = dict[str, Any]  # an object of a request or answer
+Line = dict[str, Any]  # an object that is a line of an agent's file, or a row of its database
 Heard = tuple[str, Any]  # role and content of a message that an agent loads
 HOLDER = "pid=1:tid=1:agent=another:nonce=00"
 STARTED = 1_790_000_000.0  # epoch seconds

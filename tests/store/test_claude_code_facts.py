@@ -8,7 +8,8 @@ from typing import Any
 import genai_prices
 import pytest
 
-from tests.agents.claude_code.by_hand import ClaudeByHand, Line, agent, reader, record
+from tests.agents.base import Line
+from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader, record
 from tests.agents.claude_code.recorded import RECORDED
 from tests.agents.talk import talk, turn
 from viewer.stores import pricing

@@ -15,7 +15,8 @@ import zstandard
 
 from compaction.messages import INNER
 from compaction.reads import reads_of
-from tests.agents.codex.by_hand import INTERNAL, CodexByHand, Line, agent, fresh, items, meta, reader, session_id, told
+from tests.agents.base import Line
+from tests.agents.codex.by_hand import INTERNAL, CodexByHand, agent, fresh, items, meta, reader, session_id, told
 from tests.agents.codex.writing import with_meta
 from tests.agents.reading import history, sent, shown
 from tests.agents.talk import heard, talk, turn

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.agents.codex.by_hand import CodexByHand, Line, agent, fresh, meta, session_id
+from tests.agents.base import Line
+from tests.agents.codex.by_hand import CodexByHand, agent, fresh, meta, session_id
 from tests.agents.codex.writing import lines_of, with_meta
 from tests.agents.reading import history, sent
 from tests.agents.talk import heard, talk

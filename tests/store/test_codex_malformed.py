@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.agents.codex.by_hand import INTERNAL, CodexByHand, Line, agent, fresh, meta, session_id
+from tests.agents.base import Line
+from tests.agents.codex.by_hand import INTERNAL, CodexByHand, agent, fresh, meta, session_id
 from tests.agents.reading import sent
 from tests.agents.talk import heard, talk
 from tests.slow import slow

@@ -15,7 +15,8 @@ import pytest
 import zstandard
 
 from compaction import message_tokens
-from tests.agents.codex.by_hand import INTERNAL, CodexByHand, Line, agent, fresh, items, meta, session_id, told
+from tests.agents.base import Line
+from tests.agents.codex.by_hand import INTERNAL, CodexByHand, agent, fresh, items, meta, session_id, told
 from tests.agents.codex.writing import compacted, lines_of, planned, undo, with_meta, writer, written
 from tests.agents.reading import history, sent
 from tests.agents.talk import heard, talk

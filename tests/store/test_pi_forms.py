@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.agents.pi.by_hand import HEADER, Line, PiByHand, agent, ask, entry, put, row, session_id, wrapped
+from tests.agents.base import Line
+from tests.agents.pi.by_hand import HEADER, PiByHand, agent, ask, entry, put, row, session_id, wrapped
 from tests.agents.reading import history, opened, sent, shown, store_of
 from viewer.errors import StoreReadOnly
 from viewer.stores.pricing import Cost

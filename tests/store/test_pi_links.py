@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.agents.pi.by_hand import CWD, HEADER, Line, PiByHand, agent, entry, put, row, session_id
+from tests.agents.base import Line
+from tests.agents.pi.by_hand import CWD, HEADER, PiByHand, agent, entry, put, row, session_id
 from tests.agents.reading import history, opened, sent, shown
 from viewer.stores.jsonl.values import seconds
 from viewer.stores.pricing import Cost

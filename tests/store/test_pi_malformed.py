@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.pi.by_hand import HEADER, Line, PiByHand, entry, said
+from tests.agents.base import Line
+from tests.agents.pi.by_hand import HEADER, PiByHand, entry, said
 from tests.agents.reading import opened, shown, store_of
 from tests.agents.talk import talk
 from tests.slow import slow

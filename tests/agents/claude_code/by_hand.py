@@ -15,12 +15,11 @@ from uuid import NAMESPACE_OID, uuid4, uuid5
 
 import pytest
 
-from tests.agents.base import Agent, Heard, Message, objects
+from tests.agents.base import Agent, Heard, Line, Message, objects
 from viewer.stores.base import Store
 from viewer.stores.reader import Reader
 from viewer.stores.registry import open_store
 
-Line = dict[str, Any]
 TYPES = ("user", "assistant", "system", "attachment")
 
 

@@ -10,8 +10,8 @@ import pytest
 
 import compaction
 from compaction.strategy import STRATEGIES
-from tests.agents.base import objects
-from tests.agents.codex.by_hand import CodexByHand, Line, fresh
+from tests.agents.base import Line, objects
+from tests.agents.codex.by_hand import CodexByHand, fresh
 from tests.factories.locks import HOLDER, locked
 from viewer.errors import NotUndoable
 from viewer.runs import candidate, planning

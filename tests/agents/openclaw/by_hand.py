@@ -14,8 +14,8 @@ from uuid import NAMESPACE_OID, uuid4, uuid5
 
 import zstandard
 
-from tests.agents.base import Agent, Heard, Message
-from tests.agents.pi.by_hand import CWD, Line, PiByHand, active, broken, is_request, loaded, now, said
+from tests.agents.base import Agent, Heard, Line, Message
+from tests.agents.pi.by_hand import CWD, PiByHand, active, broken, is_request, loaded, now, said
 
 # What is read of the tables of schema 23; the client's have more columns, and checks.
 TABLES = """

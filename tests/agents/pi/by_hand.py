@@ -14,9 +14,8 @@ from uuid import NAMESPACE_OID, uuid4, uuid5
 
 import pytest
 
-from tests.agents.base import Agent, Heard, Message, objects
+from tests.agents.base import Agent, Heard, Line, Message, objects
 
-Line = dict[str, Any]
 CWD = "/home/user/work"
 WHILE = 60_000_000_000  # nanoseconds after which no client is taken to be at a file
 START = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"

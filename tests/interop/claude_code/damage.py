@@ -9,11 +9,12 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
+from tests.agents.base import Json
+
 SESSION = "00000000-0000-4000-8000-00000000aaaa"
 PHANTOM = "00000000-0000-4000-8000-00000000ffff"  # a record that was never written
 STEPS = (0.05, 0.5, 1, 3, 4, 7, 30)  # seconds between records
 BEGUN = datetime(2026, 11, 18, 10, tzinfo=UTC)
-Json = dict[str, Any]
 Lines = list[bytes]
 Damage = Callable[[Random, Lines], None]
 DAMAGES: dict[str, Damage] = {}
