@@ -28,7 +28,7 @@ from tests.compaction.transcripts import (
     transcripts,
     user,
 )
-from tests.work import within
+from tests.cost import within
 
 
 @pytest.mark.parametrize(

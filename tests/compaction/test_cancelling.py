@@ -8,7 +8,7 @@ from compaction import Policy, plan, protocol, request_of
 from compaction.cancelling import takes_back
 from compaction.prompt import prompt_of
 from tests.compaction.transcripts import count, exchange, reply, user
-from tests.work import within
+from tests.cost import within
 
 
 @pytest.mark.parametrize(

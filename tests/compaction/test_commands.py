@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.commands import files_shown
+from tests.cost import calls
 from tests.slow import one_in
-from tests.work import calls
 
 
 def paths(command: str | list[str], directory: str = "") -> list[str]:

@@ -12,8 +12,8 @@ from compaction.statements import statements
 from compaction.survival import survival_of
 from tests.compaction.details import EASTERN, HALVES, STRANGE, lines, measured
 from tests.compaction.transcripts import handoff, reply, result, user
+from tests.cost import within
 from tests.slow import one_in, slow
-from tests.work import within
 
 ORIGINS = ("user", "assistant", "args", "tool")
 PATTERNS = {

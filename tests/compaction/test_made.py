@@ -12,7 +12,7 @@ from compaction.made import note_named
 from compaction.messages import Call
 from tests.compaction.transcripts import reply, user
 from tests.compaction.work_steps import actions, step
-from tests.work import within
+from tests.cost import within
 
 BOOKING: dict[str, Any] = {"user_id": "mia_li_3668", "origin": "JFK", "destination": "SEA", "flights": ["HAT136"]}
 

@@ -14,8 +14,8 @@ from compaction import Policy, offline, plan, protocol, request_of, summarize
 from compaction.prompt import prompt_of
 from compaction.workspace_rules import carried
 from tests.compaction.transcripts import call, count, exchange, handoff, reply, result, user
+from tests.cost import within
 from tests.factories.messages import DIRECTIVES
-from tests.work import within
 
 # What Hermes 0.19 and 0.22 take for a directive (gateway/platforms/base.py: `MEDIA_TAG_CLEANUP_RE`,
 # `MEDIA_EXTENSIONLESS_TAG_RE`), without their lists of suffixes: a path from "/", "~/" or a drive, or any quoted text,

@@ -14,7 +14,7 @@ from compaction import SummaryRejected, SummaryRequest, counter_for, limits, pla
 from compaction.prompt import FEWEST_SECTIONS, GUIDES, Prompt, Reply, asking, check, prompt_of
 from compaction.sections import TITLES, read_back
 from tests.compaction.transcripts import SMALL, count, exchange, reply, user, words
-from tests.work import within
+from tests.cost import within
 
 
 def request(*said: str, **changes: Any) -> SummaryRequest:

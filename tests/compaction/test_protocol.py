@@ -22,7 +22,7 @@ from compaction.protocol import (
     PRIOR_HEADER,
 )
 from tests.compaction.transcripts import image
-from tests.work import within
+from tests.cost import within
 
 LONG = (
     f"{CURRENT_HEADER} Earlier turns were compacted into the summary below. Respond to the latest message only. The"

@@ -21,8 +21,8 @@ from compaction import messages as m
 from compaction.sections import TASK
 from tests.compaction.properties import unpaired
 from tests.compaction.transcripts import call, image, policies, reply, result, system, transcripts, user
+from tests.cost import calls
 from tests.slow import one_in, slow
-from tests.work import calls
 
 POLICY = Policy(context_window=16_000)  # tail budget 1,600 tokens, soft ceiling 2,400, summaries up to 800
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from compaction import redact, secrets
+from tests.cost import within
 from tests.slow import one_in, slow
-from tests.work import within
 
 LETTERS = "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY"
 HEX = "3f786850e387550fdab836ed7e6dc881"

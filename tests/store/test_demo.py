@@ -15,8 +15,8 @@ import pytest
 
 import compaction
 from compaction import protocol
+from tests.cost import calls
 from tests.factories.odd_demo import make_odd_demo
-from tests.work import calls
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.hermes import codec, reading

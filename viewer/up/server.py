@@ -145,7 +145,7 @@ class Turns:
     """WSGI middleware: one request computes at a time, for as long as it is quick; the others wait for their turn.
 
     Threads that compute side by side hand the interpreter to each other at every query: with eight of them each request
-    took twice the processor time (`tests/bench_load.py`). One that waits, for a store or for our own database, has no
+    took twice the processor time (`tests/bench/load.py`). One that waits, for a store or for our own database, has no
     turn: it takes no processor time.
     """
 

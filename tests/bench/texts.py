@@ -1,7 +1,7 @@
 """How fast the text of a store without an index is indexed, and then searched; part of `make bench`.
 
 The store is held in memory, so that the index alone is measured: 200 MB in 200 sessions, of words as common as
-words are, paths, and some Chinese. Alone: python -m tests.bench_texts [MB]
+words are, paths, and some Chinese. Alone: python -m tests.bench.texts [MB]
 """
 
 from __future__ import annotations

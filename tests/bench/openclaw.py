@@ -1,6 +1,6 @@
 """How long one session of 100,000 entries takes, in OpenClaw's database and in pi's file.
 
-`python -m tests.bench_openclaw`. Both are made of invented text by the agents of `tests/agents`, each time anew.
+`python -m tests.bench.openclaw`. Both are made of invented text by the agents of `tests/agents`, each time anew.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from uuid import NAMESPACE_OID, uuid5
 
 from tests.agents.openclaw.by_hand import OpenClawByHand, stamp
 from tests.agents.pi.by_hand import PiByHand, said
-from tests.bench_claude_code import peak, set_up, timed
-from tests.bench_codex import commit, planned
+from tests.bench.claude_code import peak, set_up, timed
+from tests.bench.codex import commit, planned
 
 TURNS, NAME = 25_000, "long"
 EVENT = "INSERT INTO transcript_events (session_id, seq, event_json, created_at) VALUES (?, ?, ?, ?)"

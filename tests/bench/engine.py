@@ -143,7 +143,7 @@ def _survived(result: compaction.Result) -> float:
 
 def _memory(large: Path) -> None:
     """Peak of what Python allocates beyond the input, in a process of its own: tracing makes everything slower."""
-    program = f"from pathlib import Path; from tests import bench_engine as b; b.print_peak(Path({str(large)!r}))"
+    program = f"from pathlib import Path; from tests.bench import engine as b; b.print_peak(Path({str(large)!r}))"
     subprocess.run([sys.executable, "-c", program], check=True)
 
 

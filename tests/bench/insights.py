@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from tests.bench_lines import _set_up
+from tests.bench.lines import _set_up
 from tests.clients import signed_in_client
 
 SESSIONS, REPEATS = 100_000, 5
@@ -27,7 +27,7 @@ def main() -> None:
     """Print a line for each of the page's views; the goal is 100 ms."""
     print(f"\nInsights over {SESSIONS:,} sessions (goal: under 100 ms)", flush=True)
     with tempfile.TemporaryDirectory(prefix="palimpsest-bench-insights-") as place:
-        subprocess.run([sys.executable, "-m", "tests.bench_insights", place], check=True)
+        subprocess.run([sys.executable, "-m", "tests.bench.insights", place], check=True)
 
 
 def _measure(place: Path) -> None:

@@ -1,6 +1,6 @@
 """How long sessions of Claude Code take: one file of 600 MB with 100,000 lines, and a tree of 3,000 files with 2 GB.
 
-`python -m tests.bench_claude_code`; the files are made once under the cache directory, of invented text.
+`python -m tests.bench.claude_code`; the files are made once under the cache directory, of invented text.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _measure_tree(name: str, ids: list[str]) -> None:
     client = signed_in_client()
     timed("the list, first look", lambda: client.get(f"/?store={name}"))
     timed("what tells whether anything was written", lambda: store_version(store))
-    subprocess.run([sys.executable, "-m", "tests.bench_claude_code", "worker"], check=True)
+    subprocess.run([sys.executable, "-m", "tests.bench.claude_code", "worker"], check=True)
     timed("the list", lambda: client.get(f"/?store={name}"))
     timed("a search for one message", lambda: client.get(f"/search?store={name}&q=number101"))
     timed("a search for a common word", lambda: client.get(f"/search?store={name}&q=lantern"))

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 RUNS = 200
 KILLS = 10
 LONG = {"PALIMPSEST_TEST_RUNS": "200", "PALIMPSEST_TEST_KILLS": "100"}

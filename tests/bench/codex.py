@@ -1,6 +1,6 @@
 """How long a session of Codex takes whose file has 2 GB, most of it 500 snapshots of the history.
 
-`python -m tests.bench_codex`; the file is made once under the cache directory, of invented text.
+`python -m tests.bench.codex`; the file is made once under the cache directory, of invented text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from tests.agents.codex.by_hand import INTERNAL, meta
-from tests.bench_claude_code import CACHE, WORDS, peak, set_up, timed
+from tests.bench.claude_code import CACHE, WORDS, peak, set_up, timed
 
 TURNS, TURNS_A_SNAPSHOT, TURNS_KEPT = 5_000, 10, 400
 THREAD = str(UUID(int=(7 << 76) + (2 << 62) + 1))

@@ -1,6 +1,6 @@
 """How much memory the web servers take for messages of ten megabytes; part of `make bench`.
 
-`python -m tests.bench_memory` alone. Sizes are the kernel's own (`/proc`), so this prints nothing elsewhere.
+`python -m tests.bench.memory` alone. Sizes are the kernel's own (`/proc`), so this prints nothing elsewhere.
 """
 
 from __future__ import annotations

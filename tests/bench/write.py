@@ -97,7 +97,7 @@ def _made(version: int, cache: Path) -> Path:
         cache.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(".unfinished")
         unfinished.unlink(missing_ok=True)
-        real = Path(__file__).resolve().parents[2] / "shared" / "data" / f"hermes-v{version}.db"
+        real = Path(__file__).resolve().parents[3] / "shared" / "data" / f"hermes-v{version}.db"
         if real.exists():
             shutil.copyfile(real, unfinished)
             os.chmod(unfinished, 0o600)

@@ -1,6 +1,6 @@
 """How long pages take when fifty clients read at once while twenty compactions run; part of `make bench`.
 
-`python -m tests.bench_load [SECONDS]` alone. The site is the real one, with its worker; the clients are a process
+`python -m tests.bench.load [SECONDS]` alone. The site is the real one, with its worker; the clients are a process
 beside it, on the same cores.
 """
 
@@ -19,7 +19,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
 CLIENTS, RUNS, SECONDS = 50, 20, 60
 PAGES = ("/", "/?near=1", "/search?q=order", "/compactions", "/stores", "{page}", "{page}/context", "{page}/timeline")

@@ -1,6 +1,6 @@
 """The list of sessions at full size: how long its catalog takes to make, and its pages then.
 
-In a process of its own, because Django takes one data directory a process: python -m tests.bench_lines STORE DIRECTORY
+In a process of its own, because Django takes one data directory a process: python -m tests.bench.lines STORE DIRECTORY
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from statistics import median
 from typing import Any, get_args
 from urllib.parse import urlencode
 
-from tests import bench_search
+from tests.bench import search
 from tests.clients import signed_in_client
 
 REPEATS = 5
@@ -32,7 +32,7 @@ def main(stores: dict[str, Path]) -> None:
     for name, path in stores.items():
         with tempfile.TemporaryDirectory(prefix="palimpsest-bench-lines-") as place:
             print(f"{name}:", flush=True)
-            subprocess.run([sys.executable, "-m", "tests.bench_lines", path, place], check=True)
+            subprocess.run([sys.executable, "-m", "tests.bench.lines", path, place], check=True)
 
 
 def _measure(path: Path, place: Path) -> None:
@@ -53,7 +53,7 @@ def _measure(path: Path, place: Path) -> None:
     )
     for what, query, fragment in _pages():
         _time(client, what, f"/?{urlencode(query)}", fragment)
-    bench_search.main(client, "filled")
+    search.main(client, "filled")
 
 
 def _set_up(path: Path, place: Path) -> None:

@@ -20,21 +20,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests import (
-    bench_engine,
-    bench_export,
-    bench_insights,
-    bench_lines,
-    bench_load,
-    bench_memory,
-    bench_runs,
-    bench_sessions,
-    bench_texts,
-    bench_write,
-)
+from tests.bench import engine, export, insights, lines, load, memory, runs, sessions, texts, write
 from viewer.stores.message import for_model
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 CACHE = Path(os.environ.get("PALIMPSEST_CACHE_DIR") or Path.home() / ".cache" / "palimpsest")
 REPEATS = 5
@@ -51,20 +40,20 @@ def main() -> None:
         print(f"{'what':58} {'median':>9} {'worst':>9}  of {REPEATS}")
         for name in [*found, "demo"]:
             _measure(name)
-        bench_sessions.main([name for name in found if name in ("hermes-v21", "filled")])
-        bench_write.main(data, CACHE)
-        bench_engine.main(found.get("filled"))
+        sessions.main([name for name in found if name in ("hermes-v21", "filled")])
+        write.main(data, CACHE)
+        engine.main(found.get("filled"))
         if "filled" in found:
-            bench_export.main("filled", found["filled"])
-            bench_lines.main({"2,000 sessions": found["filled"], "100,000 sessions": _filled(100_000, 10, 0)})
-        bench_insights.main()
-        bench_texts.main()
-        subprocess.run([sys.executable, "-m", "tests.bench_claude_code"], check=True)  # it has a site of its own
-        subprocess.run([sys.executable, "-m", "tests.bench_codex"], check=True)
-        subprocess.run([sys.executable, "-m", "tests.bench_openclaw"], check=True)
-        bench_memory.main()
-        bench_load.main()
-        bench_runs.main()
+            export.main("filled", found["filled"])
+            lines.main({"2,000 sessions": found["filled"], "100,000 sessions": _filled(100_000, 10, 0)})
+        insights.main()
+        texts.main()
+        subprocess.run([sys.executable, "-m", "tests.bench.claude_code"], check=True)  # it has a site of its own
+        subprocess.run([sys.executable, "-m", "tests.bench.codex"], check=True)
+        subprocess.run([sys.executable, "-m", "tests.bench.openclaw"], check=True)
+        memory.main()
+        load.main()
+        runs.main()
         print(f"\npeak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 
@@ -128,7 +117,7 @@ def _measure(name: str) -> None:
     _pages(name, largest.id)
     _reading(store, largest.id)
     _engine(store, largest)
-    bench_write.print_line("  write, a fifth kept", store.path, largest.id, mark.live // 5)
+    write.print_line("  write, a fifth kept", store.path, largest.id, mark.live // 5)
 
 
 def _largest(reader: Any, words: str) -> str:

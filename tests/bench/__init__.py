@@ -1,0 +1,1 @@
+"""How long the slow things take, and what they hold: `make bench` prints all of it."""
