@@ -96,12 +96,10 @@ def test_every_directory_of_agents_says_what_is_in_it(directory: Path) -> None:
     assert not [name for name in inside if f"`{name}`" not in told]
 
 
-NEEDS = {
-    "interop/test_hermes_words.py": "interop",
-    "faults/test_races.py": "faults",
-    "e2e/test_main_job.py": "e2e",
-    "pages/test_browser_steps.py": "browser",
-}
+SLOW = (
+    "interop/test_hermes_words.py", "faults/test_races.py", "e2e/test_main_job.py", "pages/test_browser_steps.py",
+    "postgres/test_same.py",
+)  # fmt: skip
 COLLECT = """
 import sys, pytest
 
@@ -114,10 +112,10 @@ sys.exit(pytest.main(["-q", "--collect-only", *sys.argv[1:]], plugins=[Told()]))
 """
 
 
-def test_what_tests_need_can_be_left_out_by_its_mark() -> None:
+def test_what_needs_a_browser_a_server_or_an_agent_is_slow() -> None:
     """Such files hold no test without the mark."""
-    command = [sys.executable, "-c", COLLECT, *(f"tests/{file}" for file in NEEDS)]
+    command = [sys.executable, "-c", COLLECT, *(f"tests/{file}" for file in SLOW), "-m", "slow or not slow"]
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     tests = [line.split()[1:] for line in told.splitlines() if line.startswith("MARKS ")]
-    assert {file for file, *_ in tests} == {f"tests/{file}" for file in NEEDS}
-    assert not [(file, marks) for file, *marks in tests if NEEDS[file.removeprefix("tests/")] not in marks]
+    assert {file for file, *_ in tests} == {f"tests/{file}" for file in SLOW}
+    assert not [(file, marks) for file, *marks in tests if "slow" not in marks]
