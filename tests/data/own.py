@@ -2,7 +2,7 @@
 
 They hold invented talk under the titles, ids and row counts of the real ones, so that the same tests run on them:
 "week 29" compacted twice in place, "week 30" (on schema 16 as a chain of four parts), two merged carriers, and short
-sessions.
+sessions. The small ones, for all that is not about size, have the same sessions with some forty messages in context.
 """
 
 from __future__ import annotations
@@ -77,6 +77,7 @@ class Talk:
 
     rows: list[Row] = field(default_factory=list)
     said: int = 0
+    large_each: int = 9
 
     def say(self, row: Row) -> None:
         self.said += 1
@@ -98,7 +99,7 @@ class Talk:
         if calls:
             self.say(Row("assistant", "", calls=calls))
             for call in calls:
-                self.say(Row("tool", _result(number), call=call))
+                self.say(Row("tool", _result(number, number % self.large_each == 0), call=call))
         self.say(Row("assistant", f"Done: R{number:05d} is moved, seat {number}A stays yours. Anything else I can do?"))
 
     def live(self) -> list[int]:
@@ -129,17 +130,41 @@ class Talk:
             self.rows.append(copy)
 
 
-def _result(number: int) -> str:
-    """What a tool returns: some 400 characters, each ninth time 2,900."""
+def _result(number: int, is_large: bool) -> str:
+    """What a tool returns: some 400 characters, or 2,900."""
     flights = [
         {"flight": f"HAT{(number + at) % 300:03d}", "origin": "JFK", "destination": "SEA", "seat": f"{number % 30}A",
          "fare": 120 + (7 * number + at) % 400, "refund": "none after check-in"}
-        for at in range(24 if number % 9 == 0 else 3)
+        for at in range(24 if is_large else 3)
     ]  # fmt: skip
     return json.dumps({"reservation_id": f"R{number:05d}", "status": "confirmed", "flights": flights})
 
 
-def write(version: int, path: Path) -> None:
+@dataclass(frozen=True)
+class Sizes:
+    """Rows of the sessions: of week 29 before its first compaction and behind it, and its end; of week 30; how many
+    short sessions there are.
+    """
+
+    first: int
+    first_tail: int
+    second: int
+    second_tail: int
+    last: int
+    week_30: int
+    short: int
+    large_each: int  # of so many results of tools one is large
+
+
+REAL = {
+    16: Sizes(998, 191, 0, 0, 0, 0, 22, 9),
+    21: Sizes(998, 191, 198, 190, 46, 416, 22, 9),
+    31: Sizes(998, 157, 198, 151, 46, 416, 22, 9),
+}
+SMALL = Sizes(80, 25, 18, 24, 16, 40, 6, 3)
+
+
+def write(version: int, path: Path, *, small: bool = False) -> None:
     """Make the database of this schema (16, 21 or 31) at `path`."""
     if version == 31:
         schema.create(path)
@@ -151,25 +176,25 @@ def write(version: int, path: Path) -> None:
         if version > 16:
             con.execute(_USAGE)
         con.execute("BEGIN")
-        for number, (session_id, columns, talk) in enumerate(_sessions(version)):
+        for number, (session_id, columns, talk) in enumerate(_sessions(version, SMALL if small else REAL[version])):
             _insert(con, version, session_id, {"started_at": MADE + number, **columns}, talk)
         con.execute("COMMIT")
 
 
-def _sessions(version: int) -> Iterator[tuple[str, dict[str, Any], Talk]]:
+def _sessions(version: int, sizes: Sizes) -> Iterator[tuple[str, dict[str, Any], Talk]]:
     desk = {"title": "Airline desk, week 29", "source": "telegram", "system_prompt": PROMPT}
-    yield WEEK_29, desk, _week_29(version)
+    yield WEEK_29, desk, _week_29(version, sizes)
     if version == 16:
         yield from _week_30_in_parts()
     else:
         week_30 = Talk()
-        week_30.turns(416)
+        week_30.turns(sizes.week_30)
         yield WEEK_30, {"title": "Airline desk, week 30", "source": "discord"}, week_30
         in_user = _carrier((10, 18), 2, 18, version) if version == 21 else _carrier((10, 17), 2, 17, version)
         yield CARRIER_92, {"title": "Merged carrier 92"}, in_user
         in_call = _carrier((4, 16), 3, 15, version) if version == 21 else _carrier((12, 4, 5), 3, 8, version)
         yield CARRIER_98, {"title": "Merged carrier 98"}, in_call
-    for number in range(20, 64, 2):
+    for number in range(20, 20 + 2 * sizes.short, 2):
         short = Talk()
         short.turns(9 + number % 30)
         made_by = {"source": "cron" if number % 8 == 0 else "webui" if number % 20 == 2 else "cli"}
@@ -177,22 +202,21 @@ def _sessions(version: int) -> Iterator[tuple[str, dict[str, Any], Talk]]:
         yield f"20260714_{number:02d}0000_a{number:05d}", {"title": f"Airline request {number}/2", **made_by}, short
 
 
-def _week_29(version: int) -> Talk:
-    talk = Talk()
-    first_tail, second_tail = (191, 190) if version == 21 else (157, 151)
+def _week_29(version: int, sizes: Sizes) -> Talk:
+    talk = Talk(large_each=sizes.large_each)
     talk.turns(2)
-    talk.turns(1000 - first_tail)
-    talk.turns(first_tail)
+    talk.turns(sizes.first + 2 - sizes.first_tail)
+    talk.turns(sizes.first_tail)
     if version == 16:
         return talk
-    talk.compact(3, first_tail, keeps_flag=version == 31)
-    talk.turns(198 - second_tail)
-    talk.turns(second_tail)
+    talk.compact(3, sizes.first_tail, keeps_flag=version == 31)
+    talk.turns(max(sizes.second - sizes.second_tail, 0))
+    talk.turns(sizes.second_tail)
     if version == 21:
-        talk.compact(3, second_tail, keeps_flag=False)
+        talk.compact(3, sizes.second_tail, keeps_flag=False)
     else:
-        talk.compact(0, second_tail, keeps_flag=True, merge="summary")
-    talk.turns(46)
+        talk.compact(0, sizes.second_tail, keeps_flag=True, merge="summary")
+    talk.turns(sizes.last)
     return talk
 
 
