@@ -272,13 +272,13 @@ def large_hermes_store(open_large_hermes_store: Callable[[int], HermesStore]) ->
 
 
 @pytest.fixture
-def small_hermes_store(tmp_path: Path, settings: Settings) -> HermesStore:
+def chat_store(tmp_path: Path, settings: Settings) -> HermesStore:
     """A store of our own with one session of 80 messages, some 12,000 tokens: all that asking a model needs."""
-    from tests.factories.stores import HermesStore, fill_small
+    from tests.factories.stores import HermesStore, fill_chat
     from viewer.stores.registry import get_store
 
     path = tmp_path / "small.db"
-    fill_small(path)
+    fill_chat(path)
     settings.STORES = {"hermes": f"sqlite:///{path}"}
     return HermesStore(get_store("hermes"), path, "small")
 

@@ -156,7 +156,7 @@ class EmptyStore:
         return made or 0
 
 
-def fill_small(path: Path) -> None:
+def fill_chat(path: Path) -> None:
     """One session of 80 messages, some 12,000 tokens: all that asking a model needs."""
     schema.create(path)
     add_session(path, "small", title="Small", message_count=80)

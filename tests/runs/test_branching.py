@@ -74,10 +74,10 @@ def test_any_moment_of_our_own_compactions(open_hermes_store: Callable[..., Herm
     """Exactly what was in context then: what came meanwhile, and what was taken back since."""
     hermes_store = open_hermes_store(version)
     moments = {}
-    for keep_last in (60, 20, 5):
+    for keep_last in (20, 8, 4):
         before = context(hermes_store, hermes_store.session_id)
         moments[compacted(hermes_store, keep_last=keep_last)] = before
-        hermes_store.append("something new")
+        hermes_store.append("something new " * 200)
         hermes_store.append("a reply", role="assistant")
     for _ in range(3):  # the newest of these is a copy that the last compaction kept
         hermes_store.take_back_newest()
@@ -86,7 +86,6 @@ def test_any_moment_of_our_own_compactions(open_hermes_store: Callable[..., Herm
     checked(hermes_store, None, context(hermes_store, hermes_store.session_id))
 
 
-@pytest.mark.usefixtures("shared_data")  # tool output worth shortening
 def test_before_tool_output_was_shortened(hermes_store: HermesStore) -> None:
     before = context(hermes_store, hermes_store.session_id)
     checked(hermes_store, compacted(hermes_store, strategy="prune"), before)
@@ -127,7 +126,7 @@ def test_a_part_of_a_split_conversation_can_be_branched_from_its_newest(
 def test_when_undo_is_refused(hermes_store: HermesStore) -> None:
     """What the branch is for: a later compaction stands on top, so that the earlier one cannot be taken back."""
     before = context(hermes_store, hermes_store.session_id)
-    handoff = compacted(hermes_store, keep_last=20)
+    handoff = compacted(hermes_store, keep_last=12)
     compacted(hermes_store, keep_last=5)
     with pytest.raises(NotUndoable):
         service.undo(hermes_store.store, hermes_store.session_id, handoff)

@@ -33,7 +33,7 @@ STRANGE_TIMES = [
 def test_a_time_to_wait_that_is_none_is_ignored(
     said: str,
     kind: str,
-    small_hermes_store: HermesStore,
+    chat_store: HermesStore,
     model_service: ModelService,
     use_model: UseModel,
     caplog: pytest.LogCaptureFixture,
@@ -41,15 +41,15 @@ def test_a_time_to_wait_that_is_none_is_ignored(
     caplog.set_level(logging.DEBUG)
     use_model(kind)
     model_service.behaviours = [refuses(429, f"slow down {KEY}", retry_after=said)]
-    run = started(small_hermes_store, kind)
+    run = started(chat_store, kind)
     assert (run.status, run.error_code, len(model_service.requests)) == ("failed", "model_rate_limited", 3)
-    require_no_key(run, small_hermes_store, caplog)
+    require_no_key(run, chat_store, caplog)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_refusal_that_cannot_be_read_is_not_logged(
     kind: str,
-    small_hermes_store: HermesStore,
+    chat_store: HermesStore,
     model_service: ModelService,
     use_model: UseModel,
     caplog: pytest.LogCaptureFixture,
@@ -64,15 +64,15 @@ def test_a_refusal_that_cannot_be_read_is_not_logged(
     monkeypatch.setattr("viewer.runs.summarizers.failures.refused", stumbles)
     use_model(kind)
     model_service.behaviours = [refuses(400, f"no {KEY}")]
-    run = started(small_hermes_store, kind)
+    run = started(chat_store, kind)
     assert (run.status, run.error_code) == ("failed", "model_bad_answer"), run.error_message
-    require_no_key(run, small_hermes_store, caplog)
+    require_no_key(run, chat_store, caplog)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_headers_that_the_environment_adds_go_nowhere(
     kind: str,
-    small_hermes_store: HermesStore,
+    chat_store: HermesStore,
     model_service: ModelService,
     use_model: UseModel,
     monkeypatch: pytest.MonkeyPatch,
@@ -81,13 +81,13 @@ def test_headers_that_the_environment_adds_go_nowhere(
     for sdk in ("OPENAI", "ANTHROPIC"):
         monkeypatch.setenv(f"{sdk}_CUSTOM_HEADERS", f"Authorization: Bearer {KEY}\nX-Gateway-Key: {KEY}")
     use_model(kind, api_key="")
-    assert started(small_hermes_store, kind).status == "applied"
+    assert started(chat_store, kind).status == "applied"
     assert KEY not in str(model_service.headers)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_answer_that_is_packed_is_not_unpacked(
-    kind: str, small_hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+    kind: str, chat_store: HermesStore, model_service: ModelService, use_model: UseModel
 ) -> None:
     packed = gzip.compress(b"data: {}\n\n" * 2_000_000)
     assert len(packed) < 100_000
@@ -96,14 +96,14 @@ def test_an_answer_that_is_packed_is_not_unpacked(
         lambda request: request.send(200, "text/event-stream", packed, content_encoding="gzip"),
         lambda request: request.send(401, "application/json", packed, content_encoding="gzip"),
     ]
-    assert started(small_hermes_store, kind).error_code == "model_bad_answer"
-    assert started(small_hermes_store, kind).error_code == "model_unauthorized"
+    assert started(chat_store, kind).error_code == "model_bad_answer"
+    assert started(chat_store, kind).error_code == "model_unauthorized"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_on_this_machine_is_not_asked_through_a_proxy(
     kind: str,
-    small_hermes_store: HermesStore,
+    chat_store: HermesStore,
     model_service: ModelService,
     use_model: UseModel,
     monkeypatch: pytest.MonkeyPatch,
@@ -112,17 +112,17 @@ def test_a_model_on_this_machine_is_not_asked_through_a_proxy(
         for name in ("HTTP_PROXY", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
         use_model(kind)
-        assert started(small_hermes_store, kind).status == "applied"
+        assert started(chat_store, kind).status == "applied"
         assert (len(proxy.requests), len(model_service.requests)) == (0, 1)
         use_model(kind, base_url="http://model.invalid/v1")
-        started(small_hermes_store, kind)
+        started(chat_store, kind)
         assert len(proxy.requests) == 1
         proxy.shutdown()
 
 
 @pytest.mark.parametrize("count", [10**400, float("nan"), -5, "12", *slow(10**12, 1e308, True, [1])])
 def test_counts_that_are_none_are_left_out(
-    count: Any, small_hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+    count: Any, chat_store: HermesStore, model_service: ModelService, use_model: UseModel
 ) -> None:
     def behave(request: Request) -> None:
         request.start()
@@ -134,19 +134,19 @@ def test_counts_that_are_none_are_left_out(
 
     use_model("openai")
     model_service.behaviours = [behave]
-    run = started(small_hermes_store, "openai")
+    run = started(chat_store, "openai")
     assert run.status == "applied", run.error_message
     assert run.usage == {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_service_that_always_wants_a_lower_limit_is_not_followed_for_ever(
-    kind: str, small_hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+    kind: str, chat_store: HermesStore, model_service: ModelService, use_model: UseModel
 ) -> None:
     def behave(request: Request) -> None:
         refuses(400, f"max_tokens must be at most {request.body['max_tokens'] - 1}")(request)
 
     use_model(kind)
     model_service.behaviours = [behave]
-    assert started(small_hermes_store, kind).status == "failed"
+    assert started(chat_store, kind).status == "failed"
     assert len(model_service.requests) == 1 + model_quirks.MOST_LESSONS

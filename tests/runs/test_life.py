@@ -381,11 +381,11 @@ def test_a_summariser_that_fails_leaves_everything(
 def test_the_agents_own_compaction_is_undone(hermes_store: HermesStore) -> None:
     with open_store(hermes_store.store) as reader:
         newest = compaction_list.compactions(reader, hermes_store.session_id)[-1]
-    assert (newest.by, newest.messages_before) == ("by Hermes", 359)
+    assert (newest.by, newest.messages_before) == ("by Hermes", 53)
     seen = service.outlook(hermes_store.store, hermes_store.session_id, newest.handoff_id)
     assert seen.refusal == ""
     service.undo(hermes_store.store, hermes_store.session_id, newest.handoff_id)
-    assert len(hermes_store.live()) == seen.context_messages_after == 359 + seen.later_messages
+    assert len(hermes_store.live()) == seen.context_messages_after == 53 + seen.later_messages
     with open_store(hermes_store.store) as reader:
         assert len(compaction_list.compactions(reader, hermes_store.session_id)) == 1
 
@@ -459,7 +459,7 @@ def test_an_undo_counts_although_its_lease_could_not_be_released(
 
 def test_a_second_compaction_of_ours_is_not_the_agent_noticing(hermes_store: HermesStore) -> None:
     first = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
-    service.start(hermes_store.store, hermes_store.session_id, Options(keep_last=10), apply=True)
+    service.start(hermes_store.store, hermes_store.session_id, Options(keep_last=2), apply=True)
     with open_store(hermes_store.store) as reader:
         assert service.pick_up(first, reader).noticed_at is None
     hermes_store.append("hello again")

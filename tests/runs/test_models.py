@@ -310,7 +310,7 @@ OTHER_CASES = [(name, KINDS[(at + 1) % 2]) for at, name in enumerate(FAILURES)]
 def test_a_failure_is_named_and_touches_nothing(
     name: str,
     kind: str,
-    small_hermes_store: HermesStore,
+    chat_store: HermesStore,
     model_service: ModelService,
     use_model: UseModel,
     settings: Settings,
@@ -320,17 +320,17 @@ def test_a_failure_is_named_and_touches_nothing(
     settings.MODEL_SILENCE, settings.MODEL_TIMEOUT = TIMES.get(name, (20, 20))
     use_model(kind)
     model_service.behaviours, code, requests, words = FAILURES[name]
-    before = everything(small_hermes_store)
+    before = everything(chat_store)
 
-    run = started(small_hermes_store, kind)
+    run = started(chat_store, kind)
 
     assert (run.status, run.error_code, len(model_service.requests)) == ("failed", code, requests), run.error_message
     assert words in run.error_message and "\n" not in run.error_message and len(run.error_message) < 500
     assert run.progress == {"sentence": run.error_message}
-    assert everything(small_hermes_store) == before
-    assert small_hermes_store.holders("compression_locks") + small_hermes_store.holders("session_turn_leases") == []
+    assert everything(chat_store) == before
+    assert chat_store.holders("compression_locks") + chat_store.holders("session_turn_leases") == []
     assert (run.holder, run.summary, run.handoff_id) == ("", "", None)
-    require_no_key(run, small_hermes_store, caplog)
+    require_no_key(run, chat_store, caplog)
 
 
 TOO_LONG = {
@@ -352,23 +352,23 @@ TOO_LONG = {
 
 @pytest.mark.parametrize("dialect", list(TOO_LONG))
 def test_a_request_that_is_too_long_says_to_set_the_window(
-    dialect: str, small_hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
+    dialect: str, chat_store: HermesStore, model_service: ModelService, use_model: UseModel
 ) -> None:
     kind = "anthropic" if dialect.startswith("Anthropic") else "openai"
     use_model(kind)
     status, message, error = TOO_LONG[dialect]
     model_service.behaviours = [refuses(status, message, error)]
-    run = started(small_hermes_store, kind)
+    run = started(chat_store, kind)
     assert (run.error_code, len(model_service.requests)) == ("model_window", 1), run.error_message
     assert f"(PALIMPSEST_{kind.upper()}_WINDOW)" in run.error_message
 
 
 def test_a_server_that_drops_half_of_the_request_is_noticed(
-    hermes_store: HermesStore, model_service: ModelService, use_model: UseModel, monkeypatch: pytest.MonkeyPatch
+    chat_store: HermesStore, model_service: ModelService, use_model: UseModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(model_services, "READ", 2_048)
     use_model("openai")
-    run = started(hermes_store, "openai")
+    run = started(chat_store, "openai")
     assert (run.status, run.error_code) == ("failed", "model_window")
     assert "read only 2,048 of about" in run.error_message
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -89,7 +90,7 @@ def test_there_is_no_summary_to_edit(hermes_store: HermesStore) -> None:
 
 def test_bookkeeping_rows_stay_where_the_messages_stay(hermes_store: HermesStore) -> None:
     live = "SELECT id FROM messages WHERE session_id = ? AND active = 1 ORDER BY id"
-    marked = hermes_store.rows(live, hermes_store.session_id)[40][0]
+    marked = hermes_store.rows(live, hermes_store.session_id)[20][0]
     hermes_store.rows(
         "UPDATE messages SET role = 'session_meta', tool_calls = NULL, tool_call_id = NULL WHERE id = ?", marked
     )
@@ -104,7 +105,7 @@ def test_the_plan_and_the_command(hermes_store: HermesStore) -> None:
     assert isinstance(draft.plan, prune.PrunePlan)
     assert draft.tokens_before == sum((draft.plan.head_tokens, draft.plan.middle_tokens, draft.plan.tail_tokens))
     said = command("compact", "hermes", hermes_store.session_id, "--strategy", "prune", "--plan")
-    assert f"to shorten      {len(draft.middle_ids):>6,} messages" in said and "kept before" in said
+    assert re.search(rf"to shorten +{len(draft.middle_ids)} message", said) and "kept before" in said
     answer = json.loads(command("compact", "hermes", hermes_store.session_id, "--strategy", "prune", "--json"))
     assert (answer["status"], answer["strategy"], answer["undoable"]) == ("applied", "prune", True)
     assert abs(answer["tokens_after"] - draft.tokens_after_estimate) < 9

@@ -108,7 +108,7 @@ def test_a_compaction_of_somebody_else_is_not_taken_for_the_one_that_was_not_not
     died(run, hermes_store, status="applying")
     guards.release_lock(hermes_store.store, hermes_store.session_id, GONE)
     settings.STORES = {**settings.STORES, "as another site": hermes_store.store.url}
-    other = service.start(get_store("as another site"), hermes_store.session_id, Options(keep_last=100), apply=True)
+    other = service.start(get_store("as another site"), hermes_store.session_id, Options(keep_last=12), apply=True)
     after = hermes_store.live()
     assert other.status == "applied"
 

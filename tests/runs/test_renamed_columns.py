@@ -42,50 +42,50 @@ def rename(hermes_store: HermesStore, column: str) -> None:
 
 
 @pytest.mark.parametrize("column", REFUSED)
-def test_what_a_compaction_needs(small_hermes_store: HermesStore, column: str) -> None:
-    rename(small_hermes_store, column)
-    before = small_hermes_store.rows("SELECT * FROM messages"), small_hermes_store.rows("SELECT * FROM sessions")
+def test_what_a_compaction_needs(chat_store: HermesStore, column: str) -> None:
+    rename(chat_store, column)
+    before = chat_store.rows("SELECT * FROM messages"), chat_store.rows("SELECT * FROM sessions")
     for begin in (
-        lambda: planning.draft(small_hermes_store.store, "small", Options()),
-        lambda: service.start(small_hermes_store.store, "small", Options(), apply=True),
+        lambda: planning.draft(chat_store.store, "small", Options()),
+        lambda: service.start(chat_store.store, "small", Options(), apply=True),
     ):
         with pytest.raises(StoreError) as refused:
             begin()
         assert (refused.value.code, refused.value.message) == ("store_read_only", REFUSED[column].format(column))
     if column.startswith("session_turn_leases"):
         with pytest.raises(StoreError, match="is not known here"):
-            append(small_hermes_store.store, "small", [{"role": "user", "content": "x"}], now=2e9)
+            append(chat_store.store, "small", [{"role": "user", "content": "x"}], now=2e9)
     assert (
-        small_hermes_store.rows("SELECT * FROM messages"),
-        small_hermes_store.rows("SELECT * FROM sessions"),
+        chat_store.rows("SELECT * FROM messages"),
+        chat_store.rows("SELECT * FROM sessions"),
     ) == before
-    with open_store(small_hermes_store.store) as reader:
+    with open_store(chat_store.store) as reader:
         assert reader.session("small").title == "Small"
         assert reader.lock_of("small") is None and reader.lease_of("small") is None
         assert len(reader.raw("small", before=None, limit=100)) == 80
 
 
 @pytest.mark.parametrize("column", UNUSED)
-def test_what_it_does_without(small_hermes_store: HermesStore, column: str) -> None:
-    rename(small_hermes_store, column)
-    before = small_hermes_store.live()
-    run = service.start(small_hermes_store.store, "small", Options(), apply=True)
+def test_what_it_does_without(chat_store: HermesStore, column: str) -> None:
+    rename(chat_store, column)
+    before = chat_store.live()
+    run = service.start(chat_store.store, "small", Options(), apply=True)
     assert (run.status, run.error_message) == ("applied", "")
-    assert run.handoff_id and len(small_hermes_store.live()) < len(before)
-    service.undo(small_hermes_store.store, "small", run.handoff_id)
-    assert small_hermes_store.live() == before
+    assert run.handoff_id and len(chat_store.live()) < len(before)
+    service.undo(chat_store.store, "small", run.handoff_id)
+    assert chat_store.live() == before
 
 
-def test_a_session_whose_parent_is_gone(small_hermes_store: HermesStore) -> None:
+def test_a_session_whose_parent_is_gone(chat_store: HermesStore) -> None:
     """It is a conversation of its own, that can be compacted."""
-    small_hermes_store.rows("PRAGMA foreign_keys = OFF")
-    small_hermes_store.rows("UPDATE sessions SET parent_session_id = 'nobody'")
-    before = small_hermes_store.live()
-    with open_store(small_hermes_store.store) as reader:
+    chat_store.rows("PRAGMA foreign_keys = OFF")
+    chat_store.rows("UPDATE sessions SET parent_session_id = 'nobody'")
+    before = chat_store.live()
+    with open_store(chat_store.store) as reader:
         assert [facts.id for facts in reader.listing.facts(["small"]).values()] == ["small"]
         assert reader.session("small").parts == 1
-    run = service.start(small_hermes_store.store, "small", Options(), apply=True)
+    run = service.start(chat_store.store, "small", Options(), apply=True)
     assert (run.status, run.error_message) == ("applied", "")
     assert run.handoff_id
-    service.undo(small_hermes_store.store, "small", run.handoff_id)
-    assert small_hermes_store.live() == before
+    service.undo(chat_store.store, "small", run.handoff_id)
+    assert chat_store.live() == before

@@ -97,9 +97,9 @@ def test_an_edited_summary_on_a_schema_that_cannot_compact_in_place(
 
 
 def test_it_goes_on_from_part_to_part_and_in_place(hermes_store: HermesStore) -> None:
-    first = split(hermes_store, keep_last=40)
-    second = split(part(hermes_store, first), keep_last=20)
-    third = service.start(hermes_store.store, second.new_session_id, Options(keep_last=8), apply=True)
+    first = split(hermes_store, keep_last=20)
+    second = split(part(hermes_store, first), keep_last=10)
+    third = service.start(hermes_store.store, second.new_session_id, Options(keep_last=5), apply=True)
     assert (third.status, third.new_session_id) == ("applied", "")
     with open_store(hermes_store.store) as reader:
         views = compaction_list.compactions(reader, second.new_session_id)
@@ -213,7 +213,7 @@ def held(run: Run) -> Hold:
 
 def test_an_agents_own_split_is_not_taken_for_ours(hermes_store: HermesStore) -> None:
     run = service.start(hermes_store.store, hermes_store.session_id, SPLIT, apply=False)
-    other = service.start(hermes_store.store, hermes_store.session_id, Options(mode="split", keep_last=100), apply=True)
+    other = service.start(hermes_store.store, hermes_store.session_id, Options(mode="split", keep_last=20), apply=True)
     assert other.status == "applied"
     run.refresh_from_db()
     assert run.status == "discarded"

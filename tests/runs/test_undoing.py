@@ -45,7 +45,7 @@ def outlook(hermes_store: HermesStore) -> UndoOutlook:
 
 def rewind_to_a_kept_message(agent: HermesAtWork) -> None:
     users = [row[0] for row in agent.rows() if row[1] == "user"]
-    agent.rewind(users[-3])
+    agent.rewind(users[-2])
 
 
 SINCE: dict[str, Callable[[HermesAtWork], object]] = {
