@@ -15,6 +15,8 @@ from tests.processes import StartedSite, free_port, until
 
 ROOT: Path = settings.BASE_DIR
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> DockerSteps:

@@ -33,7 +33,6 @@ import viewer
 from compaction import Plan, Policy, digest, prompt, prune, strategy, tokens
 from compaction.strategy import Strategy
 from tests import filling
-from tests.slow import one_in
 from viewer.errors import StoreError
 from viewer.places import Place
 from viewer.runs.summarizers.base import ProgressCallback
@@ -362,7 +361,8 @@ def taken(walked: Walked, piece: str) -> float:
 TAKEN: list[tuple[float, str, str]] = []
 
 
-@pytest.mark.parametrize("module", one_in(8, modules()))
+@pytest.mark.slow
+@pytest.mark.parametrize("module", modules())
 def test_no_text_keeps_a_function_busy(module: str) -> None:
     over = []
     for walked in functions(module):
@@ -382,7 +382,7 @@ def test_which_take_longest() -> None:
     print("", *sorted(TAKEN, reverse=True)[:20], sep="\n")
 
 
-@pytest.mark.parametrize("module", one_in(8, modules()))
+@pytest.mark.parametrize("module", modules())
 def test_each_function_that_takes_text_is_walked_or_named(module: str) -> None:
     """Whoever adds one that cannot be called with words alone says here how it is called, or why it is not."""
     problems = []

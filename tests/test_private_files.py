@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from tests.slow import slow
-
 LOOK = """
 import os, stat, sys, django
 django.setup()
@@ -32,7 +30,8 @@ with connection.cursor() as cursor:
 """
 
 
-@pytest.mark.parametrize("umask", ["000", *slow("022")])
+@pytest.mark.slow
+@pytest.mark.parametrize("umask", ["000", "022"])
 def test_files_of_ours_are_for_their_user_alone(tmp_path: Path, umask: str) -> None:
     data = tmp_path / "data"
     data.mkdir()
@@ -60,6 +59,7 @@ def test_files_of_ours_are_for_their_user_alone(tmp_path: Path, umask: str) -> N
     assert data.stat().st_mode & 0o777 == 0o755  # the directory is not ours
 
 
+@pytest.mark.slow
 def test_commands_make_private_files(tmp_path: Path) -> None:
     """Whatever they are: those of other processes that a command starts, too."""
     store = tmp_path / "own.db"

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -47,9 +48,10 @@ def test_no_two_classes_share_a_name() -> None:
     assert not [name for name, count in classes.items() if count > 1]
 
 
-def imported(path: Path) -> Iterator[list[str]]:
+@cache
+def imported(path: Path) -> list[list[str]]:
     """The parts of the full names that a module of the tests imports from modules of the tests."""
-    package = list(path.relative_to(ROOT).parts[:-1])
+    package, found = list(path.relative_to(ROOT).parts[:-1]), list[list[str]]()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names = [alias.name.split(".") for alias in node.names]
@@ -59,7 +61,8 @@ def imported(path: Path) -> Iterator[list[str]]:
             names = [[*above, *module, alias.name] for alias in node.names]
         else:
             continue
-        yield from (name for name in names if name[0] == "tests")
+        found += [name for name in names if name[0] == "tests"]
+    return found
 
 
 def test_no_test_imports_another() -> None:
@@ -112,6 +115,7 @@ sys.exit(pytest.main(["-q", "--collect-only", *sys.argv[1:]], plugins=[Told()]))
 """
 
 
+@pytest.mark.slow
 def test_what_needs_a_browser_a_server_or_an_agent_is_slow() -> None:
     """Such files hold no test without the mark."""
     command = [sys.executable, "-c", COLLECT, *(f"tests/{file}" for file in SLOW), "-m", "slow or not slow"]

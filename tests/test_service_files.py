@@ -32,6 +32,7 @@ def test_the_compose_file_names_what_there_is() -> None:
     assert service["ports"] == [f"127.0.0.1:8000:{said['PORT']}"]
 
 
+@pytest.mark.slow
 def test_the_unit_is_valid(tmp_path: Path) -> None:
     text = (PLACE / "palimpsest.service").read_text()
     unit = configparser.ConfigParser(interpolation=None, strict=False)

@@ -110,10 +110,12 @@ def refusal_of(*command: str, **environment: str) -> str:
     return done.stderr.strip()
 
 
+@pytest.mark.slow
 def test_wrong_value_ends_a_command_with_one_line() -> None:
     assert refusal_of("up", PORT="eight") == "PORT must be a whole number from 1 to 65535, not 'eight'."
 
 
+@pytest.mark.slow
 def test_an_own_database_that_is_away_ends_a_command_with_one_line(tmp_path: Path) -> None:
     away = {"PALIMPSEST_DATA_DIR": str(tmp_path), "PALIMPSEST_DATABASE_URL": "postgres://127.0.0.1:1/away"}
     assert refusal_of("token", "create", "a tool", **away).startswith(
@@ -121,6 +123,7 @@ def test_an_own_database_that_is_away_ends_a_command_with_one_line(tmp_path: Pat
     )
 
 
+@pytest.mark.slow
 def test_an_own_database_without_tables_ends_a_command_with_one_line(tmp_path: Path) -> None:
     refused = refusal_of("signin", PALIMPSEST_DATA_DIR=str(tmp_path))
     assert refused.startswith("Palimpsest's own database has no tables of this version")

@@ -66,6 +66,7 @@ def ask(site: StartedSite) -> float:
     return time.monotonic() - started
 
 
+@pytest.mark.slow
 def test_slow_clients_hold_up_nobody(site: StartedSite) -> None:
     kinds, alone = slow_ones(site), max(ask(site) for _ in range(5))
     with ExitStack() as kept:
@@ -109,6 +110,7 @@ def whole(connection: socket.socket) -> bytes:
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
+@pytest.mark.slow
 def test_a_body_that_is_too_large_is_refused_in_the_words_of_the_site(site: StartedSite) -> None:
     call = "POST /api/v1/stores/demo/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     token = site.own("from viewer.access import new_token; print(new_token('large', ['write']))")
@@ -185,6 +187,7 @@ def is_closed(connection: socket.socket) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_a_busy_server_leaves_connections_to_the_others_of_its_socket(serve: Callable[..., int]) -> None:
     with prepare.listening("127.0.0.1", 0) as listening, ExitStack() as kept:
         port = serve(listening.dup(), THREADS=1, WAITING=1)
@@ -200,6 +203,7 @@ def test_a_busy_server_leaves_connections_to_the_others_of_its_socket(serve: Cal
 BEGUN = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\na"
 
 
+@pytest.mark.slow
 def test_an_unfinished_request_is_given_up_also_when_it_trickles(serve: Callable[..., int]) -> None:
     port = serve(REQUEST_SECONDS=1)
     with closing(connect(port)) as silent, closing(connect(port, BEGUN)) as body, closing(connect(port, "GET")) as head:
@@ -210,6 +214,7 @@ def test_an_unfinished_request_is_given_up_also_when_it_trickles(serve: Callable
         assert not is_closed(silent)
 
 
+@pytest.mark.slow
 def test_a_silent_connection_is_closed(serve: Callable[..., int]) -> None:
     port = serve(SILENCE_SECONDS=1)
     with closing(connect(port)) as silent, closing(connect(port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")) as kept:
@@ -228,6 +233,7 @@ def test_of_too_many_connections_the_longest_waited_for_is_closed(serve: Callabl
         assert not is_closed(others[-1])
 
 
+@pytest.mark.slow
 def test_a_large_answer_that_nobody_reads_holds_no_thread(serve: Callable[..., int], gate: Gate) -> None:
     with closing(connect(serve(), "GET /large HTTP/1.1\r\nHost: a\r\n\r\n", SO_RCVBUF=2048)):
         assert gate.made.wait(PATIENCE)

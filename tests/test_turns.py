@@ -69,7 +69,7 @@ def site() -> Site:
 
 def test_one_computes_at_a_time(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "LOOK_SECONDS", PATIENCE)  # on a busy machine one that computes may get no time
-    paths, turns = [f"/{number}" for number in range(24)], Turns(site)
+    paths, turns = [f"/{number}" for number in range(8)], Turns(site)
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda path: ask(turns, path), paths))
     assert answers == [[path.encode()] for path in paths]
@@ -127,6 +127,7 @@ def until(happened: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
+@pytest.mark.slow
 def test_who_came_first_is_next(tmp_path: Path) -> None:
     """However many others come meanwhile: one that is overtaken again and again waits for as long as they come."""
     with closing(sqlite3.connect(tmp_path / "a.db")) as con:

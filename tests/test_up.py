@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -22,6 +21,8 @@ import pytest
 from tests.processes import PATIENCE, ROOT, StartedSite, free_port, processes, until
 from viewer.up import prepare
 from viewer.up.processes import ChildProcess, Processes
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -74,31 +75,6 @@ def refusal(**environment: str) -> str:
 
 
 # Refusals
-
-
-def test_busy_port() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        assert refusal(PORT=str(port)) == f"Port {port} on 127.0.0.1 is in use: set PORT to another one."
-
-
-def test_host_of_another_machine() -> None:
-    assert refusal(HOST="192.0.2.1", PORT=str(free_port())).startswith("HOST 192.0.2.1 is not an address of this")
-    assert refusal(HOST="no.such.invalid", PORT=str(free_port())).startswith("HOST no.such.invalid is not known")
-
-
-def test_missing_store_file(tmp_path: Path) -> None:
-    missing = tmp_path / "state.db"
-    said = refusal(PALIMPSEST_STORES=f"work=sqlite:///{missing}", PORT=str(free_port()))
-    assert said == f"Store work: there is no file {missing}. Correct PALIMPSEST_STORES."
-    assert not missing.exists()
-
-
-def test_an_address_of_no_kind(tmp_path: Path) -> None:
-    said = refusal(PALIMPSEST_STORES=f"work=parchment:///{tmp_path}", PORT=str(free_port()))
-    assert said == f"PALIMPSEST_STORES: no kind of store has addresses like parchment:///{tmp_path}."
 
 
 def test_own_database_that_cannot_be_opened(tmp_path: Path) -> None:
@@ -193,23 +169,6 @@ def test_own_database_on_postgres(start: Callable[..., StartedSite], postgres: s
     _sign_in(site)
 
 
-def test_stores_command_says_what_works_and_why_not(
-    hermes_copy: Callable[[int], Path], capsys: pytest.CaptureFixture[str], settings: object
-) -> None:
-    from django.core.management import call_command
-
-    listed = {f"v{version}": f"sqlite:///{hermes_copy(version)}" for version in (16, 31)}
-    listed["gone"] = "sqlite:////nowhere/state.db"
-    settings.STORES = listed  # type: ignore[attr-defined]
-    call_command("stores")
-    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
-    assert "schema 16, " in lines["v16"]
-    assert "cannot compact: " in lines["v16"]
-    assert lines["v31"].endswith("can compact")
-    assert "not open: " in lines["gone"]
-    assert "demo" in lines
-
-
 # Ending
 
 
@@ -225,7 +184,6 @@ def test_ctrl_c_ends_everything_after_the_running_task(start: Callable[..., Star
     assert site.is_gone()
 
 
-@pytest.mark.slow
 def test_a_second_ctrl_c_ends_it_at_once(start: Callable[..., StartedSite]) -> None:
     site = start().ready()
     site.enqueue()
@@ -267,7 +225,6 @@ def test_a_killed_worker_is_started_again_and_takes_up_lost_runs(start: Callable
     assert site.child("viewer worker") != first
 
 
-@pytest.mark.slow
 def test_server_and_worker_come_back_however_often_they_are_killed(start: Callable[..., StartedSite]) -> None:
     site = start(["sh", "-c", f"{sys.executable} -W error manage.py up --with-parent; true"]).ready()
     seen: set[int] = set()
@@ -300,7 +257,6 @@ def answers(site: StartedSite) -> bool:
 
 
 @FORKED
-@pytest.mark.slow
 def test_one_of_several_servers_that_is_killed_is_replaced(start: Callable[..., StartedSite]) -> None:
     site = start(PALIMPSEST_WEB_PROCESSES="3").ready()
     parent, *servers = site.all_of("viewer.up.server")
@@ -317,7 +273,6 @@ def test_one_of_several_servers_that_is_killed_is_replaced(start: Callable[..., 
 
 
 @FORKED
-@pytest.mark.slow
 def test_one_of_several_servers_that_fails_ends_all_for_a_new_start(start: Callable[..., StartedSite]) -> None:
     site = start(PALIMPSEST_WEB_PROCESSES="2").ready()
     servers = set(site.all_of("viewer.up.server"))

@@ -21,9 +21,10 @@ from tests.slow import slow
 from tests.store_api import StoreApi
 from viewer.stores.hermes import schema
 
-# What these are asked is asked of a newer schema, and of the same lines in pi's files, in each run.
-ALIKE = slow("hermes21", "hermes22", "demo", "openclaw-files")
-COMPACTED = ("hermes31", "postgres", "openclaw", "claude-code", "codex", "pi", *ALIKE)
+# What these are asked is asked of "hermes", whose rows have the newest schema, and of pi's files in each run.
+ALIKE = slow("hermes21", "demo", "openclaw-files")
+STARTED = slow("hermes22", "hermes31", "postgres")
+COMPACTED = ("hermes", "openclaw", "claude-code", "codex", "pi", *ALIKE, *STARTED)
 KINDS = ("hermes16", "json", *COMPACTED)
 
 
@@ -74,7 +75,10 @@ def _agent(kind: str, request: pytest.FixtureRequest, place: Path) -> Agent:
     if kind == "demo":
         schema.create(place / "demo.db")
         return Demo(place / "demo.db")
-    version, path = int(kind.removeprefix("hermes")), place / "state.db"
+    path = place / "state.db"
+    if kind == "hermes":
+        return InFile(emptied(request.getfixturevalue("own_databases")(31, small=True), path))
+    version = int(kind.removeprefix("hermes"))
     if version in REQUIREMENTS:
         hermes = request.getfixturevalue("running")(version)
         hermes.open(path)

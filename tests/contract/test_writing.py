@@ -15,7 +15,7 @@ from .conftest import COMPACTED
 
 pytestmark = pytest.mark.parametrize("agent", COMPACTED, indirect=True)
 
-TURNS = 16
+TURNS = 8
 ASKED = {"role": "user", "content": "What came meanwhile?"}
 ANSWERED = {"role": "assistant", "content": "This did."}
 
@@ -130,6 +130,7 @@ def test_what_changed_under_us_is_a_conflict(agent: Agent, store_api: StoreApi, 
     assert loaded_as_sent(agent, store_api)
 
 
+@pytest.mark.slow
 def test_what_changed_while_a_writer_was_about_to_commit(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     """The rows are compared within the commit's transaction, too."""
     before: list[Any] = []
@@ -202,6 +203,7 @@ def test_undo_keeps_what_was_said_and_taken_back_since(agent: Agent, store_api: 
     assert loaded_as_sent(agent, store_api)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["inside", "behind"])
 def test_a_writer_that_is_killed(agent: Agent, store_api: StoreApi, said: list[Any], moment: str) -> None:
     store_api.written(agent.url, "s", moment)

@@ -45,6 +45,7 @@ def test_what_cannot_be_opened(postgres: str, both_stores: BothStores) -> None:
     assert "not of agent sessions (no messages.content" in refusal(postgres)
 
 
+@pytest.mark.slow
 def test_a_list_hardly_waits_for_a_server_that_does_not_answer() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         store = Store("pg", f"postgres://ana:hunter2@127.0.0.1:{silent.getsockname()[1]}/db", "configured")
@@ -251,6 +252,7 @@ def server_of_its_own() -> Iterator[str]:
 
 
 @pytest.mark.django_db
+@pytest.mark.slow
 def test_a_server_that_is_killed_while_a_page_is_read(
     server_of_its_own: str, signed_in: Client, settings: Settings, tmp_path: Path
 ) -> None:
