@@ -20,7 +20,7 @@ from pytest_django import Settings
 
 from tests.agents.hermes.at_work import HermesAtWork
 from tests.factories.session_lists import fill, ids, line_of, listed, owner, settle, tips
-from tests.factories.stores import PRESENT, EmptyStore
+from tests.factories.stores import PRESENT, EmptyStore, HermesStore
 from viewer.catalog import lines, numbers, sync, sync_worker, upsert
 from viewer.catalog.models import FacetGroup, SessionIndex, StoreState
 from viewer.errors import StoreUnavailable
@@ -46,11 +46,8 @@ def no_demo(settings: Settings, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [16, 21, 31])
-def test_all_sessions_of_a_real_store_are_listed(
-    hermes_copy: Callable[[int], Path], settings: Settings, version: int
-) -> None:
-    settings.STORES = {"own": f"sqlite:///{hermes_copy(version)}"}
-    with open_store(get_store("own")) as reader:
+def test_all_sessions_of_a_store_are_listed(open_hermes_store: Callable[[int], HermesStore], version: int) -> None:
+    with open_store(open_hermes_store(version).store) as reader:
         wanted = set(tips(reader))
     assert set(ids()) == wanted
     sync_worker.sync_all()
@@ -74,7 +71,7 @@ def test_one_new_message_costs_the_same_among_few_and_many(
     tmp_path: Path, settings: Settings, statements: list[str]
 ) -> None:
     counts = []
-    for number in (30, 600):
+    for number in (25, 75):
         path = tmp_path / f"{number}.db"
         schema.create(path)
         fill(path, [f"s{each}" for each in range(number)])
@@ -144,14 +141,14 @@ def test_a_deleted_session_is_gone_by_the_next_page_and_by_the_worker(empty_stor
         assert set(SessionIndex.objects.values_list("session_id", flat=True)) == left
 
 
-def test_a_page_shows_none_of_hundreds_that_were_deleted(empty_store: EmptyStore) -> None:
+def test_a_page_shows_none_of_many_that_were_deleted(empty_store: EmptyStore) -> None:
     """They are met one page after another, and each shows only by a look at the store that it is gone."""
-    fill(empty_store.path, [f"s{number:03}" for number in range(400)])
+    fill(empty_store.path, [f"s{number:03}" for number in range(60)])
     sync_worker.sync_all()
-    owner(empty_store.path, "DELETE FROM messages WHERE session_id >= 's050'")
-    owner(empty_store.path, "DELETE FROM sessions WHERE id >= 's050'")
-    assert ids(10) == [f"s{number:03}" for number in range(49, 39, -1)]
-    assert listed(10).more
+    owner(empty_store.path, "DELETE FROM messages WHERE session_id >= 's010'")
+    owner(empty_store.path, "DELETE FROM sessions WHERE id >= 's010'")
+    assert ids(2) == ["s009", "s008"]
+    assert listed(2).more
 
 
 def test_a_page_that_ends_its_look_shows_what_still_stands(
@@ -191,12 +188,9 @@ def test_a_session_that_took_the_place_of_a_deleted_one(empty_store: EmptyStore)
 
 
 @pytest.mark.parametrize("version", [21, 31])
-def test_what_the_agent_does_to_rows_is_seen(
-    hermes_copy: Callable[[int], Path], settings: Settings, version: int
-) -> None:
+def test_what_the_agent_does_to_rows_is_seen(open_hermes_store: Callable[[int], HermesStore], version: int) -> None:
     """A take-back leaves no new row; a compaction and a replaced transcript do."""
-    path = hermes_copy(version)
-    settings.STORES = {"own": f"sqlite:///{path}"}
+    path = open_hermes_store(version).path
     sync_worker.sync_all()
     agent = HermesAtWork(path, WEEK_29)
     before = line_of(WEEK_29)
@@ -311,24 +305,30 @@ def test_a_store_that_breaks_while_it_is_read_is_said_to(empty_store: EmptyStore
 
 
 @pytest.fixture
-def many(empty_store: EmptyStore) -> EmptyStore:
-    fill(empty_store.path, [f"s{number:04}" for number in range(1_100)])
+def many(empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch) -> EmptyStore:
+    """More sessions than are read in a request, or in two steps of the worker."""
+    monkeypatch.setattr(sync, "NEWS", 20)
+    monkeypatch.setattr(sync, "NEWEST", 8)
+    monkeypatch.setattr(sync_worker, "NEWS", 80)
+    monkeypatch.setattr(sync_worker, "LISTED", 20)
+    monkeypatch.setattr(sync_worker, "COMPARED", 20)
+    fill(empty_store.path, [f"s{number:03}" for number in range(44)])
     return empty_store
 
 
 def test_a_first_visit_shows_the_newest_sessions_and_says_how_many_are_left(many: EmptyStore) -> None:
-    page = listed(40)
-    assert [line.session_id for line in page.lines] == [f"s{number:04}" for number in range(1_099, 1_059, -1)]
+    page = listed(4)
+    assert [line.session_id for line in page.lines] == ["s043", "s042", "s041", "s040"]
     assert SessionIndex.objects.count() <= sync.NEWEST
-    assert page.unlisted >= 1_100 - sync.NEWEST
-    assert listed(40).unlisted < page.unlisted  # nobody else does it
+    assert page.unlisted >= 44 - sync.NEWEST
+    assert listed(4).unlisted < page.unlisted  # nobody else does it
     StoreState.objects.update(claimed_by="a worker", claimed_until=timezone.now() + timedelta(seconds=20))
-    assert listed(40).unlisted == listed(40).unlisted > 0
+    assert listed(4).unlisted == listed(4).unlisted > 0
 
 
 def test_a_session_that_was_active_lately_is_listed_first_however_old_it_is(many: EmptyStore) -> None:
-    many.say("s0001", "user", "news", timestamp=PRESENT + 100)
-    assert ids(40)[0] == "s0001"
+    many.say("s001", "user", "news", timestamp=PRESENT + 100)
+    assert ids(4)[0] == "s001"
 
 
 def test_the_worker_lists_all_in_bounded_steps(many: EmptyStore, statements: list[str]) -> None:
@@ -337,18 +337,18 @@ def test_the_worker_lists_all_in_bounded_steps(many: EmptyStore, statements: lis
         done = SessionIndex.objects.count()
         assert done - before <= sync_worker.LISTED
         before, steps = done, steps + 1
-    assert before == 1_100 and steps >= 3
+    assert before == 44 and steps >= 3
     assert listed(1).unlisted == 0
     assert not StoreState.objects.exclude(unread_below=0).exists()
 
 
 def test_comparing_all_sessions_again_is_not_urgent(many: EmptyStore) -> None:
-    """What is new comes first; the comparison goes 500 sessions a look, however often the agent writes."""
+    """What is new comes first; the comparison goes some sessions a look, however often the agent writes."""
     settle()
     sync_worker.sync_all()
-    many.say("s0500", "user", "news", timestamp=PRESENT + 5)
+    many.say("s020", "user", "news", timestamp=PRESENT + 5)
     settle()
-    owner(many.path, "UPDATE sessions SET title = 'Anew' WHERE id = 's0001'")
+    owner(many.path, "UPDATE sessions SET title = 'Anew' WHERE id = 's001'")
     settle()
     looks = [sync_worker.look("me") for _ in range(4)]
     assert looks == [
@@ -357,16 +357,16 @@ def test_comparing_all_sessions_again_is_not_urgent(many: EmptyStore) -> None:
         sync_worker.Backlog.NOTHING,
         sync_worker.Backlog.NOTHING,
     ]
-    assert (line_of("s0500").live, line_of("s0001").title) == (3, "Anew")
+    assert (line_of("s020").live, line_of("s001").title) == (3, "Anew")
 
 
 def test_all_sessions_are_compared_beside_an_agent_that_never_rests(many: EmptyStore) -> None:
     sync_worker.sync_all()
-    owner(many.path, "UPDATE sessions SET title = 'Anew' WHERE id = 's0001'")
+    owner(many.path, "UPDATE sessions SET title = 'Anew' WHERE id = 's001'")
     for number in range(4):
-        many.say("s0500", "user", "news", timestamp=PRESENT + number)
+        many.say("s020", "user", "news", timestamp=PRESENT + number)
         assert sync_worker.look("me")
-    assert (line_of("s0500").live, line_of("s0001").title) == (6, "Anew")
+    assert (line_of("s020").live, line_of("s001").title) == (6, "Anew")
 
 
 def test_of_two_workers_one_reads_a_store_and_the_other_goes_on_when_it_died(many: EmptyStore) -> None:
@@ -377,8 +377,8 @@ def test_of_two_workers_one_reads_a_store_and_the_other_goes_on_when_it_died(man
     StoreState.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))  # killed, and its claim ran out
     while sync_worker.look("two"):
         pass
-    assert SessionIndex.objects.count() == 1_100
-    assert set(ids()) == {f"s{number:04}" for number in range(1_100)}
+    assert SessionIndex.objects.count() == 44
+    assert set(ids()) == {f"s{number:03}" for number in range(44)}
 
 
 def test_a_worker_with_nothing_to_do_writes_nothing(many: EmptyStore) -> None:
@@ -479,7 +479,7 @@ def test_nobody_writes_what_was_read_before_somebody_else_wrote(empty_store: Emp
 @pytest.mark.django_db(transaction=True)
 def test_the_worker_keeps_the_catalog(many: EmptyStore) -> None:
     call_command("worker", batch=True)
-    assert SessionIndex.objects.count() == 1_100 and not SessionIndex.objects.filter(due=True).exists()
+    assert SessionIndex.objects.count() == 44 and not SessionIndex.objects.filter(due=True).exists()
 
 
 # -- odd values --------------------------------------------------------------------------------------------------------
