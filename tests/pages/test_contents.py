@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sqlite3
+from contextlib import closing
 
 import pytest
 from django.test import Client
 from playwright.sync_api import expect
 
+from compaction import protocol
 from tests.browser import Visit
-from tests.factories.stores import EmptyStore, HermesStore
+from tests.factories.stores import EmptyStore
 from tests.html import Element, read
 
 FRAGMENT = {"HX-Request": "true"}
@@ -46,14 +48,19 @@ def test_all_prompts_are_listed_with_one_request_for_each_further_part(
     assert asked == 4
 
 
-@pytest.mark.usefixtures("shared_data")  # a session with two compactions
 def test_each_boundary_is_listed_once_and_the_nearest_beyond_a_part_is_linked(
-    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+    signed_in: Client, empty_store: EmptyStore
 ) -> None:
-    href = f"/stores/hermes/sessions/{open_hermes_store(21).session_id}"
+    href = empty_store.session("s")
+    for _ in range(2):
+        empty_store.chat("s", 200)
+        with closing(sqlite3.connect(empty_store.path)) as con, con:
+            con.execute("UPDATE messages SET active = 0, compacted = 1, timestamp = id")
+        empty_store.say("s", "user", f"{protocol.LEGACY_HEADER} so far\n\n{protocol.END_MARKER}", _compressed_summary=1)
+    empty_store.chat("s", 2)
     place, boundaries, prompts = f"{href}/contents", 0, 0
     first = read(signed_in.get(place)).one("ol", "listing")
-    assert first.one("li", "more").all("a")[0].text.startswith("compacted, 1,002")
+    assert first.one("li", "more").all("a")[0].text.startswith("compacted, 200")
     while place:
         page = read(signed_in.get(place)).one("ol", "listing")
         boundaries += sum("more" not in item.classes for item in page.all("li", "cut"))

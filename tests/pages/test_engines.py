@@ -46,9 +46,9 @@ def test_an_engine_of_openclaw(signed_in: Client, api_client: ApiClient, setting
 
 
 def test_an_engine_of_hermes(
-    signed_in: Client, api_client: ApiClient, settings: Settings, hermes_copy: Callable[[int], Path]
+    signed_in: Client, api_client: ApiClient, settings: Settings, small_hermes_copy: Callable[[int], Path]
 ) -> None:
-    path = hermes_copy(31)
+    path = small_hermes_copy(31)
     settings.STORES = {"hermes": f"sqlite:///{path}"}
     at = f"/stores/hermes/sessions/{WEEK_29}"
     assert said_everywhere(signed_in, api_client, at) == {False}

@@ -50,7 +50,7 @@ def test_a_single_day_or_an_unknown_time_makes_no_chart(found: list[tuple[float 
     assert drawn(found) is None
 
 
-@pytest.mark.usefixtures("at_once", "shared_data")
+@pytest.mark.usefixtures("at_once")
 def test_the_page_has_the_chart_and_what_runs_took(
     signed_in: Client, open_hermes_store: Callable[..., HermesStore]
 ) -> None:
@@ -67,7 +67,6 @@ def test_the_page_has_the_chart_and_what_runs_took(
     assert any(cell.endswith(" s") for cell in cells)
 
 
-@pytest.mark.usefixtures("shared_data")
 def test_runs_are_asked_for_once_however_many_sessions_were_compacted(
     signed_in: Client, open_hermes_store: Callable[..., HermesStore]
 ) -> None:

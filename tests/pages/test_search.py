@@ -427,9 +427,9 @@ def test_find_takes_parts_of_words_and_text_as_it_stands(signed_in: Client, empt
 
 
 def test_find_goes_through_the_parts_before(
-    signed_in: Client, hermes_copy: Callable[[int], Path], settings: Settings
+    signed_in: Client, small_hermes_copy: Callable[[int], Path], settings: Settings
 ) -> None:
-    settings.STORES = {"v16": f"sqlite:///{hermes_copy(16)}"}
+    settings.STORES = {"v16": f"sqlite:///{small_hermes_copy(16)}"}
     with closing(sqlite3.connect(settings.STORES["v16"].removeprefix("sqlite:///"))) as con:
         (tip,) = con.execute(
             "SELECT id FROM sessions WHERE parent_session_id IS NOT NULL AND end_reason IS NOT 'compression'"
@@ -470,9 +470,9 @@ def test_find_in_no_session_is_a_404(signed_in: Client, empty_store: EmptyStore)
 
 
 def test_every_hit_opens_in_its_session(
-    signed_in: Client, hermes_copy: Callable[[int], Path], settings: Settings
+    signed_in: Client, small_hermes_copy: Callable[[int], Path], settings: Settings
 ) -> None:
-    settings.STORES = {f"v{version}": f"sqlite:///{hermes_copy(version)}" for version in (16, 21, 31)}
+    settings.STORES = {f"v{version}": f"sqlite:///{small_hermes_copy(version)}" for version in (16, 21, 31)}
     for href in walk(signed_in, "?q=cancel*&until=2100-01-01")[:60:6]:
         address, _, mark = href.partition("#")
         page = read(signed_in.get(address, follow=True))
