@@ -104,7 +104,6 @@ def test_compact_at_once_and_list_runs(hermes_store: HermesStore, api_client: Ap
     assert made[2]["tokens_after"] and discarded["tokens_before"]
 
 
-@pytest.mark.usefixtures("shared_data")  # with old tool output to shorten
 def test_shortening_tool_output_instead_of_a_summary(hermes_store: HermesStore, api_client: ApiClient) -> None:
     path, before = session_path(hermes_store), hermes_store.live()
     status, plan = api_client.call("POST", f"{path}/plan", {"strategy": "prune"})

@@ -11,7 +11,7 @@ import pytest
 
 from tests.factories.stores import HermesStore
 from tests.model_services import KEY, NOTES, ModelService, Request, refuses
-from tests.runs.model_runs import KINDS, require_no_key, started
+from tests.runs.model_runs import KINDS, ONCE, require_no_key, started
 from tests.slow import slow
 from viewer.runs.summarizers import model_quirks
 
@@ -28,7 +28,7 @@ STRANGE_TIMES = [
 ]
 
 
-@pytest.mark.parametrize("kind", [KINDS[0], *slow(*KINDS[1:])])
+@pytest.mark.parametrize("kind", ONCE)
 @pytest.mark.parametrize("said", STRANGE_TIMES)
 def test_a_time_to_wait_that_is_none_is_ignored(
     said: str,
@@ -46,7 +46,7 @@ def test_a_time_to_wait_that_is_none_is_ignored(
     require_no_key(run, chat_store, caplog)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ONCE)
 def test_a_refusal_that_cannot_be_read_is_not_logged(
     kind: str,
     chat_store: HermesStore,
@@ -85,7 +85,7 @@ def test_headers_that_the_environment_adds_go_nowhere(
     assert KEY not in str(model_service.headers)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ONCE)
 def test_an_answer_that_is_packed_is_not_unpacked(
     kind: str, chat_store: HermesStore, model_service: ModelService, use_model: UseModel
 ) -> None:
@@ -100,7 +100,7 @@ def test_an_answer_that_is_packed_is_not_unpacked(
     assert started(chat_store, kind).error_code == "model_unauthorized"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ONCE)
 def test_a_model_on_this_machine_is_not_asked_through_a_proxy(
     kind: str,
     chat_store: HermesStore,
@@ -139,7 +139,7 @@ def test_counts_that_are_none_are_left_out(
     assert run.usage == {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ONCE)
 def test_a_service_that_always_wants_a_lower_limit_is_not_followed_for_ever(
     kind: str, chat_store: HermesStore, model_service: ModelService, use_model: UseModel
 ) -> None:

@@ -26,7 +26,7 @@ from pytest_django import Settings
 from tests import model_services
 from tests.factories.stores import HermesStore
 from tests.model_services import KEY, NOTES, READ, WRITTEN, Behaviour, ModelService, answers, refuses, sends, streams
-from tests.runs.model_runs import KINDS, UseModel, require_no_key, started
+from tests.runs.model_runs import KINDS, ONCE, UseModel, require_no_key, started
 from tests.slow import slow
 from viewer.runs import job
 from viewer.runs.errors import ModelFailed
@@ -373,7 +373,7 @@ def test_a_server_that_drops_half_of_the_request_is_noticed(
     assert "read only 2,048 of about" in run.error_message
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ONCE)
 def test_an_answer_without_end_is_cut_off(
     kind: str, hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
 ) -> None:
@@ -392,8 +392,8 @@ def test_a_flood_of_nothing_is_left(
     use_model: UseModel,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(exchange, "MOST_BYTES", 5_000_000)
-    monkeypatch.setattr(exchange, "MOST_EVENT_BYTES", 5_000_000 if line.endswith(b"\n\n") else 200_000)
+    monkeypatch.setattr(exchange, "MOST_BYTES", 1_000_000)
+    monkeypatch.setattr(exchange, "MOST_EVENT_BYTES", 1_000_000 if line.endswith(b"\n\n") else 200_000)
     use_model("openai")
     model_service.behaviours = [model_services.floods(line)]
     run = started(hermes_store, "openai")
@@ -433,7 +433,7 @@ def test_a_broken_answer_of_anthropic_tells_what_was_read(
     assert (run.error_code, run.usage["calls"], run.usage["input_tokens"]) == ("model_dropped", 1, READ)
 
 
-@pytest.mark.parametrize("kind", [KINDS[0], *slow(*KINDS[1:])])
+@pytest.mark.parametrize("kind", ONCE)
 def test_strange_events_never_end_a_run_in_the_log(
     kind: str, hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
 ) -> None:
@@ -453,7 +453,7 @@ def test_strange_events_never_end_a_run_in_the_log(
     ],
     ids=["refused", "no name", "no TLS"],
 )
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ONCE)
 def test_a_service_that_is_not_there_is_named(
     address: str,
     words: str,
@@ -474,7 +474,7 @@ def test_a_service_that_is_not_there_is_named(
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ONCE)
 @pytest.mark.parametrize("key", ["sk-schlüssel-0123456789", "sk-two\nlines-0123456789"], ids=["umlaut", "newline"])
 def test_a_key_that_cannot_be_one_is_not_shown(
     key: str,
@@ -512,7 +512,7 @@ HANGING: dict[str, Behaviour] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ONCE)
 @pytest.mark.parametrize("behaviour", list(HANGING))
 def test_a_cancelled_run_hangs_up(
     behaviour: str, kind: str, hermes_store: HermesStore, model_service: ModelService, use_model: UseModel
