@@ -314,7 +314,10 @@ def test_a_session_of_any_name_has_its_history(empty_store: EmptyStore) -> None:
 # -- counting ----------------------------------------------------------------------------------------------------------
 
 
-def test_counting_goes_on_where_it_stopped_and_begins_with_what_is_in_context(hermes_store: HermesStore) -> None:
+def test_counting_goes_on_where_it_stopped_and_begins_with_what_is_in_context(
+    hermes_store: HermesStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexes, "AT_ONCE", 25)
     with open_store(hermes_store.store) as reader:
         session = get_session(reader, hermes_store.session_id)
         rounds = 0
