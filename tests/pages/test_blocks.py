@@ -11,6 +11,7 @@ from django.test import Client
 
 from tests.factories.stores import EmptyStore
 from tests.html import read
+from tests.slow import slow
 from viewer.rendering import blocks, calls, formats, markdown, outcomes, texts
 from viewer.stores.message import StoredMessage
 
@@ -211,12 +212,13 @@ def test_a_provider_checkpoint_is_one_line(signed_in: Client, empty_store: Empty
     assert len(answer.content) < 40_000
 
 
-def test_the_demo_stores_sessions_all_open(signed_in: Client, demo: Callable[[str], str]) -> None:
+@pytest.mark.parametrize("step", [6, *slow(1)])
+def test_the_demo_stores_sessions_all_open(signed_in: Client, demo: Callable[[str], str], step: int) -> None:
     demo("A name for the boat")
     page = read(signed_in.get("/"))
     hrefs = [line.one(cls="title").one("a").attributes["href"] for line in page.all("li", "session")]
     assert len(hrefs) > 25
-    for href in hrefs:
+    for href in hrefs[::step]:
         for view in ("", "/context"):
             read(signed_in.get(href + view))
 

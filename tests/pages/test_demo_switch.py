@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,9 @@ LISBON = "Lisbon in October, five people and a dog"
 @pytest.fixture
 def empty_store(db: None, demo: Callable[[str], str], tmp_path: Path, settings: Settings) -> EmptyStore:
     """A store with one session beside the demo store."""
+    with closing(sqlite3.connect(settings.DEMO_STORE)) as con, con:  # two sessions of it are enough
+        con.execute("DELETE FROM sessions WHERE title NOT IN (?, ?)", [LISBON, FIRST])
+        con.execute("DELETE FROM messages WHERE session_id NOT IN (SELECT id FROM sessions)")
     schema.create(tmp_path / "own.db")
     settings.STORES = {"own": f"sqlite:///{tmp_path / 'own.db'}"}
     made = EmptyStore(tmp_path / "own.db")

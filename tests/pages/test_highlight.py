@@ -84,6 +84,7 @@ def test_what_takes_long_is_ended_and_shown_plain(language: str) -> None:
     assert "<span" in highlight.coloured(CODE["py"], "py")
 
 
+@pytest.mark.slow
 def test_threads_get_their_own_answers() -> None:
     def one(at: int) -> bool:
         if at % 8 == 0:
@@ -94,6 +95,7 @@ def test_threads_get_their_own_answers() -> None:
         assert all(threads.map(one, range(64)))
 
 
+@pytest.mark.slow
 def test_a_message_of_a_hundred_pieces_has_a_second_for_all(signed_in: Client, empty_store: EmptyStore) -> None:
     hostile = [{"type": "text", "text": f"{at}\n```csharp\n{HOSTILE['csharp'][:12_000]}```"} for at in range(100)]
     href = empty_store.session("s")
@@ -117,6 +119,7 @@ def test_a_process_that_was_killed_is_replaced() -> None:
     assert {html.unescape(answer) for answer in answers if "<span" not in answer} <= {"x = 1"}
 
 
+@pytest.mark.slow
 def test_processes_end_with_the_server_even_when_it_is_killed() -> None:
     program = (
         "import django, sys; django.setup()\n"

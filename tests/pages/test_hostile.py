@@ -13,8 +13,10 @@ from pytest_django import Settings
 
 from tests.factories.stores import EmptyStore
 from tests.pages import hostile
+from tests.slow import slow
 
 FRAGMENT = {"HX-Request": "true"}
+SHARE = 0.02  # of the length of each hostile text, where length is not the point
 WINDOW = 4_000_000  # bytes of one window in which every message is as large as it may be
 _VALUE = r"""(?:"[^"]*"|'[^']*'|[^\s>"']+)"""
 TAG = re.compile(rf"""<([a-z][^\s/>]*)((?:[\s/]+[^\s=>"'/]+(?:\s*=\s*{_VALUE})?)*)[\s/]*>""", re.IGNORECASE)
@@ -24,14 +26,14 @@ LEADING = re.compile(r"[\"']?\s*(?:javascript|vbscript|data:(?!image/))", re.IGN
 TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> EmptyStore:
+@pytest.fixture(scope="module", params=[SHARE, *slow(1.0)], ids=["short", "long"])
+def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> EmptyStore:
     from viewer.stores.hermes import schema
 
     path = tmp_path_factory.mktemp("hostile") / "own.db"
     schema.create(path)
     empty_store = EmptyStore(path)
-    hostile.build(empty_store)
+    hostile.build(empty_store, share=request.param)
     return empty_store
 
 
@@ -83,9 +85,7 @@ def test_every_window_of_history_is_calm(signed_in: Client, session: str) -> Non
     assert "⟨RLO⟩" in "".join(texts)
 
 
-def test_tens_of_thousands_of_calls_in_one_row_are_counted_not_shown(
-    signed_in: Client, empty_store: EmptyStore
-) -> None:
+def test_thousands_of_calls_in_one_row_are_counted_not_shown(signed_in: Client, empty_store: EmptyStore) -> None:
     href = hostile.build_many_calls(empty_store)
     text = calm(signed_in.get(f"{href}?around=1"), 200_000)
     assert f"{hostile.CALLS_IN_ONE_ROW - 60:,} more calls" in text
@@ -129,6 +129,8 @@ def test_each_row_is_calm_uncut_in_colours_and_as_text(signed_in: Client, sessio
             calm(answer)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("built", [1.0], indirect=True)
 def test_memory_stays_flat(signed_in: Client, session: str) -> None:
     list(windows(signed_in, session))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

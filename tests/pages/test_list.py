@@ -5,15 +5,16 @@ from __future__ import annotations
 import io
 import sqlite3
 import zipfile
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.test import Client
 
+from tests.data.own import WEEK_29, WEEK_30
 from tests.factories.session_lists import settle
-from tests.factories.stores import PRESENT, EmptyStore
+from tests.factories.stores import PRESENT, EmptyStore, HermesStore
 from tests.html import Element, read
 from viewer.catalog import sync_worker
 from viewer.labels.models import SavedView, SessionLabel
@@ -188,11 +189,11 @@ def test_a_look_for_news_is_empty_until_something_is_written(signed_in: Client, 
 
 
 @pytest.mark.usefixtures("at_once")
-def test_many_are_compacted_after_a_question(signed_in: Client, demo: Any) -> None:
-    titles = ("Stocktaking, ten warehouses", "Support desk, the long thread")
-    keys = [demo(title).removeprefix("/stores/").replace("/sessions/", "/") for title in titles]
+def test_many_are_compacted_after_a_question(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
+    open_hermes_store(31)
+    titles, keys = ("Airline desk, week 29", "Airline desk, week 30"), [f"hermes/{WEEK_29}", f"hermes/{WEEK_30}"]
     signed_in.get("/")
-    asked = read(signed_in.post("/compact", {"session": [*keys, "demo/none"]})).one("main")
+    asked = read(signed_in.post("/compact", {"session": [*keys, "hermes/none"]})).one("main")
     assert asked.one("h1").text == "Compact 3 sessions?" and not Run.objects.exists()
     assert all(title in asked.text for title in titles) and "no such session" in asked.text
     fields = [field.attributes for field in asked.one("form").all("input")]

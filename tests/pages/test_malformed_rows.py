@@ -11,6 +11,7 @@ from django.test import Client
 
 from tests.clients import ApiClient
 from tests.factories.stores import EmptyStore
+from tests.slow import slow
 from viewer import access
 
 VALUES = (
@@ -21,15 +22,20 @@ VALUES = (
 
 
 @pytest.mark.parametrize("column", ["content", "tool_calls", "timestamp", "role", "reasoning", "display_kind"])
-def test_a_row_with_any_value_is_shown(signed_in: Client, empty_store: EmptyStore, column: str) -> None:
+@pytest.mark.parametrize("values", [[VALUES], *slow([(value,) for value in VALUES])], ids=["together", "each"])
+def test_a_row_with_any_value_is_shown(
+    signed_in: Client, empty_store: EmptyStore, column: str, values: list[tuple[object, ...]]
+) -> None:
+    """All values in one session, and each in a session of its own."""
     api_client = ApiClient(access.new_token("everything", access.SCOPES))
-    for number, value in enumerate(VALUES):
+    for number, value in enumerate(values):
         name = f"s{number}"
         href = empty_store.session(name)
         empty_store.say(name, "user", "before")
-        row = empty_store.say(name, "assistant", "spoilt")
-        with closing(sqlite3.connect(empty_store.path)) as con, suppress(sqlite3.IntegrityError), con:
-            con.execute(f"UPDATE messages SET {column} = ? WHERE id = ?", [value, row])
+        for each in value:
+            row = empty_store.say(name, "assistant", "spoilt")
+            with closing(sqlite3.connect(empty_store.path)) as con, suppress(sqlite3.IntegrityError), con:
+                con.execute(f"UPDATE messages SET {column} = ? WHERE id = ?", [each, row])
         empty_store.say(name, "user", "a lighthouse")
         for view in ("", "/context", "/rows"):
             answer = signed_in.get(f"{href}{view}", follow=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from datetime import datetime
 
 import pytest
@@ -20,9 +22,11 @@ def days(empty_store: EmptyStore) -> tuple[str, list[int]]:
     """A session of 300 messages, ten on each of thirty days from 3 October 2025 on: its address and their ids."""
     start = timezone.make_aware(datetime(2025, 10, 3, 9)).timestamp()
     href = empty_store.session("s")
-    return href, [
-        empty_store.say("s", "user", f"m {at}", timestamp=start + at // 10 * DAY + at % 10) for at in range(300)
-    ]
+    ids = empty_store.chat("s", 300)
+    with closing(sqlite3.connect(empty_store.path)) as con, con:
+        times = [(start + at // 10 * DAY + at % 10, row) for at, row in enumerate(ids)]
+        con.executemany("UPDATE messages SET role = 'user', timestamp = ? WHERE id = ?", times)
+    return href, ids
 
 
 def test_numbers_days_and_places_lead_to_their_message(

@@ -148,13 +148,6 @@ def test_practise_on_a_copy(
     assert len(message_ids(copy)) == len(message_ids(read(signed_in.get(session)))) == 33
     assert copy.one("section", id="plan").one("form")
     assert signed_in.get(f"{session}/practise").status_code == 405
-    assert read(signed_in.post("/stores/hermes/sessions/none/practise"), 404).one("h1")
-
-
-def test_an_address_that_does_not_exist(signed_in: Client, db: None) -> None:
-    page = read(signed_in.get("/nothing/here"), 404)
-    assert page.one("h1").text == "There is no page here"
-    assert page.one("link", rel="stylesheet")
 
 
 def test_it_says_whether_a_worker_is_alive(signed_in: Client, empty_store: EmptyStore) -> None:
