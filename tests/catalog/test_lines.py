@@ -96,7 +96,7 @@ def test_every_order_and_filter_gives_each_session_once_and_in_order(
     shelved: Callable[[int], list[SessionIndex]], monkeypatch: pytest.MonkeyPatch, window: int, kinds: int
 ) -> None:
     """Whichever way is taken to find them."""
-    made = shelved(400)
+    made = shelved(200)
     monkeypatch.setattr(lines, "WINDOW", window)
     monkeypatch.setattr(lines, "KINDS", kinds)
     for order, wanted in product(ORDERS, FILTERS):

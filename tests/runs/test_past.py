@@ -28,10 +28,10 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 @pytest.fixture
 def alike(open_hermes_store: Callable[[int], HermesStore]) -> HermesStore:
-    """Schema 21, without a name for a message: 200 messages of two words, all of one time, as after an import."""
+    """Schema 21, without a name for a message: 40 messages of two words, all of one time, as after an import."""
     hermes_store = open_hermes_store(21)
     hermes_store.rows("DELETE FROM messages WHERE session_id = ?", hermes_store.session_id)
-    say_alike(hermes_store, 100)
+    say_alike(hermes_store, 20)
     return hermes_store
 
 
@@ -39,7 +39,7 @@ def say_alike(hermes_store: HermesStore, turns: int) -> None:
     with closing(sqlite3.connect(hermes_store.path)) as con, con:
         con.executemany(
             "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, ?, ?, 5.0)",
-            [(hermes_store.session_id, role, word * 200) for _ in range(turns) for role, word in SAID],
+            [(hermes_store.session_id, role, word * 100) for _ in range(turns) for role, word in SAID],
         )
 
 
@@ -62,8 +62,8 @@ def test_messages_that_nothing_tells_apart_are_each_shown_once(alike: HermesStor
     run = compact(alike, keep_last=6)
     say_alike(alike, 3)
     known, found = both(alike)
-    assert len(known.entries) == 206
-    assert len(found.entries) < 206
+    assert len(known.entries) == 46
+    assert len(found.entries) < 46
     (boundary,) = known.boundaries
     assert boundary.run == run.pk
     assert dict(boundary.copies) == {copy: int(row) for row, copy in receipt_of(run)["copies"].items()}
@@ -76,12 +76,12 @@ def test_an_undone_compaction_is_none_and_one_made_after_it_is_ours(alike: Herme
     say_alike(alike, 3)
     known, _ = both(alike)
     assert not known.boundaries
-    assert [entry.state for entry in known.entries] == ["live"] * 206
+    assert [entry.state for entry in known.entries] == ["live"] * 46
     second = compact(alike, keep_last=8)
     say_alike(alike, 1)
     known, _ = both(alike)
     assert [boundary.run for boundary in known.boundaries] == [second.pk]
-    assert len(known.entries) == 208
+    assert len(known.entries) == 48
 
 
 def test_an_undone_compaction_stays_undone_when_everything_is_taken_back(alike: HermesStore) -> None:
@@ -135,7 +135,7 @@ def test_more_runs_mean_no_more_queries(alike: HermesStore) -> None:
     counts: list[tuple[int, int]] = []
     for _ in range(4):
         compact(alike, keep_last=6)
-        say_alike(alike, 20)
+        say_alike(alike, 10)
         while store_version(alike.store) != store_version(alike.store):  # until the write has settled
             time.sleep(0.01)
         statements: list[str] = []
