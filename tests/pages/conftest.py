@@ -48,6 +48,17 @@ def demo(demo_original: Path, tmp_path: Path, settings: Settings) -> Callable[[s
 
 
 @pytest.fixture
+def short_demo(demo: Callable[[str], str], settings: Settings) -> Callable[[str], str]:
+    """The demo store with two sessions left in it, for what is asked of its list."""
+    from viewer.pages.demo import FIRST
+
+    with closing(sqlite3.connect(settings.DEMO_STORE)) as con, con:
+        con.execute("DELETE FROM sessions WHERE title NOT IN ('Lisbon in October, five people and a dog', ?)", [FIRST])
+        con.execute("DELETE FROM messages WHERE session_id NOT IN (SELECT id FROM sessions)")
+    return demo
+
+
+@pytest.fixture
 def counted(db: None) -> Callable[[str, str], None]:
     """A function that counts all tokens of a session (its store's name and its id), as a worker does."""
     from viewer.history import indexes

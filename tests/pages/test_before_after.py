@@ -266,7 +266,7 @@ def test_the_file_says_what_the_page_says(signed_in: Client, open_hermes_store: 
 
 
 def test_hostile_text_is_text(signed_in: Client, empty_store: EmptyStore) -> None:
-    hostile.build(empty_store, share=0.02)
+    hostile.build(empty_store, share=0.01)
     href, _ = compacted(empty_store, "hostile", HANDOFF.replace("To go on", hostile.SCRIPT))
     for page in walked(signed_in, href):
         main = page.one("main")
@@ -278,7 +278,7 @@ def test_hostile_text_is_text(signed_in: Client, empty_store: EmptyStore) -> Non
     assert "<script" not in page_file
 
 
-@pytest.mark.parametrize("messages", [600, *slow(6_000)])
+@pytest.mark.parametrize("messages", [300, *slow(6_000)])
 def test_a_long_session_takes_windows_and_no_more_queries(
     signed_in: Client, empty_store: EmptyStore, statements: list[str], messages: int
 ) -> None:

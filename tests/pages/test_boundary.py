@@ -243,7 +243,7 @@ def test_a_handoff_shows_its_directive_folded_and_its_text_as_text(signed_in: Cl
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("at_once")
 def test_a_compaction_made_here_shows_the_numbers_its_run_counted_before_anything_else_has(
-    signed_in: Client, small_hermes_store: HermesStore, counted: Callable[[str, str], None]
+    signed_in: Client, chat_store: HermesStore, counted: Callable[[str, str], None]
 ) -> None:
     path, api_client = "/stores/hermes/sessions/small", ApiClient(access.new_token("tool", access.SCOPES))
     run_id = api_client.call("POST", f"{path}/runs", {"apply": True})[1]["id"]

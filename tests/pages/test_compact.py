@@ -562,9 +562,9 @@ def test_what_changes_a_run_is_no_look(signed_in: Client, db: None) -> None:
 
 
 def test_the_panel_says_what_a_model_is_sent(
-    signed_in: Client, small_hermes_store: HermesStore, use_model: Callable[..., None]
+    signed_in: Client, chat_store: HermesStore, use_model: Callable[..., None]
 ) -> None:
-    href = f"{address(small_hermes_store)}/plan"
+    href = f"{address(chat_store)}/plan"
     assert [option.attributes["value"] for option in read(signed_in.get(href)).one(id="summarizer").all("option")] == [
         "offline"
     ]
@@ -741,7 +741,7 @@ def test_a_wait_that_ended_without_a_write_can_be_applied_again(
 
 def test_a_failed_run_goes_on_behind_its_finished_parts(
     signed_in: Client,
-    small_hermes_store: HermesStore,
+    chat_store: HermesStore,
     use_model: Callable[..., None],
     model_service: ModelService,
     at_once: None,
@@ -749,8 +749,8 @@ def test_a_failed_run_goes_on_behind_its_finished_parts(
     use_model("openai", window=8_000)
     model_service.behaviours = [answers(), refuses(401)]
     options = {"apply": "1", "summarizer": "openai", "focus": "refunds", "keep": "20"}
-    signed_in.post(f"{address(small_hermes_store)}/compact", options)
-    card = read(signed_in.get(address(small_hermes_store))).one("section", "failed")
+    signed_in.post(f"{address(chat_store)}/compact", options)
+    card = read(signed_in.get(address(chat_store))).one("section", "failed")
     parts = model_service.prompts()[0].partition("part 1 of ")[2].partition(" ")[0]
     assert f"1 of {parts} parts is kept: trying again goes on behind them." in card.text
     assert "does not accept the API key" in card.one("p", "bad").text

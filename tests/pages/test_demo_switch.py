@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,11 +19,8 @@ LISBON = "Lisbon in October, five people and a dog"
 
 
 @pytest.fixture
-def empty_store(db: None, demo: Callable[[str], str], tmp_path: Path, settings: Settings) -> EmptyStore:
+def empty_store(db: None, short_demo: Callable[[str], str], tmp_path: Path, settings: Settings) -> EmptyStore:
     """A store with one session beside the demo store."""
-    with closing(sqlite3.connect(settings.DEMO_STORE)) as con, con:  # two sessions of it are enough
-        con.execute("DELETE FROM sessions WHERE title NOT IN (?, ?)", [LISBON, FIRST])
-        con.execute("DELETE FROM messages WHERE session_id NOT IN (SELECT id FROM sessions)")
     schema.create(tmp_path / "own.db")
     settings.STORES = {"own": f"sqlite:///{tmp_path / 'own.db'}"}
     made = EmptyStore(tmp_path / "own.db")
@@ -50,7 +45,7 @@ def flip(client: Client, page: Element) -> Element:
     return read(client.get(answer["Location"]))
 
 
-def test_alone_it_is_listed_and_has_no_switch(signed_in: Client, demo: Callable[[str], str]) -> None:
+def test_alone_it_is_listed_and_has_no_switch(signed_in: Client, short_demo: Callable[[str], str]) -> None:
     page = read(signed_in.get("/"))
     assert stores_of(page) == {"demo"}
     assert not [form for form in page.all("form") if form.attributes.get("action") == "/demo"]

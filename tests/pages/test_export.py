@@ -498,10 +498,11 @@ def read_all(made: exports.Export) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_exports_at_once_write_one_large_message_at_a_time(empty_store: EmptyStore) -> None:
     empty_store.session("large")
     for _ in range(3):
-        empty_store.say("large", "tool", "some words of an output\n" * 30_000)
+        empty_store.say("large", "tool", "some words of an output\n" * 100_000)
     alone = peak_of(lambda: read_all(exports.export("own", "large", "html")))
     made = [exports.export("own", "large", "html") for _ in range(4)]
 

@@ -16,7 +16,7 @@ from tests.pages import hostile
 from tests.slow import slow
 
 FRAGMENT = {"HX-Request": "true"}
-SHARE = 0.02  # of the length of each hostile text, where length is not the point
+SHARE = 0.01  # of the length of each hostile text, where length is not the point
 WINDOW = 4_000_000  # bytes of one window in which every message is as large as it may be
 _VALUE = r"""(?:"[^"]*"|'[^']*'|[^\s>"']+)"""
 TAG = re.compile(rf"""<([a-z][^\s/>]*)((?:[\s/]+[^\s=>"'/]+(?:\s*=\s*{_VALUE})?)*)[\s/]*>""", re.IGNORECASE)

@@ -73,7 +73,7 @@ def test_what_was_spent_in_another_session_counts_there(signed_in: Client, empty
 
 @pytest.mark.django_db
 def test_the_demo_counts_only_where_it_is_alone(
-    signed_in: Client, demo: Callable[[str], str], empty_store: EmptyStore, settings: object
+    signed_in: Client, short_demo: Callable[[str], str], empty_store: EmptyStore, settings: object
 ) -> None:
     empty_store.session("a")
     empty_store.chat("a", 2)

@@ -12,6 +12,7 @@ from pytest_django import Settings
 from tests.factories.stores import HermesStore
 from tests.html import Element, read
 from tests.model_services import KEY, ModelService, answers, refuses, stalls
+from tests.slow import slow
 from viewer import access
 from viewer.runs.models import Connection, Run
 from viewer.runs.summarizers import connection_test, connections
@@ -180,7 +181,7 @@ def tried(client: Client, model_service: ModelService, kind: str = "openai", **s
     return read(client.post(f"/settings/{kind}", form, headers=FRAGMENT))
 
 
-@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+@pytest.mark.parametrize("kind", ["openai", *slow("anthropic")])
 def test_a_model_that_answers_works(signed_in: Client, model_service: ModelService, kind: str) -> None:
     said = tried(signed_in, model_service, kind, key=KEY)
     host = model_service.url.removeprefix("http://")
