@@ -392,6 +392,80 @@ def test_behind_kept_messages_an_end_that_the_conversation_went_on_from_counts_n
     assert live(reader, session_id)[-2:] == list(map(str, sent))
 
 
+def note(number: int, parent: int | None) -> dict[str, Any]:
+    return line(number, parent) | {"type": "system", "subtype": "turn_duration", "message": None}
+
+
+def typed(number: int, parent: int) -> dict[str, Any]:
+    """What a person typed while a turn ran."""
+    prompt = {"type": "queued_command", "prompt": f"typed {number}"}
+    return line(number, parent) | {"type": "attachment", "message": None, "attachment": prompt}
+
+
+BOUNDARY = {"subtype": "compact_boundary", "compactMetadata": {"trigger": "auto"}}
+SIDE = {"isSidechain": True}
+LATE = {"timestamp": "2026-11-18T11:00:00.000Z"}
+BRANCHES = [*talk(4), line(4, 1), line(5, 4)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "sent"),
+    [
+        ([*talk(4), note(4, None)], "0123"),  # a note without a parent
+        ([*talk(4), note(4, None), note(5, 4)], "0123"),
+        ([*talk(4), note(4, None) | BOUNDARY], "0123"),  # a boundary whose summary was not written
+        ([*talk(4), note(4, 5), note(5, 4)], "0123"),
+        ([*talk(4), note(4, None), {"type": "last-prompt", "leafUuid": name(4)}], "0123"),
+        ([*BRANCHES, note(6, None)], "0145"),
+        ([*BRANCHES, note(6, 3)], "0123"),
+        ([*BRANCHES, note(6, 3), note(8, None)], "0145"),
+        ([*talk(3), line(3, 2) | LATE, *BRANCHES[4:], note(6, None)], "0123"),  # the last by time
+        ([*talk(3), line(3, 2) | LATE, line(4, 1), line(5, 4) | LATE, note(6, None)], "0123"),
+        ([each | {"timestamp": "?"} for each in [*BRANCHES, note(6, None)]], "0145"),
+        ([line(0, None), line(1, 0) | LATE, *BRANCHES[2:], note(6, None)], "0145"),  # 2 and 4 hang on the last
+        ([line(0, None), line(1, 0) | LATE, note(7, 1), line(2, 7), *BRANCHES[3:], note(6, None)], "0145"),
+        ([*BRANCHES, line(7, 5) | SIDE, note(8, None)], "0123"),
+        ([*BRANCHES[:3], line(3, 2) | LATE | SIDE, *BRANCHES[4:], note(6, 3), note(8, None)], "0145"),
+        ([*talk(4), typed(4, 3), note(6, None)], "01234"),
+    ],
+)
+def test_a_session_that_ends_with_no_message_ends_at_the_last_by_time(
+    agent: ClaudeByHand, reader: Reader, lines: Lines, sent: str
+) -> None:
+    session_id = write(agent, lines)
+    assert live(reader, session_id) == list(sent)
+
+
+@pytest.mark.parametrize("parent", [None, 2, 3, 4, 6])
+def test_behind_kept_messages_a_note_on_one_of_them_is_not_the_end(
+    agent: ClaudeByHand, reader: Reader, parent: int | None
+) -> None:
+    facts = {"preservedMessages": {"anchorUuid": name(6), "uuids": [name(2), name(3)]}}
+    lines = [*compacted(compactMetadata=facts, parentUuid=name(3)), note(12, parent)]
+    lines[6]["parentUuid"] = name(3)
+    session_id = write(agent, lines)
+    assert live(reader, session_id) == ["summary", "2", "3", "8", "9", "10", "11"]
+
+
+def test_behind_kept_messages_also_a_dropped_one_goes_on_from_the_named_end(
+    agent: ClaudeByHand, reader: Reader
+) -> None:
+    facts = {"preservedMessages": {"anchorUuid": name(6), "uuids": [name(2), name(3)]}}
+    lines = [*compacted(compactMetadata=facts), line(14, 8), {"type": "last-prompt", "leafUuid": name(9)}]
+    lines[6:9] = [line(8, 3), line(9, 8)]
+    assert live(reader, write(agent, lines))[-2:] == ["8", "9"]
+    assert live(reader, write(agent, [line(16, 9), *lines]))[-2:] == ["8", "14"]
+
+
+def test_what_was_typed_beside_the_way_is_sent_and_so_the_session_is_not_compacted(
+    agent: ClaudeByHand, reader: Reader
+) -> None:
+    session_id = write(agent, [*talk(4), typed(4, 3)])
+    assert reader.compact_refusal(session_id) is None
+    session_id = write(agent, [*talk(4), typed(4, 3), note(6, 3)])
+    assert "not known" in str(reader.compact_refusal(session_id))
+
+
 def test_a_damaged_line_that_is_written_later_is_noticed(agent: ClaudeByHand, reader: Reader, tmp_path: Path) -> None:
     session_id = write(agent, talk(4))
     assert len(history(reader, session_id)) == 4

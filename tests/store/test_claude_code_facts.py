@@ -247,3 +247,12 @@ def test_a_session_of_commands_alone_is_called_by_them_and_an_empty_file_is_none
     assert reader.session(agent.id_of("s")).name == "/usage"
     assert reader.listing.active_lately(5) == [agent.id_of("s")]
     assert reader.session(agent.id_of("t")).id == agent.id_of("t"), "it can be asked for"
+
+
+def test_a_file_without_messages_is_called_by_its_id(agent: ClaudeByHand, reader: Reader) -> None:
+    session_id = agent.id_of("s")
+    agent._append("s", {"type": "permission-mode", "permissionMode": "default", "sessionId": session_id})
+    agent._append("s", {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}})
+    facts = reader.listing.facts([session_id])[session_id]
+    assert (facts.title, reader.listing.first_words(session_id)) == ("", "")
+    assert reader.session(session_id).name == session_id

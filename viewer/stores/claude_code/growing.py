@@ -57,6 +57,7 @@ def _copy(tree: Tree) -> Tree:
     return Tree(
         dict(tree.nodes), dict(tree.rewritten), list(tree.order), dict(tree.beside), dict(tree.groups),
         dict(tree.responses), dict(tree.first_lines), tree.open, dict(tree.results), list(tree.leaves),
+        tree.gone_on_aside,
     )  # fmt: skip
 
 

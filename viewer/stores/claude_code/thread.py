@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, groupby
 
+from .forms import SAID
 from .queued import unsent
 from .records import NO_UUID, QUEUED, Kept, Record
 
@@ -39,6 +40,7 @@ class Tree:
     open: str = ""  # the response that a next line may be one of
     results: dict[str, list[str]] = field(default_factory=dict)  # call -> the records that have its result
     leaves: list[Record] = field(default_factory=list)
+    gone_on_aside: list[str] = field(default_factory=list)  # what messages of sub-agents hang on that are not in it
 
     def place(self, uuid: str, missing: int = -1) -> int:
         """The place of a record, `missing` for one that is not there."""
@@ -125,6 +127,7 @@ def tree_of(records: Iterable[Record], *, sidechain: bool = False) -> Tree:
             tree.order.append(record.uuid)
         tree.nodes[record.uuid] = record
     _adopt(tree, side)
+    tree.gone_on_aside += [each.parent for each in side.values() if each.type in SAID and each.uuid not in tree.nodes]
     for uuid in tree.order:
         tree.link(tree.nodes[uuid])
     tree.beside.update((f"\0{each.offset}", each) for each in _beside(tree, aside))
@@ -236,6 +239,23 @@ def hangs_on_dropped(tree: Tree) -> bool:
     )
 
 
+def leaves_out_typed(tree: Tree) -> bool:
+    """Whether something that a person typed while a turn ran hangs on the message that the thread ends with, and is not
+    in the thread: the client sends that, too.
+    """
+    segment = _segment(tree, next(reversed(tree.boundaries), ""), 2**62)
+    way = _up(segment, _leaf(segment))
+    on_way = {record.uuid for record in way}
+    below = set([record.uuid for record in way if record.type in SAID][-1:])
+    for uuid in tree.order:
+        record = tree.nodes[uuid]
+        if record.type not in SAID and segment.is_alive(uuid) and segment.parent(uuid) in below:
+            if record.pieces and record.type == "attachment" and uuid not in on_way:
+                return True
+            below.add(uuid)
+    return False
+
+
 def end_of(tree: Tree) -> str:
     """The record that the thread ends with now, "" for none."""
     return _leaf(_segment(tree, next(reversed(tree.boundaries), ""), 2**62))
@@ -245,7 +265,7 @@ def _segment(tree: Tree, boundary: str, until: int) -> Segment:
     edge = tree.place(boundary)
     region, kept = tree.between(edge, until), kept_by(tree, boundary, until) if boundary else None
     listed = frozenset(kept.uuids if kept else ())
-    parents: dict[str, str] = {}
+    parents = {boundary: ""} if kept else {}
     if kept and kept.uuids:
         before = kept.anchor
         for uuid in kept.uuids:
@@ -283,20 +303,21 @@ def _walked(tree: Tree, segment: tuple[str, str, str]) -> Kept:
 
 def _leaf(segment: Segment) -> str:
     """Where the thread ends, "" where there is none: at the record that the last line of its kind behind the boundary
-    names. It ends at the newest of all instead where that hangs on the named one, or on parallel calls that the named
-    one belongs to (`_is_passed`); and where the boundary keeps records and the conversation goes on from the named one.
+    names, if that is a message or hangs on one. It ends at the newest of all instead where that hangs on the named one,
+    or on parallel calls that the named one belongs to (`_is_passed`); and where the boundary keeps records and the
+    conversation goes on from the named one.
     """
     tree, edge = segment.tree, segment.tree.place(segment.boundary)
     kept = segment.kept.uuids if segment.kept else ()
     near = dict.fromkeys([*([segment.boundary] if segment.boundary else []), *kept, *segment.region])
     last = max(near, key=tree.place, default="")
     named = next((each.leaf for each in reversed(tree.leaves) if edge < each.place < segment.until), "")
-    if not segment.is_alive(named):
+    if not _said_above(segment, named):
         return _newest(segment, near, last)
     above = _above(segment, last)
     if named in above or _is_passed(segment, named, above):
         return last
-    return _newest(segment, near, last) if kept and _goes_on(segment, near, named) else named
+    return _newest(segment, near, last) if kept and _goes_on(segment, named) else named
 
 
 def _is_passed(segment: Segment, uuid: str, way: Collection[str]) -> bool:
@@ -309,10 +330,10 @@ def _is_passed(segment: Segment, uuid: str, way: Collection[str]) -> bool:
     return any(each != call and each in way for each in tree.groups.get(group, ()))
 
 
-def _goes_on(segment: Segment, near: Iterable[str], uuid: str) -> bool:
-    """Whether a message hangs on this record, also by way of the client's notes."""
+def _goes_on(segment: Segment, uuid: str) -> bool:
+    """Whether a message hangs on this record, also one that the boundary dropped, and by way of the client's notes."""
     below = {uuid}
-    for each in near:  # in the order of the file, so that most stand behind what they hang on
+    for each in segment.tree.between(-1, segment.until):  # most stand behind what they hang on
         if segment.parent(each) in below:
             if segment.tree.nodes[each].pieces:
                 return True
@@ -321,18 +342,45 @@ def _goes_on(segment: Segment, near: Iterable[str], uuid: str) -> bool:
 
 
 def _newest(segment: Segment, near: Collection[str], last: str) -> str:
-    """The last record without a child; the last one of all where the way down from it goes round in a circle."""
+    """The last record without a child; the last one of all where the way down from it goes round in a circle. Where it
+    hangs on no message, or on one that the boundary keeps, the last message by time that no other hangs on.
+    """
     place, children = segment.tree.place, dict[str, list[str]]()
     for uuid in near:
         if parent := segment.parent(uuid):
             children.setdefault(parent, []).append(uuid)
     at, passed = last, {last}
-    while hanging := children.get(at):
-        at = max(hanging, key=place)
-        if at in passed:
-            return last
+    while (hanging := children.get(at)) and (at := max(hanging, key=place)) not in passed:
         passed.add(at)
-    return max((uuid for uuid in near if uuid not in children), key=place, default="")
+    newest = last if hanging else max((uuid for uuid in near if uuid not in children), key=place, default="")
+    said = _said_above(segment, newest)
+    return newest if said and said not in segment.listed else _last_said(segment) or newest
+
+
+def _last_said(segment: Segment) -> str:
+    """Of all messages that no other hangs on, also by way of the client's notes, the last by time, and of one time the
+    first in the file; the last in the file where no time is known. With what hangs on that; "" where there is none.
+    """
+    nodes = segment.tree.nodes
+    alive = list(filter(segment.is_alive, segment.tree.order))
+    messages = [uuid for uuid in alive if nodes[uuid].type in SAID]
+    passed = set[str]()
+    for at in chain(map(segment.parent, messages), segment.tree.gone_on_aside):
+        while at not in passed and segment.is_alive(at):
+            passed.add(at)
+            at = "" if nodes[at].type in SAID else segment.parent(at)
+    ends = [uuid for uuid in messages if uuid not in passed and not nodes[uuid].is_sidechain]
+    timed = (uuid for uuid in ends if nodes[uuid].time)
+    end = max(timed, key=lambda uuid: nodes[uuid].time, default=ends[-1] if ends else "")
+    for uuid in alive if end else ():
+        if segment.parent(uuid) == end:
+            end = uuid
+    return end
+
+
+def _said_above(segment: Segment, uuid: str) -> str:
+    """The first message on the way up from a record, that itself or one that it hangs on, "" for none."""
+    return next((each for each in _above(segment, uuid) if segment.tree.nodes[each].type in SAID), "")
 
 
 def _above(segment: Segment, uuid: str) -> dict[str, None]:

@@ -19,7 +19,7 @@ from .forms import MICROCOMPACTED
 from .left import LeftBranches
 from .records import OWN_RECORD, Piece, Record
 from .sidechains import begun
-from .thread import Tree, end_of, first_read, hangs_on_dropped, kept_by, thread, tree_of
+from .thread import Tree, end_of, first_read, hangs_on_dropped, kept_by, leaves_out_typed, thread, tree_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +193,10 @@ class SessionMessages:
     @cached_property
     def is_tangled(self) -> bool:
         """Whether it is not known what the client sends: where the thread goes on from a record that the boundary
-        dropped, or where lines of one response, some of them calls, stand in several places.
+        dropped, or leaves out what somebody typed at its end, or where lines of one response, some of them calls, stand
+        in several places.
         """
-        if hangs_on_dropped(self.read):
+        if hangs_on_dropped(self.read) or leaves_out_typed(self.read):
             return True
         places: dict[str, set[str]] = {}
         for record in self.thread:
