@@ -356,7 +356,7 @@ def test_no_word_of_what_is_gone_is_left_in_the_files(shelf: Shelf) -> None:
             word in words for each in portions for _, words in text_index.unpacked(bytes(each.words))
         )
 
-    for number in range(8):
+    for number in range(12):
         shelf.say(f"s{number}", f"some xylophonist{number} and the rest")
         shelf.save()
         sync_worker.sync_all()
