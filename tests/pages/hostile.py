@@ -6,6 +6,7 @@ import json
 from functools import partial
 from typing import Any
 
+from compaction import protocol
 from tests.factories.stores import EmptyStore
 
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'><svg onload=alert(1)>"
@@ -148,6 +149,21 @@ def build(empty_store: EmptyStore, session_id: str = "hostile", share: float = 1
     _talk(empty_store, session_id, share)
     _work(empty_store, session_id, share)
     return href
+
+
+def build_compacted(empty_store: EmptyStore, session_id: str = "compacted") -> int:
+    """A session of hostile texts that was compacted twice; returns the row of its newest summary."""
+    empty_store.session(session_id, title=f"{SCRIPT} again", model=SCRIPT, source=SCRIPT, cwd=f"/{SCRIPT}")
+    for number in range(2):
+        for at in range(6):
+            text = f"{number} {at}: never lose R{number}{at}123, {SCRIPT} {RTL}"
+            empty_store.say(session_id, ("user", "assistant")[at % 2], text, active=0, compacted=1)
+        in_context = {"active": number, "compacted": 1 - number}
+        handoff = f"{protocol.LEGACY_HEADER}\n\n## Goal {SCRIPT}\n- {SCRIPT} {number}\n\n{protocol.END_MARKER}"
+        row = empty_store.say(session_id, "user", handoff, _compressed_summary=1, **in_context)
+    for at in range(20):
+        empty_store.say(session_id, ("user", "assistant")[at % 2], f"{at}: flight HAT{at:03d} {SCRIPT} {RTL}")
+    return row
 
 
 def build_many_calls(empty_store: EmptyStore, session_id: str = "many-calls") -> str:

@@ -161,11 +161,6 @@ def test_a_broken_cursor_breaks_nothing(signed_in: Client, empty_store: EmptySto
     assert signed_in.get("/", {"after": after}).status_code == 200
 
 
-def test_titles_are_shown_as_text(signed_in: Client, demo: Callable[[str], str]) -> None:
-    page = read(signed_in.get("/?q=alert"))
-    assert page.one("li", "session").one(cls="title").text.startswith('<script>alert("title")</script>')
-
-
 def test_what_is_active_now_says_so_in_words(
     signed_in: Client, demo_original: Path, tmp_path: Path, settings: Settings
 ) -> None:
