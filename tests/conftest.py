@@ -32,6 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # The same examples in every run, so that a change lands or not for its own sake; `--hypothesis-profile hunt` seeks new.
 hypothesis.settings.register_profile("steady", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("few", derandomize=True, deadline=None, max_examples=12)  # of `make test`
 hypothesis.settings.register_profile("hunt", max_examples=1_000, deadline=None)
 hypothesis.settings.load_profile("steady")
 
@@ -62,8 +63,10 @@ os.environ["PI_CODING_AGENT_DIR"] = str(_SURROUNDINGS / "no-pi-home")
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
 
-def pytest_configure() -> None:
-    """Serve static files as they lie in the tree: nothing has been collected."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Fewer examples without the slow tests; static files are served as they lie in the tree: nothing is collected."""
+    if config.getoption("markexpr") == "not slow" and not config.getoption("--hypothesis-profile"):
+        hypothesis.settings.load_profile("few")
     from django.conf import settings
 
     plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
@@ -169,6 +172,16 @@ def hermes_copy(hermes_databases: Callable[[int], Path], tmp_path: Path) -> Call
     return copy
 
 
+@pytest.fixture
+def small_hermes_copy(own_databases: Callable[..., Path], tmp_path: Path) -> Callable[[int], Path]:
+    """The same of a small database of ours, for all that is not about size."""
+
+    def copy(version: int) -> Path:
+        return Path(shutil.copyfile(own_databases(version, small=True), tmp_path / f"hermes-v{version}.db"))
+
+    return copy
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The URL of a real PostgreSQL server of this test run; under root it runs as an OS user of its own."""
@@ -225,15 +238,12 @@ def signed_in(db: None) -> Client:
 
 
 @pytest.fixture
-def open_hermes_store(
-    own_databases: Callable[..., Path], tmp_path: Path, settings: Settings
-) -> Callable[[int], HermesStore]:
+def open_hermes_store(small_hermes_copy: Callable[[int], Path], settings: Settings) -> Callable[[int], HermesStore]:
     """A function from a schema version to a small database of ours in its shape as the store `hermes`."""
     from tests.factories.stores import WEEK_29_TITLE
 
     def open_copy(version: int, title: str = WEEK_29_TITLE) -> HermesStore:
-        small = own_databases(version, small=True)
-        return _opened(Path(shutil.copyfile(small, tmp_path / small.name)), title, settings)
+        return _opened(small_hermes_copy(version), title, settings)
 
     return open_copy
 

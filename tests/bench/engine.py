@@ -23,7 +23,17 @@ from typing import Any
 import compaction
 from compaction import Message, Policy, counter_for, offline, prune
 from compaction.survival import survival_of
-from tests.compaction.survival import BUDGET, CUTS, WINDOWS, Measured, long_transcripts, measure, message, visible_text
+from tests.compaction.survival import (
+    BUDGET,
+    CUTS,
+    DATABASES,
+    WINDOWS,
+    Measured,
+    long_transcripts,
+    measure,
+    message,
+    visible_text,
+)
 from tests.compaction.transcripts import tool_turn
 
 REPEATS = 3
@@ -80,7 +90,7 @@ def large_talk(turns: int = 2_000) -> list[Message]:
 def _survival(count: compaction.Counter) -> None:
     found = [
         one
-        for title, rows in long_transcripts()
+        for title, rows in long_transcripts(DATABASES)
         for cut in CUTS
         for window in WINDOWS
         if (one := measure(title, rows, cut, window, count)) is not None

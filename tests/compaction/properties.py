@@ -12,7 +12,13 @@ from compaction import messages as m
 # Half of the transcripts have nothing to compact and are passed over.
 UNHURRIED = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 
-SETTINGS = settings(max_examples=50, deadline=None, suppress_health_check=UNHURRIED)
+
+def examples(most: int) -> int:
+    """So many, or as few as the profile has."""
+    return min(most, settings().max_examples)
+
+
+SETTINGS = settings(max_examples=examples(50), deadline=None, suppress_health_check=UNHURRIED)
 
 
 def left_out(index: int, row: Message) -> str:

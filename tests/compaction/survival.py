@@ -17,6 +17,7 @@ from compaction.folders import spelled_out
 from compaction.secrets import redact_all
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+DATABASES = sorted(DATA.glob("hermes-v*.db"))
 BUDGET = 2_000  # tokens of the summaries measured
 CUTS = (0.35, 0.5, 0.65, 0.8, 0.9)  # where in a transcript it is compacted; what follows is hindsight
 WINDOWS = (200_000, 40_000)  # context windows: what is kept beside the summary is a share of them
@@ -74,9 +75,9 @@ def _binds(anchor: Anchor) -> bool:
     return anchor.kind == "constraint"
 
 
-def long_transcripts() -> Iterator[tuple[str, list[Message]]]:
-    """Title and messages of the long sessions in the shared databases, each message once, without handoffs."""
-    for path in sorted(DATA.glob("hermes-v*.db")):
+def long_transcripts(paths: Iterable[Path]) -> Iterator[tuple[str, list[Message]]]:
+    """Title and messages of the long sessions in databases of Hermes, each message once, without handoffs."""
+    for path in paths:
         with sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True) as con:
             con.row_factory = sqlite3.Row
             for session_id, title in con.execute("SELECT id, title FROM sessions").fetchall():

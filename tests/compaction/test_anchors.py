@@ -234,6 +234,7 @@ def test_any_text_has_anchors_that_stand_in_it(text: str) -> None:
         assert text[anchor.start :].startswith(anchor.text) and anchor.text.strip()
 
 
+@pytest.mark.slow
 def test_looking_grows_with_the_text() -> None:
     """No expression may take more than linear time on text made to hurt it."""
     for piece in ("a/", "_1", "A1", "1,", "a.", "-", ":", "=", "http://", "x@x.", "\\a", "1 ", "'", "\n", " ", "Error"):

@@ -48,6 +48,7 @@ def test_requests_that_only_sound_so(words: str) -> None:
     assert not takes_back(words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["stop ", "ok, ", "no. ", "stop it that ", ".\n", "never", " "])
 def test_any_words_are_read_in_time(piece: str) -> None:
     assert within(0.1, takes_back, piece * (100_000 // len(piece)))

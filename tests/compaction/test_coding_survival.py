@@ -15,9 +15,11 @@ from compaction.anchors import hindsight
 from compaction.folders import spelled_out
 from tests.compaction.coding import HELD_OUT, SESSIONS, TUNED, all_text, plain_share, session
 from tests.compaction.survival import BUDGET, CUTS, WINDOWS, visible_text
-from tests.slow import slow
 
-pytestmark = pytest.mark.skipif(not SESSIONS.exists(), reason="the shared sessions are not here")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not SESSIONS.exists(), reason="the shared sessions are not here"),
+]
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ def kept(path: Path, budget: int) -> Kept:
     [
         (TUNED, BUDGET, 0.96, 0.97),
         (HELD_OUT, BUDGET, 0.945, 0.885),
-        *slow((TUNED, 6_000, 0.99, 0.99), (HELD_OUT, 6_000, 0.99, 0.95)),
+        (TUNED, 6_000, 0.99, 0.99),
+        (HELD_OUT, 6_000, 0.99, 0.95),
     ],
     ids=["tuned", "held out", "tuned, roomy", "held out, roomy"],
 )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from compaction import protocol
+from compaction.__main__ import main
 from tests.compaction.transcripts import exchange, result, system, user, words
 from tests.compaction.transcripts import reply as said
 
@@ -18,10 +21,28 @@ ROOT = Path(__file__).resolve().parents[2]
 LONG = [system(), *exchange(40)]
 
 
+def as_text(given: Any) -> str:
+    return given if isinstance(given, str) else json.dumps(given)
+
+
 def run(given: Any, *arguments: str) -> subprocess.CompletedProcess[str]:
-    text = given if isinstance(given, str) else json.dumps(given)
-    command = [sys.executable, "-m", "compaction", *arguments]
-    return subprocess.run(command, input=text, capture_output=True, text=True, cwd=ROOT, check=False)
+    """The command in this process."""
+    written, told = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patched, redirect_stdout(written), redirect_stderr(told):
+        patched.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(as_text(given).encode())))
+        try:
+            code = main(arguments)
+        except SystemExit as wrong_usage:
+            code = int(wrong_usage.code or 0)
+    return subprocess.CompletedProcess(arguments, code, written.getvalue(), told.getvalue())
+
+
+@pytest.mark.slow
+def test_it_is_a_command() -> None:
+    command = [sys.executable, "-m", "compaction", "--window", "4000"]
+    done = subprocess.run(command, input=as_text(LONG), capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout == run(LONG, "--window", "4000").stdout
+    assert subprocess.run(command, input="{", capture_output=True, text=True, cwd=ROOT).returncode == 2
 
 
 def test_it_compacts_a_list_of_messages() -> None:

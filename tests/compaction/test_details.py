@@ -13,7 +13,6 @@ from compaction.survival import survival_of
 from tests.compaction.details import EASTERN, HALVES, STRANGE, lines, measured
 from tests.compaction.transcripts import handoff, reply, result, user
 from tests.cost import within
-from tests.slow import one_in, slow
 
 ORIGINS = ("user", "assistant", "args", "tool")
 PATTERNS = {
@@ -134,7 +133,8 @@ def test_a_detail_stands_where_it_says(origin: str) -> None:
             assert [at for _, _, at in found] == sorted({at for _, _, at in found}), "none inside another"
 
 
-@pytest.mark.parametrize("name", one_in(3, PATTERNS))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PATTERNS)
 def test_no_expression_takes_long_on_a_text_made_to_hurt_it(name: str) -> None:
     pattern = PATTERNS[name]
     assert not [piece for piece in HOSTILE if not within(0.5, _walk, pattern, _hostile(piece))]
@@ -149,13 +149,15 @@ def _hostile(piece: str, length: int = 100_000) -> str:
     return (piece * (length // len(piece) + 1))[:length]
 
 
-@pytest.mark.parametrize("piece", one_in(3, HOSTILE))
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", HOSTILE)
 def test_100_000_characters_take_less_than_a_second(piece: str) -> None:
     text = _hostile(piece)
     assert within(1, lambda: [*statements(text, "args" if "{" in piece else "assistant", sentences=True)])
 
 
-@pytest.mark.parametrize("piece", ["12 ", "- 4-02 17\n", *slow("€1,", "B-10001 ", "Aa Bb ", '{"a": 1}, ', "x\n")])
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", ["12 ", "- 4-02 17\n", "€1,", "B-10001 ", "Aa Bb ", '{"a": 1}, ', "x\n"])
 def test_the_whole_report_grows_with_the_text(piece: str) -> None:
     text = _hostile(piece, 50_000)
     assert within(4, survival_of, [user(text), reply(text), result("a", text)], None, [handoff(text)])

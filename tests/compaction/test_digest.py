@@ -32,6 +32,7 @@ from compaction.chunks import chunks_of, cut_to_fit
 from compaction.digest import Finished, fold
 from compaction.prompt import prompt_of
 from compaction.render import entries
+from tests.compaction.properties import examples
 from tests.compaction.transcripts import (
     count,
     exchange,
@@ -391,7 +392,7 @@ def test_a_transcript_that_went_on_uses_the_parts_it_still_has() -> None:
 # --- properties ------------------------------------------------------------------------------------------------------
 # Half of the transcripts have nothing to compact and are passed over.
 ANY = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 
 

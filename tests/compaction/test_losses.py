@@ -15,6 +15,7 @@ from compaction.strategy import STRATEGIES
 from compaction.survival import at_stake, survival_of
 from tests.compaction.properties import SETTINGS
 from tests.compaction.transcripts import call, count, handoff, policies, reply, result, stored, transcripts, user
+from tests.slow import slow
 from viewer.stores.hermes.demo import stocktaking, support
 
 
@@ -35,7 +36,7 @@ def warehouses() -> compaction.Result:
     return _compacted(messages, "Ghent North and Ghent Harbour were counted; bins 1-02 and 4-02 of Ghent North differ.")
 
 
-@pytest.mark.parametrize("every", [3, 1_000_000])
+@pytest.mark.parametrize("every", [3, *slow(1_000_000)])
 def test_order_numbers_that_leave_the_context_are_counted_as_lost(every: int) -> None:
     """Customers name them, and the summary keeps one in three, or none at all."""
     messages = [stored(row) for row in support.session().rows]

@@ -74,6 +74,7 @@ def test_two_bookings_alike_are_both_named() -> None:
     assert line.startswith("- Booked reservation HATHAU HATHAV for mia_li_3668: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", [" ", "\n", " is", "*", " id", " reservation id"])
 def test_no_reply_takes_long(piece: str) -> None:
     deed = Deed(Call(("a",), "book_reservation", "{}"), "change", 0, BOOKING, "[cut] (7 chars result)")

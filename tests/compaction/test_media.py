@@ -75,6 +75,7 @@ def test_neither_digest_nor_any_kind_of_summary_has_one(directive: str) -> None:
     assert not sent(carried([directive]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["MEDIA:", "media:", "media: ", "media:\n", "media: *", "[[as_document]]", " "])
 def test_looking_for_directives_grows_with_the_text(piece: str) -> None:
     assert within(1, protocol.defused, piece * (100_000 // len(piece)))

@@ -195,6 +195,7 @@ def test_constraints_come_before_everything_but_the_task() -> None:
     assert lines == [f"- {rule}" for rule in rules]
 
 
+@pytest.mark.slow
 def test_the_same_in_every_process() -> None:
     """Python orders sets of strings differently from run to run."""
     program = (

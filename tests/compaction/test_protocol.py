@@ -343,6 +343,7 @@ def test_no_text_of_a_row_is_lost_or_doubled(pieces: list[str], flagged: bool) -
             assert read.count(word) == text.count(word)
 
 
+@pytest.mark.slow
 def test_a_row_full_of_markers_is_read_in_time() -> None:
     for marker in (MERGE_DELIMITER, END_MARKER, f"{MERGE_DELIMITER}\n", f"{LEGACY_HEADER} {END_MARKER} "):
         assert within(2, split, marker * 100_000)
@@ -472,6 +473,7 @@ def test_a_result_of_a_tool_that_gives_such_summaries_is_no_handoff() -> None:
     assert not is_handoff({"role": "tool", "content": RECENT})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from compaction import Message, limits, protocol
 from compaction.render import cut, entries
+from tests.compaction.properties import examples
 from tests.compaction.transcripts import call, call_item, image, reply, result, result_item, transcripts, user, words
 
 
@@ -239,7 +240,7 @@ unknown = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.sampled_from(["user", "assistant", "tool", "system", "critic", None, 7]), unknown, unknown)
 def test_nothing_of_an_unknown_shape_is_dropped(role: Any, content: Any, rest: Any) -> None:
     assert marks(shown({"role": role, "content": content})) >= marks(content)
@@ -251,7 +252,7 @@ def marks(shown: Any) -> set[str]:
     return set(re.findall(r"\d{6}", str(shown)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(transcripts)
 def test_every_message_is_one_entry_whatever_it_is(messages: list[Any]) -> None:
     found = entries(messages)

@@ -19,7 +19,7 @@ import compaction
 from compaction import BadTranscript, Insert, Message, NothingToCompact, Policy, SummaryRejected, offline, protocol
 from compaction import messages as m
 from compaction.sections import TASK
-from tests.compaction.properties import unpaired
+from tests.compaction.properties import examples, unpaired
 from tests.compaction.transcripts import call, image, policies, reply, result, system, transcripts, user
 from tests.cost import calls
 from tests.slow import one_in, slow
@@ -185,12 +185,13 @@ def test_ten_thousand_messages(shape: Callable[[str, int], list[Message]]) -> No
     assert plan.tail_tokens <= 1.5 * 20_000 and made.tokens_after < 1.5 * 20_000 + 2_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rows",
     [
         [reply("", "same"), result("same")],
         [user(f"{protocol.handoff_text('again')}\n\nlive")],
-        *slow(
+        *(
             [user("x")],
             [reply("x")],
             [reply("", "same")],
@@ -228,7 +229,7 @@ def rough(draw: st.DrawFn) -> list[Message]:
     return messages
 
 
-@settings(max_examples=70, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(70), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(rough(), policies, st.one_of(st.text(max_size=300), st.integers(0, 3_000).map("x".__mul__), st.none()))
 def test_any_transcript_and_any_summary_end_in_a_shorter_context_or_a_reason(
     messages: list[Message], policy: Policy, summary: Any

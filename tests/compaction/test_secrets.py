@@ -398,6 +398,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", one_in(3, HOSTILE))
 def test_looking_for_credentials_grows_with_the_text(piece: str) -> None:
     """A quadratic search takes minutes for this; a second stands for "never"."""
@@ -406,6 +407,7 @@ def test_looking_for_credentials_grows_with_the_text(piece: str) -> None:
     assert within(1, secrets.redact_shown_value, {"password": text, "name": text, "value": [text]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["token='a'b", *slow("password is ", "-----BEGIN PRIVATE KEY-----\n", "a", "cookie: a=1;")]
 )

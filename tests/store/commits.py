@@ -27,8 +27,8 @@ VERSIONS = [*slow(21), 31]
 
 
 @pytest.fixture(params=VERSIONS)
-def path(request: pytest.FixtureRequest, hermes_copy: Callable[[int], Path]) -> Path:
-    return hermes_copy(request.param)
+def path(request: pytest.FixtureRequest, small_hermes_copy: Callable[[int], Path]) -> Path:
+    return small_hermes_copy(request.param)
 
 
 def query(path: Path, sql: str, *values: Any) -> list[tuple[Any, ...]]:

@@ -24,8 +24,8 @@ def version(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def path(version: int, hermes_copy: Callable[[int], Path]) -> Path:
-    return hermes_copy(version)
+def path(version: int, small_hermes_copy: Callable[[int], Path]) -> Path:
+    return small_hermes_copy(version)
 
 
 def query(path: Path, sql: str, *values: Any) -> list[tuple[Any, ...]]:

@@ -125,8 +125,8 @@ def test_all_or_none(small: Path) -> None:
     assert (query(small, "SELECT * FROM messages"), counters(small, "s1")) == before
 
 
-def test_schema_16_is_appended_to_although_it_cannot_compact(hermes_copy: Callable[[int], Path]) -> None:
-    path = hermes_copy(16)
+def test_schema_16_is_appended_to_although_it_cannot_compact(small_hermes_copy: Callable[[int], Path]) -> None:
+    path = small_hermes_copy(16)
     session_id = query(path, "SELECT id FROM sessions WHERE title = 'Airline desk, week 29'")[0][0]
     before = counters(path, session_id)
     append(store_at(path), session_id, TURN, now=1.7957e9)

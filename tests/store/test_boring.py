@@ -71,6 +71,7 @@ def test_the_wal_of_a_running_agent_stays_its_own(small: Path) -> None:
         assert (busy, frames) == (0, moved) and agent.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
+@pytest.mark.slow
 def test_the_store_is_opened_by_sqlite_alone(path: Path) -> None:
     """An ordinary open and close of the file would drop the locks of a connection in the same process."""
     assert in_child(path, WEEK_29) == {"done": ["append", "commit", "undo"], "opened": []}
@@ -94,6 +95,7 @@ def locked_elsewhere(path: Path, seconds: float) -> Iterator[None]:
         other.terminate()
 
 
+@pytest.mark.slow
 def test_a_writer_that_takes_three_seconds_is_waited_for(small: Path) -> None:
     with locked_elsewhere(small, 3.0):
         write_all(store_at(small), "s1")
@@ -104,17 +106,21 @@ def test_beyond_the_patience_nothing_is_written(small: Path, monkeypatch: pytest
     assert transaction.PATIENCE == 20.0, "docs/hermes.md: the owner's own for routine writes"
     monkeypatch.setattr(transaction, "PATIENCE", 0.3)
     before = query(small, "SELECT * FROM messages")
-    with locked_elsewhere(small, 30.0), pytest.raises(StoreUnavailable, match="stayed locked") as refused:
+    with (
+        closing(sqlite3.connect(small, isolation_level=None)) as other,
+        pytest.raises(StoreUnavailable, match="stayed locked") as refused,
+    ):
+        other.execute("BEGIN IMMEDIATE")
         append(store_at(small), "s1", [{"role": "user", "content": "x"}], now=40.0)
     assert refused.value.code == "store_unavailable" and "nothing was written" in refused.value.message
     assert query(small, "SELECT * FROM messages") == before
 
 
 def test_a_reader_holds_a_commit_up_for_a_while_and_no_longer(
-    hermes_copy: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch
+    small_hermes_copy: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In journal mode "delete" nobody can write while a commit waits: it gives up earlier than for a writer."""
-    path = hermes_copy(31)
+    path = small_hermes_copy(31)
     query(path, "PRAGMA journal_mode = delete")
     monkeypatch.setattr(transaction, "COMMIT_PATIENCE", 1.0)
     message = [{"role": "user", "content": "x"}]
@@ -213,12 +219,12 @@ def work(path: Path, session_id: str, counted: Counted) -> tuple[tuple[int, int]
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_what_lies_under_boundaries_costs_nothing(
-    hermes_copy: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch, version: int
+    small_hermes_copy: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
-    path = hermes_copy(version)
-    make_session(path, "young", live=200, under=0)
-    make_session(path, "old", live=200, under=20_000)
-    make_session(path, "large", live=400, under=0)
+    path = small_hermes_copy(version)
+    make_session(path, "young", live=60, under=0)
+    make_session(path, "old", live=60, under=2_000)
+    make_session(path, "large", live=120, under=0)
     counted = Counted(monkeypatch)
     (commit, undo, inserted), *others = (work(path, session, counted) for session in ("young", "old", "large"))
     (old_commit, old_undo, old_inserted), (large_commit, large_undo, _) = others
@@ -231,7 +237,7 @@ def test_what_lies_under_boundaries_costs_nothing(
 def test_a_commit_flags_its_rows_with_one_statement(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many rows: the statements of a commit do not grow with the session."""
     make_session(small, "few", live=50, under=0)
-    make_session(small, "many", live=1_000, under=0)
+    make_session(small, "many", live=200, under=0)
     counted = Counted(monkeypatch)
     few, many = (work(small, session, counted) for session in ("few", "many"))
     assert few[0][0] == many[0][0] and few[1][0] == many[1][0]

@@ -42,17 +42,6 @@ def test_the_bytes_are_those_of_before(agent: CodexByHand, writer: Writer, sessi
     assert sent(fresh(agent), session_id) == heard(talk(8))
 
 
-def test_what_was_said_since_stays_behind(agent: CodexByHand, writer: Writer, session_id: str) -> None:
-    agent.write("s", talk(8))
-    commit = compacted(agent, writer, session_id)
-    short = sent(fresh(agent), session_id)
-    agent.say("s", {"role": "user", "content": "before the undo"})
-    undo(agent, writer, session_id, commit)
-    agent.say("s", {"role": "user", "content": "after it"})
-    redo(writer, session_id, commit)
-    assert sent(fresh(agent), session_id) == [*short, ("user", "before the undo"), ("user", "after it")]
-
-
 def test_what_stands_in_the_way(agent: CodexByHand, writer: Writer, session_id: str) -> None:
     agent.write("s", talk(8))
     first = compacted(agent, writer, session_id)

@@ -135,8 +135,8 @@ def test_an_encrypted_summary_stays(agent: CodexByHand, writer: Writer, session_
         agent.say("s", message)
     before = agent.path("s").read_bytes()
     compacted(agent, writer, session_id)
-    sent = written(agent.path("s"), before)[1]["payload"]["replacement_history"]
-    assert sent[0] == secret and sent(fresh(agent), session_id)[1][1].startswith("[CONTEXT SUMMARY]")
+    replacing = written(agent.path("s"), before)[1]["payload"]["replacement_history"]
+    assert replacing[0] == secret and sent(fresh(agent), session_id)[1][1].startswith("[CONTEXT SUMMARY]")
 
 
 def test_shortened_calls_stay_in_their_response(agent: CodexByHand, writer: Writer, session_id: str) -> None:
@@ -247,6 +247,7 @@ def test_the_clients_own_lock(agent: CodexByHand, writer: Writer, session_id: st
         writer.take_lock(session_id, HOLDER)
 
 
+@pytest.mark.slow
 def test_a_client_that_locks_nothing_has_the_file_open(agent: CodexByHand, writer: Writer, session_id: str) -> None:
     agent.write("s", talk(8))
     for mode, is_busy in (("r", False), ("a", True)):

@@ -43,8 +43,8 @@ def ours(path: Path) -> Store:
 
 
 @pytest.mark.parametrize("version", [16, 21, 31])
-def test_a_session_is_made_in_the_owners_form(hermes_copy: Callable[[int], Path], version: int) -> None:
-    path = hermes_copy(version)
+def test_a_session_is_made_in_the_owners_form(small_hermes_copy: Callable[[int], Path], version: int) -> None:
+    path = small_hermes_copy(version)
     before = query(path, "SELECT * FROM sessions ORDER BY id"), query(path, "SELECT * FROM messages ORDER BY id")
     made = creating.create(
         store_at(path), now=NOW, title="  A new\ttalk ", source="cron", model="m", cwd="/x", messages=TALK
@@ -75,8 +75,10 @@ def test_an_empty_session_is_made_too(own: Path) -> None:
     assert query(own, "SELECT DISTINCT title, model, cwd, message_count FROM sessions") == [(None, None, None, 0)]
 
 
-def test_what_is_said_of_a_session_is_kept_where_the_owner_looks_for_it(hermes_copy: Callable[[int], Path]) -> None:
-    path = hermes_copy(31)
+def test_what_is_said_of_a_session_is_kept_where_the_owner_looks_for_it(
+    small_hermes_copy: Callable[[int], Path],
+) -> None:
+    path = small_hermes_copy(31)
     sql = "SELECT source, created_source, title, title_source FROM sessions WHERE id = ?"
     made = creating.create(store_at(path), now=NOW, source=" cron\x00 job\n", title="A title")
     assert query(path, sql, made) == [("cron job", "cron job", "A title", "user")]
@@ -127,8 +129,8 @@ def test_only_a_store_of_ours_loses_sessions(own: Path) -> None:
         deleting.delete(ours(own), "s1")
 
 
-def test_a_conversation_goes_as_a_whole_and_its_branches_stay(hermes_copy: Callable[[int], Path]) -> None:
-    path = hermes_copy(16)
+def test_a_conversation_goes_as_a_whole_and_its_branches_stay(small_hermes_copy: Callable[[int], Path]) -> None:
+    path = small_hermes_copy(16)
     with reader_of(path) as reader:
         parts = sessions.chain(reader, WEEK_30_TIP)
     assert len(parts) > 1
@@ -152,8 +154,8 @@ def test_a_conversation_goes_as_a_whole_and_its_branches_stay(hermes_copy: Calla
     assert query(path, "PRAGMA foreign_key_check") == [] and query(path, "PRAGMA integrity_check") == [("ok",)]
 
 
-def test_what_the_owner_counted_of_a_session_goes_with_it(hermes_copy: Callable[[int], Path]) -> None:
-    path = hermes_copy(31)
+def test_what_the_owner_counted_of_a_session_goes_with_it(small_hermes_copy: Callable[[int], Path]) -> None:
+    path = small_hermes_copy(31)
     found = query(path, "SELECT DISTINCT session_id FROM session_model_usage")
     session_id = found[0][0] if found else creating.create(store_at(path), now=NOW)
     if not found:

@@ -73,6 +73,7 @@ def test_a_second_call_changes_nothing(path: Path) -> None:
     assert [file.name for file in path.parent.iterdir() if not file.name.endswith(("-shm", "-wal"))] == ["demo.db"]
 
 
+@pytest.mark.slow
 def test_the_first_start_is_not_held_up(tmp_path: Path) -> None:
     made: list[bool] = []
     assert calls(lambda: made.append(ensure_demo(tmp_path / "demo.db", now=NOW))) < 3_000_000
@@ -97,6 +98,7 @@ def test_it_is_the_same_every_time(path: Path, demo: sqlite3.Connection, tmp_pat
             assert again.execute(query).fetchall() == demo.execute(query).fetchall()
 
 
+@pytest.mark.slow
 def test_a_killed_start_leaves_nothing_half_made(tmp_path: Path) -> None:
     path = tmp_path / "new" / "demo.db"
     unfinished = path.with_name("demo.db.unfinished")
@@ -110,6 +112,7 @@ def test_a_killed_start_leaves_nothing_half_made(tmp_path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == ["demo.db"]
 
 
+@pytest.mark.slow
 def test_of_two_starts_one_makes_it(tmp_path: Path) -> None:
     command = [sys.executable, "-c", CHILD, str(tmp_path / "demo.db")]
     starts = [subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True) for _ in range(2)]
@@ -353,9 +356,9 @@ def copied(source: Path, session: str, own: Path) -> tuple[dict[str, Any], list[
     (21, "Merged carrier 98"), (31, "Airline desk, week 29"), (31, "Merged carrier 92"),
 ])  # fmt: skip
 def test_a_copy_of_a_real_session_has_its_rows_flags_and_order(
-    hermes_copy: Callable[[int], Path], own: Path, version: int, title: str
+    small_hermes_copy: Callable[[int], Path], own: Path, version: int, title: str
 ) -> None:
-    source = hermes_copy(version)
+    source = small_hermes_copy(version)
     (session,) = table(source, "SELECT * FROM sessions WHERE title = ?", title)
     rows = table(source, "SELECT * FROM messages WHERE session_id = ? ORDER BY id", session["id"])
     others = table(own, "SELECT * FROM messages ORDER BY id")
@@ -400,8 +403,10 @@ def test_a_copy_has_the_history_of_its_original(path: Path, own: Path) -> None:
     assert [(boundary.messages_before, boundary.messages_after) for boundary in found] == BOUNDARIES[title]
 
 
-def test_a_copy_of_a_conversation_in_parts_has_all_its_parts(hermes_copy: Callable[[int], Path], own: Path) -> None:
-    source = hermes_copy(16)
+def test_a_copy_of_a_conversation_in_parts_has_all_its_parts(
+    small_hermes_copy: Callable[[int], Path], own: Path
+) -> None:
+    source = small_hermes_copy(16)
     (newest,) = table(source, "SELECT id FROM sessions WHERE title = 'Airline desk, week 30 #4'")
     copy, _ = copied(source, newest["id"], own)
     with closing(sqlite3.connect(own)) as connection:

@@ -21,6 +21,7 @@ from tests.agents.reading import history, opened, sent, store_of
 from tests.agents.talk import heard, talk
 from tests.agents.writing import compacted
 from tests.factories.locks import HOLDER, locked
+from tests.slow import slow
 from viewer.stores.registry import writer_of
 
 KINDS: dict[str, tuple[Callable[[Path], Agent], str]] = {
@@ -31,14 +32,17 @@ KINDS: dict[str, tuple[Callable[[Path], Agent], str]] = {
     "openclaw-files": (OpenClawFilesByHand, "summary"),
     "pi": (PiByHand, "summary"),
 }
+WAYS = ("claude-code", "codex", "pi")
+SAID = 5  # turns
 STEP = 211  # bytes between two places
 NEXT = {"role": "user", "content": "And now?"}
 
 
-@pytest.fixture(params=KINDS)
+# The others write in the same ways.
+@pytest.fixture(params=[*WAYS, *slow(*(kind for kind in KINDS if kind not in WAYS))])
 def agent(request: pytest.FixtureRequest, tmp_path: Path) -> Agent:
     made = KINDS[request.param][0](tmp_path / "home")
-    made.write("s", talk(8))
+    made.write("s", talk(SAID))
     if isinstance(made, CodexByHand):
         made.append("s", "world_state", {"full": True, "state": {}})
     return made
@@ -92,7 +96,7 @@ def test_wherever_a_compaction_is_killed(agent: Agent, strategy: str, monkeypatc
     with torn(path, monkeypatch) as images:
         compacted(agent, strategy=strategy)
     after = context(agent)
-    assert before == heard(talk(8)) and after != before
+    assert before == heard(talk(SAID)) and after != before
     for number, image in enumerate(images):
         path.write_bytes(image)
         found = context(agent)

@@ -147,6 +147,7 @@ def as_nobody(store: Store) -> subprocess.Popen[str]:
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
 
 
+@pytest.mark.slow
 @needs_root
 def test_a_journal_that_nobody_cleans_up_is_named(place: Path) -> None:
     store = made(place / "state.db")
@@ -155,6 +156,7 @@ def test_a_journal_that_nobody_cleans_up_is_named(place: Path) -> None:
         assert process.communicate()[0].startswith("A program was killed while it wrote to store state, and this user")
 
 
+@pytest.mark.slow
 @needs_root
 def test_a_journal_that_its_owner_cleans_up_is_waited_for(place: Path) -> None:
     store = made(place / "state.db")
@@ -166,6 +168,7 @@ def test_a_journal_that_its_owner_cleans_up_is_waited_for(place: Path) -> None:
         assert process.communicate()[0] == "[('needle',)]\n"
 
 
+@pytest.mark.slow
 def test_who_may_clean_up_but_is_kept_from_it_is_told_to_try_again(tmp_path: Path) -> None:
     store = made(tmp_path / "state.db")
     left_behind(store.path)
@@ -197,6 +200,7 @@ def test_a_write_is_noticed_while_a_file_is_read_without_locks(tmp_path: Path, m
         other.execute("UPDATE sessions SET title = 'x'")
 
 
+@pytest.mark.slow
 @needs_root
 def test_a_file_that_may_not_be_read_says_so(place: Path) -> None:
     store = made(place / "state.db", "wal")

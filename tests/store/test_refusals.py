@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.factories.stores import WEEK_29, add_row, add_session, reader_of, store_at
+from tests.slow import slow
 from tests.store.child_process import in_child
 from tests.store.commits import committed, live, planned, query, small, steps_for
 from viewer.errors import StoreError, StoreReadOnly, StoreUnavailable
@@ -62,6 +63,7 @@ def refuses_all(path: Path, snapshot: writing.Snapshot, kind: type[StoreError], 
 # -- the disk ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("journal", ["wal", "delete"])
 def test_a_disk_without_room(small: Path, journal: str) -> None:
     """No file may grow beyond a limit: the WAL in one case, the database itself at the commit in the other."""
@@ -89,6 +91,7 @@ def tiny_disk() -> Iterator[Path]:
     place.rmdir()
 
 
+@pytest.mark.slow
 def test_a_full_disk(small: Path, tiny_disk: Path) -> None:
     path = Path(shutil.copyfile(small, tiny_disk / "state.db"))
     filling = tiny_disk / "filling"
@@ -120,8 +123,8 @@ def anybodys(small: Path) -> Iterator[Path]:
     shutil.rmtree(place)
 
 
-@pytest.mark.parametrize("journal", ["wal", "delete"])
-@pytest.mark.parametrize(("file", "directory"), [(0o444, 0o777), (0o666, 0o555), (0o444, 0o555)])
+@pytest.mark.parametrize("journal", ["wal", *slow("delete")])
+@pytest.mark.parametrize(("file", "directory"), [(0o444, 0o777), *slow((0o666, 0o555), (0o444, 0o555))])
 def test_a_file_or_directory_that_this_user_may_not_write(
     anybodys: Path, journal: str, file: int, directory: int
 ) -> None:
@@ -246,9 +249,9 @@ def test_a_store_that_lacks_what_a_compaction_needs(tmp_path: Path, change: str,
     assert query(path, "SELECT * FROM messages") == before
 
 
-def test_rows_whose_flag_is_not_set(hermes_copy: Callable[[int], Path]) -> None:
+def test_rows_whose_flag_is_not_set(small_hermes_copy: Callable[[int], Path]) -> None:
     """A build that made `active` nullable: the agent reads NULL as 1 after its next start, a commit would lose them."""
-    path = hermes_copy(21)
+    path = small_hermes_copy(21)
     query(path, "ALTER TABLE messages RENAME COLUMN active TO old")
     query(path, "ALTER TABLE messages ADD COLUMN active INTEGER DEFAULT 1")
     query(path, "UPDATE messages SET active = old")

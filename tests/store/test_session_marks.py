@@ -125,8 +125,8 @@ def test_no_row_is_read_for_it(path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [16, 21, 31])
-def test_real_databases_have_the_index(hermes_copy: Callable[[int], Path], version: int) -> None:
-    with open_store(Store("own", f"sqlite:///{hermes_copy(version)}", "configured")) as reader:
+def test_real_databases_have_the_index(small_hermes_copy: Callable[[int], Path], version: int) -> None:
+    with open_store(Store("own", f"sqlite:///{small_hermes_copy(version)}", "configured")) as reader:
         ids = [row[0] for row in reader.con.execute("SELECT id FROM sessions").fetchall()]
         found = read_marks(reader, ids)
         for session_id, count in reader.con.execute("SELECT session_id, COUNT(*) FROM messages GROUP BY 1").fetchall():
