@@ -146,6 +146,7 @@ def steps(do: Callable[[], object]) -> int:
 PAGES: list[dict[str, Any]] = [{}, {"source": "fax"}, {"source": "none"}, {"near": True}, {"q": "zebrafinch"}]
 
 
+@pytest.mark.slow
 def test_a_page_costs_the_same_among_few_sessions_and_many(
     empty_store: EmptyStore, shelved: Callable[[int], list[SessionIndex]]
 ) -> None:

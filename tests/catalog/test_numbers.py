@@ -58,6 +58,7 @@ def test_numbers_of_compacted_and_of_short_sessions(
     assert check("hermes") > 7
 
 
+@pytest.mark.slow
 def test_numbers_of_the_demo_store(settings: Settings, tmp_path: Path) -> None:
     settings.DEMO_STORE, settings.STORES = tmp_path / "demo.db", {}
     ensure_demo(settings.DEMO_STORE)

@@ -168,7 +168,7 @@ def twins(shelf: Shelf) -> Shelf:
     return shelf
 
 
-@pytest.mark.parametrize("wanted", one_in(2, NARROWED), ids=str)
+@pytest.mark.parametrize("wanted", one_in(4, NARROWED), ids=str)
 def test_hits_are_those_of_a_store_with_an_index(twins: Shelf, wanted: dict[str, Any]) -> None:
     for q in listed(QUERIES):
         assert told(walk(q, **wanted)) == told(walk(q, "own", **wanted)), q

@@ -148,6 +148,7 @@ def test_parts_of_another_model_are_not_taken_over(
     assert [part for part, _ in parts_of(parts)] == [1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_a_worker_killed_between_parts_is_followed_by_one_that_goes_on(
     chat_store: HermesStore, parts: ModelService, settings: Settings
 ) -> None:

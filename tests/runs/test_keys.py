@@ -103,6 +103,7 @@ call("migrate", "runs", "0008", verbosity=0)
 """
 
 
+@pytest.mark.slow
 def test_keys_of_older_versions_are_encrypted_and_leave_no_trace(tmp_path: Path) -> None:
     environment = {**os.environ, "PALIMPSEST_DATA_DIR": str(tmp_path), "PALIMPSEST_SECRET_KEY": site.SECRET_KEY}
     subprocess.run([sys.executable, "-c", UPDATE], cwd=site.BASE_DIR, env=environment, check=True)

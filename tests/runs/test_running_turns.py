@@ -30,9 +30,9 @@ def steps(n: int, first: int = 0) -> list[Row]:
 
 
 def worker(hermes_store: HermesStore, rows: Sequence[Row]) -> HermesStore:
-    """A session of such rows, by a model with a window of 128,000 tokens."""
+    """A session of such rows, by a model with a window of 8,192 tokens."""
     hermes_store.rows(
-        "INSERT INTO sessions (id, source, model, started_at) VALUES ('work', 'cli', 'gpt-4o', 1790000000)"
+        "INSERT INTO sessions (id, source, model, started_at) VALUES ('work', 'cli', 'gpt-4', 1790000000)"
     )
     working = replace(hermes_store, session_id="work")
     say(working, rows)
@@ -72,12 +72,12 @@ def compact(hermes_store: HermesStore) -> Run:
 def test_the_request_is_alive_and_everything_comes_back(
     open_hermes_store: Callable[[int], HermesStore], version: int
 ) -> None:
-    hermes_store = worker(open_hermes_store(version), [*CHAT, ("user", REQUEST), *steps(220)])
+    hermes_store = worker(open_hermes_store(version), [*CHAT, ("user", REQUEST), *steps(20)])
     before, shown = hermes_store.live(), [entry.id for entry in history(hermes_store).entries]
 
     run = compact(hermes_store)
 
-    assert run.tokens_before and run.tokens_before > 100_000 and run.tokens_after and run.tokens_after < 20_000
+    assert run.tokens_before and run.tokens_before > 9_000 and run.tokens_after and run.tokens_after < 5_000
     live = hermes_store.live()
     [at] = [i for i, row in enumerate(live) if row[1] and row[1].startswith("[CONTEXT SUMMARY]")]
     assert live[at - 1][:2] == ("user", REQUEST) and live[at][0] == "assistant"
@@ -94,25 +94,25 @@ def test_the_request_is_alive_and_everything_comes_back(
 
 
 def test_four_in_a_row_while_the_turn_runs(hermes_store: HermesStore) -> None:
-    hermes_store = worker(hermes_store, [*CHAT, ("user", REQUEST), *steps(220)])
+    hermes_store = worker(hermes_store, [*CHAT, ("user", REQUEST), *steps(20)])
     for n in range(4):
         compact(hermes_store)
         live = hermes_store.live()
         requests = [i for i, row in enumerate(live) if row[1] == REQUEST]
         assert len(requests) == 1 and live[requests[0] + 1][1].startswith("[CONTEXT SUMMARY]")
-        say(hermes_store, steps(60, first=1_000 * (n + 1)))
+        say(hermes_store, steps(8, first=1_000 * (n + 1)))
     now = history(hermes_store)
-    assert len(now.boundaries) == 4 and len(now.entries) == len(CHAT) + 1 + 2 * (220 + 240)
+    assert len(now.boundaries) == 4 and len(now.entries) == len(CHAT) + 1 + 2 * (20 + 32)
 
 
 def test_a_session_without_a_user_compacts_again_and_again(hermes_store: HermesStore) -> None:
-    hermes_store = worker(hermes_store, steps(220))
+    hermes_store = worker(hermes_store, steps(20))
     for n in range(3):
         compact(hermes_store)
         [role] = [row[0] for row in hermes_store.live() if row[1].startswith("[CONTEXT SUMMARY]")]
         assert role == "user", "providers refuse a context without any"
-        say(hermes_store, steps(60, first=1_000 * (n + 1)))
-    assert len(history(hermes_store).entries) == 2 * (220 + 180)
+        say(hermes_store, steps(8, first=1_000 * (n + 1)))
+    assert len(history(hermes_store).entries) == 2 * (20 + 24)
 
 
 def test_a_refusal_names_what_helps(hermes_store: HermesStore) -> None:
