@@ -423,7 +423,7 @@ BRANCHES = [*talk(4), line(4, 1), line(5, 4)]
         ([*talk(3), line(3, 2) | LATE, line(4, 1), line(5, 4) | LATE, note(6, None)], "0123"),
         ([each | {"timestamp": "?"} for each in [*BRANCHES, note(6, None)]], "0145"),
         ([line(0, None), line(1, 0) | LATE, *BRANCHES[2:], note(6, None)], "0145"),  # 2 and 4 hang on the last
-        ([line(0, None), line(1, 0) | LATE, note(7, 1), line(2, 7), *BRANCHES[3:], note(6, None)], "0145"),
+        ([line(0, None), line(1, 0) | LATE, note(7, 1), line(2, 7), line(3, 2), note(6, None)], "0123"),
         ([*BRANCHES, line(7, 5) | SIDE, note(8, None)], "0123"),
         ([*BRANCHES[:3], line(3, 2) | LATE | SIDE, *BRANCHES[4:], note(6, 3), note(8, None)], "0145"),
         ([*talk(4), typed(4, 3), note(6, None)], "01234"),
