@@ -17,6 +17,8 @@ import pytest
 OLD = Path(__file__).parents[1] / "data/before_receipts"
 LATE, UNDONE, READY, PRUNED, FIRST, SECOND, CONFLICT = map(str, range(1, 8))  # their runs
 
+pytestmark = pytest.mark.slow  # two versions, each in a process
+
 
 @pytest.fixture(scope="module")
 def updated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from viewer.runs import recovery, service, workers
 from viewer.runs.models import Run, Worker
 from viewer.runs.planning import Options
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]  # its workers are processes
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0  # seconds, for a worker's start beside other work
 
