@@ -88,7 +88,7 @@ def test_what_is_configured_counts(store: Store, section: str, window: int, expe
         "compression: !!python/object/apply:os.system [exit]",
         "compression: {threshold: 2001-99-99}",
         b"\xff\xfe\x00 \x00",
-        "[" * 20_000,
+        "[" * 190_000,
         "a: &a [x, x]\n" + "\n".join(f"b{n}: &b{n} [*{'a' if not n else f'b{n - 1}'}, *a]" for n in range(40)),
         "compression: {threshold: 0.9}\n" + "# padding\n" * 20_000,
     ],
