@@ -140,8 +140,8 @@ def test_each_block_of_a_message_has_its_own_direction(screen: Page, empty_store
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
-def test_keys_and_neighbours(screen: Page, open_hermes_store: Callable[..., HermesStore]) -> None:
-    session = f"/stores/hermes/sessions/{open_hermes_store(21).session_id}"
+def test_keys_and_neighbours(screen: Page, open_large_hermes_store: Callable[..., HermesStore]) -> None:
+    session = f"/stores/hermes/sessions/{open_large_hermes_store(21).session_id}"
     screen.goto(f"{session}?around=500#m500", wait_until="load")
     place = screen.locator("#m500")
     at_rest(screen)
