@@ -24,9 +24,9 @@ run: $(VENV)/.installed
 # A test file stays in one process: its fixtures are shared.
 PYTEST := $(PY) -m pytest --dist loadfile
 test: $(VENV)/.tests-installed
-	@$(PYTEST) -n auto -m 'not slow' $(ARGS)
+	@$(PYTEST) -n $(shell expr `getconf _NPROCESSORS_ONLN` + 1) -m 'not slow' --hypothesis-profile few $(ARGS)
 
-# Two processes more than there are cores, as many wait for agents.
+# One more process than above, as many wait for agents.
 test-all: $(VENV)/.tests-installed chromium nginx
 	@$(PYTEST) -n $(shell expr `getconf _NPROCESSORS_ONLN` + 2) $(ARGS)
 

@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # The same examples in every run, so that a change lands or not for its own sake; `--hypothesis-profile hunt` seeks new.
 hypothesis.settings.register_profile("steady", derandomize=True, deadline=None)
-hypothesis.settings.register_profile("few", derandomize=True, deadline=None, max_examples=12)  # of `make test`
+hypothesis.settings.register_profile("few", derandomize=True, deadline=None, max_examples=12)  # for `make test`
 hypothesis.settings.register_profile("hunt", max_examples=1_000, deadline=None)
 hypothesis.settings.load_profile("steady")
 
@@ -63,10 +63,8 @@ os.environ["PI_CODING_AGENT_DIR"] = str(_SURROUNDINGS / "no-pi-home")
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Fewer examples without the slow tests; static files are served as they lie in the tree: nothing is collected."""
-    if config.getoption("markexpr") == "not slow" and not config.getoption("--hypothesis-profile"):
-        hypothesis.settings.load_profile("few")
+def pytest_configure() -> None:
+    """Serve static files as they lie in the tree: nothing has been collected."""
     from django.conf import settings
 
     plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}

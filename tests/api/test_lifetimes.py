@@ -92,6 +92,7 @@ def test_an_agents_session_is_not_ours_to_delete(hermes_store: HermesStore, api_
     assert hermes_store.live() == before
 
 
+@pytest.mark.slow
 def test_a_session_of_ours_goes_with_all_that_is_known_of_it(demo: Path, api_client: ApiClient) -> None:
     made: dict[str, Any] = api_client.call("POST", "/stores/demo/sessions", {"title": "To go", "messages": SAID})[1]
     path = f"/stores/demo/sessions/{made['id']}"

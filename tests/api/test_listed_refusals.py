@@ -94,6 +94,7 @@ def test_before_a_session_is_counted_its_store_speaks(agent: Agent, api_client: 
     assert set(listed(api_client, agent).values()) == {(True, "")}
 
 
+@pytest.mark.slow
 def test_what_is_said_of_a_whole_store_is_not_kept_with_its_sessions(
     open_hermes_store: Callable[..., HermesStore],
 ) -> None:

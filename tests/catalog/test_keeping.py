@@ -67,6 +67,7 @@ def test_a_store_that_was_not_written_is_not_opened(empty_store: EmptyStore, sta
     assert statements == []
 
 
+@pytest.mark.slow
 def test_one_new_message_costs_the_same_among_few_and_many(
     tmp_path: Path, settings: Settings, statements: list[str]
 ) -> None:
@@ -360,6 +361,7 @@ def test_comparing_all_sessions_again_is_not_urgent(many: EmptyStore) -> None:
     assert (line_of("s020").live, line_of("s001").title) == (3, "Anew")
 
 
+@pytest.mark.slow
 def test_all_sessions_are_compared_beside_an_agent_that_never_rests(many: EmptyStore) -> None:
     sync_worker.sync_all()
     owner(many.path, "UPDATE sessions SET title = 'Anew' WHERE id = 's001'")

@@ -7,6 +7,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_lines_of_earlier_versions_tell_their_parts() -> None:
     """Their titles and end reasons are read once, by the migration; the triggers of the index of words stay."""

@@ -331,6 +331,7 @@ def test_nor_does_a_cut_in_json_or_in_one_long_line(before: int) -> None:
             assert len(said) < 8_200 and not any(part in said for part in ("correct", "horse", "battery"))
 
 
+@pytest.mark.slow
 def test_of_very_many_messages_the_oldest_are_read_where_people_typed_them() -> None:
     old = [row for i in range(3_000) for row in (user(f"Never drop table TAB{i:04}."), reply(f"Noted as NOTE{i:04}."))]
     found = facts.gather([*old, *exchange(1_500, size=9)])
@@ -375,6 +376,7 @@ def test_a_constraint_in_the_middle_of_a_long_message_is_kept() -> None:
     assert sections([user(text), reply("ok")])["Constraints"] == ["- Never push to main without my yes."]
 
 
+@pytest.mark.slow
 def test_of_very_many_messages_the_newest_are_quoted_whole() -> None:
     turns = [row for i in range(20_000) for row in (user(f"{i}: Never drop table t{i} before I agree."), reply("ok"))]
     lines = sections(turns)["Constraints"]

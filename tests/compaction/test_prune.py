@@ -393,6 +393,7 @@ def test_a_second_run_finds_nothing(messages: list[Message], policy: Policy) -> 
         raise AssertionError(f"{len(again.plan.middle)} messages were shortened again")
 
 
+@pytest.mark.slow
 def test_ten_thousand_messages_are_counted_once() -> None:
     def work(n: int) -> int:
         characters = 0

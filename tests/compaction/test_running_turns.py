@@ -65,6 +65,7 @@ def test_a_long_running_turn_is_compacted_and_its_request_stands_before_the_hand
     assert any("directly before the summary" in reason for reason in made.plan.reasons)
 
 
+@pytest.mark.slow
 def test_ten_in_a_row_while_the_turn_runs_keep_the_request_and_let_nothing_pile_up() -> None:
     messages, before = CHAT_THEN_WORK, []
     for n in range(10):

@@ -62,6 +62,7 @@ def test_special_tokens_in_text_are_text(token: str) -> None:
         assert counter(f"{token} {inner}" * 30_000) > 30_000 * 4  # also beyond one piece
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("counter", "text"),
     [(count, " " * 2_000_000), *slow((count_old, "\u3000" * 1_100_000 + "x"), (count, "x" + "\n" * 2_000_000))],
@@ -77,6 +78,7 @@ def test_in_one_piece_such_white_space_would_panic() -> None:
     assert not isinstance(caught.value, Exception), "no except clause for errors would catch it"
 
 
+@pytest.mark.slow
 def test_white_space_counts_in_a_thread_with_a_small_stack() -> None:
     found: list[int] = []
     before = threading.stack_size(256 * 1024)

@@ -83,6 +83,7 @@ def test_a_second_compaction_on_top(agent: Agent, store_api: StoreApi, said: lis
     assert loaded_as_sent(agent, store_api)
 
 
+@pytest.mark.slow
 def test_later_compactions_leave_what_one_did_as_it_was(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     def told() -> dict[str, Any]:
         """What is said of the first compaction, but that it can be undone."""

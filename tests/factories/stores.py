@@ -24,6 +24,13 @@ PRESENT = 1_790_000_000.0  # a time within the past of whoever runs the tests
 _WORDS = "The passenger asks for the fare rules, the agent reads them out and books what is left. " * 8
 
 
+def connected(path: Path, **options: Any) -> sqlite3.Connection:
+    """A connection whose writes are not waited for until they are safe on disk."""
+    con = sqlite3.connect(path, **options)
+    con.execute("PRAGMA synchronous = OFF")
+    return con
+
+
 def store_at(path: Path) -> Store:
     return Store("test", f"sqlite:///{path}", "configured")
 
@@ -36,18 +43,16 @@ def reader_of(path: Path) -> Iterator[Reader]:
 
 def add_session(path: Path, session_id: str = "s1", **columns: Any) -> None:
     values = {"id": session_id, "source": "cli", "started_at": 1.0, **columns}
-    with sqlite3.connect(path) as con:
+    with closing(connected(path)) as con, con:
         names, marks = ", ".join(values), ", ".join("?" * len(values))
         con.execute(f"INSERT INTO sessions ({names}) VALUES ({marks})", list(values.values()))
-    con.close()
 
 
 def add_row(path: Path, session_id: str = "s1", **columns: Any) -> int:
     values = {"session_id": session_id, "role": "user", "timestamp": 2.0, **columns}
-    with sqlite3.connect(path) as con:
+    with closing(connected(path)) as con, con:
         names, marks = ", ".join(f'"{name}"' for name in values), ", ".join("?" * len(values))
         cursor = con.execute(f"INSERT INTO messages ({names}) VALUES ({marks})", list(values.values()))
-    con.close()
     assert cursor.lastrowid is not None
     return cursor.lastrowid
 
@@ -70,7 +75,7 @@ class HermesStore:
     session_id: str
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(self.path, isolation_level=None, timeout=20)) as con:
+        with closing(connected(self.path, isolation_level=None, timeout=20)) as con:
             return con.execute(sql, values).fetchall()
 
     def live(self) -> list[tuple[Any, ...]]:
@@ -83,7 +88,7 @@ class HermesStore:
 
     def append(self, content: str, role: str = "user") -> int:
         """The agent appends a message."""
-        with closing(sqlite3.connect(self.path, isolation_level=None, timeout=20)) as con:
+        with closing(connected(self.path, isolation_level=None, timeout=20)) as con:
             cursor = con.execute(
                 "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, ?, ?, unixepoch() + 0.5)",
                 (self.session_id, role, content),
@@ -140,7 +145,7 @@ class EmptyStore:
     def chat(self, session_id: str, count: int) -> list[int]:
         """`count` messages of a user and an assistant in turns. Returns their ids."""
         rows = [(session_id, ("user", "assistant")[at % 2], f"{session_id} {at}", PRESENT + at) for at in range(count)]
-        with closing(sqlite3.connect(self.path)) as con, con:
+        with closing(connected(self.path)) as con, con:
             con.executemany("INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, ?, ?, ?)", rows)
             found = con.execute("SELECT id FROM messages WHERE session_id = ? ORDER BY id", [session_id]).fetchall()
         return [row[0] for row in found]
@@ -151,7 +156,7 @@ class EmptyStore:
 
     def _insert(self, table: str, values: dict[str, Any]) -> int:
         names, marks = ", ".join(values), ", ".join("?" * len(values))
-        with closing(sqlite3.connect(self.path)) as con, con:
+        with closing(connected(self.path)) as con, con:
             made = con.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(values.values())).lastrowid
         return made or 0
 
@@ -160,7 +165,7 @@ def fill_chat(path: Path) -> None:
     """One session of 80 messages, some 12,000 tokens: all that asking a model needs."""
     schema.create(path)
     add_session(path, "small", title="Small", message_count=80)
-    with closing(sqlite3.connect(path)) as con, con:
+    with closing(connected(path)) as con, con:
         con.executemany(
             "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('small', ?, ?, ?)",
             [(("user", "assistant")[n % 2], f"Seat {n}A on flight LH{400 + n}. " + _WORDS, 1e9 + n) for n in range(80)],

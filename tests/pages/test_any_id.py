@@ -67,6 +67,7 @@ def test_what_no_store_holds_is_not_there(
     assert (status, answer["error"]["code"]) == (404, "not_found")
 
 
+@pytest.mark.slow
 def test_every_session_is_listed_with_an_address_that_opens_it(
     signed_in: Client, api_client: ApiClient, empty_store: EmptyStore
 ) -> None:

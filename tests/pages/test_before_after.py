@@ -278,6 +278,7 @@ def test_hostile_text_is_text(signed_in: Client, empty_store: EmptyStore) -> Non
     assert "<script" not in page_file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("messages", [300, *slow(6_000)])
 def test_a_long_session_takes_windows_and_no_more_queries(
     signed_in: Client, empty_store: EmptyStore, statements: list[str], messages: int

@@ -212,6 +212,7 @@ def test_a_provider_checkpoint_is_one_line(signed_in: Client, empty_store: Empty
     assert len(answer.content) < 40_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [6, *slow(1)])
 def test_the_demo_stores_sessions_all_open(signed_in: Client, demo: Callable[[str], str], step: int) -> None:
     demo("A name for the boat")

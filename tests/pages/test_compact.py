@@ -546,6 +546,7 @@ def test_somebody_elses_lock_is_named_and_nothing_can_be_started(
     assert not Run.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_long_context_is_planned_after_the_page(signed_in: Client, demo: Callable[[str], str]) -> None:
     href = demo("Support desk, the long thread")
     panel = read(signed_in.get(href)).one("section", id="plan")
@@ -587,6 +588,7 @@ def test_the_panel_says_what_a_model_is_sent(
     assert "too small to summarise in" in read(signed_in.get(f"{href}?summarizer=openai")).one("p", "warn").text
 
 
+@pytest.mark.slow
 def test_the_estimate_is_near_what_is_sent(
     signed_in: Client,
     open_hermes_store: Callable[..., HermesStore],

@@ -76,6 +76,7 @@ def test_the_demo_never_counts_in_sums(signed_in: Client) -> None:
     assert not page.all("figure", "chart")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("empty_store", "at_once")
 def test_runs_of_the_hidden_demo_are_listed_by_their_sessions_names(
     signed_in: Client, demo: Callable[[str], str]

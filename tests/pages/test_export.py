@@ -317,6 +317,7 @@ def _rows_read(statements: list[str]) -> list[int]:
     return [sql.count(",") + 1 for sql in statements if sql.startswith("SELECT * FROM messages")]
 
 
+@pytest.mark.slow
 def test_rows_are_read_in_windows_that_do_not_grow_with_the_session(
     empty_store: EmptyStore, statements: list[str]
 ) -> None:
@@ -516,6 +517,7 @@ def test_exports_at_once_write_one_large_message_at_a_time(empty_store: EmptySto
     assert peak_of(together) < 1.5 * alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", one_in(4, FORMATS))
 def test_a_slow_download_keeps_no_large_message_in_memory(empty_store: EmptyStore, format: Format) -> None:
     empty_store.session("large")

@@ -119,6 +119,7 @@ def test_other_views_are_calm(signed_in: Client, session: str, view: str) -> Non
     calm(signed_in.get(session + view))
 
 
+@pytest.mark.slow
 def test_each_row_is_calm_uncut_in_colours_and_as_text(signed_in: Client, session: str) -> None:
     """All addresses that any window leads to."""
     texts = windows(signed_in, session)

@@ -161,6 +161,7 @@ def test_a_conversation_that_goes_on_in_a_new_part_is_followed(signed_in: Client
     assert reader.look()["HX-Redirect"] == there
 
 
+@pytest.mark.slow
 def test_many_new_messages_come_in_windows(signed_in: Client, empty_store: EmptyStore) -> None:
     href = empty_store.session("s")
     empty_store.chat("s", 5)

@@ -88,6 +88,7 @@ def _agree(path: str, client: Client, api_client: ApiClient, strategy: str) -> t
     return run, said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", ["Stocktaking, ten warehouses", *slow("Support desk, the long thread")])
 def test_all_that_is_said_of_a_loss_agrees(
     signed_in: Client,

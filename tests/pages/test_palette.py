@@ -49,6 +49,7 @@ def test_sessions_pages_and_actions(signed_in: Client, empty_store: EmptyStore) 
     assert "Sign out" in found["Actions"] and "Switch to the dark theme" in found["Actions"]
 
 
+@pytest.mark.slow
 def test_every_link_leads_somewhere(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
     at = f"/stores/hermes/sessions/{open_hermes_store(21, 'Merged carrier 92').session_id}"
     page = read(signed_in.get("/palette", {"at": at, "q": ""}))

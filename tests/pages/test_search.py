@@ -357,6 +357,7 @@ def test_a_browser_that_masks_is_shown_no_secret(signed_in: Client, empty_store:
         assert "abcdefghijklmnop" not in page.text
 
 
+@pytest.mark.slow
 def test_more_matches_mean_no_more_queries(
     signed_in: Client, tmp_path: Path, settings: Settings, statements: list[str]
 ) -> None:

@@ -154,6 +154,7 @@ def test_the_first_heading_is_the_session_and_the_timeline_needs_no_script(
     assert read(signed_in.get(drawing)).one("figure", "timeline").one("svg")
 
 
+@pytest.mark.slow
 def test_windows_downwards_join_those_upwards(signed_in: Client, empty_store: EmptyStore) -> None:
     first = empty_store.session("s")
     empty_store.chat("s", 250)
@@ -230,6 +231,7 @@ def test_messages_summarised_away_say_so(signed_in: Client, open_hermes_store: C
     assert away == {row for row, each in articles.items() if "summarised away" in each.attributes["aria-label"]}
 
 
+@pytest.mark.slow
 def test_a_part_of_a_chain_opens_its_newest(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
     first = open_hermes_store(16, "Airline desk, week 30")
     newest = first.rows("SELECT id FROM sessions WHERE title = 'Airline desk, week 30 #4'")[0][0]
@@ -266,6 +268,7 @@ def test_a_merged_row_is_a_boundary_and_a_message(
         assert not [article for article in view.all("article") if "CONTEXT" in article.text]
 
 
+@pytest.mark.slow
 def test_more_messages_mean_no_more_work(signed_in: Client, empty_store: EmptyStore, statements: list[str]) -> None:
     """Once it was looked at: of a long session the same statements are run, for as many rows."""
     work = []
@@ -338,6 +341,7 @@ def test_no_content_breaks_the_page(signed_in: Client, empty_store: EmptyStore, 
     assert read(signed_in.get(f"{href}/rows")).one("h1")
 
 
+@pytest.mark.slow
 def test_ten_megabytes_are_cut_and_can_be_read_on(signed_in: Client, empty_store: EmptyStore) -> None:
     href = empty_store.session("huge")
     row = empty_store.say("huge", "tool", "line of output\n" * 700_000, tool_name="terminal")

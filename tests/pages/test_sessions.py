@@ -255,6 +255,7 @@ def test_a_session_that_seems_to_go_on_from_another_offers_it(signed_in: Client,
 # -- work --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_more_sessions_mean_no_more_queries_and_an_unchanged_store_is_not_opened(
     signed_in: Client, tmp_path: Path, settings: Settings, statements: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

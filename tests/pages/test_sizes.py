@@ -30,6 +30,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: root / hashed for name, hashed in names.items()}
 
 
+@pytest.mark.slow
 def test_scripts_and_styles_are_served_without_comments(collected: dict[str, Path]) -> None:
     for name in ("palimpsest.css", "palimpsest.js", "seek.js", "list.js", "palette.js"):
         found = finders.find(name)

@@ -227,6 +227,7 @@ def test_a_complete_answer_does_not_wait_long_for_what_it_took(
     assert model_service.left.wait(model_services.PATIENCE)
 
 
+@pytest.mark.slow
 def test_sdks_are_imported_only_to_talk_to_a_model() -> None:
     code = (
         "import django, sys; django.setup()\n"
@@ -433,6 +434,7 @@ def test_a_broken_answer_of_anthropic_tells_what_was_read(
     assert (run.error_code, run.usage["calls"], run.usage["input_tokens"]) == ("model_dropped", 1, READ)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ONCE)
 def test_strange_events_never_end_a_run_in_the_log(
     kind: str, hermes_store: HermesStore, model_service: ModelService, use_model: UseModel

@@ -131,6 +131,7 @@ def test_a_compaction_of_ours_is_known_in_the_session_that_continues_it(alike: H
         assert [boundary.run for boundary in history_of(reader, "next").boundaries] == [run.pk]
 
 
+@pytest.mark.slow
 def test_more_runs_mean_no_more_queries(alike: HermesStore) -> None:
     counts: list[tuple[int, int]] = []
     for _ in range(4):

@@ -93,6 +93,7 @@ def test_the_request_is_alive_and_everything_comes_back(
     assert hermes_store.live() == before and [entry.id for entry in history(hermes_store).entries] == shown
 
 
+@pytest.mark.slow
 def test_four_in_a_row_while_the_turn_runs(hermes_store: HermesStore) -> None:
     hermes_store = worker(hermes_store, [*CHAT, ("user", REQUEST), *steps(20)])
     for n in range(4):

@@ -61,6 +61,7 @@ def rows(demo: sqlite3.Connection, where: str, *values: Any) -> list[StoredMessa
 # -- made once, whole, and the same every time -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_file_is_sound(demo: sqlite3.Connection) -> None:
     assert demo.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert demo.execute("PRAGMA foreign_key_check").fetchall() == []
@@ -80,6 +81,7 @@ def test_the_first_start_is_not_held_up(tmp_path: Path) -> None:
     assert made == [True]
 
 
+@pytest.mark.slow
 def test_a_visitor_meets_nothing_that_is_there_for_tests(tmp_path: Path) -> None:
     ensure_demo(tmp_path / "demo.db", now=NOW)
     with closing(sqlite3.connect(tmp_path / "demo.db")) as plain:
@@ -90,6 +92,7 @@ def test_a_visitor_meets_nothing_that_is_there_for_tests(tmp_path: Path) -> None
     assert not [name for name in columns if name.startswith("x_")]
 
 
+@pytest.mark.slow
 def test_it_is_the_same_every_time(path: Path, demo: sqlite3.Connection, tmp_path: Path) -> None:
     make_odd_demo(tmp_path / "again.db", now=NOW)
     with closing(sqlite3.connect(tmp_path / "again.db")) as again:

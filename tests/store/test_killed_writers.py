@@ -91,6 +91,7 @@ def context(agent: Agent) -> Sequence[Any]:
         return sent(reader, agent.id_of("s"))
 
 
+@pytest.mark.slow
 def test_wherever_a_compaction_is_killed(agent: Agent, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path, before = file_of(agent), context(agent)
     with torn(path, monkeypatch) as images:
@@ -115,6 +116,7 @@ def is_beside(agent: Agent, found: Sequence[Any], before: Sequence[Any], after: 
     return has_all and all(each in before or each in after for each in found)
 
 
+@pytest.mark.slow
 def test_what_a_killed_writer_left_is_compacted_and_undone(
     agent: Agent, strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,6 +48,7 @@ def test_a_torn_line_is_read_when_it_is_whole(agent: PiByHand, session_id: str) 
         assert sent(reader, session_id) == [("user", "at last")]
 
 
+@pytest.mark.slow
 def test_a_line_that_is_too_long(agent: PiByHand, session_id: str) -> None:
     ask(agent, "one")
     ask(agent, "x" * LONGEST)

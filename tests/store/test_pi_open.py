@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +26,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are l
 def process(directory: Path, name: str) -> Iterator[int]:
     """A process with this name in place of its command line."""
     started = subprocess.Popen([name, "60"], executable="sleep", cwd=directory)
+    command = Path(f"/proc/{started.pid}/cmdline")
     try:
+        while not command.read_bytes().startswith(name.encode()):  # until it is another program than this one
+            time.sleep(0.01)
         yield started.pid
     finally:
         started.kill()

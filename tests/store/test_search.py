@@ -424,6 +424,7 @@ def test_what_is_redacted_is_not_shown(empty: Path) -> None:
     assert any("correct horse" in plain(hit) for hit in shown.hits)
 
 
+@pytest.mark.slow
 def test_a_huge_row_is_found_and_only_its_start_is_read(empty: Path) -> None:
     (early, late) = say(empty, "needle " + "x " * 5_000_000, "x " * 3_000_000 + "needle")
     found = find(empty, "needle")
@@ -622,6 +623,7 @@ def _cost(path: Path, q: str, **wanted: Any) -> tuple[int, int]:
     return len([statement for statement in statements if not statement.startswith("--")]), steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", ["needle", "需要一", *slow("needle hay", '"needle in hay"')])
 def test_a_page_costs_the_same_however_many_match(empty: Path, q: str) -> None:
     text = ["needle in hay 我需要一根针"]
@@ -650,6 +652,7 @@ def test_only_rows_that_are_shown_are_read_whole(empty: Path, monkeypatch: pytes
 # -- real databases ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [16, 21, 31])
 @pytest.mark.parametrize("q", ["reservation", "cancel*", "seat", "done moved"])
 def test_each_message_of_a_real_store_is_found_once(
@@ -672,6 +675,7 @@ def test_each_message_of_a_real_store_is_found_once(
     assert set(carried.values()) <= {1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [16, 21, 31])
 def test_the_index_and_the_rows_themselves_tell_the_same(hermes_copy: Copies, version: int) -> None:
     path = hermes_copy(version)

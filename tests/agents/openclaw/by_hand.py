@@ -87,6 +87,7 @@ class OpenClawByHand(Agent):
     def __init__(self, path: Path, schema: int = 23, agent: str = "main") -> None:
         super().__init__(f"openclaw://{path}")
         self.root, self.agent = path, agent
+        self._held: sqlite3.Connection | None = None
         self.database = path / "agents" / agent / "agent" / "openclaw-agent.sqlite"
         self.database.parent.mkdir(parents=True)
         with closing(self.connected()) as con:
@@ -101,10 +102,23 @@ class OpenClawByHand(Agent):
     def connected(self) -> sqlite3.Connection:
         con = sqlite3.connect(self.database, isolation_level=None, timeout=20)
         con.create_function("octet_length", 1, lambda value: len(str(value).encode()), deterministic=True)
+        con.execute("PRAGMA synchronous = OFF")
         return con
 
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """One connection for all that is done inside."""
+        if self._held is not None:
+            yield self._held
+            return
+        with closing(self.connected()) as self._held:
+            try:
+                yield self._held
+            finally:
+                self._held = None
+
     def sql(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        with closing(self.connected()) as con:
+        with self._connection() as con:
             return con.execute(query, values).fetchall()
 
     def key(self, name: str) -> str:
@@ -122,10 +136,11 @@ class OpenClawByHand(Agent):
         window = str(uuid5(NAMESPACE_OID, session_id))
         entry = {"sessionId": window, "displayName": session_id, "model": "test-model", "modelProvider": "test",
                  "contextTokens": 200_000, "systemPromptReport": SECRET}  # fmt: skip
-        self.begin(self.key(session_id), window, entry)
-        self.append(session_id, "model_change", provider="test", modelId="test-model")
-        for message in messages:
-            self.say(session_id, message)
+        with self._connection():
+            self.begin(self.key(session_id), window, entry)
+            self.append(session_id, "model_change", provider="test", modelId="test-model")
+            for message in messages:
+                self.say(session_id, message)
 
     def begin(self, key: str, window: str, entry: Line, **more: Any) -> None:
         """A key with its first transcript, which has nothing but its header."""
@@ -148,10 +163,11 @@ class OpenClawByHand(Agent):
 
     def append(self, session_id: str, kind: str, /, *, packed: bool = False, **more: Any) -> Line:
         """A row behind the others, which hangs on the leaf where nothing else is said; `packed` compresses it."""
-        path = self.active(session_id)
-        parent = path[-1]["id"] if path else None
-        entry = {"type": kind, "id": str(uuid4()), "parentId": parent, "timestamp": now()} | more
-        self._event(self.id_of(session_id), entry, packed=packed)
+        with self._connection():
+            path = self.active(session_id)
+            parent = path[-1]["id"] if path else None
+            entry = {"type": kind, "id": str(uuid4()), "parentId": parent, "timestamp": now()} | more
+            self._event(self.id_of(session_id), entry, packed=packed)
         return entry
 
     def _event(self, window: str, entry: Line, *, packed: bool = False) -> None:
@@ -184,7 +200,7 @@ class OpenClawByHand(Agent):
         ]
         leaf = path[-1]["id"] if path else None
         state = (window, len(entries) - 1, leaf, 0, len(path), sum(row[3] is not None for row in rows), stamp())
-        with closing(self.connected()) as con:
+        with self._connection() as con:
             con.execute("BEGIN IMMEDIATE")
             con.execute("DELETE FROM session_transcript_active_events WHERE session_id = ?", (window,))
             con.executemany("INSERT INTO session_transcript_active_events VALUES (?, ?, ?, ?, ?)", rows)
