@@ -294,11 +294,10 @@ def chat_store(tmp_path: Path, settings: Settings) -> HermesStore:
 @pytest.fixture
 def empty_store(tmp_path: Path, settings: Settings) -> EmptyStore:
     """The store `own`, with nothing in it."""
-    from tests.factories.stores import EmptyStore
-    from viewer.stores.hermes import schema
+    from tests.factories.stores import EmptyStore, create_empty
 
     path = tmp_path / "own.db"
-    schema.create(path)
+    create_empty(path)
     settings.STORES = {"own": f"sqlite:///{path}"}
     return EmptyStore(path)
 

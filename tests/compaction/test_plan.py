@@ -207,6 +207,7 @@ class Work:
         return count(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [40, 40_000])
 def test_plan_request_and_apply_count_no_more_of_a_longer_session(size: int) -> None:
     def work(n: int) -> Work:

@@ -119,7 +119,7 @@ def live_users(messages: list[Message]) -> str:
 
 @pytest.mark.parametrize("ask", ASKS, ids=["plain", "offline"])
 @pytest.mark.parametrize("prompt", [True, *slow(False)])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", one_in(3, SHAPES))
 def test_ten_compactions_carry_the_newest_task_and_never_the_first(
     shape: Callable[[str, int], list[Message]],
     prompt: bool,
@@ -165,6 +165,7 @@ def test_compacting_what_was_just_compacted_ends_in_a_refusal_and_never_grows() 
         assert "TASK 39/" in live_users(messages)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", one_in(3, SHAPES))
 def test_ten_thousand_messages(shape: Callable[[str, int], list[Message]]) -> None:
     messages: list[Message] = [system()]

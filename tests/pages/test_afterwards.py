@@ -54,6 +54,7 @@ def test_what_the_agent_lost_is_looked_for_when_it_is_asked_for(
     assert named[0].one("code").text.split()[0] in shown.text
 
 
+@pytest.mark.slow
 def test_many_lost_details_are_listed_in_parts(signed_in: Client, empty_store: EmptyStore) -> None:
     empty_store.session("s")
     for at in range(250):

@@ -265,6 +265,7 @@ def test_the_file_says_what_the_page_says(signed_in: Client, open_hermes_store: 
 # -- what would break it -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_hostile_text_is_text(signed_in: Client, empty_store: EmptyStore) -> None:
     hostile.build(empty_store, share=0.01)
     href, _ = compacted(empty_store, "hostile", HANDOFF.replace("To go on", hostile.SCRIPT))

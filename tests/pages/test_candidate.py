@@ -139,6 +139,7 @@ def test_a_lost_detail_is_put_back_and_outlasts_a_reload(visit: Visit, ready: Ru
     assert "Kept exactly:" in run.summary and "Typed." in run.summary
 
 
+@pytest.mark.slow
 def test_it_shows_what_changes_in_the_summary_before(signed_in: Client, demo: Callable[[str], str], ready: Run) -> None:
     path = demo(TITLE)
     assert not read(signed_in.get(f"/runs/{ready.pk}")).all("pre", "diff"), "there is none before it"

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from tests.factories.stores import EmptyStore
+from tests.factories.stores import EmptyStore, create_empty
 from tests.pages import hostile
 from tests.slow import slow
 from viewer.catalog import sync_worker
@@ -35,10 +35,9 @@ TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 @pytest.fixture(scope="module", params=[SHARE, *slow(1.0)], ids=["short", "long"])
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> EmptyStore:
-    from viewer.stores.hermes import schema
 
     path = tmp_path_factory.mktemp("hostile") / "own.db"
-    schema.create(path)
+    create_empty(path)
     empty_store = EmptyStore(path)
     hostile.build(empty_store, share=request.param)
     return empty_store

@@ -21,7 +21,7 @@ VALUES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("column", ["content", "tool_calls", "timestamp", "role", "reasoning", "display_kind"])
+@pytest.mark.parametrize("column", ["content", "tool_calls", *slow("timestamp", "role", "reasoning", "display_kind")])
 @pytest.mark.parametrize("values", [[VALUES], *slow([(value,) for value in VALUES])], ids=["together", "each"])
 def test_a_row_with_any_value_is_shown(
     signed_in: Client, empty_store: EmptyStore, column: str, values: list[tuple[object, ...]]

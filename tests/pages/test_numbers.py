@@ -15,6 +15,7 @@ from viewer.catalog import sync_worker
 from viewer.runs.models import Run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["summary", *slow("prune")])
 @pytest.mark.usefixtures("at_once")
 def test_tokens_are_the_same_wherever_they_are_told(

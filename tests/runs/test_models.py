@@ -27,7 +27,7 @@ from tests import model_services
 from tests.factories.stores import HermesStore
 from tests.model_services import KEY, NOTES, READ, WRITTEN, Behaviour, ModelService, answers, refuses, sends, streams
 from tests.runs.model_runs import KINDS, ONCE, UseModel, require_no_key, started
-from tests.slow import slow
+from tests.slow import one_in, slow
 from viewer.runs import job
 from viewer.runs.errors import ModelFailed
 from viewer.runs.models import Run
@@ -307,7 +307,7 @@ CASES = [(name, KINDS[at % 2]) for at, name in enumerate(FAILURES)]
 OTHER_CASES = [(name, KINDS[(at + 1) % 2]) for at, name in enumerate(FAILURES)]
 
 
-@pytest.mark.parametrize(("name", "kind"), [*CASES, *slow(*OTHER_CASES)])
+@pytest.mark.parametrize(("name", "kind"), [*one_in(3, CASES), *slow(*OTHER_CASES)])
 def test_a_failure_is_named_and_touches_nothing(
     name: str,
     kind: str,

@@ -13,12 +13,11 @@ import pytest
 
 from tests.factories.locks import turn_lease
 from tests.factories.messages import HANDOFF
-from tests.factories.stores import WEEK_29, add_row, add_session, reader_of, store_at
+from tests.factories.stores import WEEK_29, add_row, add_session, create_empty, reader_of, store_at
 from tests.slow import slow
 from viewer import holders
 from viewer.stores.hermes import (
     guards,
-    schema,
     undoing,
     writing,
 )
@@ -97,7 +96,7 @@ def everything_else(path: Path) -> dict[str, list[tuple[Any, ...]]]:
 def small(tmp_path: Path) -> Iterator[Path]:
     """A store of our own with one session of eight messages: all that refusals need."""
     path = tmp_path / "small.db"
-    schema.create(path)
+    create_empty(path)
     add_session(path, message_count=8)
     for number in range(8):
         add_row(path, role=("user", "assistant")[number % 2], content=f"message {number}", timestamp=10.0 + number)

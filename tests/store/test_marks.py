@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.factories.stores import create_empty
 from viewer.errors import StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.hermes import opening, schema
@@ -23,7 +24,7 @@ SETTLED = opening.SETTLED  # the tests wait less
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "own.db"
-    schema.create(path)
+    create_empty(path)
     time.sleep(2 * opening.SETTLED)
     return path
 

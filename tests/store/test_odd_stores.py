@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.factories.stores import add_row, add_session, reader_of, store_at
+from tests.factories.stores import add_row, add_session, create_empty, reader_of, store_at
 from viewer import times
 from viewer.api.schemas import moment
 from viewer.errors import TitleTaken
-from viewer.stores.hermes import editing, schema, sqlite
+from viewer.stores.hermes import editing, sqlite
 from viewer.stores.hermes.agent import HermesAgent
 from viewer.stores.query import parse
 from viewer.stores.searching import PageRequest, SearchFilter
@@ -41,7 +41,7 @@ NEVER = [
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "state.db"
-    schema.create(path)
+    create_empty(path)
     return path
 
 

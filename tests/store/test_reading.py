@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from tests.factories.session_lists import tips
-from tests.factories.stores import WEEK_29, WEEK_30_TIP, add_row, add_session, reader_of
+from tests.factories.stores import WEEK_29, WEEK_30_TIP, add_row, add_session, create_empty, reader_of
 from tests.slow import slow
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores import packing
 from viewer.stores.base import Store
-from viewer.stores.hermes import opening, reading, schema, sessions
+from viewer.stores.hermes import opening, reading, sessions
 from viewer.stores.hermes.change_tokens import read_marks
 from viewer.stores.hermes.codec import JSON_MARK
 from viewer.stores.hermes.reader import open_store
@@ -52,7 +52,7 @@ def copies(request: pytest.FixtureRequest, small_hermes_copy: Copies, hermes_cop
 @pytest.fixture
 def empty(tmp_path: Path) -> Path:
     path = tmp_path / "empty.db"
-    schema.create(path)
+    create_empty(path)
     return path
 
 

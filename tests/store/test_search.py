@@ -15,10 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from compaction import protocol
+from tests.factories.stores import create_empty
 from tests.slow import slow
 from viewer.errors import StoreUnavailable
 from viewer.stores.base import Store
-from viewer.stores.hermes import candidates, reading, schema, search, sqlite
+from viewer.stores.hermes import candidates, reading, search, sqlite
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import tip
@@ -74,7 +75,7 @@ def marked(hit: Hit) -> list[str]:
 @pytest.fixture
 def empty(tmp_path: Path) -> Path:
     path = tmp_path / "empty.db"
-    schema.create(path)
+    create_empty(path)
     with closing(sqlite3.connect(path)) as con, con:
         con.execute("INSERT INTO sessions (id, source, started_at, title) VALUES ('s', 'cli', 1, 'A session')")
         con.execute("INSERT INTO sessions (id, source, started_at) VALUES ('t', 'telegram', 1)")

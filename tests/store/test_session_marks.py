@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.factories.stores import create_empty
 from viewer.stores.base import Store
-from viewer.stores.hermes import schema
 from viewer.stores.hermes.change_tokens import appended, counted_rows, read_marks, rows_said
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.listing import NOTHING, RowsDigest
@@ -19,7 +19,7 @@ from viewer.stores.listing import NOTHING, RowsDigest
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "own.db"
-    schema.create(path)
+    create_empty(path)
     with closing(sqlite3.connect(path)) as con, con:
         con.execute("INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1), ('t', 'cli', 1)")
         con.executemany(
