@@ -11,7 +11,7 @@ CHROMIUM := chromium chromium-browser google-chrome
 
 help:
 	@echo 'make run     everything, then serve on http://127.0.0.1:8000 (HOST and PORT change that); prints a sign-in link'
-	@echo 'make test    the tests of every part, in four minutes on two cores; no browser, no PostgreSQL, no agents'
+	@echo 'make test    the tests of every part, in some minutes on two cores; no browser, no PostgreSQL, no agents'
 	@echo 'make test-all  all tests; installs Chromium and fetches nginx and the agents first where that needs nobody'
 	@echo 'make lint    ruff, mypy, layering rules, the Dockerfile, missing migrations'
 	@echo 'make bench   how long the slow things take'

@@ -247,7 +247,7 @@ _END_LINE = re.compile(rf"^[^\S\n]*({re.escape(END_MARKER)})[^\S\n]*$", re.MULTI
 
 def _parts(blocks: list[Any], flagged: bool, as_text: bool) -> list[Part]:
     parts = _first_parts(blocks, flagged, as_text)
-    for _ in range(MOST_DELIMITERS):
+    for _ in range(MOST_DELIMITERS):  # handoffs in one row
         if not parts or parts[-1].kind != "live":
             break
         behind = [parts[-1].content] if as_text else parts[-1].content

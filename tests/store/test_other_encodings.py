@@ -26,7 +26,7 @@ def by_hand(kind: Callable[[Path], Agent]) -> Callable[[Path], Agent]:
     return made
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"])
 @pytest.mark.parametrize(
     "made", [*map(by_hand, (ClaudeByHand, CodexByHand, PiByHand)), lambda root: stored(root, "file", talked(4))]
 )

@@ -26,7 +26,7 @@ class AnchorOut(Schema):
 
     `kind` is path, url, id, number, date, name, version, phone, account, error, command, constraint or statement;
     `message` null where only an earlier summary had it; `line` the line or sentence around it, "" where `text` is that
-    itself; `by` person, agent, call or tool: who said it.
+    itself; `by` person, agent, summary (an earlier one), call or tool: who said it.
     """
 
     kind: str

@@ -73,7 +73,8 @@ def basis(reader: OpenStore, session_id: str, planned: Json | None = None) -> Li
         if [row.id for row in rows] == [row[0] for row in found.rows]:
             records = (row.id for row in rows if row.role in BOOKKEEPING_ROLES)
             again = written_again(row_digests.rows_of(reader, session_id, [row.id for row in rows]).values())
-            once, repeats = ([row for row in rows if (row.id in again) is written] for written in (False, True))
+            once = [row for row in rows if row.id not in again]
+            repeats = [row for row in rows if row.id in again]
             return LiveContext(once, found.sizes, token_of(found, records), repeats)
     raise SessionBusy("The session is being rewritten just now. Try again in a moment.")
 

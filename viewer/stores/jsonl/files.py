@@ -7,6 +7,7 @@ named by `watched`; a line that begins with a blank may be one of ours that is n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ HEAD = 160  # bytes of a watched line by which it is known again
 SMALLEST = 50  # records that a file counts as at least
 LARGEST = 2_000_000_000  # bytes of a file that is read as a whole
 TOO_LARGE = "it has {size:,} MB: of a file, compressed or not, no more than {limit:,} MB are read"
-OTHER_ENCODINGS = (b"\xff\xfe", b"\xfe\xff", b'{\0"\0', b"\0{\0")  # how UTF-16 and UTF-32 begin
+_OTHER_ENCODING = re.compile(rb'\xff\xfe|(?:\0\0)?\xfe\xff|\0{0,3}\{\0(?:\0\0)?"')  # how UTF-16 and UTF-32 begin
 NOT_UTF_8 = "it is not UTF-8 text, but UTF-16 or UTF-32, as some programs for Windows write. Convert it to UTF-8"
 
 
@@ -118,7 +119,7 @@ class RecordCache(Generic[R]):
             if now.size > LARGEST:
                 raise OSError(TOO_LARGE.format(size=now.size // 1_000_000, limit=LARGEST // 1_000_000))
             with self._opened(path) as file:
-                if file.read(4).startswith(OTHER_ENCODINGS):
+                if _OTHER_ENCODING.match(file.read(8)):
                     raise OSError(NOT_UTF_8)
                 found = self._read_on(file, known, now) if known is not None and _goes_on(file, known, now) else None
                 found = found or self._read_on(file, None, now)
