@@ -114,12 +114,12 @@ def test_no_address_carries_the_token(screen: Page, open_hermes_store: Callable[
     screen.evaluate("document.getElementById('side').classList.add('up')")
     expect(screen.get_by_role("button", name="Preview")).to_be_enabled()
     asked.clear()
-    screen.locator("#keep").select_option("50")
-    screen.locator("#keep option[selected][value='50']").wait_for(state="attached")
+    screen.locator("#keep").select_option("20")
+    screen.locator("#keep option[selected][value='20']").wait_for(state="attached")
     screen.get_by_role("button", name="Compact now…").click()
     screen.get_by_role("button", name="Cancel").click()
     screen.locator(".confirm").wait_for(state="detached")
-    expect(screen.locator("#keep")).to_have_value("50")
+    expect(screen.locator("#keep")).to_have_value("20")
     assert [method for method, url in asked if "/plan" in url] == ["GET", "POST", "GET"]
     assert not [url for _, url in asked if "csrf" in url]
 

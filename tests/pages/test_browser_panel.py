@@ -83,7 +83,7 @@ def test_a_press_that_is_let_go_elsewhere_plans_after_all(
     screen.mouse.move(*compact_now(screen))
     screen.mouse.down()
     screen.locator("#keep").evaluate(
-        "field => { field.value = '100'; field.dispatchEvent(new Event('change', { bubbles: true })) }"
+        "field => { field.value = '20'; field.dispatchEvent(new Event('change', { bubbles: true })) }"
     )
     screen.wait_for_timeout(300)
     old = screen.locator("#plan dl").inner_text()
