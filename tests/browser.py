@@ -14,8 +14,6 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from tests.slow import slow
-
 if TYPE_CHECKING:
     from tests.processes import StartedSite
 
@@ -87,7 +85,7 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, object]) -> dic
     expect.set_options(timeout=30_000)  # as long as its actions wait; 5 s are too few beside other work
     found = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
     if found is None:
-        pytest.fail("No Chromium: `make test` installs it.")
+        pytest.fail("No Chromium: `make test-all` installs it.")
     off = f"--disable-features={','.join(_OFF.split())}"
     return {**browser_type_launch_args, "executable_path": found, "args": ["--no-sandbox", "--disable-gpu", off]}
 
@@ -137,9 +135,9 @@ def visit(browser: Browser, live_server: LiveServer, signed_in: Client, settings
     assert not complaints, complaints
 
 
-@pytest.fixture(params=[WIDE, *slow((PHONE,))], ids=["wide-light", "phone-dark"])
+@pytest.fixture(params=[WIDE, PHONE], ids=["wide-light", "phone-dark"])
 def screen(request: pytest.FixtureRequest, visit: Visit) -> Page:
-    """One page on a desk in light, and (in `make test-all`) one on a phone in dark."""
+    """One page on a wide screen in light, and one on a phone in dark."""
     return visit(*request.param)
 
 

@@ -106,7 +106,6 @@ def test_preview_edit_apply_in_the_demo_store(
     expect(page.locator("#reading")).to_contain_text("tangerine clerk", timeout=PATIENCE)
 
 
-@pytest.mark.slow
 def test_a_store_without_a_compacted_column_offers_a_copy_to_practise_on(
     page: Page, serve: Callable[[Path | None], StartedSite], hermes_copy: Callable[[int], Path]
 ) -> None:

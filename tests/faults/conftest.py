@@ -13,7 +13,6 @@ import pytest
 
 from tests.faults import ledger, stores
 from tests.faults.site import Process, SiteProcesses, until
-from tests.slow import slow
 
 RUNS = int(os.environ.get("PALIMPSEST_TEST_RUNS") or 80)  # that workers race for
 KILLS = int(os.environ.get("PALIMPSEST_TEST_KILLS") or 3)  # at random moments
@@ -78,7 +77,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path,
     }
 
 
-@pytest.fixture(params=["sqlite", *slow("postgres")])
+@pytest.fixture(params=["sqlite", "postgres"])
 def own_database(request: pytest.FixtureRequest) -> str:
     """What the site itself keeps its rows in."""
     return str(request.param)

@@ -8,8 +8,6 @@ from typing import cast
 
 import pytest
 
-from tests.slow import slow
-
 from .campaign import campaign
 from .conftest import fresh_database
 from .raced import Live, Raced
@@ -22,10 +20,9 @@ SITES = [
     (22, "wal", "postgres", (105, 71)),
     (21, "wal", "sqlite", (27, 20)),
 ]
-CASES = [SITES[0], *slow(*SITES[1:])]
 
 
-@pytest.mark.parametrize(("schema", "journal", "own", "seeds"), CASES)
+@pytest.mark.parametrize(("schema", "journal", "own", "seeds"), SITES)
 def test_nothing_is_lost_doubled_hidden_or_orphaned(
     tmp_path: Path, request: pytest.FixtureRequest, schema: int, journal: str, own: str, seeds: tuple[int, ...]
 ) -> None:

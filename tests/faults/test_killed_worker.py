@@ -11,7 +11,6 @@ from tests.faults.kills import OURS, Door, begin_turn, end_turn, holder_of, reac
 from tests.faults.ledger import live, query
 from tests.faults.site import locked, until
 from tests.model_services import ModelService, Request, answers
-from tests.slow import slow
 
 # Each kills the worker that has the run at one point, and returns the status it left. All doors are open afterwards.
 
@@ -71,7 +70,9 @@ def before_it_lets_go(running_site: RunningSite, session_id: str) -> tuple[int, 
     [
         (while_it_waits_for_the_turn, "waiting"),
         (before_the_commit_is_noted, "applying"),
-        *slow((while_it_waits_for_the_lock, "queued"), (before_commit, "applying"), (before_it_lets_go, "applied")),
+        (while_it_waits_for_the_lock, "queued"),
+        (before_commit, "applying"),
+        (before_it_lets_go, "applied"),
     ],
 )
 def test_killed(running_site: RunningSite, kill: Callable[[RunningSite, str], tuple[int, str]], left: str) -> None:
@@ -84,7 +85,7 @@ def test_killed(running_site: RunningSite, kill: Callable[[RunningSite, str], tu
     running_site.check()
 
 
-@pytest.mark.parametrize("phase", ["summarizing", *slow("planning")])
+@pytest.mark.parametrize("phase", ["summarizing", "planning"])
 def test_killed_before_there_is_a_summary(running_site: RunningSite, phase: str) -> None:
     running_site.workers(2)
     while True:

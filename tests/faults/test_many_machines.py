@@ -17,7 +17,6 @@ POSTGRES = pytest.mark.parametrize("own_database", ["postgres"], indirect=True) 
 
 
 @POSTGRES
-@pytest.mark.slow
 def test_a_worker_leaves_runs_of_stores_it_has_not(running_site: RunningSite, tmp_path: Path) -> None:
     running_site.workers(0)
     session_id, other = running_site.take(), running_site.take("long")

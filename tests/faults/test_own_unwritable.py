@@ -176,7 +176,6 @@ def check(
     assert [status for status, _ in write(visitor, sessions)] == [202, 302, 302, 302]
 
 
-@pytest.mark.slow
 def test_while_somebody_has_it_locked(running_site: RunningSite, compacted: dict[str, object]) -> None:
     check(running_site, compacted, held)
 

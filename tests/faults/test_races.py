@@ -8,8 +8,6 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
-
 from tests.agents.hermes import program
 from tests.faults.conftest import KILLS, RUNS, RunningSite
 from tests.faults.ledger import live
@@ -50,7 +48,6 @@ def test_workers_race_for_runs_and_requests_for_sessions(running_site: RunningSi
     running_site.check()
 
 
-@pytest.mark.slow
 def test_eight_writers_append_while_runs_commit(running_site: RunningSite, tmp_path: Path) -> None:
     running_site.workers(4 if running_site.site.on_postgres else 2)
     sessions = [running_site.take() for _ in range(WRITTEN_BESIDE)]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 import time
 
-import pytest
-
 from tests.faults.conftest import KILLS, RUNS_A_KILL, RunningSite
 from tests.faults.kills import SEED
 from tests.faults.site import Process, until
@@ -20,7 +18,6 @@ def at_work(running_site: RunningSite) -> Process | None:
     return alive[0] if alive else None if held else running_site.site.workers()[0]
 
 
-@pytest.mark.slow
 def test_workers_killed_at_random(running_site: RunningSite) -> None:
     choose = random.Random(SEED)
     running_site.workers(2)

@@ -8,7 +8,6 @@ from tests.faults.conftest import RunningSite
 from tests.faults.kills import begin_turn, end_turn, holder_of, reach, until_it_has_to_write
 from tests.faults.ledger import live
 from tests.faults.site import until
-from tests.slow import slow
 
 
 @pytest.fixture
@@ -20,7 +19,7 @@ def impatient(running_site: RunningSite) -> RunningSite:
     return running_site
 
 
-@pytest.mark.parametrize("wants_to_write", [*slow(False), True])
+@pytest.mark.parametrize("wants_to_write", [False, True])
 def test_stopped_and_continued(impatient: RunningSite, wants_to_write: bool) -> None:
     running_site, session_id = impatient, impatient.take()
     if wants_to_write:

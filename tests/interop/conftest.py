@@ -9,7 +9,6 @@ import pytest
 
 from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import REQUIREMENTS, Hermes, environment
-from tests.slow import slow
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +23,7 @@ def hermes31() -> Path:
     return environment(REQUIREMENTS[31])
 
 
-@pytest.fixture(scope="session", params=[22, *slow(31)], ids=lambda version: f"schema{version}")
+@pytest.fixture(scope="session", params=[22, 31], ids=lambda version: f"schema{version}")
 def schema(request: pytest.FixtureRequest) -> int:
     """Each schema version a real Hermes is at hand for."""
     version: int = request.param

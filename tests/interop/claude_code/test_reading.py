@@ -14,12 +14,11 @@ from viewer.stores.registry import open_store
 from .playing import Player
 from .scenarios import SCENARIOS
 
-# Of every sixth scenario the last moment, and each fourth before it; the others are `slow`. What each scenario left
-# behind is read in `tests/store` as well.
+# What each scenario left behind is read in `tests/store` as well.
 CASES = [
-    pytest.param(name, moment, id=f"{name}.{moment}", marks=[pytest.mark.slow] if number % 6 or at % 4 else [])
-    for number, (name, scenario) in enumerate(SCENARIOS.items())
-    for at, moment in enumerate(reversed(scenario.moments))
+    pytest.param(name, moment, id=f"{name}.{moment}")
+    for name, scenario in SCENARIOS.items()
+    for moment in reversed(scenario.moments)
 ]
 
 

@@ -16,7 +16,6 @@ from tests.agents.claude_code import views
 from tests.agents.claude_code.by_hand import ClaudeByHand
 from tests.clients import ApiClient
 from tests.interop.fetched import NotInstalled
-from tests.slow import slow
 from tests.store_api import StoreApi
 from tests.writer_process import WriterProcess
 from viewer.stores.base import Store
@@ -155,7 +154,7 @@ def test_it_goes_on_and_both_compact_on_top(work: Work) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["summary", "prune"])
-@pytest.mark.parametrize("later", [0, *slow(2), 6])
+@pytest.mark.parametrize("later", [0, 2, 6])
 def test_undo(work: Work, strategy: str, later: int) -> None:
     before = work.read()
     run = work.compact(strategy=strategy)
@@ -183,7 +182,7 @@ def test_what_prune_shortens_is_sent_shortened(work: Work) -> None:
     assert all(len(new.said) < len(old.said) / 2 for old, new in changed)
 
 
-@pytest.mark.parametrize("later", [*slow(0), 2])
+@pytest.mark.parametrize("later", [0, 2])
 def test_its_own_compaction_is_undone(work: Work, later: int) -> None:
     from viewer.runs.undoing import undo  # models can be imported only once Django is set up
 
@@ -226,7 +225,7 @@ def test_while_it_is_open_nothing_is_written(work: Work) -> None:
 MOMENTS = ("inside", "torn 0.5", "overwritten 0", "overwritten 0.05", "overwritten 0.5", "overwritten 0.99", "steps 1")
 
 
-@pytest.mark.parametrize("moment", ["torn 0.5", "overwritten 0.5", "steps 1", *slow(*MOMENTS, "steps 2", "behind")])
+@pytest.mark.parametrize("moment", [*MOMENTS, "steps 2", "behind"])
 def test_a_writer_that_is_killed(work: Work, moment: str) -> None:
     before, is_written = work.read(), moment in ("steps 2", "behind")
     work.store_api.written(f"claude-code:///{work.client.config}", work.session, moment)
@@ -262,7 +261,7 @@ def lengthened(lines: list[bytes]) -> None:
     lines[at] = json.dumps(record | {"toolUseResult": {"stdout": "x" * 33_000_000}}).encode() + b"\n"
 
 
-@pytest.mark.parametrize("damage", [padded, *slow(lengthened)])
+@pytest.mark.parametrize("damage", [padded, lengthened])
 def test_of_a_damaged_session_every_turn_is_in_context_or_in_the_summary(
     work: Work, damage: Callable[[list[bytes]], None]
 ) -> None:

@@ -80,7 +80,6 @@ class Scenario:
     model: str = GPT_6
     provider: Provider = "ours"
     version: str = NEWEST
-    slow: bool = False
 
 
 class Player:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from . import scenarios_branched, scenarios_mixed, scenarios_older, scenarios_strange
 from .playing import Stage
 from .scenarios_compacted import talk
-from .scenes import NEWER_FIRST, OLDER_FIRST, SCENARIOS, patch, scenario, shell
+from .scenes import BOTH, SCENARIOS, patch, scenario, shell
 from .service import calls, custom, says
 
 __all__ = ["SCENARIOS", "scenarios_branched", "scenarios_mixed", "scenarios_older", "scenarios_strange"]
 
 
-@scenario(3, models=NEWER_FIRST)
+@scenario(3, models=BOTH)
 def plain_talk(stage: Stage) -> None:
     session = stage.start("The first question: what is in the garden?")
     stage.turn(session, "  Umlauts äöü, 完了, 👩‍👩‍👧 and <b>&amp;</b> \u2028 with spaces around.  \n")
@@ -21,7 +21,7 @@ def plain_talk(stage: Stage) -> None:
         stage.turn_of(server, session, "Thank you.")
 
 
-@scenario(5, models=OLDER_FIRST)
+@scenario(5, models=BOTH)
 def tools(stage: Stage) -> None:
     with stage.app_server() as server:
         session = talk(stage, server)

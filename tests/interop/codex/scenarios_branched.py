@@ -7,11 +7,11 @@ import zstandard
 from .app_server import AppServer
 from .playing import Stage
 from .scenarios_compacted import compact, talk
-from .scenes import NEWER_FIRST, OLDER_FIRST, scenario, shell
+from .scenes import BOTH, scenario, shell
 from .service import calls, says
 
 
-@scenario(6, models=NEWER_FIRST)
+@scenario(6, models=BOTH)
 def forks(stage: Stage) -> None:
     with stage.app_server() as server:
         session = talk(stage, server)
@@ -33,7 +33,7 @@ def _fork(server: AppServer, session: str) -> str:
     return fork
 
 
-@scenario(6, models=OLDER_FIRST)
+@scenario(6, models=BOTH)
 def reverted(stage: Stage) -> None:
     with stage.app_server() as server:
         session = talk(stage, server)
@@ -71,7 +71,7 @@ def stored_away(stage: Stage) -> None:
         stage.turn_of(server, session, "Thank you.")
 
 
-@scenario(5, models=NEWER_FIRST)
+@scenario(5, models=BOTH)
 def legacy(stage: Stage) -> None:
     with stage.app_server() as server:
         session = server.start(historyMode="legacy")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .app_server import AppServer
 from .client import FULL
 from .playing import Stage
-from .scenes import NEWER_FIRST, OLDER_FIRST, scenario, shell
+from .scenes import BOTH, scenario, shell
 from .service import calls, says
 
 
@@ -29,12 +29,12 @@ def compact(server: AppServer, session: str) -> None:
     server.unload(session)
 
 
-@scenario(5, models=NEWER_FIRST)
+@scenario(5, models=BOTH)
 def local_compaction(stage: Stage) -> None:
     _compacted_by_hand(stage)
 
 
-@scenario(5, models=OLDER_FIRST, provider="openai")
+@scenario(5, models=BOTH, provider="openai")
 def remote_compaction(stage: Stage) -> None:
     _compacted_by_hand(stage)
 
@@ -53,12 +53,12 @@ def _compacted_by_hand(stage: Stage) -> None:
         stage.turn_of(server, session, "And on.")
 
 
-@scenario(4, models=OLDER_FIRST)
+@scenario(4, models=BOTH)
 def full(stage: Stage) -> None:
     _compacted_when_full(stage)
 
 
-@scenario(4, models=NEWER_FIRST, provider="openai")
+@scenario(4, models=BOTH, provider="openai")
 def full_remote(stage: Stage) -> None:
     _compacted_when_full(stage)
 

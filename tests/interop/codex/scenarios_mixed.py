@@ -9,11 +9,11 @@ from tests.interop.pictures import png
 from .app_server import AppServer
 from .playing import Stage
 from .scenarios_compacted import compact, talk
-from .scenes import NEWER_FIRST, OLDER_FIRST, scenario, shell
+from .scenes import BOTH, scenario, shell
 from .service import Reply, calls, function, message, new_id, says
 
 
-@scenario(7, models=OLDER_FIRST, slow=True)
+@scenario(7, models=BOTH)
 def same_words(stage: Stage) -> None:
     with stage.app_server() as server:
         session = server.start()
@@ -29,7 +29,7 @@ def same_words(stage: Stage) -> None:
         stage.turn_of(server, session, "Go on.")
 
 
-@scenario(5, models=NEWER_FIRST, slow=True)
+@scenario(5, models=BOTH)
 def back_behind_a_compaction(stage: Stage) -> None:
     with stage.app_server() as server:
         session = talk(stage, server)
@@ -47,7 +47,7 @@ def back_behind_a_compaction(stage: Stage) -> None:
         stage.turn_of(server, session, "Thank you.")
 
 
-@scenario(3, models=OLDER_FIRST, slow=True)
+@scenario(3, models=BOTH)
 def fork_of_the_past(stage: Stage) -> None:
     with stage.app_server() as server:
         session = talk(stage, server)
@@ -61,7 +61,7 @@ def fork_of_the_past(stage: Stage) -> None:
         stage.turn_of(server, fork, "Thank you.")
 
 
-@scenario(4, models=OLDER_FIRST, slow=True)
+@scenario(4, models=BOTH)
 def rare_items(stage: Stage) -> None:
     (stage.work / "drawing.png").write_bytes(png(24))
     searched = {
@@ -92,7 +92,7 @@ def rare_items(stage: Stage) -> None:
         stage.turn_of(server, session, "Good bye.")
 
 
-@scenario(2, models=NEWER_FIRST, slow=True)
+@scenario(2, models=BOTH)
 def steered(stage: Stage) -> None:
     with stage.app_server() as server:
         session = talk(stage, server)

@@ -8,22 +8,22 @@ from .scenes import scenario, shell
 from .service import calls, says
 
 
-@scenario(5, models=(GPT_5,), version=OLDEST, slow=True)
+@scenario(5, models=(GPT_5,), version=OLDEST)
 def oldest(stage: Stage) -> None:
     _talk(stage, takes_back=True)
 
 
-@scenario(5, models=(GPT_5,), version=OLDEST, provider="openai", slow=True)
+@scenario(5, models=(GPT_5,), version=OLDEST, provider="openai")
 def oldest_remote(stage: Stage) -> None:
     _talk(stage, takes_back=True)
 
 
-@scenario(5, models=(GPT_5,), version=OLDER, slow=True)
+@scenario(5, models=(GPT_5,), version=OLDER)
 def older(stage: Stage) -> None:
     _talk(stage)
 
 
-@scenario(5, models=(GPT_5,), version=OLDER, provider="openai", slow=True)
+@scenario(5, models=(GPT_5,), version=OLDER, provider="openai")
 def older_remote(stage: Stage) -> None:
     _talk(stage)
 

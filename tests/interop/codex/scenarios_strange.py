@@ -10,11 +10,11 @@ from .app_server import AppServer
 from .client import GPT_5, GPT_6
 from .playing import Stage
 from .scenarios_compacted import compact, talk
-from .scenes import NEWER_FIRST, OLDER_FIRST, picture, scenario, shell
+from .scenes import BOTH, picture, scenario, shell
 from .service import calls, function, refuses, says
 
 
-@scenario(3, models=OLDER_FIRST, slow=True)
+@scenario(3, models=BOTH)
 def killed_while_asked(stage: Stage) -> None:
     with stage.app_server() as server:
         session = talk(stage, server)
@@ -33,7 +33,7 @@ def _go_on(stage: Stage, session: str) -> None:
             stage.turn_of(server, session, prompt)
 
 
-@scenario(3, models=NEWER_FIRST)
+@scenario(3, models=BOTH)
 def killed_in_tools(stage: Stage) -> None:
     with stage.app_server() as server:
         session = talk(stage, server)
@@ -45,7 +45,7 @@ def killed_in_tools(stage: Stage) -> None:
     _go_on(stage, session)
 
 
-@scenario(2, slow=True)
+@scenario(2)
 def refused(stage: Stage) -> None:
     session = stage.start("What is in the garden?")
     stage.service.replies += [calls(shell("echo a")), refuses(400, "invalid_request_error", "Not this.")]
@@ -54,7 +54,7 @@ def refused(stage: Stage) -> None:
     stage.turn(session, "Try again.")
 
 
-@scenario(3, slow=True)
+@scenario(3)
 def other_models(stage: Stage) -> None:
     session = stage.start("What is in the garden?")
     stage.turn(session, "And you?", "-m", GPT_5)
@@ -75,7 +75,7 @@ def sub_agent(stage: Stage) -> None:
             stage.turn_of(server, session, prompt)
 
 
-@scenario(9, models=OLDER_FIRST)
+@scenario(9, models=BOTH)
 def all_sorts(stage: Stage) -> None:
     rules = stage.work / "AGENTS.md"
     rules.write_text("Speak of gardens alone.\n")

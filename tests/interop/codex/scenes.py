@@ -21,24 +21,20 @@ def scenario(
     models: tuple[str, ...] = (GPT_6,),
     provider: Provider = "ours",
     version: str = NEWEST,
-    slow: bool = False,
 ) -> Callable[[Play], Play]:
-    """Note a function as a scenario, one for each model; named as it is. Only that with the first model is not
-    `slow`, if any is not.
-    """
+    """Note a function as a scenario, one for each model; named as it is."""
 
     def note(play: Play) -> Play:
         named = getattr(play, "__name__", "").replace("_", "-")
         for model in models:
             name = named if model == GPT_6 else f"{named}-{model}"
-            leave_out = slow or model != models[0]
-            SCENARIOS[name] = Scenario(name, play, resumes, model, provider, version, leave_out)
+            SCENARIOS[name] = Scenario(name, play, resumes, model, provider, version)
         return play
 
     return note
 
 
-NEWER_FIRST, OLDER_FIRST = (GPT_6, GPT_5), (GPT_5, GPT_6)
+BOTH = (GPT_6, GPT_5)
 
 
 def shell(command: str) -> Json:

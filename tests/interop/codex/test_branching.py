@@ -16,7 +16,7 @@ from .client import FULL
 from .opened import Open, homes, opened
 from .scenes import shell
 from .service import calls, says
-from .work import SORTS, Work, in_each_run, ours
+from .work import SORTS, Work, ours
 
 __all__ = ["homes", "opened"]
 
@@ -46,7 +46,7 @@ def turns(work: Work, session: str) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("sort", in_each_run("legacy", SORTS))
+@pytest.mark.parametrize("sort", SORTS)
 def test_a_branch_resumes_from_the_same_context(opened: Open, sort: str) -> None:
     work = opened(sort)
     work.say("And now?")
@@ -61,7 +61,7 @@ def test_a_branch_resumes_from_the_same_context(opened: Open, sort: str) -> None
     assert turns(work, branch.session)[:-2] == turns(work, work.session)[:-1]
 
 
-@pytest.mark.parametrize("sort", in_each_run("paginated", ["legacy", "fork", "above local", "above encrypted"]))
+@pytest.mark.parametrize("sort", ["paginated", "legacy", "fork", "above local", "above encrypted"])
 def test_a_branch_from_before_a_compaction(opened: Open, sort: str) -> None:
     """Of ours, and where the client made one before, of that one too."""
     work = opened(sort)
@@ -78,7 +78,6 @@ def test_a_branch_from_before_a_compaction(opened: Open, sort: str) -> None:
         assert "encrypted" not in kinds and not [block for block in first.read() if "so far." in block.said]
 
 
-@pytest.mark.slow
 def test_a_branch_from_before_a_compaction_within_a_turn(opened: Open) -> None:
     """The client compacts before it sends what was asked, or between two calls: the turn is cut off there.
     Its context is full, so the client compacts the branch at once."""
@@ -119,7 +118,6 @@ def test_a_branch_stays_whatever_becomes_of_its_parent(opened: Open) -> None:
     assert boundary["undoable"]
 
 
-@pytest.mark.slow
 def test_a_branch_of_what_nobody_goes_on_with(opened: Open) -> None:
     """In the archive and compressed, and in a home without the client's database."""
     work = opened("paginated")
@@ -168,7 +166,6 @@ def test_calls_that_are_not_answered_yet_are_left_out(opened: Open) -> None:
         assert ours(after.say("And now?"))
 
 
-@pytest.mark.slow
 def test_a_branch_of_a_fork_of_an_older_form_of_session(opened: Open) -> None:
     work = opened("legacy")
     fork = replace(work, session=work.server.fork(work.session))

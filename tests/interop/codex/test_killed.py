@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.slow import slow
-
 from .opened import Open, homes, opened
 from .work import ours
 
@@ -18,10 +16,9 @@ __all__ = ["homes", "opened"]
 CUTS = ("torn 0.5", "overwritten 0", "overwritten 0.05", "overwritten 0.5", "overwritten 0.95", "steps 1", "steps 5")
 SORTS = ("paginated", "legacy", "segment", "above encrypted")
 CASES = [(sort, moment) for sort in SORTS for moment in CUTS]
-QUICK = [("paginated", CUTS[0]), ("legacy", CUTS[3])]
 
 
-@pytest.mark.parametrize(("sort", "moment"), [*QUICK, *slow(*(case for case in CASES if case not in QUICK))])
+@pytest.mark.parametrize(("sort", "moment"), CASES)
 def test_a_writer_that_is_killed_while_it_writes(opened: Open, sort: str, moment: str) -> None:
     work = opened(sort)
     work.say("And now?")
@@ -40,7 +37,7 @@ def test_a_writer_that_is_killed_while_it_writes(opened: Open, sort: str, moment
     assert work.say("And at last?")[: len(said)] == said
 
 
-@pytest.mark.parametrize("sort", ["paginated", *slow("legacy")])
+@pytest.mark.parametrize("sort", ["paginated", "legacy"])
 def test_a_writer_that_is_killed_when_all_is_written(opened: Open, sort: str) -> None:
     work = opened(sort)
     before = work.read()

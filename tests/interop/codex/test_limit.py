@@ -47,14 +47,7 @@ SETTINGS = (
 MODELS = (GPT_6, GPT_5, "nobody-knows-1")
 
 
-@pytest.mark.parametrize(
-    ("model", "settings"),
-    [
-        pytest.param(model, settings, marks=[] if model == GPT_6 or not settings else pytest.mark.slow)
-        for model in MODELS
-        for settings in SETTINGS
-    ],
-)
+@pytest.mark.parametrize(("model", "settings"), [(model, settings) for model in MODELS for settings in SETTINGS])
 def test_the_client_compacts_where_we_say(tmp_path: Path, model: str, settings: str) -> None:
     try:
         assert compacts_at(tmp_path / "at", model, settings, 0)

@@ -29,8 +29,8 @@ WORDS = NOTE * 35
 NOTES = [
     pytest.param(("hook", GPT_5), id="hook"),
     pytest.param(("skill", GPT_5), id="skill"),
-    pytest.param(("hook", GPT_6), id="hook-gpt-6", marks=pytest.mark.slow),
-    pytest.param(("skill", GPT_6), id="skill-gpt-6", marks=pytest.mark.slow),
+    pytest.param(("hook", GPT_6), id="hook-gpt-6"),
+    pytest.param(("skill", GPT_6), id="skill-gpt-6"),
 ]
 
 

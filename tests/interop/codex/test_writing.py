@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.interop.processes import ClientFailed
-from tests.slow import slow
 from viewer.holders import new_holder
 from viewer.stores.registry import get_store, writer_of
 
@@ -14,12 +13,9 @@ from .opened import Open, homes, opened
 from .scenarios_compacted import compact
 from .scenes import shell
 from .service import calls, says
-from .work import KEPT, SORTS, in_each_run, ours
+from .work import KEPT, SORTS, ours
 
 __all__ = ["homes", "opened"]
-
-
-MORE = (("summary", 0), ("summary", 2), ("prune", 2), ("prune", 6))
 
 
 def test_it_resumes_from_what_was_kept_and_the_summary(opened: Open) -> None:
@@ -35,7 +31,7 @@ def test_it_resumes_from_what_was_kept_and_the_summary(opened: Open) -> None:
     assert work.context() == context
 
 
-@pytest.mark.parametrize("sort", in_each_run("fork", SORTS))
+@pytest.mark.parametrize("sort", SORTS)
 def test_it_goes_on_and_has_all_of_it_again(opened: Open, sort: str) -> None:
     work = opened(sort)
     work.say("And now?")
@@ -54,7 +50,7 @@ def test_it_goes_on_and_has_all_of_it_again(opened: Open, sort: str) -> None:
     assert work.say("All of it again.") == [*before, *later]
 
 
-@pytest.mark.parametrize("sort", [pytest.param(s, marks=[] if s == "paginated" else pytest.mark.slow) for s in SORTS])
+@pytest.mark.parametrize("sort", SORTS)
 def test_both_compact_on_top(opened: Open, sort: str) -> None:
     work = opened(sort)
     work.say("And now?")
@@ -70,10 +66,8 @@ def test_both_compact_on_top(opened: Open, sort: str) -> None:
     assert ours(again) and work.tools() == tools
 
 
-@pytest.mark.parametrize(
-    ("strategy", "later"),
-    [("prune", 0), ("summary", 6), *slow(*MORE)],
-)
+@pytest.mark.parametrize("later", [0, 2, 6])
+@pytest.mark.parametrize("strategy", ["summary", "prune"])
 def test_undo(opened: Open, strategy: str, later: int) -> None:
     work = opened("paginated")
     before, stored = work.read(), work.file.read_bytes()
@@ -94,7 +88,7 @@ def test_undo(opened: Open, strategy: str, later: int) -> None:
     assert more
 
 
-@pytest.mark.parametrize("sort", ["legacy", *slow("paginated")])
+@pytest.mark.parametrize("sort", ["legacy", "paginated"])
 def test_a_full_session_is_not_compacted_again_by_the_client(opened: Open, sort: str) -> None:
     """It goes by the newest count of tokens that it finds, of a legacy session in all of it."""
     work = opened(sort)
@@ -127,7 +121,7 @@ def test_while_we_write_it_is_not_resumed(opened: Open) -> None:
     work.say("And now?")
 
 
-@pytest.mark.parametrize("moment", ["inside", *slow("behind")])
+@pytest.mark.parametrize("moment", ["inside", "behind"])
 def test_a_writer_that_is_killed(opened: Open, moment: str) -> None:
     work = opened("paginated")
     before = work.read()
@@ -139,7 +133,7 @@ def test_a_writer_that_is_killed(opened: Open, moment: str) -> None:
     assert ours(work.say("And on.")) and work.read()[-2:] != said[-2:]
 
 
-@pytest.mark.parametrize("sort", ["paginated", *slow("legacy", "segment")])
+@pytest.mark.parametrize("sort", ["paginated", "legacy", "segment"])
 def test_an_undone_compaction_is_applied_again(opened: Open, sort: str) -> None:
     work = opened(sort)
     work.say("And now?")

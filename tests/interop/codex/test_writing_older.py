@@ -19,8 +19,6 @@ from .client import GPT_5, OLDER, OLDEST, Client, program
 from .service import Service, says
 from .work import KEPT, MUCH, SUMMARY, TURNS
 
-pytestmark = pytest.mark.slow
-
 
 def read(client: Client, session: str) -> list[views.Block]:
     """What we say that the model sees."""

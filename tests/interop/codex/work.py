@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.agents.codex import views
 from tests.store_api import StoreApi
@@ -157,12 +155,6 @@ class Sort:
 
     home: str
     make: Make
-
-
-def in_each_run(chosen: str, sorts: Iterable[str]) -> list[Any]:
-    """Parameters for these sorts of sessions, of which one is chosen and the others are `slow`."""
-    every = dict.fromkeys([chosen, *sorts])
-    return [pytest.param(each, marks=[] if each == chosen else pytest.mark.slow) for each in every]
 
 
 SORTS = {

@@ -26,7 +26,6 @@ from .client import OF_FILES, OpenClawClient, program
 from .playing import key_of
 from .work import FILLED, KEPT, MUCH, ours
 
-pytestmark = pytest.mark.slow
 KEY = key_of("files")
 
 

@@ -12,8 +12,6 @@ from .conftest import OpenClawCases
 from .playing import OpenClawStage, key_of
 from .scenarios import SCENARIOS
 
-pytestmark = pytest.mark.slow  # what it sent of databases that are kept is read in each run (`tests/store`)
-
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_what_is_sent(openclaw_cases: OpenClawCases, scenario: str) -> None:

@@ -19,7 +19,6 @@ from tests.interop.chat_service import calls, says
 from tests.interop.chat_service import tool as called
 from tests.interop.processes import ClientFailed
 from tests.interop.real_agent import RealAgent
-from tests.slow import slow
 from tests.store_api import StoreApi
 from viewer.enforcement import auditing
 from viewer.history import indexes
@@ -70,7 +69,7 @@ def test_it_goes_on_and_both_compact_on_top(opened: Open) -> None:
     assert len(work.store_api.compactions(work.session)) == 3
 
 
-@pytest.mark.parametrize("later", [*slow(0, 2), 6])
+@pytest.mark.parametrize("later", [0, 2, 6])
 def test_undo(opened: Open, later: int) -> None:
     work = opened(f"undo-{later}")
     before, tokens, count = work.read(), work.noted("totalTokens"), work.noted("compactionCount") or 0
@@ -84,7 +83,6 @@ def test_undo(opened: Open, later: int) -> None:
     assert work.say("And now?") == [*before, *said]
 
 
-@pytest.mark.slow
 def test_redo(opened: Open) -> None:
     work = opened("redo")
     run = work.compact()
@@ -96,7 +94,6 @@ def test_redo(opened: Open) -> None:
     assert work.say("And now?") == [*short, *said]
 
 
-@pytest.mark.slow
 def test_a_rewind_takes_the_compaction_along(opened: Open) -> None:
     work = opened("taken-back")
     before = work.read()
@@ -110,7 +107,6 @@ def test_a_rewind_takes_the_compaction_along(opened: Open) -> None:
     assert work.say("All of it again.")[: len(before)] == before
 
 
-@pytest.mark.slow
 def test_a_branch_is_a_conversation_of_its_own(opened: Open) -> None:
     """Of the moment before a compaction, and of now: the client goes on with it, and compacts it."""
     work = opened("branched")
@@ -130,7 +126,6 @@ def test_a_branch_is_a_conversation_of_its_own(opened: Open) -> None:
     assert work.say("All of it again.")[: len(before)] == before
 
 
-@pytest.mark.slow
 def test_a_branch_wakes_nobody_and_the_clients_own_fork_does(opened: Open) -> None:
     """The client has a session take a turn when its child went on, and takes its forks for children."""
     work = opened("awake")
@@ -147,7 +142,6 @@ def test_a_branch_wakes_nobody_and_the_clients_own_fork_does(opened: Open) -> No
     assert not any(branch.key in each for each in told)
 
 
-@pytest.mark.slow
 def test_nothing_is_written_while_a_turn_runs(opened: Open) -> None:
     work = opened("running")
     service, before = work.stage.service, work.read()
@@ -164,7 +158,6 @@ def test_nothing_is_written_while_a_turn_runs(opened: Open) -> None:
     assert ours(work.say("And now?")) == [0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["inside", "behind"])
 def test_a_writer_that_is_killed(opened: Open, moment: str) -> None:
     work = opened(f"killed-{moment}")
@@ -175,7 +168,6 @@ def test_a_writer_that_is_killed(opened: Open, moment: str) -> None:
     assert (sent == before) == (moment == "inside") and bool(ours(sent)) == (moment == "behind")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("compacted", [False, True])
 def test_a_full_session_is_not_compacted_again_at_once(opened: Open, compacted: bool) -> None:
     work = opened("compacted-full" if compacted else "full")
@@ -192,7 +184,6 @@ def test_a_full_session_is_not_compacted_again_at_once(opened: Open, compacted: 
 RULES = "# Agents\n\n## Session Startup\nRead `SOUL.md`, then `MEMORY.md`.\n\n## Red Lines\nNever water at noon.\n"
 
 
-@pytest.mark.slow
 def test_rules_are_carried_and_its_next_turn_is_audited(opened: Open, settings: Settings) -> None:
     """The client repeats none after a compaction of ours; what it read is found in its own rows."""
     work = opened("rules")
@@ -217,7 +208,6 @@ def test_rules_are_carried_and_its_next_turn_is_audited(opened: Open, settings: 
     assert audit.status == "passed"
 
 
-@pytest.mark.slow
 def test_the_client_finds_nothing_wrong(gateway: OpenClawStage) -> None:
     """Of all that the tests above left in its database; what it says of its settings is no matter here."""
     with pytest.raises(ClientFailed) as told:

@@ -85,7 +85,6 @@ class PiScenario:
     name: str
     play: Play
     resumes: int
-    slow: bool = False
 
 
 class PiPlayer:

@@ -20,12 +20,12 @@ FULL = WINDOW - RESERVE + 1_000  # tokens at which it compacts by itself
 LONG = "All that is known of this bed. " * 12  # so that its own compactions leave something out
 
 
-def scenario(resumes: int, *, slow: bool = False) -> Callable[[Play], Play]:
+def scenario(resumes: int) -> Callable[[Play], Play]:
     """Note a function as a scenario, named as it is."""
 
     def note(play: Play) -> Play:
         name = getattr(play, "__name__", "").replace("_", "-")
-        SCENARIOS[name] = PiScenario(name, play, resumes, slow)
+        SCENARIOS[name] = PiScenario(name, play, resumes)
         return play
 
     return note

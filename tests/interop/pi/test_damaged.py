@@ -14,7 +14,6 @@ from tests.agents.pi.by_hand import PiByHand
 from tests.agents.reading import history, opened
 from tests.interop.chat_service import ChatService
 from tests.interop.fetched import NotInstalled
-from tests.slow import slow
 from viewer.stores.jsonl.lines import lines_from
 from viewer.stores.message import StoredMessage
 from viewer.stores.reader import Reader
@@ -22,10 +21,10 @@ from viewer.stores.reader import Reader
 from .client import EDITING, NEWEST, PiClient, program
 from .damaged import damaged
 
-SOME, ALL = 40, 300  # files
+COUNT = 300  # files
 
 
-@pytest.fixture(params=[NEWEST, *slow(EDITING)])
+@pytest.fixture(params=[NEWEST, EDITING])
 def client(request: pytest.FixtureRequest, tmp_path: Path) -> PiClient:
     """An older client does not know the edits that are in these files."""
     try:
@@ -36,11 +35,10 @@ def client(request: pytest.FixtureRequest, tmp_path: Path) -> PiClient:
         return PiClient(found, tmp_path / "pi", model)
 
 
-@pytest.mark.parametrize("count", [SOME, *slow(ALL)])
-def test_files_that_are_damaged_at_random(client: PiClient, count: int, tmp_path: Path) -> None:
+def test_files_that_are_damaged_at_random(client: PiClient, tmp_path: Path) -> None:
     agent = PiByHand(tmp_path / "ours")
-    files, copies = ([place / f"{seed}.jsonl" for seed in range(count)] for place in (agent.room, client.place))
-    for seed in range(count):
+    files, copies = ([place / f"{seed}.jsonl" for seed in range(COUNT)] for place in (agent.room, client.place))
+    for seed in range(COUNT):
         files[seed].write_bytes(damaged(seed))
         copies[seed].write_bytes(damaged(seed))
     compacted = 0
@@ -53,7 +51,7 @@ def test_files_that_are_damaged_at_random(client: PiClient, count: int, tmp_path
             else:
                 assert _is_same(built["messages"], reader.live(str(seed))), seed
             assert _said_in(files[seed]) <= _shown(reader, str(seed)), seed
-    assert count / 4 < compacted < count, "some of them are refused, and not all"
+    assert COUNT / 4 < compacted < COUNT, "some of them are refused, and not all"
 
 
 def _is_same(messages: list[Json], rows: list[StoredMessage]) -> bool:

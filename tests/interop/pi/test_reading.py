@@ -5,19 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tests.agents import chat_views
-from tests.slow import slow
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
-from .client import OLDER, PACKAGES
+from .client import PACKAGES
 from .conftest import PiCases
 from .scenarios import SCENARIOS
 
 LEAST = 30  # resumes that a run compares
 
-EACH_RUN = [(version, "branches" if version == OLDER else "compactions") for version in PACKAGES]
-OTHERS = [(version, name) for version in PACKAGES for name in SCENARIOS if (version, name) not in EACH_RUN]
-PLAYED = [*EACH_RUN, *slow(*OTHERS)]
+PLAYED = [(version, name) for version in PACKAGES for name in SCENARIOS]
 
 
 def test_enough_is_compared() -> None:

@@ -14,7 +14,6 @@ from tests.interop.chat_service import ChatService, calls, says
 from tests.interop.chat_service import tool as called
 from tests.interop.fetched import NotInstalled
 from tests.interop.real_agent import RealAgent
-from tests.slow import slow
 from tests.store_api import StoreApi
 from viewer.runs import pickup, service
 from viewer.stores.registry import get_store, open_store
@@ -25,7 +24,7 @@ from .work import KEPT, MUCH, Work, ours, talk
 FULL = WINDOW - RESERVE + 1  # tokens, at which the client compacts
 
 
-@pytest.fixture(scope="module", params=[OLDER, *slow(NEWEST)])
+@pytest.fixture(scope="module", params=[OLDER, NEWEST])
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[PiClient, Path]:
     """A client, and the file of its session."""
     try:
@@ -78,7 +77,7 @@ def test_it_goes_on_and_both_compact_on_top(work: Work) -> None:
     assert len(work.store_api.compactions(work.session)) == 3
 
 
-@pytest.mark.parametrize("later", [6, *slow(0, 2)])
+@pytest.mark.parametrize("later", [0, 2, 6])
 def test_undo_and_redo(work: Work, later: int) -> None:
     before, stored = work.read(), work.file.read_bytes()
     run = work.compact()
@@ -179,10 +178,7 @@ def test_a_client_that_had_it_open_goes_on_without_it(work: Work, tmp_path: Path
         assert "gone on since" in service.pick_up(service.get_run(again), reader).sentence
 
 
-MORE = ("behind", "torn 0.5", "overwritten 0")
-
-
-@pytest.mark.parametrize("moment", ["overwritten 0.5", *slow("inside", *MORE)])
+@pytest.mark.parametrize("moment", ["inside", "torn 0.5", "overwritten 0", "overwritten 0.5", "behind"])
 def test_a_writer_that_is_killed(work: Work, moment: str) -> None:
     before = work.read()
     work.age()
@@ -194,7 +190,7 @@ def test_a_writer_that_is_killed(work: Work, moment: str) -> None:
     assert work.say("And then?") == said and len(said) > len(sent)
 
 
-@pytest.mark.parametrize("compacted", [True, *slow(False)])
+@pytest.mark.parametrize("compacted", [True, False])
 def test_a_full_session_is_not_compacted_again_at_once(work: Work, compacted: bool) -> None:
     model = work.client.service
     model.replies += [says("A great deal.", input_tokens=FULL)]
