@@ -71,7 +71,7 @@ chromium:
 	  echo 'Installing Chromium for the browser tests ...'; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y chromium >/dev/null; \
 	else \
-	  echo 'The browser tests need Chromium ($(CHROMIUM)): install it, then run make test again.' >&2; exit 1; \
+	  echo 'The browser tests need Chromium ($(CHROMIUM)): install it, then run make test-all again.' >&2; exit 1; \
 	fi
 
 # Taken out of its package: installed, it would start to serve on port 80. Without it one test is skipped, and says so.

@@ -122,15 +122,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 
 @pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """The directory of real databases beside the repository; without it the test is skipped. Never write there."""
-    path = ROOT.parent / "shared" / "data"
-    if not path.is_dir():
-        pytest.skip("no ../shared/data here")
-    return path
-
-
-@pytest.fixture(scope="session")
 def own_databases(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """A function from a schema version to a database of ours in its shape, not to be written; `small` is for one with
     some forty messages in the context of a session.
@@ -238,45 +229,23 @@ def signed_in(db: None) -> Client:
 @pytest.fixture
 def open_hermes_store(small_hermes_copy: Callable[[int], Path], settings: Settings) -> Callable[[int], HermesStore]:
     """A function from a schema version to a small database of ours in its shape as the store `hermes`."""
-    from tests.factories.stores import WEEK_29_TITLE
-
-    def open_copy(version: int, title: str = WEEK_29_TITLE) -> HermesStore:
-        return _opened(small_hermes_copy(version), title, settings)
-
-    return open_copy
-
-
-@pytest.fixture
-def open_large_hermes_store(hermes_copy: Callable[[int], Path], settings: Settings) -> Callable[[int], HermesStore]:
-    """A function from a schema version to a database with sessions of a thousand messages as the store `hermes`."""
-    from tests.factories.stores import WEEK_29_TITLE
-
-    def open_copy(version: int, title: str = WEEK_29_TITLE) -> HermesStore:
-        return _opened(hermes_copy(version), title, settings)
-
-    return open_copy
-
-
-def _opened(path: Path, title: str, settings: Settings) -> HermesStore:
-    from tests.factories.stores import HermesStore
+    from tests.factories.stores import WEEK_29_TITLE, HermesStore
     from viewer.stores.registry import get_store
 
-    settings.STORES = {"hermes": f"sqlite:///{path}"}
-    with closing(sqlite3.connect(path)) as con:
-        session = con.execute("SELECT id FROM sessions WHERE title = ?", (title,)).fetchone()
-    return HermesStore(get_store("hermes"), path, session[0])
+    def open_copy(version: int, title: str = WEEK_29_TITLE) -> HermesStore:
+        path = small_hermes_copy(version)
+        settings.STORES = {"hermes": f"sqlite:///{path}"}
+        with closing(sqlite3.connect(path)) as con:
+            session = con.execute("SELECT id FROM sessions WHERE title = ?", (title,)).fetchone()
+        return HermesStore(get_store("hermes"), path, session[0])
+
+    return open_copy
 
 
 @pytest.fixture
 def hermes_store(open_hermes_store: Callable[[int], HermesStore]) -> HermesStore:
     """A small database of schema 31, which has turn leases, and its session "Airline desk, week 29"."""
     return open_hermes_store(31)
-
-
-@pytest.fixture
-def large_hermes_store(open_large_hermes_store: Callable[[int], HermesStore]) -> HermesStore:
-    """The same with a thousand messages, for what is about size."""
-    return open_large_hermes_store(31)
 
 
 @pytest.fixture

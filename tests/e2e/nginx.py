@@ -38,7 +38,7 @@ http {{
 
 
 def program() -> str | None:
-    """The machine's own, or the one that `make test` took out of its package."""
+    """The machine's own, or the one that `make test-all` took out of its package."""
     places = [os.environ["PATH"], "/usr/sbin", f"{sys.prefix}/nginx/usr/sbin"]
     return shutil.which("nginx", path=os.pathsep.join(places))
 

@@ -42,7 +42,7 @@ STREAMED = """async address => {
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestRemovedIn10Warning"),
-    pytest.mark.skipif(nginx.program() is None, reason="no nginx: `make test` takes it out of Debian's package"),
+    pytest.mark.skipif(nginx.program() is None, reason="no nginx: `make test-all` takes it out of Debian's package"),
 ]
 
 

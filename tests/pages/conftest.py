@@ -1,4 +1,4 @@
-"""The demo store, small databases, and tokens counted as a worker does."""
+"""The demo store, and tokens counted as a worker does."""
 
 from __future__ import annotations
 
@@ -19,16 +19,6 @@ def demo_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("demo") / "demo.db"
     make_odd_demo(path)
     return path
-
-
-@pytest.fixture
-def small_hermes_copy(own_databases: Callable[..., Path], tmp_path: Path) -> Callable[[int], Path]:
-    """A function from a schema version (16, 21, 31) to the path of a fresh copy of the small database in its shape."""
-
-    def copy(version: int) -> Path:
-        return Path(shutil.copyfile(own_databases(version, small=True), tmp_path / f"hermes-v{version}.db"))
-
-    return copy
 
 
 @pytest.fixture

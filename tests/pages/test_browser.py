@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it brings no types
 from playwright.sync_api import Page, expect
+from pytest_django import Settings
 
 from tests.browser import TOP, at_rest, require_accessible, require_top
-from tests.factories.stores import EmptyStore, HermesStore
+from tests.factories.stores import WEEK_29, EmptyStore, HermesStore
 from tests.model_services import KEY, ModelService
 from viewer.runs import service
 from viewer.runs.models import Run
@@ -139,9 +141,11 @@ def test_each_block_of_a_message_has_its_own_direction(screen: Page, empty_store
     assert sides == ["left", "right", "left", "right"]
 
 
-@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
-def test_keys_and_neighbours(screen: Page, open_large_hermes_store: Callable[..., HermesStore]) -> None:
-    session = f"/stores/hermes/sessions/{open_large_hermes_store(21).session_id}"
+def test_keys_and_neighbours(
+    screen: Page, own_databases: Callable[[int], Path], tmp_path: Path, settings: Settings
+) -> None:
+    settings.STORES = {"hermes": f"sqlite:///{shutil.copyfile(own_databases(21), tmp_path / 'long.db')}"}
+    session = f"/stores/hermes/sessions/{WEEK_29}"
     screen.goto(f"{session}?around=500#m500", wait_until="load")
     place = screen.locator("#m500")
     at_rest(screen)
@@ -155,7 +159,7 @@ def test_keys_and_neighbours(screen: Page, open_large_hermes_store: Callable[...
     screen.keyboard.press("j")
     assert screen.locator(".focus").get_attribute("id") not in (None, "m500")
     screen.keyboard.press("]")
-    screen.wait_for_url("**?around=1948#b1948")
+    screen.wait_for_url("**?around=1006#b1006")
     screen.keyboard.press("?")
     expect(screen.locator("dialog#keys")).to_be_visible()
     screen.keyboard.press("Escape")

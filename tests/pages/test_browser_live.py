@@ -15,7 +15,6 @@ HIDE = """hidden => {
     Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
     document.dispatchEvent(new Event("visibilitychange"));
 }"""
-AT_END = "Math.abs(document.documentElement.scrollHeight - innerHeight - scrollY) < 3"
 
 
 def copied(page: Page, press: Callable[[], None]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.agents.hermes import ours
 from tests.factories.locks import turn_lease
 from tests.factories.messages import HANDOFF
 from tests.factories.stores import WEEK_29, add_row, add_session, create_empty, reader_of, store_at
@@ -69,13 +70,7 @@ def committed(
 
 
 def undone(path: Path, what: undoing.Undoing) -> undoing.Outlook:
-    store, holder = store_at(path), holders.new_holder()
-    guards.take_lock(store, what.session_id, holder)
-    try:
-        with turn_lease(store, what.session_id) as lease:
-            return writing.undo(store, what, lock_holder=holder, lease_holder=lease)
-    finally:
-        guards.release_lock(store, what.session_id, holder)
+    return ours.undo(store_at(path), what)
 
 
 def map_of(snapshot: writing.Snapshot, commit: writing.BlockCommit) -> undoing.Undoing:
