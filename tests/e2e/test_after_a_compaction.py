@@ -13,12 +13,12 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import PATIENCE, compact_now, sign_in
 from tests.e2e.rows import live, query
-from tests.factories.stores import WEEK_29_TITLE
+from tests.factories.stores import WEEK_29
 from tests.factories.workspaces import today, write_workspace
 from tests.processes import StartedSite
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestRemovedIn10Warning")
-SESSION = f"/stores/hermes/sessions/{WEEK_29_TITLE}"
+SESSION = f"/stores/hermes/sessions/{WEEK_29}"
 RULES = """## Session Startup
 Read `SOUL.md`, then `memory/YYYY-MM-DD.md`; on Sundays also `NOT-THERE.md`.
 
@@ -35,7 +35,7 @@ def workspace(tmp_path: Path) -> Path:
 @pytest.fixture
 def site(tmp_path: Path, workspace: Path, hermes_copy: Callable[[int], Path]) -> Iterator[StartedSite]:
     path = hermes_copy(21)
-    query(path, "UPDATE sessions SET cwd = ? WHERE id = ?", str(workspace), WEEK_29_TITLE)
+    query(path, "UPDATE sessions SET cwd = ? WHERE id = ?", str(workspace), WEEK_29)
     started = StartedSite(
         tmp_path / "data", PALIMPSEST_STORES=f"hermes=sqlite:///{path}", PALIMPSEST_WORKSPACES=str(tmp_path)
     )
@@ -101,9 +101,7 @@ def test_rules_carried_the_turn_told_and_audited(
     expect(panel).to_contain_text("Never book without the customer's word.")
     compact_now(page)
     expect(page.locator("[data-run=applied]")).to_be_visible(timeout=PATIENCE)
-    handoff, _, content, *_ = next(
-        row for row in live(path, WEEK_29_TITLE) if str(row[2]).startswith("[CONTEXT SUMMARY]")
-    )
+    handoff, _, content, *_ = next(row for row in live(path, WEEK_29) if str(row[2]).startswith("[CONTEXT SUMMARY]"))
     assert content.index("<workspace-critical-rules>") > content.index("## ")
     assert "Never book without the customer's word.\n</workspace-critical-rules>\n\n--- END OF" in content
     boundary = page.locator(f"#b{handoff}")

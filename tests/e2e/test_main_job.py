@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import PATIENCE, compact_now, sign_in
 from tests.e2e.rows import live, query
-from tests.factories.stores import WEEK_29_TITLE
+from tests.factories.stores import WEEK_29
 from tests.processes import StartedSite
 
 # pytest-playwright's own base_url fixture warns of a pytest to come, and warnings are errors here
@@ -38,7 +38,7 @@ def test_read_compact_and_undo_week_29(
     page: Page, serve: Callable[[Path | None], StartedSite], hermes_copy: Callable[[int], Path]
 ) -> None:
     path = hermes_copy(21)
-    before = live(path, WEEK_29_TITLE)
+    before = live(path, WEEK_29)
     problems: list[str] = []
     page.on("pageerror", lambda problem: problems.append(str(problem)))
     page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
@@ -55,10 +55,10 @@ def test_read_compact_and_undo_week_29(
     compact_now(page)
     receipt = page.locator("[data-run=applied]")
     expect(receipt).to_contain_text("240 → ", timeout=PATIENCE)
-    handoff = query(path, "SELECT MIN(id) FROM messages WHERE session_id = ? AND active = 1", WEEK_29_TITLE)[0][0]
+    handoff = query(path, "SELECT MIN(id) FROM messages WHERE session_id = ? AND active = 1", WEEK_29)[0][0]
     boundary = page.locator(f"#b{handoff}")
     expect(boundary).to_be_visible(timeout=PATIENCE)
-    after = live(path, WEEK_29_TITLE)
+    after = live(path, WEEK_29)
     expect(boundary).to_contain_text(f"240 → {len(after)} messages")
     expect(boundary).to_contain_text("by you, here")
     expect(boundary.locator("+ [data-turn]")).to_be_visible()
@@ -70,7 +70,7 @@ def test_read_compact_and_undo_week_29(
     insert = (
         "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, 'user', 'and the return flight?', ?)"
     )
-    query(path, insert, WEEK_29_TITLE, time.time())
+    query(path, insert, WEEK_29, time.time())
     page.reload()
     expect(page.locator("[data-run=applied]")).to_contain_text("Picked up")
 
@@ -80,7 +80,7 @@ def test_read_compact_and_undo_week_29(
     outlook.get_by_role("button", name="Undo", exact=True).click()
     expect(page.locator(f"#b{handoff}")).to_have_count(0, timeout=PATIENCE)
     expect(page.locator("#contents")).to_contain_text("393 → 194")
-    restored = live(path, WEEK_29_TITLE)
+    restored = live(path, WEEK_29)
     assert restored[:-1] == before
     assert restored[-1][2] == "and the return flight?"
     assert not problems

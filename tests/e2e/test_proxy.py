@@ -14,18 +14,15 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser import PATIENCE
 from tests.e2e import nginx
 from tests.e2e.rows import query
-from tests.factories.stores import WEEK_29_TITLE
+from tests.factories.stores import WEEK_29
 from tests.processes import StartedSite
 
 BASE = "/palimpsest"
 NAME = "agents.localhost"  # which a browser finds by itself, and the site does not know by itself
-SESSION = f"{BASE}/stores/hermes/sessions/{WEEK_29_TITLE}"
+SESSION = f"{BASE}/stores/hermes/sessions/{WEEK_29}"
 PAGES = (
     *("", "?q=airline", "search?q=airline", "compactions", "stores", "settings", "nothing-here", "runs/1"),
-    *(
-        f"stores/hermes/sessions/{WEEK_29_TITLE}{view}"
-        for view in ("", "/context", "/rows", "/timeline", "/plan", "/export")
-    ),
+    *(f"stores/hermes/sessions/{WEEK_29}{view}" for view in ("", "/context", "/rows", "/timeline", "/plan", "/export")),
     "api/v1/docs",
 )
 # Sent in one go from the page: what each of these answers, and where that came from in the end.
@@ -109,7 +106,7 @@ def reads_what_the_agent_writes(page: Page, store: Path) -> None:
     expect(page.locator("[data-turn]").last).to_be_visible()
     assert page.url.endswith(SESSION)
     written = "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, 'user', 'and by proxy?', ?)"
-    query(store, written, WEEK_29_TITLE, time.time())
+    query(store, written, WEEK_29, time.time())
     said = page.get_by_role("article").get_by_text("and by proxy?")
     expect(said).to_be_visible(timeout=PATIENCE)
 
