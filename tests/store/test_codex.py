@@ -441,10 +441,10 @@ def test_a_file_of_several_frames(agent: CodexByHand, session_id: str) -> None:
 
 def test_archived_sessions(agent: CodexByHand, session_id: str) -> None:
     agent.write("s", talk(1))
-    room = agent.root / "archived_sessions"
-    room.mkdir()
+    archive = agent.root / "archived_sessions"
+    archive.mkdir()
     path = agent.path("s")
-    path.rename(room / path.name)
+    path.rename(archive / path.name)
     now = fresh(agent)
     assert now.session(session_id).archived and sent(now, session_id) == heard(talk(1))
     assert now.listing.facts([session_id])[session_id].archived

@@ -358,4 +358,4 @@ def test_a_directory_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK and allowed(path, mode))
     with opened(agent) as reader:
         refused = reader.branch_refusal(agent.id_of("s"))
-    assert refused and f"{agent.room} cannot be written" in refused.message
+    assert refused and f"{agent.directory} cannot be written" in refused.message

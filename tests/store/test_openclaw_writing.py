@@ -309,7 +309,7 @@ def old(tmp_path: Path) -> OpenClawFilesByHand:
 
 def test_the_counters_beside_a_file(old: OpenClawFilesByHand) -> None:
     other, mode = old.noted()["agent:main:other"], 0o600
-    (old.room / "sessions.json").chmod(mode)
+    (old.directory / "sessions.json").chmod(mode)
     before = old.path("s").read_bytes()
     commit = compacted(old)
     entry = json.loads(old.path("s").read_bytes().removeprefix(before))
@@ -317,11 +317,11 @@ def test_the_counters_beside_a_file(old: OpenClawFilesByHand) -> None:
     assert entry["type"] == "compaction" and entry["tokensBefore"] == 150_000
     assert found["totalTokens"] < 10_000 and found["compactionCount"] == 2 and found["skillsSnapshot"] == SECRET
     assert old.noted()["agent:main:other"] == other
-    assert (old.room / "sessions.json").stat().st_mode & 0o777 == mode
+    assert (old.directory / "sessions.json").stat().st_mode & 0o777 == mode
     undo(old, commit)
     assert old.noted()["agent:main:s"]["compactionCount"] == 1
     assert old.noted()["agent:main:s"]["totalTokens"] > found["totalTokens"]
-    assert sorted(path.suffix for path in old.room.iterdir()) == [".json", ".jsonl", ".jsonl"]
+    assert sorted(path.suffix for path in old.directory.iterdir()) == [".json", ".jsonl", ".jsonl"]
 
 
 def test_a_turn_of_any_session_beside_it(old: OpenClawFilesByHand) -> None:
@@ -330,7 +330,7 @@ def test_a_turn_of_any_session_beside_it(old: OpenClawFilesByHand) -> None:
         with pytest.raises(SessionBusy, match="runs a turn of this agent"):
             compacted(old)
         assert old.rows() == seen
-        lock = old.room / f"{old.path('other').name}.lock"
+        lock = old.directory / f"{old.path('other').name}.lock"
         lock.write_text(json.dumps({"pid": os.getpid(), "starttime": 1}))  # left by one that is gone
         compacted(old)
 
@@ -343,9 +343,9 @@ def test_an_index_that_cannot_be_changed(old: OpenClawFilesByHand) -> None:
 
     def damage() -> None:
         key = {"agent:main:s": {"sessionId": session, "updatedAt": [], "compactionCount": {}}}
-        (old.room / "sessions.json").write_text(json.dumps(key | {"broken": "\ud800"}))
+        (old.directory / "sessions.json").write_text(json.dumps(key | {"broken": "\ud800"}))
 
     compacted(old, damage)
     with opened(old) as reader:
         assert sent(reader, session) == old.load("s") != before
-    assert json.loads((old.room / "sessions.json").read_text())["broken"] == "\ud800"
+    assert json.loads((old.directory / "sessions.json").read_text())["broken"] == "\ud800"

@@ -271,7 +271,7 @@ def test_a_name_far_from_the_end_is_found(agent: PiByHand, session_id: str) -> N
 
 
 def test_a_fork_is_linked(agent: PiByHand, session_id: str) -> None:
-    fork = agent.room / "2026-11-26T11-00-00-000Z_fork.jsonl"
+    fork = agent.directory / "2026-11-26T11-00-00-000Z_fork.jsonl"
     header = {"type": "session", "version": 3, "id": "fork", "cwd": CWD, "parentSession": str(agent.path("s"))}
     fork.write_text(json.dumps(header) + "\n")
     with opened(agent) as reader:

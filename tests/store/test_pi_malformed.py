@@ -55,8 +55,8 @@ def test_no_entry_stops_a_reader(tmp_path: Path, start: int) -> None:
     agent = PiByHand(tmp_path / "pi")
     some = list(islice(EACH, start, None, STEP))
     for number, variant in enumerate(some):
-        write(agent.room / f"{number}.jsonl", variant.records)
-    write(agent.room / "whole.jsonl", ENTRIES)
+        write(agent.directory / f"{number}.jsonl", variant.records)
+    write(agent.directory / "whole.jsonl", ENTRIES)
     with opened(agent) as reader:
         assert len(reader.listing.facts([each.id for each in reader.listing.files()])) == len(some) + 1  # type: ignore[attr-defined]
         for number, variant in enumerate(some):

@@ -298,16 +298,16 @@ class OpenClawFilesByHand(PiByHand):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self.url, self.room = f"openclaw://{path}", path / "agents" / "main" / "sessions"
-        self.room.mkdir(parents=True)
+        self.url, self.directory = f"openclaw://{path}", path / "agents" / "main" / "sessions"
+        self.directory.mkdir(parents=True)
 
     def path(self, session_id: str) -> Path:
-        branch = self.room / f"{session_id}.jsonl"
-        return branch if branch.exists() else self.room / f"{self.id_of(session_id)}.jsonl"
+        branch = self.directory / f"{session_id}.jsonl"
+        return branch if branch.exists() else self.directory / f"{self.id_of(session_id)}.jsonl"
 
     def noted(self) -> dict[str, Line]:
         """The client's index of its sessions."""
-        index = self.room / "sessions.json"
+        index = self.directory / "sessions.json"
         found: dict[str, Line] = json.loads(index.read_text()) if index.exists() else {}
         return found
 
@@ -315,7 +315,7 @@ class OpenClawFilesByHand(PiByHand):
         """Change fields of a session in the index."""
         key = f"agent:main:{session_id}"
         entry = self.noted().get(key, {}) | fields
-        (self.room / "sessions.json").write_text(json.dumps(self.noted() | {key: entry}, indent=2))
+        (self.directory / "sessions.json").write_text(json.dumps(self.noted() | {key: entry}, indent=2))
 
     def write(self, session_id: str, messages: Sequence[Message]) -> None:
         self.note(session_id, sessionId=self.id_of(session_id), displayName=session_id, contextTokens=200_000,

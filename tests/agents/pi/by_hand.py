@@ -40,16 +40,16 @@ class PiByHand(Agent):
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"pi://{path}")
-        self.root, self.room = path, path / "sessions" / "--home-user-work--"
-        self.room.mkdir(parents=True)
+        self.root, self.directory = path, path / "sessions" / "--home-user-work--"
+        self.directory.mkdir(parents=True)
 
     def id_of(self, name: str) -> str:
         return str(uuid5(NAMESPACE_OID, name))
 
     def path(self, session_id: str) -> Path:
-        for branch in self.room.glob(f"*_{session_id}.jsonl"):
+        for branch in self.directory.glob(f"*_{session_id}.jsonl"):
             return branch
-        return self.room / f"2026-11-26T10-00-00-000Z_{self.id_of(session_id)}.jsonl"
+        return self.directory / f"2026-11-26T10-00-00-000Z_{self.id_of(session_id)}.jsonl"
 
     # -- writing
 
@@ -98,7 +98,7 @@ class PiByHand(Agent):
         return loaded(self.active(session_id))
 
     def rows(self) -> list[tuple[Any, ...]]:
-        return [(path.name, path.read_bytes()) for path in sorted(self.room.iterdir())]
+        return [(path.name, path.read_bytes()) for path in sorted(self.directory.iterdir())]
 
     def sql(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         raise NotImplementedError("It has no SQL.")

@@ -37,7 +37,7 @@ def client(request: pytest.FixtureRequest, tmp_path: Path) -> PiClient:
 
 def test_files_that_are_damaged_at_random(client: PiClient, tmp_path: Path) -> None:
     agent = PiByHand(tmp_path / "ours")
-    files, copies = ([place / f"{seed}.jsonl" for seed in range(COUNT)] for place in (agent.room, client.place))
+    files, copies = ([place / f"{seed}.jsonl" for seed in range(COUNT)] for place in (agent.directory, client.place))
     for seed in range(COUNT):
         files[seed].write_bytes(damaged(seed))
         copies[seed].write_bytes(damaged(seed))

@@ -15,14 +15,14 @@ import pytest
 from django.conf import settings
 
 ROOT: Path = settings.BASE_DIR
-ROOMS = sorted(f"viewer/{path.parent.name}/" for path in (ROOT / "viewer").glob("*/__init__.py"))
+DIRECTORIES = sorted(f"viewer/{path.parent.name}/" for path in (ROOT / "viewer").glob("*/__init__.py"))
 
 
-@pytest.mark.parametrize("room", [room for room in ROOMS if room != "viewer/migrations/"])
-def test_every_room_is_named_and_says_what_it_is(room: str) -> None:
-    assert f"`{room}`" in (ROOT / "CONTRIBUTING.md").read_text()
-    if room != "viewer/management/":  # Django's own layout
-        assert (ROOT / room / "__init__.py").read_text().startswith('"""')
+@pytest.mark.parametrize("directory", [directory for directory in DIRECTORIES if directory != "viewer/migrations/"])
+def test_every_directory_is_named_and_says_what_it_is(directory: str) -> None:
+    assert f"`{directory}`" in (ROOT / "CONTRIBUTING.md").read_text()
+    if directory != "viewer/management/":  # Django's own layout
+        assert (ROOT / directory / "__init__.py").read_text().startswith('"""')
 
 
 @pytest.mark.parametrize("folder", sorted(path.parent for path in (ROOT / "viewer" / "pages").glob("*/__init__.py")))
