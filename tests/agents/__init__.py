@@ -4,7 +4,8 @@
 writes sessions as the client does and reads them by its rule; the others are named there. `json_file.py` is the kind
 that the guide writes as an example.
 
-For all kinds: `base.py` is what an agent can do, `talk.py` the messages that its sessions consist of, `reading.py` what
-our readers say of them, `writing.py` compactions of them, `client_words.py` what clients put around a person's words,
-`chat_views.py` what a model is told by pi or OpenClaw, in blocks that can be compared.
+For all kinds: `base.py` is what an agent can do and what a model is told is made of, `talk.py` the messages that its
+sessions consist of, `reading.py` what our readers say of them, `writing.py` compactions of them, `client_words.py` what
+clients put around a person's words, `chat_views.py` what a model is told by pi or OpenClaw, in blocks that can be
+compared.
 """

@@ -7,6 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 Message = Mapping[str, Any]  # in OpenAI's chat shape
@@ -28,6 +29,19 @@ def _object(line: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One thing that a model is told: `id` is that of the call it makes or answers, `name` the tool's; `said` is a text
+    or thought, the input of a call, the kind and length of a picture.
+    """
+
+    role: str
+    kind: str
+    said: str
+    id: str = ""
+    name: str = ""
 
 
 class Agent(ABC):

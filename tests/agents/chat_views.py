@@ -7,33 +7,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from tests.agents.base import Json
+from tests.agents.base import Block, Json
 from viewer.stores.message import StoredMessage
 
 UNANSWERED = "No result provided"  # what the clients say to a call that they find without a result
 PICTURES = "Attached image(s) from tool result:"  # begins a message with the pictures of results, which have none
 
 
-@dataclass(frozen=True, slots=True)
-class ChatBlock:
-    """One thing that is said: `id` is that of the call it makes or answers, `name` the tool's; `said` is a text, the
-    input of a call, the kind and length of a picture.
-    """
-
-    role: str
-    kind: str
-    said: str
-    id: str = ""
-    name: str = ""
-
-
 # -- a request ---------------------------------------------------------------------------------------------------------
 
 
-def of_request(messages: Sequence[Json]) -> list[ChatBlock]:
+def of_request(messages: Sequence[Json]) -> list[Block]:
     """The blocks of the messages of a request, without the system prompt and results that the client made up."""
     return [block for each in messages if not _is_own(each) for block in _sent(each)]
 
@@ -44,19 +30,19 @@ def _is_own(message: Json) -> bool:
     return bool(message["role"] == "tool" and message["content"] == UNANSWERED)
 
 
-def _sent(message: Json) -> Iterator[ChatBlock]:
+def _sent(message: Json) -> Iterator[Block]:
     role, content = message["role"], message.get("content")
     call_id = plain_id(message.get("tool_call_id", ""))
     if message.get("reasoning_content"):
-        yield ChatBlock(role, "reasoning", message["reasoning_content"])
+        yield Block(role, "reasoning", message["reasoning_content"])
     parts: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
     if parts and parts[0].get("text") == PICTURES:
         role, parts = "tool", parts[1:]
     for part in parts:
         if part["type"] == "image_url":
-            yield ChatBlock(role, "image", part["image_url"]["url"].partition(",")[2][-40:])
+            yield Block(role, "image", part["image_url"]["url"].partition(",")[2][-40:])
         else:
-            yield ChatBlock(role, "text", part["text"], call_id)
+            yield Block(role, "text", part["text"], call_id)
     for call in message.get("tool_calls") or []:
         yield _called(call["id"], call["function"]["name"], call["function"]["arguments"])
 
@@ -64,7 +50,7 @@ def _sent(message: Json) -> Iterator[ChatBlock]:
 # -- the client's own context ------------------------------------------------------------------------------------------
 
 
-def of_context(messages: Sequence[Json], *, unasked: bool = False) -> list[ChatBlock]:
+def of_context(messages: Sequence[Json], *, unasked: bool = False) -> list[Block]:
     """The blocks of messages in the shape that the clients keep, as far as a request has them: the client has put those
     of its own roles into words already. `unasked` says that results without a call count as well.
     """
@@ -79,44 +65,44 @@ def _parts(message: Json) -> list[Json]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-def _kept(message: Json) -> Iterator[ChatBlock]:
+def _kept(message: Json) -> Iterator[Block]:
     role, call_id = message["role"], plain_id(message.get("toolCallId", ""))
     role = "tool" if role == "toolResult" else role
     parts = _parts(message)
     texts = [part["text"] for part in parts if part["type"] == "text"]
     thoughts = [part["thinking"] for part in parts if part["type"] == "thinking"]
     if thoughts:
-        yield ChatBlock(role, "reasoning", "\n".join(thoughts))
+        yield Block(role, "reasoning", "\n".join(thoughts))
     if role == "user":
         yield from (_told(role, part, call_id) for part in parts)
         return
     if "".join(texts).strip() or role == "tool":
-        yield ChatBlock(role, "text", ("\n" if role == "tool" else "").join(texts), call_id)
+        yield Block(role, "text", ("\n" if role == "tool" else "").join(texts), call_id)
     for part in parts:
         if part["type"] == "toolCall":
             yield _called(part["id"], part["name"], json.dumps(part["arguments"]))
         elif part["type"] == "image":
-            yield ChatBlock(role, "image", part["data"][-40:])
+            yield Block(role, "image", part["data"][-40:])
 
 
-def _told(role: str, part: Json, call_id: str) -> ChatBlock:
+def _told(role: str, part: Json, call_id: str) -> Block:
     if part["type"] == "image":
-        return ChatBlock(role, "image", part["data"][-40:])
-    return ChatBlock(role, "text", part["text"], call_id)
+        return Block(role, "image", part["data"][-40:])
+    return Block(role, "text", part["text"], call_id)
 
 
 # -- our reader --------------------------------------------------------------------------------------------------------
 
 
-def of_rows(rows: Iterable[StoredMessage]) -> list[ChatBlock]:
+def of_rows(rows: Iterable[StoredMessage]) -> list[Block]:
     """The blocks of the rows of a reader, as far as a request has them."""
     return _gathered(block for row in rows for block in _of_row(row))
 
 
-def _gathered(blocks: Iterable[ChatBlock]) -> list[ChatBlock]:
+def _gathered(blocks: Iterable[Block]) -> list[Block]:
     """With the pictures of results behind all results that stand together, where a request has them."""
-    told: list[ChatBlock] = []
-    pictures: list[ChatBlock] = []
+    told: list[Block] = []
+    pictures: list[Block] = []
     for block in blocks:
         if block.role == "tool" and block.kind == "image":
             pictures.append(block)
@@ -128,34 +114,34 @@ def _gathered(blocks: Iterable[ChatBlock]) -> list[ChatBlock]:
     return told + pictures
 
 
-def _of_row(row: StoredMessage) -> Iterator[ChatBlock]:
+def _of_row(row: StoredMessage) -> Iterator[Block]:
     if row.finish_reason in ("error", "aborted"):  # a reply that never came to its end is not sent
         return
     if row.reasoning:
-        yield ChatBlock(row.role, "reasoning", row.reasoning.replace("\n\n", "\n"))
+        yield Block(row.role, "reasoning", row.reasoning.replace("\n\n", "\n"))
     parts = [{"type": "text", "text": row.content}] if isinstance(row.content, str) else row.content or []
     texts = [part["text"] for part in parts if part["type"] == "text"]
     if row.role == "user":
         yield from (_shown(row, part) for part in parts)
         return
     if "".join(texts).strip() or row.role == "tool":
-        yield ChatBlock(row.role, "text", ("\n" if row.role == "tool" else "").join(texts), plain_id(row.tool_call_id))
+        yield Block(row.role, "text", ("\n" if row.role == "tool" else "").join(texts), plain_id(row.tool_call_id))
     for call in row.tool_calls:
         yield _called(call["id"], call["function"]["name"], call["function"]["arguments"])
     yield from (_shown(row, part) for part in parts if part["type"] == "image")
 
 
-def _shown(row: StoredMessage, part: Any) -> ChatBlock:
+def _shown(row: StoredMessage, part: Any) -> Block:
     if part["type"] == "image":
-        return ChatBlock(row.role, "image", part["source"]["data"][-40:])
-    return ChatBlock(row.role, "text", part["text"], plain_id(row.tool_call_id))
+        return Block(row.role, "image", part["source"]["data"][-40:])
+    return Block(row.role, "text", part["text"], plain_id(row.tool_call_id))
 
 
 # -- all of them -------------------------------------------------------------------------------------------------------
 
 
-def _called(call_id: str, name: str, arguments: str) -> ChatBlock:
-    return ChatBlock("assistant", "call", _sorted(arguments), plain_id(call_id), name)
+def _called(call_id: str, name: str, arguments: str) -> Block:
+    return Block("assistant", "call", _sorted(arguments), plain_id(call_id), name)
 
 
 def _sorted(arguments: str) -> str:

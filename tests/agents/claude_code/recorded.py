@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.agents.claude_code import views
+from tests.agents.base import Block
 
 RECORDED = Path(__file__).parents[2] / "data" / "claude_code"
 
 
-def sent_of(recorded: Path) -> list[views.Block]:
+def sent_of(recorded: Path) -> list[Block]:
     """What was sent of a session that was written down."""
     blocks = json.loads(recorded.with_suffix(f"{recorded.suffix}.sent.json").read_text(encoding="utf-8"))
-    return [views.Block(**block) for block in blocks]
+    return [Block(**block) for block in blocks]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from tests.agents.base import Json
+from tests.agents.base import Block, Json
 from viewer.stores.message import StoredMessage
 
 # What the client says when it goes on from a request that nobody answered, or has nothing left of a message, ...
@@ -32,30 +31,17 @@ _QUEUED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """One thing that is said: `id` is that of the call it makes or answers, `name` the tool's; `said` is a text or
-    thought without space around it, the input of a call as JSON, the kind and length of a picture.
-    """
-
-    role: str
-    kind: Literal["text", "thinking", "image", "call", "result"] | str
-    said: str
-    id: str = ""
-    name: str = ""
-
-    @property
-    def is_own(self) -> bool:
-        """Whether the client says it by itself, and says it anew in each process."""
-        if self.role == "system":
-            return True
-        if self.kind == "result":
-            return self.said.startswith(INTERRUPTED)
-        return self.kind == "text" and (
-            self.said in FILLERS
-            or self.said.startswith("<system-reminder>")
-            or (self.said.startswith("<task-notification>") and LOST in self.said)
-        )
+def is_own(block: Block) -> bool:
+    """Whether the client says it by itself, and says it anew in each process."""
+    if block.role == "system":
+        return True
+    if block.kind == "result":
+        return block.said.startswith(INTERRUPTED)
+    return block.kind == "text" and (
+        block.said in FILLERS
+        or block.said.startswith("<system-reminder>")
+        or (block.said.startswith("<task-notification>") and LOST in block.said)
+    )
 
 
 def sent(body: Json) -> list[Block]:
@@ -70,7 +56,7 @@ def told(rows: Sequence[StoredMessage]) -> list[Block]:
 
 def conversation(blocks: Iterable[Block]) -> list[Block]:
     """Without what the client says by itself."""
-    return [block for block in blocks if not block.is_own]
+    return [block for block in blocks if not is_own(block)]
 
 
 def _of_row(row: StoredMessage) -> Iterator[Block]:

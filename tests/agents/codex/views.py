@@ -6,9 +6,8 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
-from tests.agents.base import Json
+from tests.agents.base import Block, Json
 from viewer.stores.message import StoredMessage
 
 WRAPPERS = ("<environment_context>", "# AGENTS.md instructions", "<turn_aborted>", "<skill>")
@@ -17,22 +16,9 @@ UNTOLD = ("id", "internal_chat_message_metadata_passthrough")
 _ENCRYPTED = re.compile(r"\[The summary is encrypted: ([\d,]+) characters")  # how our reader says it
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """One thing that is said: `id` is that of the call it makes or answers, `name` the tool's; `said` is a text, the
-    input of a call, the kind and length of a picture.
-    """
-
-    role: str
-    kind: str
-    said: str
-    id: str = ""
-    name: str = ""
-
-    @property
-    def is_context(self) -> bool:
-        """Whether the client says by it where it is and what it is to do."""
-        return self.role == "developer" or (self.role == "user" and self.said.startswith(WRAPPERS))
+def is_context(block: Block) -> bool:
+    """Whether the client says by it where it is and what it is to do."""
+    return block.role == "developer" or (block.role == "user" and block.said.startswith(WRAPPERS))
 
 
 def of_session(body: Json) -> list[Json]:
@@ -40,7 +26,7 @@ def of_session(body: Json) -> list[Json]:
     instructed = "tools" in body and "instructions" not in body  # by a message before those of the session
     items: list[Json] = body["input"]
     end = len(items) - 1
-    while any(block.is_context for block in told(items[end : end + 1])):  # of hooks and skills, beside the prompt
+    while any(map(is_context, told(items[end : end + 1]))):  # of hooks and skills, beside the prompt
         end -= 1
     return items[int(instructed) : end]
 
@@ -59,7 +45,7 @@ def is_made_up(item: Json) -> bool:
 
 def conversation(blocks: Iterable[Block]) -> list[Block]:
     """Without what the client says of itself."""
-    return [block for block in blocks if not block.is_context]
+    return [block for block in blocks if not is_context(block)]
 
 
 def of_rows(rows: Iterable[StoredMessage]) -> list[Block]:

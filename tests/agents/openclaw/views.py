@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tests.agents import chat_views
-from tests.agents.base import Json
-from tests.agents.chat_views import ChatBlock, text_of
+from tests.agents.base import Block, Json
+from tests.agents.chat_views import text_of
 from viewer.stores.message import StoredMessage
 
 INTERNAL = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"  # in a message of its own at the end
@@ -22,17 +22,17 @@ def of_session(body: Json) -> list[Json]:
     return told[:-1]
 
 
-def sent(messages: Sequence[Json]) -> list[ChatBlock]:
+def sent(messages: Sequence[Json]) -> list[Block]:
     """The blocks of messages of a request."""
     return _plain(chat_views.of_request(messages))
 
 
-def read(rows: Sequence[StoredMessage]) -> list[ChatBlock]:
+def read(rows: Sequence[StoredMessage]) -> list[Block]:
     """The blocks of rows of our reader."""
     return _plain(chat_views.of_rows(rows))
 
 
-def built(messages: Sequence[Json]) -> list[ChatBlock]:
+def built(messages: Sequence[Json]) -> list[Block]:
     """The blocks of the context that the client builds."""
     return _plain(chat_views.of_context([_in_words(each) for each in messages]))
 
@@ -44,7 +44,7 @@ def _in_words(message: Json) -> Json:
     return {"role": "user", "content": f"{start}{message['summary']}\n</summary>"}
 
 
-def _plain(blocks: Sequence[ChatBlock]) -> list[ChatBlock]:
+def _plain(blocks: Sequence[Block]) -> list[Block]:
     told = (replace(each, said=_said(each.said)) if _is_text(each) else each for each in blocks)
     return [each for each in told if each.said or not _is_text(each)]
 
@@ -53,5 +53,5 @@ def _said(text: str) -> str:
     return _RUN.sub("", _DATE.sub("", text, 1))
 
 
-def _is_text(block: ChatBlock) -> bool:
+def _is_text(block: Block) -> bool:
     return block.role == "user" and block.kind == "text"

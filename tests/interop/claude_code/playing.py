@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from tests.agents.base import Block
 from tests.agents.claude_code import views
 
 from .client import NEWEST, Client, program
@@ -50,7 +51,7 @@ class Case:
     config: Path
     work: Path
     session_id: str
-    sent: list[views.Block]
+    sent: list[Block]
 
 
 class Player:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.base import Block
 from tests.agents.claude_code import views
 from tests.interop.fetched import NotInstalled
 from tests.interop.processes import ClientFailed
@@ -44,7 +45,7 @@ def test_a_damaged_session_is_read_as_it_is_sent_or_refused(found: Path, tmp_pat
     assert refused is not None or sent is None or read == sent, f"{seed}: {done}"
 
 
-def _sent(client: Client, service: Service) -> list[views.Block] | None:
+def _sent(client: Client, service: Service) -> list[Block] | None:
     """What the client sends when it resumes the session; None where it does not open it."""
     try:
         client.run(NEXT, "--resume", SESSION)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.agents.claude_code.views import Block, conversation, sent, told
+from tests.agents.base import Block
+from tests.agents.claude_code.views import conversation, sent, told
 from viewer.stores.message import StoredMessage
 
 from .scenes import picture, text

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from tests.agents.base import Block
 from tests.agents.claude_code import views
 from tests.agents.claude_code.by_hand import ClaudeByHand
 from tests.clients import ApiClient
@@ -53,7 +54,7 @@ class Work:
         status, undone = self.store_api.api_client.call("POST", f"/runs/{run}/undo")
         assert (status, undone["status"]) == (200, "undone"), undone
 
-    def read(self, session: str = "") -> list[views.Block]:
+    def read(self, session: str = "") -> list[Block]:
         """What we say that the model sees."""
         store = Store("work", f"claude-code:///{self.client.config}", "configured")
         with open_store(store) as reader:
@@ -63,7 +64,7 @@ class Work:
     def _resumed(self) -> Iterator[Path]:
         return (self.place / f"resumed{number}" for number in range(100))
 
-    def sent(self, session: str = "") -> list[views.Block]:
+    def sent(self, session: str = "") -> list[Block]:
         """What the client sends when it resumes: a copy of it does, so that nothing is added here."""
         with Service() as service:
             self.client.copy(next(self._resumed), service).turn(session or self.session, NEXT)
@@ -72,7 +73,7 @@ class Work:
         assert found[:-1] == self.read(session)
         return found[:-1]
 
-    def turns(self, count: int) -> list[views.Block]:
+    def turns(self, count: int) -> list[Block]:
         """Go on for so many turns; what is said in them."""
         before = len(self.read())
         with self.client.open(self.session) as conversation:
@@ -121,7 +122,7 @@ def work(
         yield Work(copied, session, StoreApi(api_client, "work", ClaudeByHand(copied.config)), tmp_path)
 
 
-def is_summary(block: views.Block) -> bool:
+def is_summary(block: Block) -> bool:
     return block.said.startswith("[CONTEXT SUMMARY]")
 
 

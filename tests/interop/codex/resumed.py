@@ -29,7 +29,9 @@ def resumed(home: Path, session_id: str) -> list[Json]:
 def _prompts(items: list[Json]) -> list[int]:
     """Where people say something."""
     told = [views.told([item]) for item in items]
-    return [at for at, blocks in enumerate(told) if blocks and blocks[0].role == "user" and not blocks[0].is_context]
+    return [
+        at for at, blocks in enumerate(told) if blocks and blocks[0].role == "user" and not views.is_context(blocks[0])
+    ]
 
 
 _INTERNAL = "internal_chat_message_metadata_passthrough"  # sent to the client's own provider alone

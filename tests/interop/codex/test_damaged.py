@@ -13,6 +13,7 @@ from random import Random
 
 import pytest
 
+from tests.agents.base import Block
 from tests.agents.codex import views
 from tests.interop.fetched import NotInstalled
 from tests.interop.processes import ClientFailed
@@ -85,7 +86,7 @@ def _said(sort: str, place: Path) -> Sound:
         return Sound(sort, session, file.name, file.read_bytes(), model, provider)
 
 
-def sent(found: Sound, data: bytes, place: Path, service: Service) -> list[views.Block] | None:
+def sent(found: Sound, data: bytes, place: Path, service: Service) -> list[Block] | None:
     """What the client sends of a file when it resumes it; None where it refuses."""
     client = Client(program(), place, service, model=found.model, provider=found.provider)
     _put(client.home, found, data)
@@ -103,7 +104,7 @@ def _put(home: Path, found: Sound, data: bytes) -> None:
     (day / found.file).write_bytes(data)
 
 
-def shown(found: Sound, data: bytes, home: Path) -> tuple[list[views.Block], str]:
+def shown(found: Sound, data: bytes, home: Path) -> tuple[list[Block], str]:
     """What we show as sent, and why the session is not written to, "" where it is."""
     _put(home, found, data)
     with open_store(Store("work", f"codex:///{home}", "configured")) as reader:
@@ -111,9 +112,9 @@ def shown(found: Sound, data: bytes, home: Path) -> tuple[list[views.Block], str
         return views.of_rows(reader.live(found.session_id)), refused.message if refused else ""
 
 
-def _spoken(blocks: list[views.Block]) -> list[views.Block]:
+def _spoken(blocks: list[Block]) -> list[Block]:
     """Without what says nothing: of reasoning that is encrypted, no word is known. Reasoning in a row is one."""
-    found: list[views.Block] = []
+    found: list[Block] = []
     for block in blocks:
         if block.kind == "reasoning" and found and found[-1].kind == "reasoning":
             found[-1] = replace(block, said=f"{found[-1].said}\n\n{block.said}")

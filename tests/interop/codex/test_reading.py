@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from tests.agents.base import Json
+from tests.agents.base import Block, Json
 from tests.agents.codex import views
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
@@ -42,7 +42,7 @@ def test_what_the_client_says_of_itself(cases: Cases, scenario: str) -> None:
         with open_store(Store("work", f"codex:///{case.home}", "configured")) as reader:
             rows = reader.live(case.session_id)
             added = reader.additions(case.session_id, [row.id for row in rows], end=True)
-        read: list[views.Block | str] = []
+        read: list[Block | str] = []
         for row in [*rows, None]:
             before = None if row is None else row.id
             read += [_squeezed(each.text) for each in added if each.is_sent and each.before == before]
@@ -52,9 +52,9 @@ def test_what_the_client_says_of_itself(cases: Cases, scenario: str) -> None:
         assert all(isinstance(each, str) for each in sent[len(read) :]), case.name
 
 
-def _told(item: Json) -> Sequence[views.Block | str]:
+def _told(item: Json) -> Sequence[Block | str]:
     blocks = views.told([item])
-    if not blocks or not blocks[0].is_context:
+    if not blocks or not views.is_context(blocks[0]):
         return blocks
     return [_squeezed(json.dumps(item["tools"]) if "tools" in item else text_of(item))]
 
@@ -71,4 +71,4 @@ def test_the_rule_in_few_words(cases: Cases, scenario: str) -> None:
     for case in cases(scenario):
         items, sent = views.told(resumed(case.home, case.session_id)), views.told(case.sent)
         assert items == sent[: len(items)], case.name
-        assert all(block.is_context for block in sent[len(items) :]), case.name
+        assert all(views.is_context(block) for block in sent[len(items) :]), case.name

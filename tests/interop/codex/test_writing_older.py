@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
+from tests.agents.base import Block
 from tests.agents.codex import views
 from tests.clients import ApiClient
 from tests.interop.fetched import NotInstalled
@@ -20,13 +21,13 @@ from .service import Service, says
 from .work import KEPT, MUCH, SUMMARY, TURNS
 
 
-def read(client: Client, session: str) -> list[views.Block]:
+def read(client: Client, session: str) -> list[Block]:
     """What we say that the model sees."""
     with open_store(Store("work", f"codex:///{client.home}", "configured")) as reader:
         return views.of_rows(reader.live(session))
 
 
-def say(client: Client, session: str, prompt: str) -> list[views.Block]:
+def say(client: Client, session: str, prompt: str) -> list[Block]:
     """What the client sent of the session when it was told a prompt, which is what we read before."""
     before, known = len(client.service.requests), read(client, session)
     client.turn(session, prompt)

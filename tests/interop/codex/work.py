@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.agents.base import Block
 from tests.agents.codex import views
 from tests.store_api import StoreApi
 from viewer.stores.base import Store
@@ -24,7 +25,7 @@ MUCH = "All that is known of this bed. " * 40  # so that a summary is worth whil
 SUMMARY = "[CONTEXT SUMMARY]"  # begins ours
 
 
-def ours(blocks: list[views.Block]) -> list[int]:
+def ours(blocks: list[Block]) -> list[int]:
     """Where our summaries stand."""
     return [at for at, block in enumerate(blocks) if block.said.startswith(SUMMARY)]
 
@@ -58,14 +59,14 @@ class Work:
         status, redone = self.store_api.api_client.call("POST", f"/runs/{run}/redo")
         assert (status, redone.get("status")) == (200, "applied"), redone
 
-    def read(self) -> list[views.Block]:
+    def read(self) -> list[Block]:
         """What we say that the model sees."""
         with open_store(Store("work", self.store_api.agent.url, "configured")) as reader:
             return views.of_rows(reader.live(self.session))
 
     # --- the client's
 
-    def say(self, prompt: str, first: str = "turn") -> list[views.Block]:
+    def say(self, prompt: str, first: str = "turn") -> list[Block]:
         """What the client sent of the session when it was told a prompt, which is what we read before.
 
         `first` says what it asks the model for at first: it may compact before it answers.
@@ -80,10 +81,10 @@ class Work:
         assert request.kind == first
         sent = views.told(views.of_session(request.body))
         assert views.conversation(sent) == read
-        assert sent[: len(stored)] == stored and all(block.is_context for block in sent[len(stored) :])
+        assert sent[: len(stored)] == stored and all(views.is_context(block) for block in sent[len(stored) :])
         return read
 
-    def say_much(self) -> list[views.Block]:
+    def say_much(self) -> list[Block]:
         """Turns enough for another compaction; what is said in them."""
         before = len(self.read())
         for number in range(TURNS):
@@ -91,10 +92,10 @@ class Work:
             self.say(f"What grows in bed {number}?")
         return self.read()[before:]
 
-    def context(self) -> list[views.Block]:
+    def context(self) -> list[Block]:
         """What the client said of itself in the newest turn's request."""
         blocks = views.told(views.of_session(self.client.service.of("turn")[-1]))
-        return [block for block in blocks if block.is_context]
+        return [block for block in blocks if views.is_context(block)]
 
     def tools(self) -> list[Any]:
         """The tools that the newest turn's request offered: of its own, or in the session."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from tests.agents.chat_views import ChatBlock
+from tests.agents.base import Block
 from tests.agents.openclaw import views
 from tests.clients import ApiClient
 from tests.interop.chat_service import ChatService, calls, says
@@ -46,11 +46,11 @@ class Talk:
         found = json.loads(self.index.read_text()) if self.index.exists() else {}
         return found.get(self.key, {}).get(name)
 
-    def read(self) -> list[ChatBlock]:
+    def read(self) -> list[Block]:
         with open_store(Store("work", self.store_api.agent.url, "configured")) as reader:
             return views.read(reader.live(self.noted("sessionId")))
 
-    def say(self, prompt: str) -> list[ChatBlock]:
+    def say(self, prompt: str) -> list[Block]:
         """What the client sent of the session, which is what we read before."""
         before = self.read() if self.noted("sessionId") else []
         asked = len(self.client.service.requests)

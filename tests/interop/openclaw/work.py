@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.agents.chat_views import ChatBlock
+from tests.agents.base import Block
 from tests.agents.openclaw import views
 from tests.interop.chat_service import calls, says, tool
 from tests.store_api import StoreApi
@@ -22,7 +22,7 @@ FILLED = 20_000  # tokens that the model says it was sent
 SUMMARY = "[CONTEXT SUMMARY]"  # begins ours
 
 
-def ours(blocks: list[ChatBlock]) -> list[int]:
+def ours(blocks: list[Block]) -> list[int]:
     """Where our summaries stand."""
     return [at for at, block in enumerate(blocks) if SUMMARY in block.said]
 
@@ -83,14 +83,14 @@ class Work:
         ((found,),) = self.stage.sql(query, name, self.key)
         return found
 
-    def read(self) -> list[ChatBlock]:
+    def read(self) -> list[Block]:
         """What we say that the model sees."""
         with open_store(Store("work", self.store_api.agent.url, "configured")) as reader:
             return views.read(reader.live(self.session))
 
     # --- the client's
 
-    def say(self, prompt: str) -> list[ChatBlock]:
+    def say(self, prompt: str) -> list[Block]:
         """What the client sent of the session when it was told a prompt, which is what we read before: it does nothing
         else first.
         """

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.agents import chat_views
-from tests.agents.chat_views import ChatBlock
+from tests.agents.base import Block
 from tests.interop.chat_service import calls, says, tool
 from tests.store_api import StoreApi
 from viewer.stores.base import Store
@@ -25,7 +25,7 @@ SUMMARY = "[CONTEXT SUMMARY]"  # begins ours
 LONG_AGO = 60.0  # seconds after which no client is taken to be at a file
 
 
-def ours(blocks: list[ChatBlock]) -> list[int]:
+def ours(blocks: list[Block]) -> list[int]:
     """Where our summaries stand."""
     return [at for at, block in enumerate(blocks) if SUMMARY in block.said]
 
@@ -72,14 +72,14 @@ class Work:
         (file,) = self.file.parent.glob(f"*_{made['id']}.jsonl")
         return replace(self, file=file)
 
-    def read(self) -> list[ChatBlock]:
+    def read(self) -> list[Block]:
         """What we say that the model sees."""
         with open_store(Store("work", self.store_api.agent.url, "configured")) as reader:
             return chat_views.of_rows(reader.live(self.session))
 
     # --- the client's
 
-    def say(self, prompt: str, process: Rpc | None = None) -> list[ChatBlock]:
+    def say(self, prompt: str, process: Rpc | None = None) -> list[Block]:
         """What the client sent of the session when it was told a prompt, which is what we read before: it does nothing
         else first. A process that is open reads the session anew.
         """
