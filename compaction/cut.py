@@ -14,8 +14,9 @@ Hermes Agent places its own summaries by the same rule (`agent/context_compresso
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
 from typing import Literal
 
 from . import limits, protocol
@@ -32,6 +33,7 @@ from .workspace_rules import with_rules
 
 Role = Literal["user", "assistant"]
 ROLES: tuple[Role, ...] = ("user", "assistant")
+NONE_MERGED: Mapping[int, int] = MappingProxyType({})
 _FIRST_WORDS = 3  # rows looked at: texts by two speakers in turn never leave a place between them
 
 
@@ -40,13 +42,23 @@ class Cut:
 
     `index` is the first message of the tail, `held` the indices of messages before it that stay in front of the
     handoff, `quoted` the message that the handoff repeats, `role` the handoff's (None: it must be merged into the first
-    tail message), `around` the tokens written besides the summary's body, `reasons` sentences for people.
+    tail message), `around` the tokens written besides the summary's body, `reasons` sentences for people. `carried` are
+    the tokens that the new summary must have room for, as earlier ones have them: they are not won. `merged` are the
+    tokens of earlier handoffs in rows with other text, by their index.
     """
 
     def __init__(
-        self, rows: tuple[Message, ...], head_end: int, lifted: Collection[int], sizes: Sizes, policy: Policy
+        self,
+        rows: tuple[Message, ...],
+        head_end: int,
+        lifted: Collection[int],
+        sizes: Sizes,
+        policy: Policy,
+        carried: int = 0,
+        merged: Mapping[int, int] = NONE_MERGED,
     ) -> None:
         self.rows, self.head_end, self.lifted, self.sizes, self.policy = rows, head_end, lifted, sizes, policy
+        self.carried, self.merged = carried, merged
         self.held: tuple[int, ...] = ()
         self.quoted: int | None = None
         self.index, why = by_tokens(len(rows), head_end, policy, sizes, lifted)
@@ -73,7 +85,8 @@ class Cut:
         return self._own(self.index, len(self.rows))
 
     def worth_it(self) -> bool:
-        """Whether the compaction can win a tenth of the context and leave room for a short summary.
+        """Whether the compaction can win a tenth of the context and leave room for a short summary, or for one as long
+        as the earlier ones.
 
         Counts what is kept, and of what is replaced no more than it must.
         """
@@ -83,8 +96,9 @@ class Cut:
         middle = list(self._between(self.head_end, index))
         if not middle:
             return False
-        body = min(limits.SHORT_SUMMARY_TOKENS, self.policy.most_summary)
-        wanted = replaced_for(body, kept, self.around)
+        body = max(min(limits.SHORT_SUMMARY_TOKENS, self.policy.most_summary), self.carried)
+        merged = sum(size for i, size in self.merged.items() if not self.head_end <= i < index)
+        wanted = replaced_for(body, kept - merged, self.around) - merged
         return self.sizes.reach(chain(reversed(middle), self.lifted), wanted)
 
     # --- rows --------------------------------------------------------------------------------------------------------

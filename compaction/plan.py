@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from . import limits, protocol
@@ -89,15 +89,22 @@ class Plan:
 
     @cached_property
     def summary_budget(self) -> int:
-        """Tokens the summary may take: the policy's limit, and a tenth of the context less than what it replaces.
+        """Tokens the summary may take: as many as the earlier summaries that it replaces, and of what is new the share
+        that the policy sets; a tenth of the context less than what is replaced, and never more than the policy's limit.
 
         Counts no more of the middle than that needs, the newest messages first.
         """
         kept, most = self.head_tokens + self.tail_tokens, self.policy.most_summary
         enough = max(math.ceil(most / self.policy.summary_ratio), replaced_for(most, kept, self.around))
-        merged = sum(map(self._handoff_tokens, (*self.head, *self.tail)))
-        replaced = merged + self.sizes.up_to((*self.lifted, *reversed(self.middle)), enough - merged)
-        return max(min(self.policy.summary_limit(replaced), room_in(replaced, kept, self.around)), 1)
+        earlier = sum(map(self._handoff_tokens, (*self.head, *self.tail))) + self.sizes.total(self.lifted)
+        new = self.sizes.up_to(reversed(self.middle), enough)
+        limit = min(self.policy.summary_limit(new) + self.carried, most)
+        return max(min(limit, room_in(earlier + new, kept, self.around)), 1)
+
+    @cached_property
+    def carried(self) -> int:
+        """Tokens of the earlier summaries, up to the most that a summary may take: the new one has room for as many."""
+        return carried(self.previous_summary, self.policy, self.count)
 
     @property
     def tokens_after_estimate(self) -> int:
@@ -109,10 +116,7 @@ class Plan:
 
     def _handoff_tokens(self, index: int) -> int:
         """Tokens of the earlier handoff that is merged into a message, 0 where there is none."""
-        message = self.messages[index]
-        if m.is_system(message) or not protocol.is_handoff(message):
-            return 0
-        return self.sizes[index] - message_tokens({**message, "content": m.live_content(message)}, self.count)
+        return merged_tokens(self.messages[index], self.sizes[index], self.count)
 
 
 def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> Plan:
@@ -130,18 +134,38 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> Plan:
     wanted = head_of(rows, policy, again)
     head_end = align_start(rows, wanted)
     _require_enough(len(rows) - head_end - len(lifted), policy)
-    cut = Cut(rows, head_end, lifted, Sizes(rows, count), policy)
+    previous = "\n\n".join(filter(None, (_body(rows[i]) for i in earlier)))
+    sizes = Sizes(rows, count)
+    merged = {i: merged_tokens(rows[i], sizes[i], count) for i in handoffs if i not in lifted}
+    cut = Cut(rows, head_end, lifted, sizes, policy, carried(previous, policy, count), merged)
     _require_middle(cut)
     reasons = [_head_reason(system, wanted, again, policy), *_grown(head_end - wanted), *cut.reasons]
-    if earlier:
-        reasons.append(
-            f"{plural(len(earlier), 'earlier summary', 'earlier summaries')} will be folded into the new one."
-        )
-    return Plan(
+    made = Plan(
         rows, policy, count, tuple(cut.head()), tuple(cut.middle()), tuple(cut.tail()), tuple(sorted(lifted)),
-        "\n\n".join(filter(None, (_body(rows[i]) for i in earlier))), again, cut.role, tuple(reasons), cut.around,
-        cut.sizes, quoted=cut.quoted,
+        previous, again, cut.role, tuple(reasons), cut.around, sizes, quoted=cut.quoted,
     )  # fmt: skip
+    return replace(made, reasons=(*reasons, _folded(len(earlier), made))) if earlier else made
+
+
+def _folded(n: int, made: Plan) -> str:
+    """What becomes of the earlier summaries."""
+    what = plural(n, "earlier summary", "earlier summaries")
+    return (
+        f"{what} of {made.count(made.previous_summary):,} tokens will be folded into the new one, which has room for"
+        f" {made.summary_budget:,}."
+    )
+
+
+def carried(previous_summary: str, policy: Policy, count: Counter) -> int:
+    """Tokens of what earlier summaries say, up to the most that a summary may take."""
+    return min(count(previous_summary), policy.most_summary) if previous_summary else 0
+
+
+def merged_tokens(message: Message, size: int, count: Counter) -> int:
+    """Of the `size` tokens of a message those of the earlier handoff in it, 0 where there is none."""
+    if m.is_system(message) or not protocol.is_handoff(message):
+        return 0
+    return size - message_tokens({**message, "content": m.live_content(message)}, count)
 
 
 def checked(messages: Iterable[Message]) -> tuple[Message, ...]:
@@ -177,6 +201,12 @@ def _require_middle(cut: Cut) -> None:
             raise NothingToCompact("only_summaries", "Before the recent messages there are only earlier summaries.")
         raise NothingToCompact("turn_in_progress", "Everything after the start is recent and stays word for word.")
     if not cut.worth_it():
+        if cut.carried:
+            raise NothingToCompact(
+                "too_small",
+                "Too little would be won: what was said since the last summary, less the"
+                f" {cut.carried:,} tokens which that summary keeps, is not a tenth of the context.",
+            )
         raise NothingToCompact(
             "too_small",
             "Too little would be won: what could be summarised, less the room its summary takes, is not a tenth of the"

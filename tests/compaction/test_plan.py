@@ -57,7 +57,9 @@ def test_earlier_handoffs_are_lifted_out_wherever_they_stand() -> None:
     assert made.lifted == (1, 22, 43)
     assert made.previous_summary == "first\n\nsecond\n\nthird"
     assert not {*made.lifted} & {*made.head, *made.middle, *made.tail}
-    assert "3 earlier summaries will be folded into the new one." in made.reasons
+    assert made.reasons[-1] == (
+        "3 earlier summaries of 5 tokens will be folded into the new one, which has room for 200."
+    )
     assert made.reasons[0].startswith("Compacted before, so only the system prompt stays")
 
 
