@@ -21,7 +21,6 @@ from .repair import repairs
 from .request_quote import with_request
 from .survival import survival_of
 from .tokens import message_tokens
-from .workspace_rules import with_rules, without_rules
 
 Why = Literal["merged", "unwrapped", "shortened", "noted"]
 WHYS: tuple[Why, ...] = ("merged", "unwrapped", "shortened", "noted")  # the first that applies names the rewrite
@@ -124,7 +123,7 @@ def accepted(summary: Any) -> str:
     if not isinstance(summary, str):
         raise SummaryRejected("not_text", "The summary is not text.")
     body = next((part.text for part in protocol.split(summary) if part.kind == "summary"), summary)
-    body = without_rules(body).strip()
+    body = protocol.without_rules(body).strip()
     if not body:
         raise SummaryRejected("empty", "The summary is empty.")
     return body
@@ -186,7 +185,8 @@ class Rewrites:
         """The transcript with a handoff of this body in its place; checked."""
         if not self.plan.policy.tail_only:
             self._repair()
-        handoff = protocol.handoff_text(with_rules(with_request(body, self._request()), self.plan.policy.rules))
+        quoted = with_request(body, self._request())
+        handoff = protocol.handoff_text(protocol.with_rules(quoted, self.plan.policy.rules))
         new: list[Edit] = []
         if self.plan.role is None:
             self._merge(handoff)

@@ -29,7 +29,6 @@ from .repair import Repairs, repairs
 from .request_quote import with_request
 from .sizes import SLACK, Sizes
 from .tokens import Counter, message_tokens
-from .workspace_rules import with_rules
 
 Role = Literal["user", "assistant"]
 ROLES: tuple[Role, ...] = ("user", "assistant")
@@ -309,7 +308,7 @@ def earlier_cuts(
 
 def overhead(messages: Sequence[Message], count: Counter, rules: str) -> int:
     """Tokens of a handoff around an empty body, and of the note if the system message still lacks it."""
-    tokens = count(protocol.handoff_text(with_rules("", rules))) + limits.MESSAGE_TOKENS
+    tokens = count(protocol.handoff_text(protocol.with_rules("", rules))) + limits.MESSAGE_TOKENS
     return tokens + (count(protocol.NOTE) if needs_note(messages) else 0)
 
 

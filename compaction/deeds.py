@@ -10,13 +10,22 @@ from typing import Any, Literal
 from . import wording
 from .lines import clip
 from .messages import Call
-from .reads import READ_TOOLS, SHELL_TOOLS
 from .secrets import redact
 from .sentences import set_of
 from .todo import is_plan_tool
 from .troubles import trouble
 
 Kind = Literal["edit", "write", "read", "run", "change", "look", "plan", "thought", "other"]
+READ_TOOLS = (
+    *("read", "read_file", "readfile", "read_text_file", "file_read", "fs_read", "cat_file", "open", "open_file"),
+    *("view", "view_file", "notebookread", "read_notebook", "read_files", "read_many_files", "read_multiple_files"),
+)
+SHELL_TOOLS = (
+    *("bash", "shell", "sh", "zsh", "powershell", "pwsh", "cmd", "terminal", "exec", "exec_command", "unified_exec"),
+    *("shell_command", "shell_exec", "shell_tool", "local_shell", "local_shell_call", "bash_command", "bash_tool"),
+    *("run_command", "run_shell_command", "run_terminal_cmd", "run_terminal_command", "run_in_terminal"),
+    *("execute_command", "execute_bash", "execute_shell_command"),
+)
 _EDIT = set_of(
     """edit multiedit multi_edit edit_file editfile apply_patch patch update_file insert_edit_into_file replace
     replace_in_file str_replace search_replace notebookedit notebook_edit edit_block insert_line apply_diff"""

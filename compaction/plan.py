@@ -16,7 +16,6 @@ from .messages import Message
 from .policy import Policy
 from .sizes import Sizes
 from .tokens import Counter, message_tokens
-from .workspace_rules import without_rules
 
 
 @dataclass(frozen=True)
@@ -231,4 +230,4 @@ def _grown(by: int) -> list[str]:
 def _body(message: Message) -> str:
     """The summary in a message, without the rules behind it: they are carried anew."""
     parts = protocol.split(message.get("content"), protocol.flag_of(message))
-    return "\n\n".join(without_rules(part.text) for part in parts if part.kind == "summary")
+    return "\n\n".join(protocol.without_rules(part.text) for part in parts if part.kind == "summary")

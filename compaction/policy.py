@@ -14,7 +14,7 @@ class Policy:
     `context_window` is in tokens; `threshold` the share of it at which agents compact; `target_ratio` (clamped to
     0.10..0.80) the share of that threshold the tail may take; `protect_first_n` counts the system prompt;
     `keep_last` is a person's "keep at least the last N messages"; `rules` the workspace's rules that are appended to
-    the summary, as `workspace_rules.carried` made them. `tail_only` is for agents that put a summary in front of an
+    the summary, as `protocol.rules_block` takes them. `tail_only` is for agents that put a summary in front of an
     unbroken end of the conversation: nothing stays before the handoff, and what stays is word for word; `can_prune`
     says that its agent lets tool output be shortened. Raises ValueError for values that mean nothing.
     """

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from typing import Any, Literal, NamedTuple
 
 from . import fences
@@ -45,7 +45,7 @@ EARLIER_FRAMING = (
     "Reference only: what follows sums up earlier turns and is not a request. Answer the message after it; the latest"
     " message wins over this summary. Persistent memory and skills stay fully authoritative."
 )
-EVENT_START = "[Palimpsest: note after a compaction]"  # start of the two texts of `workspace_rules` for the next turn
+EVENT_START = "[Palimpsest: note after a compaction]"  # start of the two texts for the turn after a compaction
 WARNING_START = "[Palimpsest: reading check after a compaction]"
 
 # User rows that no person typed: Hermes' notices (its own list: context_compressor._SYNTHETIC_USER_ROW_PREFIXES), what
@@ -159,16 +159,9 @@ MEDIA_DIRECTIVE = re.compile(r"MEDIA:[^\S\n]*|(?i:media):[^\S\n]*(?=\s*[*_]{0,3}
 MEDIA_NAMED, MEDIA_PATH = "[media] ", re.compile(r"(?<=\[media\]) (?=~?/|[A-Za-z]:[/\\])")
 
 # --- rules of the workspace ------------------------------------------------------------------------------------------
-# Tag, titles and both limits are those of OpenClaw's enforcement after a compaction (PR #18049, #34556); the files are
-# those that Hermes reads as context, first found first.
-RULES_OPEN = "<workspace-critical-rules>"  # each alone on its line, in the summary and last in it
+# The tag of OpenClaw's enforcement after a compaction (PR #18049, #34556), each alone on its line, last in a summary.
+RULES_OPEN = "<workspace-critical-rules>"
 RULES_CLOSE = "</workspace-critical-rules>"
-RULES_CHARS, EVENT_CHARS = 2_000, 3_000  # of rules carried in a summary, and quoted in a note for the next turn
-CONTEXT_FILES = (".hermes.md", "HERMES.md", "AGENTS.md", "CLAUDE.md")
-RULE_SECTIONS = ("Session Startup", "Red Lines")
-LEGACY_RULE_SECTIONS = ("Every Session", "Safety")  # what OpenClaw's template called them until March 2026
-STARTUP_SECTIONS = (RULE_SECTIONS[0], LEGACY_RULE_SECTIONS[0])  # those that name the files to read
-MOST_REQUIRED = 20  # files that one context file can name
 
 MOST_DELIMITERS = 64  # merge delimiters looked at in one row; a text with more of them is about something else
 TEXT_TYPES = ("text", "input_text", "output_text")
@@ -236,6 +229,52 @@ def defused(text: str) -> str:
 def without_directives(text: str) -> str:
     """The text with the files of `MEDIA:` directives named in words that no gateway acts on."""
     return MEDIA_PATH.sub(":", MEDIA_DIRECTIVE.sub(MEDIA_NAMED, text))
+
+
+# --- rules of the workspace in a body --------------------------------------------------------------------------------
+def rules_block(text: str) -> str:
+    """The rules between their tags; "" for none."""
+    return f"{RULES_OPEN}\n{text}\n{RULES_CLOSE}" if text else ""
+
+
+def with_rules(body: str, rules: str) -> str:
+    """The body with these rules at its end, in place of any it had."""
+    return "\n\n".join(piece for piece in (without_rules(body), rules_block(rules)) if piece)
+
+
+def without_rules(body: str) -> str:
+    """The body without the rules in it. Tags inside a sentence, or without their counterpart, are text."""
+    lines = body.split("\n")
+    edges = [0, *(edge for first, last in _rules_blocks(lines) for edge in (first, last + 1)), len(lines)]
+    pieces = [lines[start:end] for start, end in list(pairwise(edges))[::2]]
+    return "\n\n".join(piece for piece in map(_without_blank_ends, pieces) if piece).strip()
+
+
+def rules_in(body: str) -> str:
+    """The rules in a body, of all its blocks; "" for none."""
+    lines = body.split("\n")
+    return "\n\n".join("\n".join(lines[first + 1 : last]) for first, last in _rules_blocks(lines))
+
+
+def _rules_blocks(lines: list[str]) -> list[tuple[int, int]]:
+    """The first and last line of each whole block, in order; of one inside another only the outer one."""
+    opened: list[int] = []
+    found: list[tuple[int, int]] = []
+    for at, line in enumerate(lines):
+        tag = line.strip()
+        if tag == RULES_OPEN:
+            opened.append(at)
+        elif tag == RULES_CLOSE and opened:
+            start = opened.pop()
+            while found and found[-1][0] > start:
+                found.pop()
+            found.append((start, at))
+    return found
+
+
+def _without_blank_ends(lines: list[str]) -> str:
+    written = [at for at, line in enumerate(lines) if line.strip()]
+    return "\n".join(lines[written[0] : written[-1] + 1]) if written else ""
 
 
 # --- reading: positions in a list of blocks --------------------------------------------------------------------------

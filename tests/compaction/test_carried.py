@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 import compaction
-from compaction import Policy, protocol, workspace_rules
+from compaction import Policy, protocol
 from compaction.tokens import message_tokens
 from tests.compaction.transcripts import count, exchange, system
 
 RULES = "## Session Startup\nRead SOUL.md and memory/YYYY-MM-DD.md.\n\n## Red Lines\nNever push to main."
-BLOCK = f"{protocol.RULES_OPEN}\n{RULES}\n{protocol.RULES_CLOSE}"
+OPEN, CLOSE = protocol.RULES_OPEN, protocol.RULES_CLOSE
+BLOCK = f"{OPEN}\n{RULES}\n{CLOSE}"
 OTHER = "## Red Lines\nAsk before you send."
 
 
@@ -33,11 +34,11 @@ def test_they_are_the_last_thing_inside_the_end_marker() -> None:
     assert result.handoff.endswith(f"Go on.\n\n{BLOCK}\n\n{protocol.END_MARKER}")
     assert result.summary == "## Goal\nGo on."
     (part,) = compaction.split(result.handoff)
-    assert workspace_rules.rules_in(part.text) == RULES
+    assert protocol.rules_in(part.text) == RULES
 
 
 def test_without_rules_there_is_no_block() -> None:
-    assert protocol.RULES_OPEN not in compacted(talk(40), "").handoff
+    assert OPEN not in compacted(talk(40), "").handoff
 
 
 def test_merged_with_a_message_its_own_words_stay_outside() -> None:
@@ -46,7 +47,7 @@ def test_merged_with_a_message_its_own_words_stay_outside() -> None:
     result = compacted(messages, RULES)
     (handoff,) = handoffs(result.messages)
     summary, *live = compaction.split(handoff)
-    assert workspace_rules.rules_in(summary.text) == RULES
+    assert protocol.rules_in(summary.text) == RULES
     assert all(RULES not in part.text for part in live)
 
 
@@ -57,16 +58,16 @@ def test_a_recompaction_replaces_them(then: str) -> None:
     assert plan.previous_summary == "## Goal\nGo on.", "what is folded into the next summary has no rules"
     again = compaction.apply(plan, "## Goal\nStill.")
     text = "\n".join(str(message.get("content")) for message in again.messages)
-    assert text.count(protocol.RULES_OPEN) == bool(then)
-    assert workspace_rules.rules_in(compaction.split(again.handoff)[0].text) == then
+    assert text.count(OPEN) == bool(then)
+    assert protocol.rules_in(compaction.split(again.handoff)[0].text) == then
 
 
 def test_a_summary_that_repeats_a_block_does_not_stack_it() -> None:
-    summary = f"## Goal\nGo on.\n\n{protocol.RULES_OPEN}\nold\n{protocol.RULES_CLOSE}"
+    summary = f"## Goal\nGo on.\n\n{OPEN}\nold\n{CLOSE}"
     for text in (summary, protocol.handoff_text(summary)):
         result = compacted(talk(40), RULES, text)
         assert result.summary == "## Goal\nGo on."
-        assert result.handoff.count(protocol.RULES_OPEN) == 1
+        assert result.handoff.count(OPEN) == 1
     with pytest.raises(compaction.SummaryRejected):
         compacted(talk(40), RULES, BLOCK)
 
@@ -85,7 +86,7 @@ def test_the_plan_counts_them_beside_the_summary() -> None:
 
 def test_they_are_never_cut_for_the_body_and_the_context_still_shrinks() -> None:
     """As little to summarise as makes a plan at all: the rules stay whole, the budget of the body is what is left."""
-    long = workspace_rules.carried([f"## Red Lines\n{'Never push to main. ' * 200}"])
+    long = f"## Red Lines\n{'Never push to main. ' * 100}".strip()
     assert len(long) > 1_900
     for size in range(10, 60, 2):
         messages = talk(size)
@@ -94,7 +95,7 @@ def test_they_are_never_cut_for_the_body_and_the_context_still_shrinks() -> None
         except compaction.NothingToCompact:
             continue
         result = compaction.apply(plan, "Go on.")
-        assert workspace_rules.rules_in(compaction.split(result.handoff)[0].text) == long
+        assert protocol.rules_in(compaction.split(result.handoff)[0].text) == long
         assert result.tokens_after < result.tokens_before
         return
     pytest.fail("no plan at any size")
@@ -112,5 +113,38 @@ def test_shortening_tool_output_carries_none() -> None:
         )
     ]
     result = compaction.prune.compact([*first.messages, *calls, *talk(20)[1:]], Policy(rules=OTHER), count)
-    blocks = [text for text in map(str, (m.get("content") for m in result.messages)) if protocol.RULES_OPEN in text]
+    blocks = [text for text in map(str, (m.get("content") for m in result.messages)) if OPEN in text]
     assert len(blocks) == 1 and RULES in blocks[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "without", "inside"),
+    [
+        ("a", "a", ""),
+        (f"a\n\n{OPEN}\nr\n{CLOSE}", "a", "r"),
+        (f"{OPEN}\nr\n{CLOSE}", "", "r"),
+        (f"a\n\n\n{OPEN}\nr\n{CLOSE}\n \n\nb\n\nc", "a\n\nb\n\nc", "r"),
+        (f"a\n  {OPEN} \r\nr\n\t{CLOSE}\n  b", "a\n\n  b", "r"),
+        (f"a\n{OPEN}\nr\n{CLOSE}\nb\n{OPEN}\ns\nt\n{CLOSE}", "a\n\nb", "r\n\ns\nt"),
+        (f"a\n{OPEN}\nr\n{OPEN}\ns\n{CLOSE}\nt\n{CLOSE}\nb", "a\n\nb", f"r\n{OPEN}\ns\n{CLOSE}\nt"),
+        (f"a\n{OPEN}\nr", f"a\n{OPEN}\nr", ""),
+        (f"a\n{CLOSE}\nr", f"a\n{CLOSE}\nr", ""),
+        (f"a\n{CLOSE}\n{OPEN}\nr", f"a\n{CLOSE}\n{OPEN}\nr", ""),
+        (f"a {OPEN}\nr\n{CLOSE}", f"a {OPEN}\nr\n{CLOSE}", ""),
+        (f"a\n{OPEN}\nr\nsee {CLOSE}.", f"a\n{OPEN}\nr\nsee {CLOSE}.", ""),
+        (f"a\n{OPEN}\nb\n{OPEN}\nr\n{CLOSE}", f"a\n{OPEN}\nb", "r"),
+        ("", "", ""),
+    ],
+)
+def test_a_block_is_taken_out_whole(body: str, without: str, inside: str) -> None:
+    assert protocol.without_rules(body) == without
+    assert protocol.rules_in(body) == inside
+
+
+def test_rules_stand_last_and_once() -> None:
+    once = protocol.with_rules("a\n", "r")
+    assert once == f"a\n\n{OPEN}\nr\n{CLOSE}"
+    assert protocol.with_rules(once, "s") == f"a\n\n{OPEN}\ns\n{CLOSE}"
+    assert protocol.with_rules(once, "") == "a"
+    assert protocol.with_rules("", "r") == protocol.rules_block("r")
+    assert protocol.rules_block("") == ""

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import compaction
 from compaction import Policy, offline, plan, protocol, request_of, summarize
 from compaction.prompt import prompt_of
-from compaction.workspace_rules import carried
 from tests.compaction.transcripts import call, count, exchange, handoff, reply, result, user
 from tests.cost import within
 from tests.factories.messages import DIRECTIVES
@@ -72,7 +71,6 @@ def test_neither_digest_nor_any_kind_of_summary_has_one(directive: str) -> None:
     assert not sent(protocol.handoff_text(offline.summarize(request)))
     assert not sent(summarize(made, lambda _: f"## Goal\n{directive}"))
     assert not sent(compaction.apply(made, f"## Goal\n{directive}").handoff)
-    assert not sent(carried([directive]))
 
 
 @pytest.mark.slow

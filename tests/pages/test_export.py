@@ -18,7 +18,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from compaction import protocol, workspace_rules
+from compaction import protocol
 from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import Element, message_ids, read
 from tests.pages.hostile import markdown_bombs
@@ -451,7 +451,7 @@ def test_rules_in_a_handoff_read_well(empty_store: EmptyStore) -> None:
     empty_store.session("s")
     for number in range(6):
         empty_store.say("s", ("user", "assistant")[number % 2], f"message {number}", active=0, compacted=1)
-    body = workspace_rules.with_rules("## Goal\nTo go on.", f"{carried}\nThe key is {KEY}.")
+    body = protocol.with_rules("## Goal\nTo go on.", f"{carried}\nThe key is {KEY}.")
     empty_store.say("s", "user", f"{protocol.LEGACY_HEADER}\n{body}\n\n{protocol.END_MARKER}", _compressed_summary=1)
     empty_store.say("s", "assistant", "Going on.")
     for view in ("history", "live"):

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from compaction import reads, troubles
+from compaction import troubles
 from tests.agents.codex.by_hand import ENVELOPE
+from viewer.enforcement.reads import reads_of
 from viewer.rendering import outcomes, tools
 
 FINE = outcomes.CallOutcome()
@@ -152,7 +153,7 @@ def test_an_exit_code_that_one_of_us_knows_is_known_to_all(key: str) -> None:
         {"role": "tool", "tool_call_id": "c", "content": text},
     ]
     assert outcomes.outcome(text).word == "failed, exit 2"
-    assert reads.reads_of(rows) == []
+    assert reads_of(rows) == []
     assert troubles.trouble(text, shows=True).startswith("exit 2")
     rows[1]["content"] = text.replace("2", "0")
-    assert [read.path for read in reads.reads_of(rows)] == ["AGENTS.md"]
+    assert [read.path for read in reads_of(rows)] == ["AGENTS.md"]

@@ -32,6 +32,7 @@ from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
 from viewer.stores.message import StoredMessage
 from viewer.workspaces.models import StoreRules
+from viewer.workspaces.sections import EVENT_CHARS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 RULES = """# Ours
@@ -367,7 +368,7 @@ def test_what_is_kept_of_the_rules_is_short_and_without_credentials(hermes_store
     key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"
     (workspace / "AGENTS.md").write_text(f"{RULES}\nKey: {key}\n{'x ' * 5_000}")
     run = compacted(hermes_store)
-    assert sum(map(len, run.rules["sections"])) <= 2 * protocol.EVENT_CHARS
+    assert sum(map(len, run.rules["sections"])) <= 2 * EVENT_CHARS
     assert key not in str(run.rules) + str(events.of_session(hermes_store.store, hermes_store.session_id)[0].sections)
 
 

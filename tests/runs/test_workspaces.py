@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from compaction import protocol
 from viewer.stores.base import Session, Store
 from viewer.workspaces.models import StoreRules
 from viewer.workspaces.rules import Rules, existing, reason_in, rules_of, rules_with, zone_of
+from viewer.workspaces.sections import RULES_CHARS
 
 STARTUP = "## Session Startup\n\nRead `WORKFLOW.md` and `memory/YYYY-MM-DD.md` first."
 STYLE = "## Style\n\nShort."
@@ -83,7 +83,7 @@ def test_a_file_above_the_workspace_is_named_by_its_way(db: None, store: Store, 
 def test_what_is_carried_is_short(db: None, store: Store, home: Path) -> None:
     (home / "mine" / "AGENTS.md").write_text(f"{STARTUP}\n\n{RED}" + "\nNot that either." * 1_000)
     found = read(store, home / "mine")
-    assert len(found.text) <= protocol.RULES_CHARS < len("\n\n".join(found.sections))
+    assert len(found.text) <= RULES_CHARS < len("\n\n".join(found.sections))
 
 
 @pytest.mark.parametrize(

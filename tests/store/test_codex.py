@@ -14,12 +14,12 @@ import pytest
 import zstandard
 
 from compaction.messages import INNER
-from compaction.reads import reads_of
 from tests.agents.base import Line
 from tests.agents.codex.by_hand import INTERNAL, CodexByHand, agent, fresh, items, meta, reader, session_id, told
 from tests.agents.codex.writing import with_meta
 from tests.agents.reading import history, sent, shown
 from tests.agents.talk import heard, talk, turn
+from viewer.enforcement.reads import reads_of
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.codex import index

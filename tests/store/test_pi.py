@@ -8,11 +8,11 @@ import os
 import pytest
 
 from compaction.messages import INNER
-from compaction.reads import reads_of
 from tests.agents.pi.by_hand import CWD, PiByHand, agent, ask, said, session_id, wrapped
 from tests.agents.pi.strange import strange_entries
 from tests.agents.reading import history, opened, sent, shown, store_of
 from tests.agents.talk import talk
+from viewer.enforcement.reads import reads_of
 from viewer.stores.message import ReportedCompaction, message_of
 from viewer.stores.openclaw.entries import entry_of
 from viewer.stores.openclaw.messages import EntryMessages, grown

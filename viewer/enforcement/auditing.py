@@ -26,10 +26,6 @@ from django.db.models import Q
 from django.utils import timezone
 
 from compaction import messages as m
-from compaction import protocol
-from compaction.paths import normal
-from compaction.reads import Read, reads_of
-from compaction.workspace_rules import Finding, Requirement, TurnSpan, audit, dated, turns
 from viewer import own_database
 from viewer.enforcement.models import Audit
 from viewer.errors import StoreError
@@ -42,9 +38,13 @@ from viewer.stores.base import Session, Store
 from viewer.stores.message import StoredMessage, message_of
 from viewer.stores.registry import Reader, get_store, open_store
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
+from viewer.workspaces.paths import normal
 from viewer.workspaces.rules import existing, reason_in, rules_of, zone_of
+from viewer.workspaces.sections import STARTUP_SECTIONS, dated
 
 from . import events
+from .findings import Finding, Requirement, TurnSpan, audit, turns
+from .reads import Read, reads_of
 
 JUDGED = 2  # turns
 LATE_SECONDS = 300.0  # since a turn ended: nobody would be told in time about what it left out
@@ -127,7 +127,7 @@ def _arm(*, rules: Mapping[str, Any], **fields: Any) -> Audit:
 
 def _no_file(named: Sequence[str]) -> str:
     if not named:
-        return f"No file to read is named in a section called {' or '.join(protocol.STARTUP_SECTIONS)}."
+        return f"No file to read is named in a section called {' or '.join(STARTUP_SECTIONS)}."
     return f"None of the files that the rules name exists: {', '.join(named)}."
 
 

@@ -11,13 +11,14 @@ from datetime import UTC, datetime, tzinfo
 
 from django.utils import timezone
 
-from compaction import workspace_rules
 from viewer.enforcement.models import Audit, Event
 from viewer.errors import NotFound
 from viewer.runs.plain import plain
 from viewer.stores.base import Store
 from viewer.stores.registry import get_store
 from viewer.workspaces.rules import existing, zone_of
+
+from .notes import event_text, warning_text
 
 
 def of_session(
@@ -108,8 +109,8 @@ def text_of(event: Event) -> str:
     now = timezone.now().astimezone(zone)
     compacted = spoken_time(datetime.fromtimestamp(audit.compacted_at, UTC).astimezone(zone))
     if event.kind == "warning":
-        return workspace_rules.warning_text(source=audit.source, missing=event.missing, compacted_at=compacted)
-    return workspace_rules.event_text(
+        return warning_text(source=audit.source, missing=event.missing, compacted_at=compacted)
+    return event_text(
         source=audit.source,
         sections=event.sections,
         files=files_of(event),

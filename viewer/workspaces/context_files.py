@@ -16,12 +16,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from compaction import protocol, workspace_rules
 from viewer import texts
+
+from .sections import hidden_in, lines_of
 
 LARGEST = 1_000_000  # bytes of a file that is read
 SHOWN = 300  # characters of a path in a sentence
-WALKED, OWN = protocol.CONTEXT_FILES[:2], protocol.CONTEXT_FILES[2:]
+CONTEXT_FILES = (".hermes.md", "HERMES.md", "AGENTS.md", "CLAUDE.md")  # as Hermes reads them, first found first
+WALKED, OWN = CONTEXT_FILES[:2], CONTEXT_FILES[2:]
 # O_PATH needs no right to list a directory, only to pass through it; where it is missing, reading must be allowed.
 _DIRECTORY = os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -185,8 +187,8 @@ def _text(content: bytes) -> str:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise _Unfit("is no text in UTF-8") from None
-    lines = workspace_rules.lines_of(text)
-    outside = (line for line, hidden in zip(lines, workspace_rules.hidden_in(lines), strict=True) if hidden != "code")
+    lines = lines_of(text)
+    outside = (line for line, hidden in zip(lines, hidden_in(lines), strict=True) if hidden != "code")
     if any(_SCRIPT.search(_without_code_spans(line)) for line in outside if _SCRIPT.search(line)):
         raise _Unfit("looks like a web page: it has a <script> tag outside of code")
     return text

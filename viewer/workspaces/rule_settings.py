@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compaction import protocol
 from viewer.stores.base import Store
 from viewer.workspaces.models import StoreRules
 
 from .context_files import NotRead
 from .rules import Rules, rules_with, workspace_of
+from .sections import RULE_SECTIONS
 
 MOST_TITLES, LONGEST_TITLE, LONGEST_PATH = 20, 200, 4_096  # titles; characters
 
@@ -21,7 +21,7 @@ def typed_rules() -> dict[str, StoreRules]:
 
 def drafted(store: Store, workspace: str, sections: Sequence[str] | None) -> StoreRules:
     """The unsaved row that says this; the usual titles as None: then those of older files count as well."""
-    usual = sections is None or _folded(sections) == _folded(protocol.RULE_SECTIONS)
+    usual = sections is None or _folded(sections) == _folded(RULE_SECTIONS)
     return StoreRules(store=store.name, workspace=workspace, sections=None if usual else list(sections or ()))
 
 

@@ -19,7 +19,6 @@ from typing import Any, Literal
 from django.conf import settings
 from django.utils import timezone
 
-from compaction import paths, protocol, workspace_rules
 from viewer import texts
 from viewer.errors import StoreUnavailable
 from viewer.stores.base import Session, Store
@@ -27,7 +26,9 @@ from viewer.stores.kind import Agent
 from viewer.stores.registry import agent_of, all_stores
 from viewer.workspaces.models import StoreRules
 
-from .context_files import SHOWN, ContextFile, NotRead, is_inside, read_context_file
+from . import paths
+from .context_files import CONTEXT_FILES, SHOWN, ContextFile, NotRead, is_inside, read_context_file
+from .sections import EVENT_CHARS, MOST_REQUIRED, RULE_SECTIONS, carried, dated, named_files, sections_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +97,13 @@ def rules_with(store: Store, cwd: str, typed: StoreRules) -> Rules:
 def existing(workspace: str, named: Sequence[str], day: date) -> list[str]:
     """Those of the named files that are regular files inside the workspace now: their paths below it, dated, with "/".
 
-    In order, once each, at most `protocol.MOST_REQUIRED`.
+    In order, once each, at most `MOST_REQUIRED`.
     """
     real = _real(workspace)
     found: dict[str, None] = {}
     for name in named if real else ():
-        below = _below(workspace, real, workspace_rules.dated(name, day))
-        if below and len(found) < protocol.MOST_REQUIRED and _is_file_in(real, below):
+        below = _below(workspace, real, dated(name, day))
+        if below and len(found) < MOST_REQUIRED and _is_file_in(real, below):
             found[below] = None
     return list(found)
 
@@ -195,7 +196,7 @@ def _titles(typed: StoreRules, agent: Agent) -> tuple[str, ...]:
     for titles in (settings.RULE_SECTIONS, typed.sections):
         if titles is not None:
             return tuple(titles)
-    return agent.rule_sections() or protocol.RULE_SECTIONS
+    return agent.rule_sections() or RULE_SECTIONS
 
 
 def _are_named(typed: StoreRules) -> bool:
@@ -213,7 +214,7 @@ def _context_file(store: Store, workspace: Workspace) -> ContextFile:
     """Raises Refused."""
     context_file = read_context_file(workspace.real, _roots(), _databases(store))
     if context_file is None:
-        names = ", ".join(protocol.CONTEXT_FILES)
+        names = ", ".join(CONTEXT_FILES)
         raise NotRead(f"There is no context file with anything in it in {_shown(workspace.path)} (one of {names}).")
     return context_file
 
@@ -228,14 +229,14 @@ def _databases(store: Store) -> list[os.stat_result]:
 
 def _carried(workspace: Workspace, file: ContextFile, titles: tuple[str, ...]) -> Rules:
     source = os.path.relpath(os.path.join(file.directory, file.name), workspace.real)
-    sections = tuple(workspace_rules.sections_of(file.text, titles))
+    sections = tuple(sections_of(file.text, titles))
     if not sections:
         reason = f"{source} in {_shown(workspace.path)} has no section called {_shown(' or '.join(titles))}."
         advice = "Give one that heading, or name the sections to carry"
         return Rules(workspace.path, source, reason=reason, advice=advice)
-    named = workspace_rules.named_files(sections)
-    short = tuple(workspace_rules.carried([section], protocol.EVENT_CHARS) for section in sections)
-    return Rules(workspace.path, source, short, workspace_rules.carried(sections), named)
+    named = named_files(sections)
+    short = tuple(carried([section], EVENT_CHARS) for section in sections)
+    return Rules(workspace.path, source, short, carried(sections), named)
 
 
 # -- files that are named ----------------------------------------------------------------------------------------------

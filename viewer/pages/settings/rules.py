@@ -9,7 +9,6 @@ from django.conf import settings
 from django.http import QueryDict
 from django.urls import reverse
 
-from compaction import protocol
 from viewer.pages.compact.rules import ShownRules, found_rules
 from viewer.rendering.texts import clean
 from viewer.stores.base import Store
@@ -17,6 +16,7 @@ from viewer.stores.registry import all_stores
 from viewer.workspaces.models import StoreRules
 from viewer.workspaces.rule_settings import carried_now, drafted, typed_rules, wrong_sections, wrong_workspace
 from viewer.workspaces.rules import kept_rules
+from viewer.workspaces.sections import LEGACY_RULE_SECTIONS, RULE_SECTIONS
 
 TYPED = 10_000  # characters of a field that are looked at
 
@@ -85,14 +85,14 @@ def rule_forms(saved: str = "", shown: StoreForm | None = None) -> RuleForms:
         forms=tuple(forms),
         fixed=None if fixed is None else ", ".join(map(clean, fixed)) or "none",
         roots=clean(os.pathsep.join(map(str, settings.WORKSPACES))),
-        usual=" and ".join(protocol.RULE_SECTIONS),
-        older=" and ".join(protocol.LEGACY_RULE_SECTIONS),
+        usual=" and ".join(RULE_SECTIONS),
+        older=" and ".join(LEGACY_RULE_SECTIONS),
     )
 
 
 def _kept_form(store: Store, at: int, row: StoreRules | None, saved: str) -> StoreForm:
     row = row or StoreRules(store=store.name)
-    sections = protocol.RULE_SECTIONS if row.sections is None else row.sections
+    sections = RULE_SECTIONS if row.sections is None else row.sections
     form = _form(store, at, row.workspace, "\n".join(sections), Carried(_found(store, row)))
     return replace(form, news="Saved.", open=True) if store.name == saved else form
 

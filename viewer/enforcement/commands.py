@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from .paths import is_absolute
+from viewer.workspaces.paths import is_absolute
 
 SHELLS = ("sh", "bash", "zsh", "dash", "ash", "ksh", "fish", "powershell", "pwsh", "cmd")
 _READERS = (

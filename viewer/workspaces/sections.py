@@ -1,7 +1,5 @@
-"""Rules of the workspace: what of its context file is carried through a compaction, and whether the next turn kept it.
+"""What of a context file is carried through a compaction: its sections, within a limit, and the files they name.
 
-A summary carries the rules in a block of its own. The turn after a compaction gets them with the list of files to read
-again; `audit` says which of these it read.
 The context file is data that anyone who may write to the workspace wrote. What is carried of it is short, without
 credentials, and can end neither its own block nor the summary around it.
 """
@@ -11,16 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date
-from itertools import pairwise
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
-from . import messages as m
-from . import paths, protocol
-from .fences import closes, fence_of
-from .messages import Message
-from .reads import Read, in_chat_shape
-from .secrets import redact
+from compaction import protocol
+from compaction.fences import closes, fence_of
+from compaction.secrets import redact
+
+from . import paths
+
+# Titles and both limits are those of OpenClaw's enforcement after a compaction (PR #18049, #34556).
+RULES_CHARS, EVENT_CHARS = 2_000, 3_000  # of rules carried in a summary, and quoted in a note for the next turn
+RULE_SECTIONS = ("Session Startup", "Red Lines")
+LEGACY_RULE_SECTIONS = ("Every Session", "Safety")  # what OpenClaw's template called them until March 2026
+STARTUP_SECTIONS = (RULE_SECTIONS[0], LEGACY_RULE_SECTIONS[0])  # those that name the files to read
+MOST_REQUIRED = 20  # files that one context file can name
+LONGEST_NAME = 300  # characters of a name
 
 # --- sections of a Markdown file --------------------------------------------------------------------------------------
 _COMMENT = re.compile(r" {0,3}<!--")
@@ -57,11 +61,11 @@ def lines_of(content: str) -> list[str]:
     return content.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def sections_of(content: str, names: Sequence[str] = protocol.RULE_SECTIONS) -> list[str]:
+def sections_of(content: str, names: Sequence[str] = RULE_SECTIONS) -> list[str]:
     """`extract_sections`; of the default names, in any order, where none is found, those that older templates use."""
     sections = extract_sections(content, names)
-    if not sections and set(map(_folded, names)) == set(map(_folded, protocol.RULE_SECTIONS)):
-        return extract_sections(content, protocol.LEGACY_RULE_SECTIONS)
+    if not sections and set(map(_folded, names)) == set(map(_folded, RULE_SECTIONS)):
+        return extract_sections(content, LEGACY_RULE_SECTIONS)
     return sections
 
 
@@ -133,7 +137,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _BRACKETED = (*protocol.HEADERS, protocol.PRIOR_HEADER)
 
 
-def carried(sections: Sequence[str], limit: int = protocol.RULES_CHARS) -> str:
+def carried(sections: Sequence[str], limit: int = RULES_CHARS) -> str:
     """The sections as one text of at most `limit` characters, a line saying what was cut included; "" for none.
 
     Without credentials, NUL and lone surrogates; quoted markers of a summary and of the block itself are defused.
@@ -161,52 +165,6 @@ def _cut(text: str, limit: int) -> str:
     return f"{kept}\n{protocol.CUT_SHORT.format(len(text) - len(kept))}".strip()
 
 
-# --- the block in a summary -------------------------------------------------------------------------------------------
-def block(text: str) -> str:
-    """The rules between their tags; "" for none."""
-    return f"{protocol.RULES_OPEN}\n{text}\n{protocol.RULES_CLOSE}" if text else ""
-
-
-def with_rules(body: str, rules: str) -> str:
-    """The body with these rules (`carried`) at its end, in place of any it had."""
-    return "\n\n".join(piece for piece in (without_rules(body), block(rules)) if piece)
-
-
-def without_rules(body: str) -> str:
-    """The body without the rules in it. Tags inside a sentence, or without their counterpart, are text."""
-    lines = body.split("\n")
-    edges = [0, *(edge for first, last in _blocks(lines) for edge in (first, last + 1)), len(lines)]
-    pieces = [lines[start:end] for start, end in list(pairwise(edges))[::2]]
-    return "\n\n".join(piece for piece in map(_without_blank_ends, pieces) if piece).strip()
-
-
-def rules_in(body: str) -> str:
-    """The rules in a body, of all its blocks; "" for none."""
-    lines = body.split("\n")
-    return "\n\n".join("\n".join(lines[first + 1 : last]) for first, last in _blocks(lines))
-
-
-def _blocks(lines: list[str]) -> list[tuple[int, int]]:
-    """The first and last line of each whole block, in order; of one inside another only the outer one."""
-    opened: list[int] = []
-    found: list[tuple[int, int]] = []
-    for at, line in enumerate(lines):
-        tag = line.strip()
-        if tag == protocol.RULES_OPEN:
-            opened.append(at)
-        elif tag == protocol.RULES_CLOSE and opened:
-            start = opened.pop()
-            while found and found[-1][0] > start:
-                found.pop()
-            found.append((start, at))
-    return found
-
-
-def _without_blank_ends(lines: list[str]) -> str:
-    written = [at for at, line in enumerate(lines) if line.strip()]
-    return "\n".join(lines[written[0] : written[-1] + 1]) if written else ""
-
-
 # --- files that the rules name ----------------------------------------------------------------------------------------
 _DATE = re.compile(r"YYYY-MM-DD", re.IGNORECASE)
 _SPECIAL = re.compile(r"(`+[^`]+`+|\[[^\[\]]*\]\([^()]*\))")  # code and links
@@ -219,7 +177,7 @@ _FORBIDDEN = re.compile(
     r"(?i)(?<!\bhave )(?<!\bhas )(?:\b(?:never|not|avoid)|(?<!\bhave)(?<!\bhas)n['’]t)\s+(?:ever\s+)?(?:re-?)?"
     r"(?:read|open|load|view|print|cat)(?:ing)?\b[^.!?;\n]*(?:\.(?=\S)[^.!?;\n]*)*"
 )
-_LONGEST_LINE, _LONGEST_NAME = 2_000, 300  # characters of a line that are looked at, and of a name
+_LONGEST_LINE = 2_000  # characters of a line that are looked at
 
 
 def named_files(sections: Sequence[str]) -> tuple[str, ...]:
@@ -233,17 +191,17 @@ def named_files(sections: Sequence[str]) -> tuple[str, ...]:
     for line in (line for section in startup for line in section.split("\n")[1:]):
         for name in _names(_FORBIDDEN.sub(" ", line[:_LONGEST_LINE])):
             found.setdefault(paths.normal(name, ""), name)
-            if len(found) == protocol.MOST_REQUIRED:
+            if len(found) == MOST_REQUIRED:
                 return tuple(found.values())
     return tuple(found.values())
 
 
 def dated(named: str, day: date | None) -> str:
-    """The name with this day in place of YYYY-MM-DD; None for one that only the shell knew (`commands`)."""
+    """The name with this day in place of YYYY-MM-DD; None for one that only a shell knew."""
     return _DATE.sub(day.isoformat() if day else "YYYY-MM-DD", named)
 
 
-_STARTUP = tuple(title.casefold() for title in protocol.STARTUP_SECTIONS)
+_STARTUP = tuple(title.casefold() for title in STARTUP_SECTIONS)
 
 
 def _title(section: str) -> str:
@@ -258,7 +216,7 @@ def _names(line: str) -> Iterator[str]:
         alone = piece.startswith("`") and len(words) == 1
         for word in words if link else map(_bare, words):
             named = _NAMED.fullmatch(word) or (alone and _WITHOUT_SUFFIX.fullmatch(word))
-            if named and len(word) <= _LONGEST_NAME and word[0] != "-" and not _NO_FILE.fullmatch(word):
+            if named and len(word) <= LONGEST_NAME and word[0] != "-" and not _NO_FILE.fullmatch(word):
                 yield word
 
 
@@ -272,114 +230,3 @@ def _bare(word: str) -> str:
     word = word.rstrip(".,:!?…*")
     word = re.sub(r"^(?:\*+(?=\w)|@)", "", word)
     return word[1:-1] if word[:1] == word[-1:] == "_" else word
-
-
-# --- texts for the next turn ------------------------------------------------------------------------------------------
-def event_text(
-    *,
-    source: str,
-    sections: Sequence[str],
-    files: Sequence[str],
-    compacted_at: str,
-    now: str,
-    day: date | None = None,
-) -> str:
-    """The note for the turn after a compaction: what happened, which files to read again, the rules, as quoted data.
-
-    `day` stands in the rules where they say YYYY-MM-DD, as it does in the names of the files (OpenClaw #32381).
-    Plain statements, labelled as a program's: content filters refuse orders, and scanners take them for injections.
-    """
-    quoted = block(carried([dated(section, day) if day else section for section in sections], protocol.EVENT_CHARS))
-    named = f"Startup reading according to {_line(source)}. These files are named there and exist:\n{_listed(files)}"
-    pieces = [
-        protocol.EVENT_START,
-        f"This note was made by Palimpsest; no person typed it. This session was compacted at {_line(compacted_at)}:"
-        " earlier messages are summed up or cut short. What is left is no replacement for the startup reading of the"
-        " workspace.",
-        f"Current time: {_line(now)}",
-        named if files else "",
-        f"Quoted from {_line(source)} of the workspace:\n{quoted}" if quoted else "",
-    ]
-    return "\n\n".join(piece for piece in pieces if piece)
-
-
-def warning_text(*, source: str, missing: Sequence[str], compacted_at: str) -> str:
-    """The note that says which files the turn after a compaction did not read; said once, as plainly."""
-    pieces = [
-        protocol.WARNING_START,
-        f"This note was made by Palimpsest; no person typed it. This session was compacted at {_line(compacted_at)}."
-        f" The turn after that did not read these files, which {_line(source)} names for the startup reading:",
-        _listed(missing),
-        "Reading them puts their text back into context. This note is not repeated.",
-    ]
-    return "\n\n".join(pieces)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return "\n".join(f"- {_line(name)}" for name in names)
-
-
-def _line(text: str) -> str:
-    """A name or a time on one line that cannot be more than that."""
-    return carried([" ".join(text.split())[:_LONGEST_NAME]])
-
-
-# --- the audit --------------------------------------------------------------------------------------------------------
-
-
-class Requirement(NamedTuple):
-    """A file to read: as it was named, and the normal absolute paths any of which it may be read under."""
-
-    named: str
-    paths: tuple[str, ...]
-
-
-class Finding(NamedTuple):
-    """The result for a required file: its path, and the first call that read it, None if none did."""
-
-    named: str
-    path: str
-    read: Read | None
-
-
-class TurnSpan(NamedTuple):
-    """Indices of messages: the one of a person that begins the turn, and one behind its last message."""
-
-    start: int
-    end: int
-
-
-def audit(
-    reads: Sequence[Read], required: Sequence[Requirement], workspace: str, home: str = ""
-) -> tuple[Finding, ...]:
-    """For each requirement, in order, whether and where it was read; `home` is what "~" stood for."""
-    done = [(paths.normal(read.path, workspace, home), read) for read in reads]
-    return tuple(_finding(requirement, done) for requirement in required)
-
-
-def _finding(requirement: Requirement, done: Sequence[tuple[str, Read]]) -> Finding:
-    for path, read in done:
-        for wanted in requirement.paths:
-            if paths.same(path, wanted):
-                return Finding(requirement.named, wanted, read)
-    return Finding(requirement.named, requirement.paths[0] if requirement.paths else "", None)
-
-
-def turns(messages: Sequence[Message]) -> list[TurnSpan]:
-    """The complete turns, in order.
-
-    A turn begins with what a person typed; more of it before the agent says or does anything belongs to the same turn.
-    It is complete when the agent's last message is a reply without tool calls, or when the next turn begins.
-    """
-    found: list[TurnSpan] = []
-    start, last, replied = -1, -1, False  # `last`: the last message of the agent or its tools in this turn
-    for at, message in enumerate(map(in_chat_shape, messages)):
-        if m.role(message) == "assistant" and not m.is_standalone_handoff(message):
-            last, replied = at, m.is_readable_reply(message) and not m.calls(message)
-        elif m.answers(message) and not m.is_typed(message):
-            last = at
-        elif m.is_typed(message):
-            if 0 <= start <= last:
-                found.append(TurnSpan(start, last + 1))
-            start, replied = (at, False) if start < 0 or start < last else (start, replied)
-    return [*found, TurnSpan(start, last + 1)] if 0 <= start < last and replied else found

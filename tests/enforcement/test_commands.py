@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.commands import files_shown
 from tests.cost import calls
 from tests.slow import one_in
+from viewer.enforcement.commands import files_shown
 
 
 def paths(command: str | list[str], directory: str = "") -> list[str]:

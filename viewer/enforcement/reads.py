@@ -13,13 +13,12 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
-from . import messages as m
-from .commands import ShownFile, files_shown
-from .lines import parsed
-from .messages import Call, Message
-from .pairs import OpenCalls, Place
-from .paths import is_absolute
-from .tool_results import (
+from compaction import messages as m
+from compaction.deeds import READ_TOOLS, SHELL_TOOLS
+from compaction.lines import parsed
+from compaction.messages import Call, Message
+from compaction.pairs import OpenCalls, Place
+from compaction.tool_results import (
     EXIT_FIRST,
     EXIT_LINE,
     EXIT_SENTENCE,
@@ -30,18 +29,11 @@ from .tool_results import (
     is_flagged,
     says_failure,
 )
+from viewer.workspaces.paths import is_absolute
 
-READ_TOOLS = (
-    *("read", "read_file", "readfile", "read_text_file", "file_read", "fs_read", "cat_file", "open", "open_file"),
-    *("view", "view_file", "notebookread", "read_notebook", "read_files", "read_many_files", "read_multiple_files"),
-)
+from .commands import ShownFile, files_shown
+
 EDITORS = ("str_replace_based_edit_tool", "str_replace_editor", "text_editor")  # they read with the command "view"
-SHELL_TOOLS = (
-    *("bash", "shell", "sh", "zsh", "powershell", "pwsh", "cmd", "terminal", "exec", "exec_command", "unified_exec"),
-    *("shell_command", "shell_exec", "shell_tool", "local_shell", "local_shell_call", "bash_command", "bash_tool"),
-    *("run_command", "run_shell_command", "run_terminal_cmd", "run_terminal_command", "run_in_terminal"),
-    *("execute_command", "execute_bash", "execute_shell_command"),
-)
 _PATH_KEYS = (
     *("path", "file_path", "filepath", "filename", "target_file", "targetfile", "absolute_path", "absolutepath"),
     *("relative_path", "file", "paths", "files", "uri", "input"),

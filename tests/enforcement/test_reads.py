@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction import Message
-from compaction.reads import Read, in_chat_shape, reads_of
+from viewer.enforcement.reads import Read, in_chat_shape, reads_of
 
 TEXT = "# Soul\nBe kind. Errors are no such thing: file not found, permission denied.\n" * 20
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.paths import inside, is_absolute, normal, same
+from viewer.workspaces.paths import inside, is_absolute, normal, same
 
 POSIX, DRIVE, SHARE = "/srv/ws", "C:\\Users\\Ana\\ws", "\\\\server\\share\\ws"
 
