@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from . import limits, notices, protocol
+from . import limits, protocol
 from . import messages as m
 from .answer import checked
 from .bounds import start_of
@@ -235,7 +235,7 @@ def _unwrapped(message: Message) -> Message:
     itself if it carries neither.
     """
     content = m.live_content(message)
-    asked = notices.restated(content) if isinstance(content, str) else None
+    asked = protocol.restated(content) if isinstance(content, str) else None
     if asked is None and not protocol.is_handoff(message):
         return message
     turn = {key: value for key, value in message.items() if key != protocol.FLAG}

@@ -231,6 +231,14 @@ def without_directives(text: str) -> str:
     return MEDIA_PATH.sub(":", MEDIA_DIRECTIVE.sub(MEDIA_NAMED, text))
 
 
+def restated(text: str) -> str | None:
+    """The request that this text repeats beside a summary, None where it repeats none."""
+    text = text.lstrip()
+    if not text.startswith(RESTATED_STARTS):
+        return None
+    return text.partition("]")[2].strip()
+
+
 # --- rules of the workspace in a body --------------------------------------------------------------------------------
 def rules_block(text: str) -> str:
     """The rules between their tags; "" for none."""

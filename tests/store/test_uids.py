@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from compaction import notices, protocol
+from compaction import protocol
 from tests.agents.hermes.in_memory import texts
-from viewer.stores.hermes import row_digests, undoing
+from viewer.stores.hermes import notices, row_digests, undoing
 from viewer.stores.hermes.alignment import State
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownUndone

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from compaction.notices import without_marker
 from viewer.stores.hermes.light_row import LightRow
+
+from .notices import without_marker
 
 State = Literal["live", "under", "out"]
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import compaction
-from compaction import messages, notices, protocol
+from compaction import messages, protocol
 from viewer import times
 from viewer.stores.base import LONGEST_FIRST_WORDS
 from viewer.stores.envelopes import split
@@ -75,7 +75,7 @@ def _own_words(text: str) -> str:
     if not compaction.is_handoff({"content": text}) and text.lstrip().startswith(protocol.ENGINE_STARTS):
         return ""
     words = messages.said(messages.live_content({"content": text}))
-    found = split(notices.restated(words) or words, ENVELOPES)
+    found = split(protocol.restated(words) or words, ENVELOPES)
     return "" if found.kind else found.words
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from compaction import notices
 from viewer.batches import chunks
 from viewer.stores.history_types import Boundary, History, HistoryEntry
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, parted
 from viewer.stores.transcript import IndexedBoundary, Item
 
 from . import history as histories
-from . import row_digests
+from . import notices, row_digests
 from .codec import decode_row
 from .columns import marks
 from .known import KnownBlock, KnownUndone

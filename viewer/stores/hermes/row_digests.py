@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import compaction
-from compaction import messages, notices, protocol
+from compaction import messages, protocol
 from compaction.messages import RESULT_ROLES
 from viewer.batches import chunks
 from viewer.stores.hermes.light_row import LightRow
 
-from . import uids
+from . import notices, uids
 from .alignment import ASKED_CHARACTERS, END_CHARACTERS, text_limit
 from .codec import JSON_MARK, decode_calls, decode_content, encode_content, number, state_of
 from .columns import marks, selection
@@ -127,9 +127,9 @@ def parted(content: Any, flagged: bool) -> tuple[str | None, Any, bool]:
     parts = compaction.split(content, flagged=flagged)
     summaries = [part.text for part in parts if part.kind == "summary"]
     said = [part for part in parts if part.kind != "summary"]
-    own = [part for part in said if notices.restated(part.text) is None]
+    own = [part for part in said if protocol.restated(part.text) is None]
     if said and not own:
-        return "\n".join(summaries) if summaries else None, notices.restated(said[-1].text), True
+        return "\n".join(summaries) if summaries else None, protocol.restated(said[-1].text), True
     live = [_own_words(part) for part in own]
     content = live[0] if len(live) == 1 else "\n\n".join(map(messages.text, live))
     return "\n".join(summaries) if summaries else None, content, False

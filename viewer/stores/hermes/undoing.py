@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from compaction import messages as engine
-from compaction import notices, pairs, protocol
+from compaction import pairs, protocol
 from viewer.stores.changes import COVERED, IS_SPLIT
 from viewer.stores.history_types import Boundary
 from viewer.stores.transcript import IndexedBoundary
 
+from . import notices
 from .alignment import STEP
 from .codec import decode_content, number
 from .columns import Columns, selection
@@ -164,7 +165,7 @@ def _is_the_agents(row: engine.Message) -> bool:
     return (
         protocol.is_handoff(row)
         or (row["role"] == "user" and not engine.is_typed({**row, "content": typed}))
-        or (notices.restated(engine.said(row.get("content"))) is not None)
+        or (protocol.restated(engine.said(row.get("content"))) is not None)
     )
 
 

@@ -1,16 +1,8 @@
-"""What an agent's own notices hold beside what a person typed: requests said again, lists, markers of a compaction."""
+"""What Hermes writes beside a person's words when it compacts: a list of tasks, a marker where nothing was typed."""
 
 from __future__ import annotations
 
-from . import protocol
-
-
-def restated(text: str) -> str | None:
-    """The request that this text repeats beside a summary, None where it repeats none."""
-    text = text.lstrip()
-    if not text.startswith(protocol.RESTATED_STARTS):
-        return None
-    return text.partition("]")[2].strip()
+from compaction import protocol
 
 
 def without_task_list(text: str) -> str:
