@@ -24,6 +24,7 @@ from .policy import Policy
 from .prompt import Prompt, Reply, asking, prompt_of
 from .protocol import Part, is_handoff, split
 from .secrets import redact
+from .survival import loss_report
 from .tokens import Counter, counter_for, encoding_for, message_tokens
 
 
@@ -70,6 +71,7 @@ __all__ = [
     "head_size",
     "hindsight",
     "is_handoff",
+    "loss_report",
     "prune",
     "strategy",
     "message_tokens",

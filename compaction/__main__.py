@@ -79,14 +79,14 @@ def _compacted(messages: list[Message], policy: Policy, given: argparse.Namespac
 
 
 def _about(result: Result) -> list[str]:
-    report, survival = result.report, result.report.survival
+    report = result.report
     return [
         *report.notes,
         *report.repairs,
         f"{len(result.plan.messages):,} -> {len(result.messages):,} messages, "
         f"{result.tokens_before:,} -> {result.tokens_after:,} tokens.",
         f"{len(report.kept):,} messages stay word for word, {len(report.shortened):,} shortened.",
-        _losses(survival),
+        _losses(compaction.loss_report(result)),
     ]
 
 

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from . import messages as m
 from . import protocol
-from .anchors import Survival
 from .boundaries import last_user, plural
 from .cut import fits, needs_note
 from .errors import BadTranscript, SummaryRejected
@@ -19,7 +18,6 @@ from .pairs import loose_ends
 from .plan import Plan
 from .repair import repairs
 from .request_quote import with_request
-from .survival import survival_of
 from .tokens import message_tokens
 
 Why = Literal["merged", "unwrapped", "shortened", "noted"]
@@ -61,18 +59,6 @@ class Report:
     summarised: tuple[int, ...]
     repairs: tuple[str, ...]
     notes: tuple[str, ...]
-    plan: Plan = field(repr=False, compare=False)
-    output: Sequence[Message] = field(repr=False, compare=False)
-
-    @cached_property
-    def survival(self) -> Survival:
-        """Which details of the summarised and shortened messages, and of earlier summaries, are in the output.
-
-        Read when first asked for: the cost grows with the text of the input.
-        """
-        at = next(iter(self.plan.lifted), -1)  # -1: it was merged with live text
-        gone = {*self.summarised, *self.shortened}
-        return survival_of(self.plan.messages, gone, self.output, [(at, self.plan.previous_summary)])
 
 
 @dataclass(frozen=True)
@@ -196,7 +182,7 @@ class Rewrites:
         output = [_message(self.plan.messages, edit) for edit in edits]
         _check(self, edits, output)
         _require_smaller(self.plan, edits, output)
-        return Result(edits, output, body, handoff, self._report(edits, output), self.plan)
+        return Result(edits, output, body, handoff, self._report(edits), self.plan)
 
     def _request(self) -> str:
         """The text of the message that the handoff repeats, "" for none."""
@@ -238,13 +224,13 @@ class Rewrites:
             elif index not in self.gone:
                 yield Keep(index)
 
-    def _report(self, edits: Sequence[Edit], output: Sequence[Message]) -> Report:
+    def _report(self, edits: Sequence[Edit]) -> Report:
         named = {edit.index for edit in edits if not isinstance(edit, Insert)}
         shortened = {i for i in named if "shortened" in self.whys.get(i, ())}
         gone = tuple(i for i in range(len(self.plan.messages)) if i not in named)
         kept = tuple(sorted(named - shortened))
         said = (tuple(self.repairs), tuple(self.notes))
-        return Report(kept, tuple(sorted(shortened)), gone, *said, self.plan, output)
+        return Report(kept, tuple(sorted(shortened)), gone, *said)
 
 
 def _user_image(message: Message) -> bool:

@@ -23,6 +23,7 @@ from heapq import nsmallest
 
 from . import messages as m
 from .anchors import LONGEST_LINE, Anchor, Counts, Survival, commands_of
+from .apply import Result
 from .courtesy import is_courtesy, rank
 from .left import THOROUGH, RemainingLines, thorough
 from .messages import Message, patched
@@ -237,6 +238,17 @@ def _shown(lost: Sequence[Anchor], texts: Sequence[Passage]) -> Iterator[Anchor]
             start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
             start = max(start, at - LONGEST_LINE // 2)
             yield replace(anchor, line=text[start : end if end >= 0 else len(text)][:LONGEST_LINE].strip())
+
+
+def loss_report(result: Result) -> Survival:
+    """Which details of what was summarised and shortened, and of earlier summaries, the result still has.
+
+    The cost grows with the text of the input.
+    """
+    plan, report = result.plan, result.report
+    at = next(iter(plan.lifted), -1)  # -1: it was merged with live text
+    gone = {*report.summarised, *report.shortened}
+    return survival_of(plan.messages, gone, result.messages, [(at, plan.previous_summary)])
 
 
 def at_stake(plan: Plan) -> Survival:

@@ -147,8 +147,7 @@ def _large(messages: list[Message], count: compaction.Counter) -> None:
 
 
 def _survived(result: compaction.Result) -> float:
-    result.report.__dict__.pop("survival", None)  # made once a report
-    return result.report.survival.share
+    return compaction.loss_report(result).share
 
 
 def _memory(large: Path) -> None:

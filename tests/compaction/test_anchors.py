@@ -245,9 +245,9 @@ def test_looking_grows_with_the_text() -> None:
 def test_a_compaction_reports_what_survived_and_what_is_lost() -> None:
     messages = [system(), user("Fix /srv/old/app.py for ticket ABC-77."), *exchange(12), user("Go on."), reply("Yes.")]
     plan = compaction.plan(messages, Policy(context_window=4_000, protect_first_n=1), count)
-    report = compaction.apply(plan, "The ticket is ABC-77.").report
-    assert report.survival.by_kind["path"] == (0, 1) and report.survival.by_kind["id"] == (1, 1)
-    lost = next(one for one in report.survival.lost if one.kind == "path")
+    found = compaction.loss_report(compaction.apply(plan, "The ticket is ABC-77."))
+    assert found.by_kind["path"] == (0, 1) and found.by_kind["id"] == (1, 1)
+    lost = next(one for one in found.lost if one.kind == "path")
     assert (lost.kind, lost.text, lost.message) == ("path", "/srv/old/app.py", 1)
     assert (lost.source, lost.line) == ("person", "Fix /srv/old/app.py for ticket ABC-77.")
 
@@ -255,7 +255,7 @@ def test_a_compaction_reports_what_survived_and_what_is_lost() -> None:
 def test_what_only_an_earlier_summary_knew_counts_too() -> None:
     messages = [handoff("The port is localhost:8080, the file /srv/a/b.py."), *exchange(12)]
     plan = compaction.plan(messages, SMALL, count)
-    survived = compaction.apply(plan, "It listens on localhost:8080.").report.survival
+    survived = compaction.loss_report(compaction.apply(plan, "It listens on localhost:8080."))
     assert (survived.by_kind["id"], survived.by_kind["path"]) == ((1, 1), (0, 1))
 
 
@@ -271,12 +271,13 @@ def test_what_is_lost_names_no_credential() -> None:
     ]
     messages = [system(), *exchange(1), *secret, *exchange(12, first=2), user("Go on."), reply("Yes.")]
     plan = compaction.plan(messages, Policy(context_window=4_000, protect_first_n=1), count)
-    survival = compaction.apply(plan, "Nothing of it.").report.survival
+    survival = compaction.loss_report(compaction.apply(plan, "Nothing of it."))
     lost = (*survival.lost, *survival.lost_printed, *survival.lost_statements)
     assert {anchor.kind for anchor in lost} >= {"constraint", "command", "error", "url"}
     shown = [text for anchor in lost for text in (anchor.text, anchor.line)]
     assert not any(part in text for text in shown for part in (key, "hunter2pass1"))
-    kept = compaction.apply(plan, compaction.summarize(plan, compaction.offline.summarize)).report.survival
+    summary = compaction.summarize(plan, compaction.offline.summarize)
+    kept = compaction.loss_report(compaction.apply(plan, summary))
     assert "constraint" not in {anchor.kind for anchor in kept.lost}, "it is quoted, without the password"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction import Message, Policy, compact, counter_for, offline
+from compaction import Message, Policy, compact, counter_for, loss_report, offline
 from compaction.folders import shared_folders, spelled_out
 from compaction.sections import listed
 from tests.compaction.transcripts import reply, user
@@ -43,4 +43,4 @@ def test_a_path_below_a_folder_is_not_reported_as_lost() -> None:
     turns += [reply("Done."), *(row for n in range(4) for row in (user(f"And {n}?"), reply("Yes.")))]
     result = compact(turns, Policy(context_window=16_000), offline.summarize, counter_for("gpt-5"))
     assert "- written in /srv/shop/src: part_" in result.summary
-    assert [anchor.text for anchor in result.report.survival.lost if anchor.text.startswith("/srv/shop")] == []
+    assert [anchor.text for anchor in loss_report(result).lost if anchor.text.startswith("/srv/shop")] == []

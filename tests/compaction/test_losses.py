@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import compaction
 from compaction import Message, NothingToCompact, Policy, SummaryRejected, offline, sentences
 from compaction.strategy import STRATEGIES
-from compaction.survival import at_stake, survival_of
+from compaction.survival import at_stake, loss_report, survival_of
 from tests.compaction.properties import SETTINGS
 from tests.compaction.transcripts import call, count, handoff, policies, reply, result, stored, transcripts, user
 from tests.slow import slow
@@ -47,7 +47,7 @@ def test_order_numbers_that_leave_the_context_are_counted_as_lost(every: int) ->
     orders = set(re.findall(r"B-\d{5}", gone))
     lost = {order for order in orders if order not in left}
     assert len(orders) > 400 and len(lost) > 250
-    survival = done.report.survival
+    survival = loss_report(done)
     assert {one.text for one in survival.lost if re.fullmatch(r"B-\d{5}", one.text)} == lost
     survived, total = survival.by_kind["id"]
     assert (total, total - survived) == (len(orders), len(lost)), "no other ids are in this session"
@@ -67,7 +67,7 @@ def test_a_finding_is_lost_although_its_bin_stands_in_another_warehouse(warehous
         if not re.search(rf"{re.escape(place)}\b[^#]*?{re.escape(words)}", left)
     }
     assert len(findings) > 35 and len(lost) > 20
-    survival = warehouses.report.survival
+    survival = loss_report(warehouses)
     told = [
         (re.search(r"### (.*)", str(warehouses.plan.messages[one.message]["content"]))[1], one.text)  # type: ignore[index]
         for one in survival.lost_statements
@@ -295,7 +295,7 @@ def test_a_plan_and_its_result_speak_of_the_same_details(messages: list[Message]
         done = chosen.apply(plan, "The flight is booked.")
     except (NothingToCompact, SummaryRejected):
         assume(False)
-    stake, found = at_stake(plan), done.report.survival
+    stake, found = at_stake(plan), loss_report(done)
     event("repaired" if done.report.repairs else "whole")
     assert (stake.total, stake.statements[1]) == (found.total, found.statements[1])
     assert len(stake.lost) >= len(found.lost) and len(stake.lost_statements) >= len(found.lost_statements)

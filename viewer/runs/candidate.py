@@ -58,7 +58,7 @@ def fields(strategy: Strategy, basis: Basis, plan: compaction.Plan, summary: str
             "summarised": basis.ids(report.summarised),
             "repairs": list(report.repairs),
             "notes": list(report.notes),
-            **_survival(basis, report.survival),
+            **_survival(basis, compaction.loss_report(result)),
         },
     }
 
