@@ -23,7 +23,7 @@ from .plan import Plan, plan
 from .policy import Policy
 from .prompt import Prompt, Reply, asking, prompt_of
 from .protocol import Part, is_handoff, split
-from .secrets import redact
+from .redaction import redact
 from .survival import loss_report
 from .tokens import Counter, counter_for, encoding_for, message_tokens
 

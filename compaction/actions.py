@@ -18,7 +18,7 @@ from .deeds import COMMIT, ESCAPES, LONG_COMMAND, Deed, Kind, command_of, key_of
 from .lines import arguments_of, clip, legible_name, line_count, outcome, parsed, unwrapped
 from .made import made_by
 from .people import spoken
-from .secrets import redact
+from .redaction import redact
 
 _TEXTS = (
     *("content", "new_string", "new_str", "replace", "file_text", "replacement_text"),

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from . import messages as m
 from .messages import Message
 from .names import MEASURE, Kind, names_of, words_of
-from .secrets import redact
+from .redaction import redact
 from .sentences import error_line, is_binding, pasted_error, sentences
 from .statements import Source
 

@@ -13,7 +13,7 @@ from typing import Any
 from . import fences, protocol
 from .apply import accepted
 from .errors import SummaryRejected
-from .secrets import redact
+from .redaction import redact
 
 SHORT = 500  # characters; a refusal is short, and a longer text that begins like one goes on to say something
 _HEADING = re.compile(r"(?m)^#{1,6}\s")

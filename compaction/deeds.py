@@ -10,7 +10,7 @@ from typing import Any, Literal
 from . import wording
 from .lines import clip
 from .messages import Call
-from .secrets import redact
+from .redaction import redact
 from .sentences import set_of
 from .todo import is_plan_tool
 from .troubles import trouble

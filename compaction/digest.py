@@ -25,8 +25,8 @@ from .chunks import Chunk, chunks_of
 from .errors import SummaryRejected
 from .messages import Message
 from .plan import Plan
+from .redaction import redact, redact_value
 from .render import earlier_summary, entries
-from .secrets import redact, redact_value
 from .tokens import Counter
 
 

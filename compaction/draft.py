@@ -16,8 +16,8 @@ from .listed import ends_of, parts_of
 from .material import NEWEST, Material
 from .names import names_of, words_of
 from .ranking import Ranked
+from .redaction import redact
 from .requests import Request, asks_or_thanks, gist, is_assent, is_brief, is_closing, question_in, says_little
-from .secrets import redact
 from .sections import (
     ALL_TITLES,
     ANSWERED,

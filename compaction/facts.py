@@ -29,8 +29,8 @@ from .made import note_named
 from .messages import Call, Message
 from .names import NameUse
 from .people import Heard, day_of, people_of, spoken
+from .redaction import redact, redact_all
 from .requests import Request, TurnMessage, is_output, plain, requests_in
-from .secrets import redact, redact_all
 from .sentences import DECIDING_SIGNS, holding, is_binding, is_decision, sentences
 from .todo import Step, newest_plan
 from .tool_results import is_failure, is_flagged, without_heading

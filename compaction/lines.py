@@ -9,7 +9,7 @@ from typing import Any
 
 from . import messages as m
 from .bounds import end_of, start_of
-from .secrets import CUT, redact
+from .redaction import CUT, redact
 from .sentences import error_line
 from .tool_results import EXIT_FIRST, is_failure, without_heading
 

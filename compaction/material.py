@@ -13,8 +13,8 @@ from .facts import TranscriptFacts
 from .lines import clip
 from .names import names_of, words_of
 from .people import births_in, spoken
+from .redaction import redact
 from .requests import Request
-from .secrets import redact
 from .sections import ANSWERED, TALLY, TASK, births_listed, read_back
 
 NEWEST = 3  # pieces of work that are listed first, whatever they are

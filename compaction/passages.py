@@ -9,7 +9,7 @@ from . import messages as m
 from . import protocol
 from .folders import spelled_out
 from .messages import Message
-from .secrets import redact_all
+from .redaction import redact_all
 from .statements import Source, statements
 
 LONGEST_CALL = 2_000  # characters of a call's arguments whose details its output stands under

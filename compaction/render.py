@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from . import limits, protocol
 from . import messages as m
 from .messages import Call, Message
-from .secrets import redact, redact_value
+from .redaction import redact, redact_value
 
 _LABEL = re.compile(
     r"(?m)^\[(?=(?:message|call) \d|result of |tool result|earlier summary|same output as |added to this message)"

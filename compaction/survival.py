@@ -30,8 +30,8 @@ from .messages import Message, patched
 from .names import Kind, names_of, words_of
 from .passages import Passage, passages
 from .plan import Plan
+from .redaction import redact
 from .repair import repairs
-from .secrets import redact
 from .sentences import TROUBLE_WORDS, error_line, holding, is_binding, pasted_error, sentences
 from .statements import SOURCES, Detail, Statement, statements, stems_of
 from .values import value_of, without_unit

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from .lines import clip, parsed
-from .secrets import redact
+from .redaction import redact
 from .sentences import set_of
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")

@@ -14,7 +14,7 @@ from compaction import Counter, Message, NothingToCompact, Policy, Survival, off
 from compaction import messages as m
 from compaction.anchors import Anchor, anchors_in, hindsight, survival
 from compaction.folders import spelled_out
-from compaction.secrets import redact_all
+from compaction.redaction import redact_all
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 DATABASES = sorted(DATA.glob("hermes-v*.db"))

@@ -11,8 +11,8 @@ from typing import Literal
 from django.utils import timezone
 
 from compaction import messages as engine
-from compaction import secrets
-from compaction.secrets import Replacement
+from compaction import redaction
+from compaction.redaction import Replacement
 from viewer.errors import StoreError, StoreUnavailable
 from viewer.history import indexes, records
 from viewer.history.before_after import ComparedRow, SentPart, compare
@@ -118,7 +118,7 @@ def as_page(found: Comparison, *, redact: bool = True) -> Export:
     put = _put(outcome) if redact else None
     session = found.session
     if put is not None:
-        session = replace(redacted_session(session, put), model=secrets.redact_shown(session.model, put))
+        session = replace(redacted_session(session, put), model=redaction.redact_shown(session.model, put))
     name = file_name(f"{session.name} compaction {found.boundary.handoff_id}", session.id)
     chunks = _chunks(found, _Columns(replace(found, session=session), redacted=redact), SIDES, outcome, put)
     return Export(f"{name}.html", CONTENT_TYPES["html"], chunks, outcome)
@@ -133,7 +133,7 @@ def as_text(found: Comparison, side: Side, *, redact: bool) -> Iterator[bytes]:
 def _put(outcome: ExportOutcome) -> Replacement:
     def put(kind: str) -> str:
         outcome.redacted += 1
-        return secrets.label(kind)
+        return redaction.label(kind)
 
     return put
 

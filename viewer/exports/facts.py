@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from django.utils import timezone
 
-from compaction import secrets
-from compaction.secrets import Replacement
+from compaction import redaction
+from compaction.redaction import Replacement
 from viewer.rendering.redaction import redacted_session
 
 from .source import ExportPlan, View
@@ -90,7 +90,7 @@ def facts_of(planned: ExportPlan, put: Replacement | None) -> ExportFacts:
     """The facts; with `put`, redacted as the messages are."""
 
     def said(text: str) -> str:
-        return secrets.redact_shown(text, put) if put else text
+        return redaction.redact_shown(text, put) if put else text
 
     session = redacted_session(planned.session, put) if put else planned.session
     index = planned.index

@@ -13,7 +13,7 @@ from typing import IO, Any, Literal, Protocol, TypeVar
 from django.http import StreamingHttpResponse
 from django.utils.http import content_disposition_header
 
-from compaction import secrets
+from compaction import redaction
 
 from .data import JsonExport, JsonLinesExport
 from .facts import ExportFacts, facts_of
@@ -71,7 +71,7 @@ def export(store: str, session_id: str, format: Format, view: View = "history", 
 
     def put(kind: str) -> str:
         outcome.redacted += 1
-        return secrets.label(kind)
+        return redaction.label(kind)
 
     hide = put if redact else None
     facts = facts_of(planned, hide)

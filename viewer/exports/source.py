@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
-from compaction import protocol, secrets
-from compaction.secrets import Replacement
+from compaction import protocol, redaction
+from compaction.redaction import Replacement
 from viewer.errors import StoreError, StoreUnavailable
 from viewer.history import indexes
 from viewer.rendering.redaction import redacted
@@ -227,7 +227,7 @@ def redacted_message(message: ExportedMessage, put: Replacement) -> ExportedMess
     return replace(
         message,
         row=redacted(message.row, put),
-        summary=secrets.redact_shown(message.summary),
-        rules=secrets.redact_shown(message.rules),
-        directive=secrets.redact_shown(message.directive),
+        summary=redaction.redact_shown(message.summary),
+        rules=redaction.redact_shown(message.rules),
+        directive=redaction.redact_shown(message.directive),
     )

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from compaction.secrets import redact_shown
+from compaction.redaction import redact_shown
 from viewer.pages.switches import remembered, way_back
 from viewer.rendering.redaction import redacted, redacted_item, redacted_session, redacted_text
 from viewer.stores.base import Session, redacted_name

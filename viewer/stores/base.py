@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from compaction import secrets
+from compaction import redaction
 from viewer.errors import StoreUnavailable
 
 from .pricing import Cost
@@ -152,6 +152,6 @@ class ChildSession:
     kind: Literal["branch", "delegate", ""]
 
 
-def redacted_name(text: str, put: secrets.Replacement | None = None) -> str:
+def redacted_name(text: str, put: redaction.Replacement | None = None) -> str:
     """A title or first words: of those, no more is kept than a name needs."""
-    return secrets.redact_start(text, put) if len(text) >= LONGEST_FIRST_WORDS else secrets.redact_shown(text, put)
+    return redaction.redact_start(text, put) if len(text) >= LONGEST_FIRST_WORDS else redaction.redact_shown(text, put)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import compaction
-from compaction import messages, secrets
+from compaction import messages, redaction
 
 from .envelopes import Envelopes, split
 from .message import StoredMessage
@@ -79,7 +79,7 @@ def readable(
     them, in which a name no longer stands beside its value.
     """
     if redacting:
-        content, tool_calls, tool_name = secrets.redact_shown_value([content, tool_calls, tool_name])
+        content, tool_calls, tool_name = redaction.redact_shown_value([content, tool_calls, tool_name])
     parts = compaction.split(content, flagged=flagged)
     summary = "\n".join(part.text for part in parts if part.kind == "summary")
     live, added = _live([part.content for part in parts if part.kind != "summary"], envelopes)

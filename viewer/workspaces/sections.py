@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from compaction import protocol
 from compaction.fences import closes, fence_of
-from compaction.secrets import redact
+from compaction.redaction import redact
 
 from . import paths
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from compaction import secrets
+from compaction import redaction
 from viewer.enforcement import auditing
 from viewer.enforcement.models import Audit
 from viewer.pages.session.loading import Opened
@@ -91,7 +91,7 @@ def missing(audit: Audit) -> list[str]:
 
 def shown_name(name: str, *, redacting: bool) -> str:
     """A file's name as one line in which nothing is hidden."""
-    return line(secrets.redact_shown(name) if redacting else name, NAMED)
+    return line(redaction.redact_shown(name) if redacting else name, NAMED)
 
 
 # -- beside the session ------------------------------------------------------------------------------------------------

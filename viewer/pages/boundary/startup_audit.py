@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-from compaction import secrets
+from compaction import redaction
 from viewer.enforcement import events
 from viewer.enforcement.audit_statistics import asks_for_events
 from viewer.enforcement.models import Audit, Event
@@ -132,7 +132,7 @@ def _page(found: Opened, handoff_id: int, standing: AuditStatus, audit: Audit | 
 
 
 def _redacted(text: str, found: Opened) -> str:
-    return secrets.redact_shown(text) if found.redacting else text
+    return redaction.redact_shown(text) if found.redacting else text
 
 
 # -- the turn ----------------------------------------------------------------------------------------------------------

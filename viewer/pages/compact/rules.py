@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from compaction import secrets
+from compaction import redaction
 from viewer.rendering import formats
 from viewer.rendering.texts import line, visible
 from viewer.runs.models import Run
@@ -54,7 +54,7 @@ def shown_rules(
     somebody else named.
     """
     if redacting:
-        text, source, workspace, reason = map(secrets.redact_shown, (text, source, workspace, reason))
+        text, source, workspace, reason = map(redaction.redact_shown, (text, source, workspace, reason))
     return ShownRules(
         titles=", ".join(_titles(text, sections)),
         source=line(source, SHOWN),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from compaction.secrets import redact_shown
+from compaction.redaction import redact_shown
 from viewer.errors import NotFound
 from viewer.pages.redaction import name, redacted_session
 from viewer.places import Place

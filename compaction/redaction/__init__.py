@@ -2,7 +2,7 @@
 exports each is replaced by what it is: [redacted: GitHub token].
 
 A summary outlives the messages it replaces and may be sent to another provider, so it must not carry keys. What looks
-like one is recognised by `credentials`; anything else stays as it is.
+like one is recognised by `patterns`; anything else stays as it is.
 
 Every pattern is tried only where one of its literal starts stands: finding those costs next to nothing, while a regular
 expression that may begin anywhere takes seconds for 20 MB.
@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .credentials import DESCRIPTIONS, ENDINGS, LABEL, NAMED_AGAIN, QUOTED, RULES, SAID, VALUES, Rule
+from .patterns import DESCRIPTIONS, ENDINGS, LABEL, NAMED_AGAIN, QUOTED, RULES, SAID, VALUES, Rule
 
 REDACTED = "[REDACTED]"
 SHOWN_AS = "[redacted: "  # and the kind, and "]"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from compaction import redact, secrets
+from compaction import redact, redaction
 from tests.cost import within
 from tests.slow import one_in, slow
 
@@ -230,15 +230,15 @@ def test_credentials_are_redacted(text: str, secret: str) -> None:
     ],
 )
 def test_look_alikes_stay(text: str) -> None:
-    assert redact(text) == text and secrets.redact_shown(text) == text
+    assert redact(text) == text and redaction.redact_shown(text) == text
 
 
 @pytest.mark.parametrize(("text", "secret", "kind"), KINDS)
 def test_each_kind_is_redacted_and_named(text: str, secret: str, kind: str) -> None:
-    redacted = secrets.redact_shown(text)
+    redacted = redaction.redact_shown(text)
     assert secret in text and secret not in redacted and f"[redacted: {kind}]" in redacted
-    assert secret not in secrets.redact_value(text)
-    assert secrets.redact_shown(redacted) == redacted
+    assert secret not in redaction.redact_value(text)
+    assert redaction.redact_shown(redacted) == redacted
     if text.startswith("{"):
         assert json.loads(redacted).keys() == json.loads(text).keys()
 
@@ -253,32 +253,32 @@ def test_a_value_is_redacted_by_its_key_and_by_its_shape() -> None:
         f"sk-{LETTERS}": [b"token ghp_" + LETTERS.encode() + b"abcd\xff"],
         "usage": {"total_tokens": 4096, "token": 7},
     }
-    redacted = secrets.redact_shown_value(value)
+    redacted = redaction.redact_shown_value(value)
     assert redacted["db_password"] == "[redacted: password]" and redacted["pin"]["password"] == "[redacted: password]"
     assert redacted["headers"] == {"Authorization": "[redacted: authorization]"}
     assert [entry["value"] for entry in redacted["env"]] == ["[redacted: password]", "hunter"]
     assert json.loads(redacted["arguments"]) == {"clientSecret": "[redacted: secret]", "n": 1.5, "text": 'say "hi"\n'}
     assert redacted["[redacted: API key]"] == [b"token [redacted: GitHub token]\xff"]
-    assert redacted["usage"] == value["usage"] and secrets.redact_shown_value(redacted) == redacted
+    assert redacted["usage"] == value["usage"] and redaction.redact_shown_value(redacted) == redacted
 
 
 def test_json_stays_json_and_what_holds_no_secret_stays_as_it_was_written() -> None:
     plain = '{ "a" :1, "note": "the password is asked for",\t"b":[ ] }'
-    assert secrets.redact_shown(plain) == plain
+    assert redaction.redact_shown(plain) == plain
     laid_out = json.dumps({"password": "it's \\ \" odd", "b": [1, "ä"]}, indent=4)
-    assert json.loads(secrets.redact_shown(laid_out)) == {"password": "[redacted: password]", "b": [1, "ä"]}
-    assert "\n" in secrets.redact_shown(laid_out)
+    assert json.loads(redaction.redact_shown(laid_out)) == {"password": "[redacted: password]", "b": [1, "ä"]}
+    assert "\n" in redaction.redact_shown(laid_out)
     broken = '{"password": "correct horse", '
-    assert secrets.redact_shown(broken) == '{"password": "[redacted: password]", '
+    assert redaction.redact_shown(broken) == '{"password": "[redacted: password]", '
 
 
 def test_nothing_that_is_nested_too_deeply_to_be_searched_is_shown() -> None:
     deep: object = "password=hunter22"
     for _ in range(400):
         deep = [deep]
-    assert "hunter22" not in json.dumps(secrets.redact_shown_value(deep))
+    assert "hunter22" not in json.dumps(redaction.redact_shown_value(deep))
     for depth in (400, 50_000):
-        assert "hunter22" not in secrets.redact_shown("[" * depth + '"password=hunter22"' + "]" * depth)
+        assert "hunter22" not in redaction.redact_shown("[" * depth + '"password=hunter22"' + "]" * depth)
 
 
 def test_a_private_key_goes_as_a_whole() -> None:
@@ -295,7 +295,7 @@ def test_a_private_key_goes_as_a_whole() -> None:
         whole.replace("\n", "\\n"),
     ):
         assert redact(f"Here: {text}").rstrip("> ").rstrip() == "Here: [REDACTED]"
-        assert "lQOYBF" not in "".join(secrets.redact_all([text], [4_000]))
+        assert "lQOYBF" not in "".join(redaction.redact_all([text], [4_000]))
 
 
 SPOKEN = """
@@ -375,12 +375,12 @@ def test_a_secret_that_is_only_named_is_redacted(text: str) -> None:
     cleaned = redact(text)
     secret = next(secret for secret in SECRETS if secret in text)
     assert secret not in cleaned and cleaned.replace("[REDACTED]", secret) == text
-    assert secret not in secrets.redact_shown(text)
+    assert secret not in redaction.redact_shown(text)
 
 
 @pytest.mark.parametrize("text", TALK)
 def test_talk_of_passwords_stays(text: str) -> None:
-    assert redact(text) == text and secrets.redact_shown(text) == text
+    assert redact(text) == text and redaction.redact_shown(text) == text
 
 
 HOSTILE = [
@@ -404,7 +404,7 @@ def test_looking_for_credentials_grows_with_the_text(piece: str) -> None:
     """A quadratic search takes minutes for this; a second stands for "never"."""
     text = piece * (100_000 // len(piece))
     assert within(1, redact, f"-----BEGIN PRIVATE KEY-----\n{text}")
-    assert within(1, secrets.redact_shown_value, {"password": text, "name": text, "value": [text]})
+    assert within(1, redaction.redact_shown_value, {"password": text, "name": text, "value": [text]})
 
 
 @pytest.mark.slow
@@ -414,11 +414,11 @@ def test_looking_for_credentials_grows_with_the_text(piece: str) -> None:
 def test_every_way_to_look_for_credentials_grows_with_the_text(piece: str) -> None:
     text = piece * (100_000 // len(piece))
     for value in (text, [text], {text: text}, json.dumps({"password": text, "text": text})):
-        assert within(1, secrets.redact_value, value)
-        assert within(1, secrets.redact_shown_value, value)
-    for look in (redact, secrets.redact_shown, secrets.redact_start):
+        assert within(1, redaction.redact_value, value)
+        assert within(1, redaction.redact_shown_value, value)
+    for look in (redact, redaction.redact_shown, redaction.redact_start):
         assert within(1, look, text)
-    assert within(1, secrets.redact_all, [text, text], [4_000, 40_000])
+    assert within(1, redaction.redact_all, [text, text], [4_000, 40_000])
 
 
 @pytest.mark.parametrize("secret", ["hunter2Zq81secret", "Xk7qTz91vbn", "pass3Word8Token"])
@@ -447,8 +447,8 @@ def test_every_way_to_look_for_credentials_grows_with_the_text(piece: str) -> No
 )
 def test_a_password_that_is_said_goes_whatever_words_it_has_in_it(said: str, secret: str) -> None:
     assert secret not in redact(said.format(secret))
-    assert secret not in secrets.redact_shown(said.format(secret))
-    assert secret not in secrets.redact_shown_value({"content": said.format(secret)})["content"]
+    assert secret not in redaction.redact_shown(said.format(secret))
+    assert secret not in redaction.redact_shown_value({"content": said.format(secret)})["content"]
 
 
 @pytest.mark.parametrize(
