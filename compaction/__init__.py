@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from . import anchors, offline, prompt, prune, strategy
+from . import anchors, offline, prompt, pruning, strategy
 from .anchors import Anchor, Survival, hindsight
 from .apply import Insert, Keep, Report, Result, Rewrite, apply
 from .boundaries import align_end, align_start, anchor_last_reply, anchor_last_user, head_size, tail_start
@@ -72,7 +72,7 @@ __all__ = [
     "hindsight",
     "is_handoff",
     "loss_report",
-    "prune",
+    "pruning",
     "strategy",
     "message_tokens",
     "offline",

@@ -29,7 +29,7 @@ def is_recompaction(messages: Sequence[Message]) -> bool:
 
 
 def is_prune_note(message: Message) -> bool:
-    """Whether the handoff in this message is only the note of the strategy that shortens tool output (`prune`).
+    """Whether the handoff in this message is only the note of the strategy that shortens tool output (`pruning`).
 
     It says nothing about the conversation: it is never taken for a summary, nor its context for one that has one.
     """

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import prune
+from . import pruning
 from .apply import Result, apply
 from .errors import NothingToCompact, SummaryRejected
 from .messages import Message
@@ -52,7 +52,7 @@ class Summary(Strategy):
         try:
             return plan(messages, policy, count)
         except NothingToCompact as refusal:
-            won = prune.would_win(messages, policy, count) if policy.can_prune else 0
+            won = pruning.would_win(messages, policy, count) if policy.can_prune else 0
             if not won:
                 raise
             reason = f"{refusal.reason} Shortening old tool output would win {won:,} tokens."
@@ -71,11 +71,11 @@ class Prune(Strategy):
     asks_model = carries_rules = False
 
     def plan(self, messages: Sequence[Message], policy: Policy, count: Counter) -> Plan:
-        return prune.plan(messages, policy, count)
+        return pruning.plan(messages, policy, count)
 
     def apply(self, plan: Plan, answer: Answer) -> Result:
-        assert isinstance(plan, prune.PrunePlan)
-        return prune.apply(plan)
+        assert isinstance(plan, pruning.PrunePlan)
+        return pruning.apply(plan)
 
 
 STRATEGIES: dict[str, Strategy] = {each.name: each for each in (Summary(), Prune())}

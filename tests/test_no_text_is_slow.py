@@ -30,7 +30,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 import compaction
 import viewer
-from compaction import Plan, Policy, digest, prompt, prune, strategy, tokens
+from compaction import Plan, Policy, digest, prompt, pruning, strategy, tokens
 from compaction.strategy import Strategy
 from tests import filling
 from viewer.errors import StoreError
@@ -131,10 +131,10 @@ MADE: filling.Makers = {
 BY_HAND: dict[str, Callable[[str], object]] = {
     "compaction.plan.plan": _planned,
     "compaction.apply.apply": lambda text: compaction.apply(_planned(text), text[: len(text) // 10]),
-    "compaction.prune.plan": lambda text: prune.plan(_rows(text), POLICY, len),
-    "compaction.prune.compact": lambda text: prune.compact(_rows(text), POLICY, len),
-    "compaction.prune.would_win": lambda text: prune.would_win(_rows(text), POLICY, len),
-    "compaction.strategy.Prune.apply": lambda text: prune.apply(prune.plan(_rows(text), POLICY, len)),
+    "compaction.pruning.plan": lambda text: pruning.plan(_rows(text), POLICY, len),
+    "compaction.pruning.compact": lambda text: pruning.compact(_rows(text), POLICY, len),
+    "compaction.pruning.would_win": lambda text: pruning.would_win(_rows(text), POLICY, len),
+    "compaction.strategy.Prune.apply": lambda text: pruning.apply(pruning.plan(_rows(text), POLICY, len)),
     "compaction.strategy.Summary.plan": lambda text: strategy.STRATEGIES["summary"].plan(_rows(text), POLICY, len),
     "compaction.tokens.counter_for": lambda text: [tokens.counter_for(model)(text) for model in ("gpt-4o", "gpt-4")],
     "compaction.prompt.check": lambda text: prompt.check(prompt.Reply(text), digest.request_of(_planned(WORDS))),
@@ -166,7 +166,7 @@ ELSEWHERE = {
         compaction.wording.sentence compaction.tokens.load compaction.actions.Work compaction.actions.in_short
         compaction.apply.Result.tokens_after
         viewer.compressing
-        compaction.apply.Rewrites compaction.boundaries.by_tokens compaction.prune.PrunePlan compaction.prune.apply
+        compaction.apply.Rewrites compaction.boundaries.by_tokens compaction.pruning.PrunePlan compaction.pruning.apply
         compaction.digest.fold compaction.digest.Fold.take compaction.left.RemainingLines.below
         viewer.api.Api viewer.api.cursors.read viewer.api.errors.problem viewer.apps viewer.bad_requests
         viewer.enforcement.apps

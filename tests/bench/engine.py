@@ -21,7 +21,7 @@ from statistics import mean, median
 from typing import Any
 
 import compaction
-from compaction import Message, Policy, counter_for, offline, prune
+from compaction import Message, Policy, counter_for, offline, pruning
 from compaction.survival import survival_of
 from tests.compaction.survival import (
     BUDGET,
@@ -140,7 +140,7 @@ def _large(messages: list[Message], count: compaction.Counter) -> None:
     _time("  offline summary", lambda: step("summary", lambda: offline.summarize(made["request"])))
     _time("  apply", lambda: step("result", lambda: compaction.apply(made["plan"], made["summary"])))
     _time("  plan + request + offline + apply", lambda: compaction.compact(messages, policy, offline.summarize, count))
-    _time("  mask", lambda: prune.compact(messages, policy, count))
+    _time("  mask", lambda: pruning.compact(messages, policy, count))
     _time("  digest for a model", lambda: len(compaction.request_of(made["plan"]).digest))
     _time("  report: anchors that survived", lambda: made["result"].report.plan and _survived(made["result"]))
     print(f"    summary of {count(made['summary']):,} tokens")
@@ -206,7 +206,7 @@ def _steps(messages: list[Message], count: compaction.Counter) -> list[float]:
     done()
     compaction.apply(plan, summary)
     done()
-    prune.compact(messages, Policy(), count)
+    pruning.compact(messages, Policy(), count)
     done()
     return [end - start for start, end in pairwise(times)]
 

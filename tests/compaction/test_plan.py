@@ -15,7 +15,7 @@ from compaction import (
     apply,
     plan,
     protocol,
-    prune,
+    pruning,
     request_of,
     tail_start,
 )
@@ -156,7 +156,7 @@ TASK = user("the task")
 def test_a_running_turn_that_is_all_there_is_can_be_summarised_and_pruned(before: list[Message]) -> None:
     messages = [*before, *RUN]
     assert plan(messages, SMALL, count).head == (0, *range(len(before) - 2, len(before)))
-    assert len(prune.plan(messages, SMALL, count).middle) > 20
+    assert len(pruning.plan(messages, SMALL, count).middle) > 20
     assert plan([*messages, user("Something new."), reply("Yes.")], SMALL, count).middle
 
 

@@ -25,7 +25,7 @@ from compaction import (
     boundaries,
     offline,
     protocol,
-    prune,
+    pruning,
 )
 from tests.compaction.properties import unpaired
 from tests.compaction.transcripts import (
@@ -633,4 +633,4 @@ def test_items_are_treated_as_the_same_calls_in_chat_shape(policy: Policy) -> No
     made = [compaction.apply(plan, SHORT) for plan in (one, other)]
     assert compaction.loss_report(made[0]) == compaction.loss_report(made[1])
     assert made[0].report.summarised == made[1].report.summarised
-    assert prune.compact(chat, policy, count).summary == prune.compact(items, policy, count).summary
+    assert pruning.compact(chat, policy, count).summary == pruning.compact(items, policy, count).summary

@@ -16,7 +16,7 @@ from compaction import (
     counter_for,
     offline,
     protocol,
-    prune,
+    pruning,
     strategy,
 )
 from compaction import messages as m
@@ -189,7 +189,7 @@ def test_a_refusal_names_the_strategy_that_helps() -> None:
     with pytest.raises(NothingToCompact) as caught:
         strategy.STRATEGIES["summary"].plan(chat, WINDOW, TOKENS)
     assert caught.value.code == "too_small" and caught.value.instead == "prune"
-    won = chat_tokens(chat) - prune.compact(chat, WINDOW, TOKENS).tokens_after
+    won = chat_tokens(chat) - pruning.compact(chat, WINDOW, TOKENS).tokens_after
     assert f"Shortening old tool output would win {won:,} tokens." in caught.value.reason
     with pytest.raises(NothingToCompact) as caught:
         strategy.STRATEGIES["summary"].plan(chat, replace(WINDOW, can_prune=False), TOKENS)

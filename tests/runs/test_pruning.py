@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from compaction import protocol, prune
+from compaction import protocol, pruning
 from tests.factories.histories import history_of, receipt_of
 from tests.factories.stores import HermesStore
 from tests.runs.commands import run as command
@@ -102,7 +102,7 @@ def test_bookkeeping_rows_stay_where_the_messages_stay(hermes_store: HermesStore
 
 def test_the_plan_and_the_command(hermes_store: HermesStore) -> None:
     draft = planning.draft(hermes_store.store, hermes_store.session_id, MASK)
-    assert isinstance(draft.plan, prune.PrunePlan)
+    assert isinstance(draft.plan, pruning.PrunePlan)
     assert draft.tokens_before == sum((draft.plan.head_tokens, draft.plan.middle_tokens, draft.plan.tail_tokens))
     said = command("compact", "hermes", hermes_store.session_id, "--strategy", "prune", "--plan")
     assert re.search(rf"to shorten +{len(draft.middle_ids)} message", said) and "kept before" in said

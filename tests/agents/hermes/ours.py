@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import compaction
-from compaction import prune
+from compaction import pruning
 from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes
 from tests.factories.locks import turn_lease
@@ -72,7 +72,7 @@ def plan(
         basis = planning.read_basis(reader, session_id, mode)
     messages = [message_of(row) for row in basis.sent]
     policy = replace(POLICY, context_window=window) if window else POLICY
-    make = prune.plan if strategy == "prune" else compaction.plan
+    make = pruning.plan if strategy == "prune" else compaction.plan
     try:
         return Planned(store, basis, make(messages, policy, compaction.counter_for("gpt-5")), holder)
     except compaction.NothingToCompact:
@@ -92,7 +92,7 @@ def commit(planned: Planned) -> Done:
 def commit_leased(planned: Planned, lease: str, now: float = 0.0) -> Done:
     """Commit while `lease` holds the turn lease."""
     plan = planned.plan
-    result = prune.apply(plan) if isinstance(plan, prune.PrunePlan) else compaction.apply(plan, SUMMARY)
+    result = pruning.apply(plan) if isinstance(plan, pruning.PrunePlan) else compaction.apply(plan, SUMMARY)
     done = writing.commit(
         planned.store, planned.snapshot, planned.steps(result),
         lock_holder=planned.holder, lease_holder=lease, now=now or time.time(),

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
 import compaction
-from compaction import prune
+from compaction import pruning
 from compaction.strategy import STRATEGIES, named
 from viewer.errors import StoreError
 from viewer.pages.http import asked_from, is_fragment, page, refused, shows_refusals
@@ -291,7 +291,7 @@ def _question(plan: compaction.Plan, turn: bool) -> str:
     """What *Compact now* asks, in numbers."""
     when = " It is written when the running turn ends." if turn else ""
     what = f"{formats.counted(len(plan.middle), 'message')} ({formats.thin(plan.middle_tokens)} tokens)"
-    if isinstance(plan, prune.PrunePlan):
+    if isinstance(plan, pruning.PrunePlan):
         asked = (
             f"Shorten the tool output in {what} to about {formats.thin(plan.middle_tokens - plan.won)}? The full text"
         )

@@ -15,19 +15,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from . import limits, protocol
-from . import messages as m
-from .apply import Result, Rewrites
-from .boundaries import align_end, is_prune_note, is_recompaction, plural, system_rows, walk_back
-from .cut import Role, earlier_cuts, fitting_role, growth
-from .errors import NothingToCompact
-from .messages import Message, patched
-from .plan import Plan, checked
-from .policy import Policy
-from .repair import repairs
-from .shortening import Shortened, shortened
-from .sizes import SLACK, Sizes
-from .tokens import Counter
+from .. import limits, protocol
+from .. import messages as m
+from ..apply import Result, Rewrites
+from ..boundaries import align_end, is_prune_note, is_recompaction, plural, system_rows, walk_back
+from ..cut import Role, earlier_cuts, fitting_role, growth
+from ..errors import NothingToCompact
+from ..messages import Message, patched
+from ..plan import Plan, checked
+from ..policy import Policy
+from ..repair import repairs
+from ..sizes import SLACK, Sizes
+from ..tokens import Counter
+from .outputs import Shortened, shortened
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, event, given
 
 import compaction
-from compaction import Insert, Message, NothingToCompact, Policy, Result, limits, protocol, prune
+from compaction import Insert, Message, NothingToCompact, Policy, Result, limits, protocol, pruning
 from compaction import messages as m
 from compaction.boundaries import is_prune_note
 from compaction.pairs import loose_ends
@@ -41,7 +41,7 @@ RECENT = [row for i in range(6) for row in tool_turn(100 + i, size=60)]
 
 def pruned(messages: list[Message], policy: Policy = SMALL) -> Result:
     before = copy.deepcopy(messages)
-    made = prune.compact(messages, policy, count)
+    made = pruning.compact(messages, policy, count)
     assert messages == before, "the input is never mutated"
     return made
 
@@ -94,7 +94,9 @@ def test_a_row_is_never_longer_in_tokens_either() -> None:
         return len(text.split())
 
     solid = turn("x" * 900, id_="a")
-    made = prune.compact([system(), *solid, *(row for i in range(9) for row in turn(LONG, id_=f"c{i}"))], SMALL, spoken)
+    made = pruning.compact(
+        [system(), *solid, *(row for i in range(9) for row in turn(LONG, id_=f"c{i}"))], SMALL, spoken
+    )
     assert made.messages[1:5] == solid and made.report.shortened
 
 
@@ -296,7 +298,7 @@ def test_a_summary_made_later_does_not_take_the_note_for_one() -> None:
 )
 def test_too_little_tool_output_is_refused(messages: list[Message]) -> None:
     with pytest.raises(NothingToCompact) as caught:
-        prune.plan(messages, SMALL, count)
+        pruning.plan(messages, SMALL, count)
     assert caught.value.code == "too_small" and caught.value.reason.endswith(".")
 
 
@@ -311,7 +313,7 @@ def run(messages: list[Message], policy: Policy) -> Result:
     bulky = [*turn(LONG, id_="c0"), *messages, *turn(words(400), json.dumps({"text": words(200)}), id_="c1"), *messages]
     before = copy.deepcopy(bulky)
     try:
-        made = prune.compact(bulky, policy, count)
+        made = pruning.compact(bulky, policy, count)
     except NothingToCompact as refusal:
         event(refusal.code)
         assume(False)
@@ -376,7 +378,7 @@ def test_one_note_pairs_and_roles_and_smaller(messages: list[Message], policy: P
         around = [m.role_beside(row) for row in (*made.messages[at - 1 : at], *made.messages[at + 1 : at + 2])]
         assert made.plan.role not in around
     assert made.tokens_after < made.tokens_before
-    assert isinstance(made.plan, prune.PrunePlan)
+    assert isinstance(made.plan, pruning.PrunePlan)
     for i in made.plan.middle:
         assert made.plan.shorter[i].tokens < made.plan.sizes[i]
 
@@ -386,7 +388,7 @@ def test_one_note_pairs_and_roles_and_smaller(messages: list[Message], policy: P
 def test_a_second_run_finds_nothing(messages: list[Message], policy: Policy) -> None:
     made = run(messages, policy)
     try:
-        again = prune.compact(made.messages, policy, count)
+        again = pruning.compact(made.messages, policy, count)
     except NothingToCompact as refusal:
         assert refusal.code == "too_small"
     else:
@@ -403,7 +405,7 @@ def test_ten_thousand_messages_are_counted_once() -> None:
             characters += len(text)
             return count(text)
 
-        prune.compact([row for i in range(n) for row in turn(f"{i} {LONG}", id_=f"c{i}")], SMALL, counting)
+        pruning.compact([row for i in range(n) for row in turn(f"{i} {LONG}", id_=f"c{i}")], SMALL, counting)
         return characters
 
     assert work(2_500) < 4.2 * work(625)
