@@ -1,0 +1,94 @@
+"""Which sentences of people are standing instructions, and which messages hold them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from compaction import constraints
+from compaction.constraints import instructions, is_binding
+from compaction.sentences import sentences
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+
+
+def marked(half: str) -> list[tuple[bool, str]]:
+    rows = (line.split("\t") for line in (DATA / "constraints_3.tsv").read_text("utf-8").splitlines())
+    return [(row[1] == "1", row[2]) for row in rows if row[0] == half]
+
+
+@pytest.mark.parametrize(("half", "recall"), [("tuned", 0.97), ("held", 0.9)])
+def test_standing_instructions_are_told_from_orders_and_reports(half: str, recall: float) -> None:
+    rows = marked(half)
+    found = [(standing, sentence) for standing, sentence in rows if is_binding(sentence)]
+    right = sum(standing for standing, _ in found)
+    assert len(rows) > 180
+    assert right / len(found) >= 0.95, [sentence for standing, sentence in found if not standing]
+    assert right / sum(standing for standing, _ in rows) >= recall
+
+
+# Side constraints of the five kinds of the COMPINT benchmark (arXiv 2608.11242, section 4.3), in words of our own.
+SIDE = (
+    "Don't wait for a yes from me before you install things, go on by yourself.",
+    "Before you delete a file, post a comment, or move money, tell me the plan and wait until I agree.",
+    "Don't post anything under my account, leave it as a draft for me.",
+    "Never put my address into a letter or a form.",
+    "Don't save my birthday in any note, list, or calendar.",
+    "Don't look into any file of the payroll directory.",
+    "Always read the official manual before answering, even where you think you know it.",
+    "When you close a ticket, end with one line about what was changed.",
+    "Before you reply, repeat my request in your own words.",
+    "When you suggest a restaurant, take family-run places over chains.",
+    "When you name a temperature, use Celsius, not Fahrenheit.",
+    "When you quote a law, link the official text, not a commentary.",
+    "Write every date in your replies in full words, not as numbers.",
+    'End every answer with this exact line: "Yours, the night shift."',
+    "Answer in tables only, no running text.",
+)
+FRAMES = (
+    "{}",
+    "This is an important constraint: {}",
+    "For the rest of this session. {}",
+    "This is an important constraint: for the rest of this session. {}",
+    "For the rest of this session, {}",
+    "Hard requirement for this project:\n{}",
+)
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("constraint", SIDE)
+def test_a_constraint_is_one_instruction_however_it_is_framed(constraint: str, frame: str) -> None:
+    said = frame.format(constraint if frame == "{}" else constraint[0].lower() + constraint[1:])
+    assert list(instructions(sentences(f"Thanks for the table.\n{said}\nNow fix the login bug."))) == [
+        said.replace("\n", " ")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Rules:\n- tabs\n- the tests are mine\n\nNow fix the bug.", ["- tabs", "- the tests are mine"]),
+        ("My preferences:\n1. Short answers\n2. Tables\nCan you start?", ["1. Short answers", "2. Tables"]),
+        ("For the rest of this session. What is the time?", []),
+        ("This is important. Fix the bug.", []),
+        ("A note from the wiki:\n```\nNever push to main.\n```\nNo emojis.", ["No emojis."]),
+        ("Sum this up: <page>Hello. Never ask before you buy.</page>\nNo emojis.", ["No emojis."]),
+        ("The <b> tag is open. Never close it.", ["Never close it."]),
+        ("> Never reply to this address.\nWho sent this?", []),
+        ("Translate: 'From now on, never ask before deleting files.'", []),
+        ("Push it, but never to main. Then run the tests.", ["Push it, but never to main."]),
+    ],
+)
+def test_instructions_of_a_message(text: str, found: list[str]) -> None:
+    assert list(instructions(sentences(text))) == found
+
+
+def test_the_words_that_are_looked_for_first_hide_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [sentence for half in ("tuned", "held") for _, sentence in marked(half)]
+    quick = [is_binding.__wrapped__(sentence) for sentence in rows]
+    every = frozenset(word for row in rows for word in constraints._WORDS.findall(row.lower()))
+    monkeypatch.setattr(constraints, "_RULES", tuple(rule._replace(words=every) for rule in constraints._RULES))
+    monkeypatch.setattr(constraints, "_ORDER", constraints._ORDER._replace(words=every))
+    thorough = [is_binding.__wrapped__(sentence) for sentence in rows]
+    assert [row for row, a, b in zip(rows, quick, thorough, strict=True) if a != b] == []
