@@ -12,13 +12,11 @@ from . import protocol
 from .boundaries import last_user, plural
 from .cut import fits, needs_note
 from .errors import BadTranscript, SummaryRejected
-from .media import without_old_images
-from .messages import Message, patched
-from .pairs import loose_ends
+from .messages import Message, patched, without_old_images
 from .plan import Plan
-from .repair import repairs
 from .request_quote import with_request
 from .tokens import message_tokens
+from .tool_groups import loose_ends, repairs
 
 Why = Literal["merged", "unwrapped", "shortened", "noted"]
 WHYS: tuple[Why, ...] = ("merged", "unwrapped", "shortened", "noted")  # the first that applies names the rewrite

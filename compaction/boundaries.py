@@ -13,10 +13,9 @@ from itertools import islice
 from . import limits, protocol
 from . import messages as m
 from .messages import Message
-from .pairs import Ids, OpenCalls, goes_on, stray_results
 from .policy import Policy
-from .sizes import Sizes
-from .tokens import Counter
+from .tokens import Counter, Sizes
+from .tool_groups import Ids, OpenCalls, goes_on, stray_results
 
 
 def is_recompaction(messages: Sequence[Message]) -> bool:

@@ -23,12 +23,10 @@ from . import limits, protocol
 from . import messages as m
 from .boundaries import align_end, align_start, by_tokens, last_reply, last_user, plural
 from .messages import Message, patched
-from .pairs import Ids
 from .policy import Policy
-from .repair import Repairs, repairs
 from .request_quote import with_request
-from .sizes import SLACK, Sizes
-from .tokens import Counter, message_tokens
+from .tokens import SLACK, Counter, Sizes, message_tokens
+from .tool_groups import Ids, Repairs, repairs
 
 Role = Literal["user", "assistant"]
 ROLES: tuple[Role, ...] = ("user", "assistant")

@@ -14,8 +14,7 @@ from .cut import Cut, Role, replaced_for, room_in
 from .errors import BadTranscript, NothingToCompact
 from .messages import Message
 from .policy import Policy
-from .sizes import Sizes
-from .tokens import Counter, message_tokens
+from .tokens import Counter, Sizes, message_tokens
 
 
 @dataclass(frozen=True)

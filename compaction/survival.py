@@ -31,9 +31,9 @@ from .names import Kind, names_of, words_of
 from .passages import Passage, passages
 from .plan import Plan
 from .redaction import redact
-from .repair import repairs
 from .sentences import TROUBLE_WORDS, error_line, holding, is_binding, pasted_error, sentences
 from .statements import SOURCES, Detail, Statement, statements, stems_of
+from .tool_groups import repairs
 from .values import value_of, without_unit
 
 NAMES_OF_A_LINE = 8  # names on a line that a number may belong to: the first

@@ -24,9 +24,8 @@ from ..errors import NothingToCompact
 from ..messages import Message, patched
 from ..plan import Plan, checked
 from ..policy import Policy
-from ..repair import repairs
-from ..sizes import SLACK, Sizes
-from ..tokens import Counter
+from ..tokens import SLACK, Counter, Sizes
+from ..tool_groups import repairs
 from .outputs import Shortened, shortened
 
 

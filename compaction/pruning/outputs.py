@@ -15,10 +15,9 @@ from typing import Any
 from .. import limits, protocol
 from .. import messages as m
 from ..lines import arguments_of, clip, outcome, parsed, unwrapped
-from ..media import without_old_images
-from ..messages import Call, Message
-from ..pairs import OpenCalls, Place
+from ..messages import Call, Message, without_old_images
 from ..tokens import Counter, message_tokens
+from ..tool_groups import OpenCalls, Place
 
 NAME, WHAT, OUTCOME = 64, 100, 120  # characters of a tool's name or id, of arguments and of the outcome in a line
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"(\s*+:)?', re.DOTALL)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import compaction
 from compaction import Message, NothingToCompact, Plan, Policy, Result, Rewrite, offline, protocol
 from compaction import messages as m
-from compaction.pairs import loose_ends
 from compaction.sections import TASK
+from compaction.tool_groups import loose_ends
 from tests.compaction.properties import SETTINGS, examples, left_out
 from tests.compaction.transcripts import (
     count,

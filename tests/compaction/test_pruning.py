@@ -13,7 +13,7 @@ import compaction
 from compaction import Insert, Message, NothingToCompact, Policy, Result, limits, protocol, pruning
 from compaction import messages as m
 from compaction.boundaries import is_prune_note
-from compaction.pairs import loose_ends
+from compaction.tool_groups import loose_ends
 from tests.compaction.properties import SETTINGS, left_out
 from tests.compaction.transcripts import (
     SMALL,

@@ -12,7 +12,7 @@ import pytest
 import compaction
 from compaction import Message, NothingToCompact, Policy, offline, protocol
 from compaction import messages as m
-from compaction.pairs import loose_ends
+from compaction.tool_groups import loose_ends
 from tests.compaction.survival import message
 from tests.compaction.transcripts import count
 from tests.slow import slow

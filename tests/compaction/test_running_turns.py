@@ -20,7 +20,7 @@ from compaction import (
     strategy,
 )
 from compaction import messages as m
-from compaction.pairs import loose_ends
+from compaction.tool_groups import loose_ends
 from tests.compaction.transcripts import exchange, handoff, image, reply, result, system, user, words
 
 WINDOW = Policy(context_window=128_000)

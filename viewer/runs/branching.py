@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compaction import pairs
+from compaction import tool_groups
 from viewer.errors import NotBranchable, SessionEnded, StoreReadOnly
 from viewer.history import indexes
 from viewer.history.undo import compaction_of
@@ -86,7 +86,7 @@ def settled(rows: Sequence[StoredMessage]) -> Sequence[StoredMessage]:
     """Rows of a context without a last group of calls that waits for results: these will go to the session where the
     turn runs, and a branch would wait for them for ever.
     """
-    return rows[: pairs.loose_ends([message_of(row) for row in rows]).running]
+    return rows[: tool_groups.loose_ends([message_of(row) for row in rows]).running]
 
 
 def _rows_before(reader: Reader, session_id: str, handoff_id: int) -> Sequence[StoredMessage]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from compaction import messages as engine
-from compaction import pairs, protocol
+from compaction import protocol, tool_groups
 from viewer.stores.changes import COVERED, IS_SPLIT
 from viewer.stores.history_types import Boundary
 from viewer.stores.transcript import IndexedBoundary
@@ -129,7 +129,7 @@ def _inexact(con: StoreConnection, columns: Columns, undoing: Undoing, outlook: 
     after = _messages(con, columns, undoing.session_id, [*outlook.restored, *outlook.later], "message_uid")
     if undoing.found and _are_named_twice(after, set(outlook.restored)):
         return UNTOLD
-    ends = pairs.loose_ends(after)
+    ends = tool_groups.loose_ends(after)
     if not (ends.calls or ends.results):
         return ""
     # A session may always have had calls without results; but none may miss one that is stored.
