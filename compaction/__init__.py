@@ -14,12 +14,12 @@ from collections.abc import Iterable
 
 from . import anchors, offline, prompt, pruning, strategy
 from .anchors import Anchor, Survival, hindsight
-from .apply import Insert, Keep, Report, Result, Rewrite, apply
-from .boundaries import align_end, align_start, anchor_last_reply, anchor_last_user, head_size, tail_start
+from .applying import Insert, Keep, Report, Result, Rewrite, apply
 from .digest import Ask, Finished, Fold, SummaryRequest, fold, request_of, summarize
 from .errors import BadTranscript, CompactionError, NothingToCompact, SummaryRejected
 from .messages import Message
-from .plan import Plan, plan
+from .planning import Plan, plan
+from .planning.boundaries import align_end, align_start, anchor_last_reply, anchor_last_user, head_size, tail_start
 from .policy import Policy
 from .prompt import Prompt, Reply, asking, prompt_of
 from .protocol import Part, is_handoff, split

@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from . import fences, protocol
-from .apply import accepted
+from .applying import accepted
 from .errors import SummaryRejected
 from .redaction import redact
 

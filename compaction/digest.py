@@ -24,7 +24,7 @@ from .cancelling import takes_back
 from .chunks import Chunk, chunks_of
 from .errors import SummaryRejected
 from .messages import Message
-from .plan import Plan
+from .planning import Plan
 from .redaction import redact, redact_value
 from .render import earlier_summary, entries
 from .tokens import Counter

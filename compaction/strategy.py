@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import pruning
-from .apply import Result, apply
+from .applying import Result, apply
 from .errors import NothingToCompact, SummaryRejected
 from .messages import Message
-from .plan import Plan, plan
+from .planning import Plan, plan
 from .policy import Policy
 from .tokens import Counter
 

@@ -23,13 +23,13 @@ from heapq import nsmallest
 
 from . import messages as m
 from .anchors import LONGEST_LINE, Anchor, Counts, Survival, commands_of
-from .apply import Result
+from .applying import Result
 from .courtesy import is_courtesy, rank
 from .left import THOROUGH, RemainingLines, thorough
 from .messages import Message, patched
 from .names import Kind, names_of, words_of
 from .passages import Passage, passages
-from .plan import Plan
+from .planning import Plan
 from .redaction import redact
 from .sentences import TROUBLE_WORDS, error_line, holding, is_binding, pasted_error, sentences
 from .statements import SOURCES, Detail, Statement, statements, stems_of

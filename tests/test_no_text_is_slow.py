@@ -129,8 +129,8 @@ MADE: filling.Makers = {
 }
 # What is called with more thought than by its annotations.
 BY_HAND: dict[str, Callable[[str], object]] = {
-    "compaction.plan.plan": _planned,
-    "compaction.apply.apply": lambda text: compaction.apply(_planned(text), text[: len(text) // 10]),
+    "compaction.planning.plan": _planned,
+    "compaction.applying.apply": lambda text: compaction.apply(_planned(text), text[: len(text) // 10]),
     "compaction.pruning.plan": lambda text: pruning.plan(_rows(text), POLICY, len),
     "compaction.pruning.compact": lambda text: pruning.compact(_rows(text), POLICY, len),
     "compaction.pruning.would_win": lambda text: pruning.would_win(_rows(text), POLICY, len),
@@ -164,9 +164,8 @@ ELSEWHERE = {
         viewer.runs.summarizers.failures.of viewer.runs.summarizers.exchange.Exchange""",
     "reads what we wrote: rows, numbers, names of ours": """
         compaction.wording.sentence compaction.tokens.load compaction.actions.Work compaction.actions.in_short
-        compaction.apply.Result.tokens_after
-        viewer.compressing
-        compaction.apply.Rewrites compaction.boundaries.by_tokens compaction.pruning.PrunePlan compaction.pruning.apply
+        compaction.applying.Result.tokens_after compaction.applying.Rewrites compaction.planning.boundaries.by_tokens
+        compaction.pruning.PrunePlan compaction.pruning.apply viewer.compressing
         compaction.digest.fold compaction.digest.Fold.take compaction.left.RemainingLines.below
         viewer.api.Api viewer.api.cursors.read viewer.api.errors.problem viewer.apps viewer.bad_requests
         viewer.enforcement.apps

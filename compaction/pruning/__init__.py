@@ -17,12 +17,12 @@ from functools import cached_property
 
 from .. import limits, protocol
 from .. import messages as m
-from ..apply import Result, Rewrites
-from ..boundaries import align_end, is_prune_note, is_recompaction, plural, system_rows, walk_back
-from ..cut import Role, earlier_cuts, fitting_role, growth
+from ..applying import Result, Rewrites
 from ..errors import NothingToCompact
 from ..messages import Message, patched
-from ..plan import Plan, checked
+from ..planning import Plan, checked
+from ..planning.boundaries import align_end, is_prune_note, is_recompaction, plural, system_rows, walk_back
+from ..planning.cut import Role, earlier_cuts, fitting_role, growth
 from ..policy import Policy
 from ..tokens import SLACK, Counter, Sizes
 from ..tool_groups import repairs

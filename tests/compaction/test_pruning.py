@@ -12,7 +12,7 @@ from hypothesis import assume, event, given
 import compaction
 from compaction import Insert, Message, NothingToCompact, Policy, Result, limits, protocol, pruning
 from compaction import messages as m
-from compaction.boundaries import is_prune_note
+from compaction.planning.boundaries import is_prune_note
 from compaction.tool_groups import loose_ends
 from tests.compaction.properties import SETTINGS, left_out
 from tests.compaction.transcripts import (

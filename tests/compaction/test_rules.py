@@ -22,11 +22,11 @@ from compaction import (
     Policy,
     Result,
     SummaryRejected,
-    boundaries,
     offline,
     protocol,
     pruning,
 )
+from compaction.planning import boundaries
 from tests.compaction.properties import unpaired
 from tests.compaction.transcripts import (
     LAYOUTS,

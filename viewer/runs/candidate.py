@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import compaction
-from compaction.apply import Edit as EngineEdit
+from compaction.applying import Edit as EngineEdit
 from compaction.strategy import Strategy
 from viewer.errors import CompactionConflict
 from viewer.stores.changes import ChangeMessage, Edit, InsertMessage, KeepMessage, edits_to_json

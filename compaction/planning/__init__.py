@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from . import limits, protocol
-from . import messages as m
+from .. import limits, protocol
+from .. import messages as m
+from ..errors import BadTranscript, NothingToCompact
+from ..messages import Message
+from ..policy import Policy
+from ..tokens import Counter, Sizes, message_tokens
 from .boundaries import align_start, head_of, is_prune_note, is_recompaction, plural, system_rows
 from .cut import Cut, Role, replaced_for, room_in
-from .errors import BadTranscript, NothingToCompact
-from .messages import Message
-from .policy import Policy
-from .tokens import Counter, Sizes, message_tokens
 
 
 @dataclass(frozen=True)

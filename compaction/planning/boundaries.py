@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
-from . import limits, protocol
-from . import messages as m
-from .messages import Message
-from .policy import Policy
-from .tokens import Counter, Sizes
-from .tool_groups import Ids, OpenCalls, goes_on, stray_results
+from .. import limits, protocol
+from .. import messages as m
+from ..messages import Message
+from ..policy import Policy
+from ..tokens import Counter, Sizes
+from ..tool_groups import Ids, OpenCalls, goes_on, stray_results
 
 
 def is_recompaction(messages: Sequence[Message]) -> bool:

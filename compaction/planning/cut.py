@@ -19,14 +19,14 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Literal
 
-from . import limits, protocol
-from . import messages as m
+from .. import limits, protocol
+from .. import messages as m
+from ..messages import Message, patched
+from ..policy import Policy
+from ..request_quote import with_request
+from ..tokens import SLACK, Counter, Sizes, message_tokens
+from ..tool_groups import Ids, Repairs, repairs
 from .boundaries import align_end, align_start, by_tokens, last_reply, last_user, plural
-from .messages import Message, patched
-from .policy import Policy
-from .request_quote import with_request
-from .tokens import SLACK, Counter, Sizes, message_tokens
-from .tool_groups import Ids, Repairs, repairs
 
 Role = Literal["user", "assistant"]
 ROLES: tuple[Role, ...] = ("user", "assistant")

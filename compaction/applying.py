@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 from . import messages as m
 from . import protocol
-from .boundaries import last_user, plural
-from .cut import fits, needs_note
 from .errors import BadTranscript, SummaryRejected
 from .messages import Message, patched, without_old_images
-from .plan import Plan
+from .planning import Plan
+from .planning.boundaries import last_user, plural
+from .planning.cut import fits, needs_note
 from .request_quote import with_request
 from .tokens import message_tokens
 from .tool_groups import loose_ends, repairs
