@@ -443,8 +443,6 @@ _PASTED = re.compile(
     r"|</?\w|\x1b|.*[;{]$|> "
 )
 _WORDS = re.compile(r"[^\W\d_]+")
-
-
 # What somebody quotes is not what they lay down.
 _QUOTED = re.compile(
     r"\"[^\"]{15,}\"|“[^”]{15,}”|„[^“]{15,}“|«[^»]{15,}»|(?<![\w'])'[^'\n]{20,}'(?!\w)|<(\w+)>.*?</\1>"
@@ -514,6 +512,14 @@ def instructions(sentences: Iterable[str]) -> Iterator[str]:
         elif is_binding(sentence):
             yield sentence
         frame, listed = "", bool(framed) and item
+
+
+def unframed(instruction: str) -> str:
+    """An instruction without what frames it: what is to be done, and no more."""
+    pieces = re.split(r"(?<=[.:,])\s+", instruction)
+    while len(pieces) > 1 and _FRAME.match(pieces[0]):
+        pieces = pieces[1:]
+    return " ".join(pieces)
 
 
 def _typed(sentences: list[str]) -> Iterator[str]:
