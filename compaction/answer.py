@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from . import fences, protocol
+from . import fences
 from .applying import accepted
 from .errors import SummaryRejected
+from .handoff import defused
 from .redaction import redact
 
 SHORT = 500  # characters; a refusal is short, and a longer text that begins like one goes on to say something
@@ -52,7 +53,7 @@ def checked(answer: Any) -> str:
         raise SummaryRejected("refusal", "The model declined to write a summary.")
     if breaks_off(body):
         raise SummaryRejected("cut_off", "The summary breaks off in the middle.")
-    return protocol.defused(redact(body))
+    return defused(redact(body))
 
 
 def is_refusal(text: str) -> bool:

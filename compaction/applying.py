@@ -8,13 +8,23 @@ from functools import cached_property
 from typing import Any, Literal
 
 from . import messages as m
-from . import protocol
 from .errors import BadTranscript, SummaryRejected
+from .handoff import (
+    FLAG,
+    MERGE_DELIMITER,
+    NOTE,
+    PRIOR_HEADER,
+    handoff_text,
+    is_handoff,
+    split,
+    with_request,
+    with_rules,
+    without_rules,
+)
 from .messages import Message, patched, without_old_images
 from .planning import Plan
 from .planning.boundaries import last_user, plural
 from .planning.cut import fits, needs_note
-from .request_quote import with_request
 from .tokens import message_tokens
 from .tool_groups import loose_ends, repairs
 
@@ -106,8 +116,8 @@ def accepted(summary: Any) -> str:
     """The summary's body without the markers, rules or white space around it; raises SummaryRejected if empty."""
     if not isinstance(summary, str):
         raise SummaryRejected("not_text", "The summary is not text.")
-    body = next((part.text for part in protocol.split(summary) if part.kind == "summary"), summary)
-    body = protocol.without_rules(body).strip()
+    body = next((part.text for part in split(summary) if part.kind == "summary"), summary)
+    body = without_rules(body).strip()
     if not body:
         raise SummaryRejected("empty", "The summary is empty.")
     return body
@@ -143,8 +153,8 @@ class Rewrites:
     def unwrap(self, index: int) -> None:
         """Of a merged earlier handoff only the live text stays."""
         message = self.plan.messages[index]
-        if protocol.is_handoff(message) and not (index == 0 and m.is_system(message)):
-            self.change(index, {"content": m.live_content(message), protocol.FLAG: False}, "unwrapped")
+        if is_handoff(message) and not (index == 0 and m.is_system(message)):
+            self.change(index, {"content": m.live_content(message), FLAG: False}, "unwrapped")
 
     def drop_old_media(self) -> None:
         """Images before the newest user message that carries one become stubs."""
@@ -162,7 +172,7 @@ class Rewrites:
     def note(self) -> None:
         """A system message 0 says once that the context was compacted."""
         if needs_note(self.plan.messages):
-            self.change(0, {"content": _appended(self.now(0).get("content"), protocol.NOTE)}, "noted")
+            self.change(0, {"content": _appended(self.now(0).get("content"), NOTE)}, "noted")
             self.notes.append("The system prompt got the note about compaction.")
 
     def result(self, body: str) -> Result:
@@ -170,12 +180,12 @@ class Rewrites:
         if not self.plan.policy.tail_only:
             self._repair()
         quoted = with_request(body, self._request())
-        handoff = protocol.handoff_text(protocol.with_rules(quoted, self.plan.policy.rules))
+        handoff = handoff_text(with_rules(quoted, self.plan.policy.rules))
         new: list[Edit] = []
         if self.plan.role is None:
             self._merge(handoff)
         else:
-            new = [Insert({"role": self.plan.role, "content": handoff, protocol.FLAG: True})]
+            new = [Insert({"role": self.plan.role, "content": handoff, FLAG: True})]
         edits = (*self._edits(self.before), *new, *self._edits(self.after))
         output = [_message(self.plan.messages, edit) for edit in edits]
         _check(self, edits, output)
@@ -212,7 +222,7 @@ class Rewrites:
             content, place = _prepended(handoff, content), "in front of"
         else:
             content, place = _appended_behind(content, handoff), "behind"
-        self.change(index, {"content": content, protocol.FLAG: True}, "merged")
+        self.change(index, {"content": content, FLAG: True}, "merged")
         self.notes.append(f"The {self.name} stands {place} the text of message {index + 1}.")
 
     def _edits(self, indices: Sequence[int]) -> Iterator[Edit]:
@@ -252,7 +262,7 @@ def _prepended(handoff: str, content: Any) -> Any:
 
 def _appended_behind(content: Any, handoff: str) -> Any:
     """The live content as prior context, then the handoff, in one row and in the live content's own shape."""
-    before, behind = f"{protocol.PRIOR_HEADER}\n", f"\n\n{protocol.MERGE_DELIMITER}\n\n{handoff}"
+    before, behind = f"{PRIOR_HEADER}\n", f"\n\n{MERGE_DELIMITER}\n\n{handoff}"
     if not isinstance(content, (list, dict)):
         live = m.text(content)
         return f"{before}{live}{behind}" if live else handoff

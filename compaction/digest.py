@@ -16,13 +16,14 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from . import limits, protocol
+from . import limits
 from . import messages as m
 from .answer import checked
 from .bounds import start_of
 from .cancelling import takes_back
 from .chunks import Chunk, chunks_of
 from .errors import SummaryRejected
+from .handoff import FLAG, is_handoff, restated, without_directives
 from .messages import Message
 from .planning import Plan
 from .redaction import redact, redact_value
@@ -92,7 +93,7 @@ Ask = Callable[[SummaryRequest], str]
 
 
 def _short(words: str) -> str:
-    words = " ".join(protocol.without_directives(redact(words)).split())
+    words = " ".join(without_directives(redact(words)).split())
     return words if len(words) <= _QUOTED else f"{start_of(words, _QUOTED).rstrip()}…"
 
 
@@ -109,8 +110,8 @@ def request_of(plan: Plan, today: date | None = None) -> SummaryRequest:
     newer = tuple(_unwrapped(plan.messages[i]) for i in plan.tail)
     return SummaryRequest(
         tuple(_unwrapped(plan.messages[i]) for i in plan.middle),
-        protocol.without_directives(redact(plan.previous_summary)),
-        protocol.without_directives(redact(plan.policy.focus)),
+        without_directives(redact(plan.previous_summary)),
+        without_directives(redact(plan.policy.focus)),
         plan.summary_budget,
         today,
         count=plan.count,
@@ -235,10 +236,10 @@ def _unwrapped(message: Message) -> Message:
     itself if it carries neither.
     """
     content = m.live_content(message)
-    asked = protocol.restated(content) if isinstance(content, str) else None
-    if asked is None and not protocol.is_handoff(message):
+    asked = restated(content) if isinstance(content, str) else None
+    if asked is None and not is_handoff(message):
         return message
-    turn = {key: value for key, value in message.items() if key != protocol.FLAG}
+    turn = {key: value for key, value in message.items() if key != FLAG}
     return {**turn, "content": asked or content}
 
 

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from . import protocol
+from .handoff import MEDIA_STUB, SYNTHETIC_USER_STARTS, block_text, flag_of, is_handoff, split
 
 Message = dict[str, Any]
 
@@ -105,14 +105,14 @@ def said(content: Any) -> str:
     """The text of the content without tool results."""
     if isinstance(content, str):
         return content
-    return "\n".join(piece for piece in map(protocol.block_text, blocks(content)) if piece)
+    return "\n".join(piece for piece in map(block_text, blocks(content)) if piece)
 
 
 def _text_of_block(block: Any) -> str:
     if isinstance(block, dict) and block.get("type") == "tool_result":
         inner = block.get("content")
-        return "\n".join(piece for piece in map(protocol.block_text, blocks(inner)) if piece)
-    return protocol.block_text(block)
+        return "\n".join(piece for piece in map(block_text, blocks(inner)) if piece)
+    return block_text(block)
 
 
 def calls(message: Message) -> list[Call]:
@@ -185,9 +185,9 @@ def is_system(message: Message) -> bool:
 def live_content(message: Message) -> Any:
     """The content without an earlier handoff; the content itself if there is none, "" if nothing else is in the row."""
     content = body(message)
-    if not protocol.is_handoff(message):
+    if not is_handoff(message):
         return content
-    own = [p.content for p in protocol.split(content, protocol.flag_of(message)) if p.kind != "summary"]
+    own = [p.content for p in split(content, flag_of(message)) if p.kind != "summary"]
     if not own:
         return ""
     if all(isinstance(c, str) for c in own):
@@ -209,7 +209,7 @@ def added(message: Message) -> list[str]:
 
 def is_standalone_handoff(message: Message) -> bool:
     """Whether the row is a handoff and nothing else: no live text, image, call or result in it."""
-    if not protocol.is_handoff(message):
+    if not is_handoff(message):
         return False
     return not live_content(message) and not calls(message) and not answers(message)
 
@@ -237,7 +237,7 @@ def is_typed(message: Message) -> bool:
     said_here = words(message).lstrip()
     if TYPED in message and not said_here:
         return image_count(body(message)) > 0
-    return kind == "steer" or not said_here.startswith(protocol.SYNTHETIC_USER_STARTS)
+    return kind == "steer" or not said_here.startswith(SYNTHETIC_USER_STARTS)
 
 
 def is_readable_reply(message: Message) -> bool:
@@ -290,12 +290,12 @@ def _countable_block(block: Any) -> str:
             inner = (b for b in blocks(block.get("content")) if not is_image(b))
             id_ = block.get("tool_use_id")
             texts = [id_] if isinstance(id_, str) else []
-            return "\n".join([*texts, *(protocol.block_text(b) or (as_json(b) if b else "") for b in inner)])
+            return "\n".join([*texts, *(block_text(b) or (as_json(b) if b else "") for b in inner)])
         if block.get("type") == "tool_use":
             return as_json(block)
         if block.get("type") == "thinking" and isinstance(block.get("thinking"), str):
             return str(block["thinking"])
-    return protocol.block_text(block) or (as_json(block) if block else "")
+    return block_text(block) or (as_json(block) if block else "")
 
 
 def as_json(value: Any) -> str:
@@ -317,7 +317,7 @@ def without_old_images(content: Any) -> Any:
 
 def _stubbed(block: Any) -> Any:
     if is_image(block):
-        return {"type": "input_text" if block["type"] == "input_image" else "text", "text": protocol.MEDIA_STUB}
+        return {"type": "input_text" if block["type"] == "input_image" else "text", "text": MEDIA_STUB}
     if isinstance(block, dict) and block.get("type") == "tool_result":
         return {**block, "content": without_old_images(block.get("content"))}
     return block

@@ -6,8 +6,8 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from . import messages as m
-from . import protocol
 from .folders import spelled_out
+from .handoff import flag_of, is_handoff, split
 from .messages import Message
 from .redaction import redact_all
 from .statements import Source, statements
@@ -60,8 +60,8 @@ def _of_message(message: Message, at: int, called: dict[str, str], live: bool) -
         words = m.words(message)
         if words:
             yield Passage(words, "person" if typed else "agent", at, typed)
-        if not live and protocol.is_handoff(message):
-            parts = protocol.split(m.body(message), protocol.flag_of(message))
+        if not live and is_handoff(message):
+            parts = split(m.body(message), flag_of(message))
             yield from (Passage(spelled_out(part.text), "summary", at) for part in parts if part.kind == "summary")
     yield from (Passage(call.arguments, "call", at) for call in m.calls(message))
 

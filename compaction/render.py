@@ -16,8 +16,9 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from . import limits, protocol
+from . import limits
 from . import messages as m
+from .handoff import IMAGE_STUB, TEXT_TYPES, block_text, without_directives
 from .messages import Call, Message
 from .redaction import redact, redact_value
 
@@ -140,7 +141,7 @@ def cut(text: str, most: int) -> str:
 
 def _by_a_person(message: Message) -> list[str]:
     """Sections of a message in which a client put words of its own around a person's: these apart, and cut."""
-    pictures = [protocol.IMAGE_STUB] * m.image_count(m.body(message))
+    pictures = [IMAGE_STUB] * m.image_count(m.body(message))
     added = cut(redact("\n".join(m.added(message))), limits.ARGUMENTS_CHARS)
     typed = _set_off(redact("\n".join(filter(None, (m.words(message), *pictures)))))
     return [typed, f"[added to this message by the client, not by the user]\n{_set_off(added)}"]
@@ -191,7 +192,7 @@ def _tool_name(message: Message) -> str:
 @lru_cache(maxsize=1_024)
 def _name(text: str) -> str:
     """A name fit for a label: one short line without brackets."""
-    plain = protocol.without_directives(" ".join(text[:80].split()))
+    plain = without_directives(" ".join(text[:80].split()))
     return redact(plain.translate({ord("["): "(", ord("]"): ")"}))
 
 
@@ -203,21 +204,21 @@ def _text(content: Any, own: Sequence[str] = (), depth: int = 1) -> str:
 
 
 def _piece(block: Any, own: Sequence[str], depth: int) -> str:
-    text = protocol.block_text(block)
+    text = block_text(block)
     if text or block in (None, "", [], {}):
         return text
     kind = block.get("type") if isinstance(block, dict) else None
     if m.is_image(block):
-        return protocol.IMAGE_STUB
+        return IMAGE_STUB
     if kind == "tool_result" and kind not in own and depth:
         return _text(block.get("content"), depth=depth - 1)
-    if kind in (*own, *_THINKING) or (kind in protocol.TEXT_TYPES and block.get("text") == ""):
+    if kind in (*own, *_THINKING) or (kind in TEXT_TYPES and block.get("text") == ""):
         return ""
     return cut(redact(m.as_json(block)), limits.ARGUMENTS_CHARS)
 
 
 def _set_off(text: str) -> str:
-    text = protocol.without_directives(text)
+    text = without_directives(text)
     if text.startswith("[") or "\n[" in text:  # found far quicker than by the expression
         return _LABEL.sub(" [", text)
     return text

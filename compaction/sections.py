@@ -14,9 +14,9 @@ from itertools import chain
 from typing import NamedTuple
 
 from . import facts as f
-from . import protocol
 from .bounds import start_of
 from .folders import BELOW, MORE, spelled_out
+from .handoff import EARLIER_FRAMING, FRAMING
 from .lines import clip, distinct
 from .names import measures, names_of, words_of
 from .tokens import Counter
@@ -249,7 +249,7 @@ def read_back(summary: str) -> dict[str, list[str]]:
 def _is_stale(line: str) -> bool:
     return (
         line.rstrip(".").lower() in ("none", NOTHING)
-        or line.startswith((TALLY, protocol.FRAMING, protocol.EARLIER_FRAMING, MORE, IN_ANSWER, FROM, *_QUOTED_CALLS))
+        or line.startswith((TALLY, FRAMING, EARLIER_FRAMING, MORE, IN_ANSWER, FROM, *_QUOTED_CALLS))
         or any(phrase in line for phrase in FALLBACK_PHRASES)
     )
 

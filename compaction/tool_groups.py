@@ -15,7 +15,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from . import protocol
+from .handoff import UNANSWERED_STUB
 from .messages import RESULT_ROLES, Call, Message, answers, as_json, call_entries, calls, is_call_item, role, said
 
 Place = tuple[int, int]  # a row's position and the call's position within it
@@ -178,7 +178,7 @@ def _without_calls(row: Message, positions: set[int]) -> dict[str, Any] | None:
             changes["content"] = content = blocks
     calling = left or (isinstance(content, list) and any(_is(b, "tool_use") for b in content))
     if not calling and not said(content).strip():
-        changes["content"] = protocol.UNANSWERED_STUB
+        changes["content"] = UNANSWERED_STUB
     return changes
 
 

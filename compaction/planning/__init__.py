@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from .. import limits, protocol
+from .. import limits
 from .. import messages as m
 from ..errors import BadTranscript, NothingToCompact
+from ..handoff import flag_of, is_handoff, split, without_rules
 from ..messages import Message
 from ..policy import Policy
 from ..tokens import Counter, Sizes, message_tokens
@@ -125,7 +126,7 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> Plan:
     """
     rows = checked(messages)
     system = system_rows(rows)
-    handoffs = [i for i in range(system, len(rows)) if protocol.is_handoff(rows[i])]
+    handoffs = [i for i in range(system, len(rows)) if is_handoff(rows[i])]
     lifted = {i for i in handoffs if m.is_standalone_handoff(rows[i])}
     earlier = [i for i in handoffs if not is_prune_note(rows[i])]
     again = bool(earlier) or is_recompaction(rows[:system])
@@ -161,7 +162,7 @@ def carried(previous_summary: str, policy: Policy, count: Counter) -> int:
 
 def merged_tokens(message: Message, size: int, count: Counter) -> int:
     """Of the `size` tokens of a message those of the earlier handoff in it, 0 where there is none."""
-    if m.is_system(message) or not protocol.is_handoff(message):
+    if m.is_system(message) or not is_handoff(message):
         return 0
     return size - message_tokens({**message, "content": m.live_content(message)}, count)
 
@@ -228,5 +229,5 @@ def _grown(by: int) -> list[str]:
 
 def _body(message: Message) -> str:
     """The summary in a message, without the rules behind it: they are carried anew."""
-    parts = protocol.split(message.get("content"), protocol.flag_of(message))
-    return "\n\n".join(protocol.without_rules(part.text) for part in parts if part.kind == "summary")
+    parts = split(message.get("content"), flag_of(message))
+    return "\n\n".join(without_rules(part.text) for part in parts if part.kind == "summary")

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
-from .. import limits, protocol
+from .. import limits
 from .. import messages as m
+from ..handoff import NOTE_SENTENCES, PRUNE_SENTENCE, flag_of, is_handoff, split
 from ..messages import Message
 from ..policy import Policy
 from ..tokens import Counter, Sizes
@@ -22,9 +23,9 @@ def is_recompaction(messages: Sequence[Message]) -> bool:
     """Whether the context was compacted before: the note in a system message 0, or a handoff anywhere."""
     if messages and m.is_system(messages[0]):
         prompt = m.text(messages[0].get("content")).lower()
-        if any(sentence in prompt for sentence in protocol.NOTE_SENTENCES):
+        if any(sentence in prompt for sentence in NOTE_SENTENCES):
             return True
-    return any(protocol.is_handoff(message) and not is_prune_note(message) for message in messages)
+    return any(is_handoff(message) and not is_prune_note(message) for message in messages)
 
 
 def is_prune_note(message: Message) -> bool:
@@ -32,10 +33,10 @@ def is_prune_note(message: Message) -> bool:
 
     It says nothing about the conversation: it is never taken for a summary, nor its context for one that has one.
     """
-    if not protocol.is_handoff(message):
+    if not is_handoff(message):
         return False
-    parts = protocol.split(message.get("content"), protocol.flag_of(message))
-    return any(part.kind == "summary" and part.text.startswith(protocol.PRUNE_SENTENCE) for part in parts)
+    parts = split(message.get("content"), flag_of(message))
+    return any(part.kind == "summary" and part.text.startswith(PRUNE_SENTENCE) for part in parts)
 
 
 def system_rows(messages: Sequence[Message]) -> int:

@@ -19,11 +19,11 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Literal
 
-from .. import limits, protocol
+from .. import limits
 from .. import messages as m
+from ..handoff import NOTE, NOTE_SENTENCE, handoff_text, with_request, with_rules
 from ..messages import Message, patched
 from ..policy import Policy
-from ..request_quote import with_request
 from ..tokens import SLACK, Counter, Sizes, message_tokens
 from ..tool_groups import Ids, Repairs, repairs
 from .boundaries import align_end, align_start, by_tokens, last_reply, last_user, plural
@@ -306,8 +306,8 @@ def earlier_cuts(
 
 def overhead(messages: Sequence[Message], count: Counter, rules: str) -> int:
     """Tokens of a handoff around an empty body, and of the note if the system message still lacks it."""
-    tokens = count(protocol.handoff_text(protocol.with_rules("", rules))) + limits.MESSAGE_TOKENS
-    return tokens + (count(protocol.NOTE) if needs_note(messages) else 0)
+    tokens = count(handoff_text(with_rules("", rules))) + limits.MESSAGE_TOKENS
+    return tokens + (count(NOTE) if needs_note(messages) else 0)
 
 
 def growth(head: list[Message], tail: list[Message], count: Counter) -> int:
@@ -336,4 +336,4 @@ def needs_note(messages: Sequence[Message]) -> bool:
         return False
     content = messages[0].get("content")
     readable = content is None or isinstance(content, (str, list, dict))
-    return readable and protocol.NOTE_SENTENCE not in m.text(content).lower()
+    return readable and NOTE_SENTENCE not in m.text(content).lower()

@@ -15,10 +15,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from .. import limits, protocol
+from .. import limits
 from .. import messages as m
 from ..applying import Result, Rewrites
 from ..errors import NothingToCompact
+from ..handoff import FLAG, MERGE_DELIMITER, PRIOR_HEADER, PRUNE_SENTENCE, handoff_text, is_handoff
 from ..messages import Message, patched
 from ..planning import Plan, checked
 from ..planning.boundaries import align_end, is_prune_note, is_recompaction, plural, system_rows, walk_back
@@ -61,7 +62,7 @@ class PrunePlan(Plan):
         what = [plural(outputs, "output")] if outputs else []
         what += [f"the long arguments of {plural(calls, 'tool call')}"] if calls else []
         return (
-            f"{protocol.PRUNE_SENTENCE} This was done to {' and to '.join(what)}; every message above stands as it was"
+            f"{PRUNE_SENTENCE} This was done to {' and to '.join(what)}; every message above stands as it was"
             " said, and requests in it that are not answered yet still stand. The originals are in the session's"
             " history."
         )
@@ -164,7 +165,7 @@ def _as_sent(rows: tuple[Message, ...], lifted: set[int]) -> dict[int, Message]:
 
 
 def _bare(row: Message) -> Message:
-    return {**row, "content": m.live_content(row), protocol.FLAG: False} if is_prune_note(row) else row
+    return {**row, "content": m.live_content(row), FLAG: False} if is_prune_note(row) else row
 
 
 def _seat(rows: list[Message], start: int, policy: Policy, count: Counter) -> _Seat:
@@ -172,7 +173,7 @@ def _seat(rows: list[Message], start: int, policy: Policy, count: Counter) -> _S
     sizes = Sizes(rows, count)
     cut, why = _cut(rows, start, policy, sizes)
     back = [cut, *earlier_cuts(rows, cut, start, policy, sizes, ())]
-    places = [at for at in back if 0 < at < len(rows) and not protocol.is_handoff(rows[at])]
+    places = [at for at in back if 0 < at < len(rows) and not is_handoff(rows[at])]
     for at in places:
         before = rows[at - 1]
         role = fitting_role(None if m.is_system(before) else m.role_beside(before), m.role_beside(rows[at]))
@@ -206,9 +207,9 @@ def _lifted_reason(notes: int) -> list[str]:
 
 def _around(role: Role | None, count: Counter) -> int:
     """Tokens around the note's body: of its message, or of what sets it apart in the row it is merged into."""
-    text = protocol.handoff_text("")
+    text = handoff_text("")
     if role is None:
-        text += f"{protocol.PRIOR_HEADER}\n\n\n{protocol.MERGE_DELIMITER}\n\n"
+        text += f"{PRIOR_HEADER}\n\n\n{MERGE_DELIMITER}\n\n"
     return count(text) + limits.MESSAGE_TOKENS
 
 

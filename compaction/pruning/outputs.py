@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import limits, protocol
+from .. import limits
 from .. import messages as m
+from ..handoff import CUT_SHORT, MEDIA_STUB, PRUNED, block_text, is_handoff
 from ..lines import arguments_of, clip, outcome, parsed, unwrapped
 from ..messages import Call, Message, without_old_images
 from ..tokens import Counter, message_tokens
@@ -40,7 +41,7 @@ def shortened(rows: Sequence[Message], cut: int, count: Counter) -> dict[int, Sh
     found = {}
     for at in range(cut):
         row = rows[at]
-        if m.is_system(row) or protocol.is_handoff(row):
+        if m.is_system(row) or is_handoff(row):
             continue
         changes, outputs, calls = _changes(at, row, results)
         if changes:
@@ -75,7 +76,7 @@ class _Results:
         what = f"{clip(call.name, NAME) or 'a tool'}({clip(arguments_of(call.arguments), WHAT)})" if call else "a tool"
         lines = text.count("\n") + 1
         size = f"{lines:,} lines, " if lines > 1 else ""
-        return f"{protocol.PRUNED} {what}: {came} [{size}{len(text):,} characters]"
+        return f"{PRUNED} {what}: {came} [{size}{len(text):,} characters]"
 
 
 def _outputs(row: Message) -> list[Any]:
@@ -142,8 +143,8 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         pieces = [content]
     else:
-        pieces = [text for text in map(protocol.block_text, m.blocks(content)) if text != protocol.MEDIA_STUB]
-    return "" if any(piece.startswith(protocol.PRUNED) for piece in pieces) else "\n".join(filter(None, pieces))
+        pieces = [text for text in map(block_text, m.blocks(content)) if text != MEDIA_STUB]
+    return "" if any(piece.startswith(PRUNED) for piece in pieces) else "\n".join(filter(None, pieces))
 
 
 def _output(content: Any, place: Place, results: _Results) -> Any | None:
@@ -169,8 +170,8 @@ def _with_line(content: Any, line: str) -> Any:
     made: list[Any] = []
     said = False
     for block in content:
-        text = protocol.block_text(block)
-        if not text or text == protocol.MEDIA_STUB:
+        text = block_text(block)
+        if not text or text == MEDIA_STUB:
             made.append(block)
         elif not said:
             made.append(line if isinstance(block, str) else {**block, "text": line})
@@ -235,4 +236,4 @@ def _cut_text(text: str) -> str:
     if len(text) <= limits.PRUNED_CHARS:
         return text
     left = len(text) - limits.ARGUMENT_CHARS
-    return f"{text[: limits.ARGUMENT_CHARS]} {protocol.CUT_SHORT.format(left)}"
+    return f"{text[: limits.ARGUMENT_CHARS]} {CUT_SHORT.format(left)}"

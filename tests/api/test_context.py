@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from compaction import protocol
+from compaction.handoff import EVENT_START
 from tests.api.workspace_session import AGENTS, WorkspaceSession
 from tests.clients import ApiClient, session_path
 from tests.factories.stores import HermesStore
@@ -49,7 +49,7 @@ def test_an_event_is_shown_as_often_as_asked_and_told_once(workspace_session: Wo
     context = told(workspace_session)
     (event,) = context["events"]
     assert (event["kind"], event["status"], event["run"]) == ("note", "delivered", handoff["id"])
-    assert event["text"].startswith(protocol.EVENT_START) and "Never push to main." in event["text"]
+    assert event["text"].startswith(EVENT_START) and "Never push to main." in event["text"]
     assert context["messages"][-2:] == [
         {"role": "system", "content": event["text"]},
         {"role": "user", "content": "Where were we?"},

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from compaction import protocol
+from compaction.handoff import EVENT_START, RULES_CLOSE, RULES_OPEN, WARNING_START
 from tests.api.workspace_session import READ_TOOL, RULES, WorkspaceSession
 from tests.clients import ApiClient, session_path
 from tests.factories.stores import HermesStore
@@ -39,7 +39,7 @@ def test_an_event_is_acknowledged_by_a_runtime_that_tells_it_itself(workspace_se
     assert (event["kind"], event["run"], event["session_id"]) == ("note", run["id"], workspace_session.session_id)
     assert (event["source"], event["workspace"]) == ("AGENTS.md", str(workspace_session.workspace))
     assert event["files"] == ["WORKFLOW.md", "STYLE.md", f"memory/{today}.md"]
-    assert event["text"].startswith(protocol.EVENT_START) and f"memory/{today}.md" in event["text"]
+    assert event["text"].startswith(EVENT_START) and f"memory/{today}.md" in event["text"]
     assert event["delivered_at"] is None
 
     status, said = workspace_session.api_client.call("POST", f"/events/{event['id']}/ack")
@@ -97,7 +97,7 @@ def test_the_audit_names_what_is_missing_and_links_what_was_read(workspace_sessi
     assert (audit["required"], audit["missing"]) == ([read, unread[1]], ["STYLE.md"])
     warning = workspace_session.events()[0]
     assert (warning["kind"], warning["id"], warning["files"]) == ("warning", audit["warned"], ["STYLE.md"])
-    assert warning["text"].startswith(protocol.WARNING_START) and "STYLE.md" in warning["text"]
+    assert warning["text"].startswith(WARNING_START) and "STYLE.md" in warning["text"]
 
     _, call, *_ = workspace_session.turn(str(workspace_session.workspace / "STYLE.md"))
     audit = workspace_session.audit()
@@ -118,7 +118,7 @@ def test_compactions_say_which_rules_they_carry_and_what_became_of_the_audit(
     without, carrying = workspace_session.api_client.get(f"{workspace_session.path}/compactions")["items"]
     assert (without["rules"], without["audit"]) == ("", "passed")
     assert (carrying["rules"], carrying["audit"]) == (RULES, "passed")
-    assert carrying["summary"].endswith(f"{protocol.RULES_OPEN}\n{RULES}\n{protocol.RULES_CLOSE}")
+    assert carrying["summary"].endswith(f"{RULES_OPEN}\n{RULES}\n{RULES_CLOSE}")
 
 
 def test_a_plan_and_a_run_show_what_is_carried_and_from_where(workspace_session: WorkspaceSession) -> None:
@@ -135,7 +135,7 @@ def test_a_plan_and_a_run_show_what_is_carried_and_from_where(workspace_session:
     run = workspace_session.compact(rules=False, apply=False)
     assert run["rules"] == found | {"carried": False}
     run = workspace_session.compact(apply=False)
-    assert run["rules"] == found | {"carried": True} and protocol.RULES_OPEN not in run["summary"]
+    assert run["rules"] == found | {"carried": True} and RULES_OPEN not in run["summary"]
     (workspace_session.workspace / "AGENTS.md").write_text("Changed since: nothing of this is in the candidate.")
     run = workspace_session.api_client.call("POST", f"/runs/{run['id']}/apply")[1]
     handoffs = [

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import compaction
-from compaction import Counter, Message, NothingToCompact, Policy, Survival, offline, protocol
+from compaction import Counter, Message, NothingToCompact, Policy, Survival, offline
 from compaction import messages as m
 from compaction.anchors import Anchor, anchors_in, hindsight, survival
 from compaction.folders import spelled_out
+from compaction.handoff import FLAG, is_handoff
 from compaction.redaction import redact_all
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -83,7 +84,7 @@ def long_transcripts(paths: Iterable[Path]) -> Iterator[tuple[str, list[Message]
             for session_id, title in con.execute("SELECT id, title FROM sessions").fetchall():
                 rows = con.execute("SELECT * FROM messages WHERE session_id = ? ORDER BY id", [session_id]).fetchall()
                 messages = list({_identity(row): message(row) for row in reversed(rows)}.values())[::-1]
-                messages = [row for row in messages if not protocol.is_handoff(row)]
+                messages = [row for row in messages if not is_handoff(row)]
                 if len(messages) >= LONG:
                     yield f"{path.stem.removeprefix('hermes-')} {title}", messages
 
@@ -102,6 +103,6 @@ def message(row: sqlite3.Row) -> Message:
         found["tool_calls"] = json.loads(row["tool_calls"])
     if row["tool_call_id"]:
         found["tool_call_id"] = row["tool_call_id"]
-    if protocol.FLAG in row.keys() and row[protocol.FLAG]:  # noqa: SIM118  (a sqlite3.Row iterates over values)
-        found[protocol.FLAG] = True
+    if FLAG in row.keys() and row[FLAG]:  # noqa: SIM118  (a sqlite3.Row iterates over values)
+        found[FLAG] = True
     return found

@@ -9,8 +9,18 @@ from typing import Any
 import pytest
 
 import compaction
-from compaction import Insert, Keep, Message, Policy, Result, Rewrite, SummaryRejected, apply, plan, protocol, split
+from compaction import Insert, Keep, Message, Policy, Result, Rewrite, SummaryRejected, apply, plan, split
 from compaction import messages as m
+from compaction.handoff import (
+    CURRENT_HEADER,
+    END_MARKER,
+    MEDIA_STUB,
+    MERGE_DELIMITER,
+    NOTE,
+    PRIOR_HEADER,
+    UNANSWERED_STUB,
+    handoff_text,
+)
 from compaction.messages import patched
 from tests.compaction.transcripts import (
     SMALL,
@@ -66,7 +76,7 @@ def test_a_standalone_handoff_between_head_and_tail() -> None:
     keeps = [edit.index for edit in made.edits if isinstance(edit, Keep)]
     at = next(i for i, edit in enumerate(made.edits) if isinstance(edit, Insert))
     assert keeps[:2] == [0, 1] and at == 2 and keeps[2:] == list(range(keeps[2], 60))
-    assert made.messages[2] == {"role": "user", "content": protocol.handoff_text(BODY), "_compressed_summary": True}
+    assert made.messages[2] == {"role": "user", "content": handoff_text(BODY), "_compressed_summary": True}
     assert (made.summary, made.handoff) == (BODY, made.messages[2]["content"])
     assert made.report.kept == tuple(keeps) and made.report.summarised == tuple(range(2, keeps[2]))
     assert not (made.report.repairs or made.report.notes or made.report.shortened)
@@ -84,11 +94,11 @@ def test_unknown_keys_travel_with_the_messages() -> None:
 def test_the_system_message_gets_the_note_once() -> None:
     made = compacted([system("Be kind."), *exchange(30)])
     assert rewrites(made)[0].why == "noted"
-    assert made.messages[0]["content"] == f"Be kind.\n\n{protocol.NOTE}"
+    assert made.messages[0]["content"] == f"Be kind.\n\n{NOTE}"
     again = compacted([*made.messages, *exchange(10, first=30)])
     assert again.messages[0]["content"] == made.messages[0]["content"] and 0 not in rewrites(again)
     blocks = compacted([system([{"type": "text", "text": "Be kind."}]), *exchange(30)])  # type: ignore[arg-type]
-    assert blocks.messages[0]["content"][1] == {"type": "text", "text": protocol.NOTE}
+    assert blocks.messages[0]["content"][1] == {"type": "text", "text": NOTE}
 
 
 def test_a_handoff_merged_into_the_message_to_answer_stands_before_its_text() -> None:
@@ -98,7 +108,7 @@ def test_a_handoff_merged_into_the_message_to_answer_stands_before_its_text() ->
     row = made.messages[0]
     assert row == {
         "role": "user",
-        "content": f"{protocol.handoff_text(BODY)}\n\n{live}",
+        "content": f"{handoff_text(BODY)}\n\n{live}",
         "extra": 1,
         "_compressed_summary": True,
     }
@@ -117,7 +127,7 @@ def test_a_merged_handoff_leads_a_list_in_the_lists_own_dialect(kind: str) -> No
     messages = merging(user(live), reply("ok"), reply("done"))
     made = merged_at(messages, len(messages) - 3)
     content = made.messages[0]["content"]
-    assert content[0] == {"type": kind, "text": f"{protocol.handoff_text(BODY)}\n\n"} and content[1:] == live
+    assert content[0] == {"type": kind, "text": f"{handoff_text(BODY)}\n\n"} and content[1:] == live
     assert split(content)[1].content == live
 
 
@@ -129,7 +139,7 @@ def test_old_text_does_not_stand_behind_the_end_marker_as_if_it_were_new(live: A
     prior, summary = split(row["content"], flagged=True)
     assert (prior.kind, prior.content) == ("prior", live) and (summary.kind, summary.text) == ("summary", BODY)
     text = row["content"] if isinstance(live, str) else "".join(block["text"] for block in row["content"])
-    assert text.startswith(protocol.PRIOR_HEADER) and text.endswith(protocol.END_MARKER)
+    assert text.startswith(PRIOR_HEADER) and text.endswith(END_MARKER)
     assert m.live_content(row) == live and row["_compressed_summary"] is True
     assert made.report.notes[-1].startswith("The summary stands behind the text of message ")
 
@@ -139,7 +149,7 @@ def test_a_handoff_in_front_of_calls_is_a_message_of_its_own() -> None:
     messages = [system(), user("go"), *big, reply(None, "b"), result("b", words(400)), reply("Done.")]
     made = compacted(messages, Policy(context_window=4_000, protect_first_n=2))
     assert [row["role"] for row in made.messages] == ["system", "user", "assistant", "assistant", "tool", "assistant"]
-    assert made.messages[2]["content"] == protocol.handoff_text(BODY)
+    assert made.messages[2]["content"] == handoff_text(BODY)
     assert made.messages[3:] == messages[-3:]
 
 
@@ -150,15 +160,12 @@ def test_earlier_handoffs_are_unwrapped_and_only_one_remains() -> None:
     [edit] = rewrites(made).values()
     assert (edit.index, edit.why) == (40, "unwrapped")
     assert edit.changes == {"content": "And now?", "_compressed_summary": False, "api_content": None}
-    assert [row["content"] for row in made.messages if compaction.is_handoff(row)] == [protocol.handoff_text(BODY)]
+    assert [row["content"] for row in made.messages if compaction.is_handoff(row)] == [handoff_text(BODY)]
     assert 42 in made.report.summarised
 
 
 def test_a_prior_first_carrier_is_unwrapped_to_its_own_words() -> None:
-    text = (
-        f"{protocol.PRIOR_HEADER}\nAnd now?\n\n{protocol.MERGE_DELIMITER}\n\n{protocol.CURRENT_HEADER}\nolder"
-        f"\n\n{protocol.END_MARKER}"
-    )
+    text = f"{PRIOR_HEADER}\nAnd now?\n\n{MERGE_DELIMITER}\n\n{CURRENT_HEADER}\nolder\n\n{END_MARKER}"
     made = compacted([*exchange(20), user(text), reply("Now this.")])
     assert "And now?" in [row["content"] for row in made.messages]
 
@@ -171,8 +178,8 @@ def test_images_before_the_newest_image_of_a_user_become_stubs() -> None:
     last = [look("first"), reply("I see.", "c"), shot, reply("A shot."), look("second"), reply("I see."), user("and?")]
     made = compacted([*exchange(30), *last], Policy(context_window=4_000, keep_last=8))
     contents = [row["content"] for row in made.messages[-7:]]
-    assert contents[0] == [{"type": "text", "text": "first"}, {"type": "text", "text": protocol.MEDIA_STUB}]
-    assert contents[2] == [{"type": "input_text", "text": protocol.MEDIA_STUB}]
+    assert contents[0] == [{"type": "text", "text": "first"}, {"type": "text", "text": MEDIA_STUB}]
+    assert contents[2] == [{"type": "input_text", "text": MEDIA_STUB}]
     assert contents[4] == last[4]["content"]
     assert made.report.shortened == (60, 62) and made.report.notes == ("2 earlier images left out.",)
     assert rewrites(made)[60].why == "shortened"
@@ -186,7 +193,7 @@ def test_images_inside_tool_results_become_stubs_too() -> None:
     made = compacted([*exchange(30), *last], Policy(context_window=4_000, keep_last=5))
     assert made.messages[-4]["content"][0]["content"] == [
         {"type": "text", "text": "page"},
-        {"type": "text", "text": protocol.MEDIA_STUB},
+        {"type": "text", "text": MEDIA_STUB},
     ]
 
 
@@ -214,7 +221,7 @@ def test_orphans_inside_the_tail_are_left_out_and_said() -> None:
     made = compacted([*exchange(30), *orphans], Policy(context_window=4_000, keep_last=7))
     tail = made.messages[-6:]
     assert tail[0]["tool_calls"] == [call("a")] and tail[0]["content"] == "Both."
-    assert tail[3] == {"role": "assistant", "content": protocol.UNANSWERED_STUB}
+    assert tail[3] == {"role": "assistant", "content": UNANSWERED_STUB}
     assert [row["role"] for row in tail] == ["assistant", "tool", "user", "assistant", "user", "assistant"]
     assert made.report.repairs == (
         "Message 61: a tool call without a result was left out.",
@@ -247,9 +254,9 @@ def test_a_summary_that_is_none_is_refused(summary: Any, code: str) -> None:
 
 
 def test_a_summary_that_repeats_the_markers_is_taken_by_its_body() -> None:
-    assert compacted(exchange(30), summary=protocol.handoff_text(BODY)).handoff == protocol.handoff_text(BODY)
+    assert compacted(exchange(30), summary=handoff_text(BODY)).handoff == handoff_text(BODY)
     with pytest.raises(SummaryRejected):
-        compacted(exchange(30), summary=protocol.handoff_text(""))
+        compacted(exchange(30), summary=handoff_text(""))
 
 
 def test_compact_is_the_three_in_one() -> None:

@@ -12,9 +12,9 @@ from compaction import (
     anchor_last_reply,
     anchor_last_user,
     head_size,
-    protocol,
     tail_start,
 )
+from compaction.handoff import NOTE_SENTENCE
 from tests.compaction.transcripts import (
     SMALL,
     count,
@@ -29,7 +29,7 @@ from tests.compaction.transcripts import (
     words,
 )
 
-NOTE_TEXT = f"Be kind. [Note: Some {protocol.NOTE_SENTENCE} to save space.]"
+NOTE_TEXT = f"Be kind. [Note: Some {NOTE_SENTENCE} to save space.]"
 
 
 # --- head ------------------------------------------------------------------------------------------------------------

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from compaction import Policy, plan, protocol, request_of
+from compaction import Policy, plan, request_of
 from compaction.cancelling import takes_back
+from compaction.handoff import SYNTHETIC_USER_STARTS
 from compaction.prompt import prompt_of
 from tests.compaction.transcripts import count, exchange, reply, user
 from tests.cost import within
@@ -68,6 +69,6 @@ def test_the_newest_words_that_cancel_are_named_to_a_model() -> None:
 
 
 def test_a_notice_of_the_program_cancels_nothing() -> None:
-    notice = f"{protocol.SYNTHETIC_USER_STARTS[0]} Stop. Never mind."
+    notice = f"{SYNTHETIC_USER_STARTS[0]} Stop. Never mind."
     request = request_of(plan([*exchange(30), user(notice), reply("ok")], Policy(context_window=4_000), count))
     assert request.taken_back == ()

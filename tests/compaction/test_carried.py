@@ -5,12 +5,23 @@ from __future__ import annotations
 import pytest
 
 import compaction
-from compaction import Policy, protocol
+from compaction import Policy
+from compaction.handoff import (
+    END_MARKER,
+    FLAG,
+    RULES_CLOSE,
+    RULES_OPEN,
+    handoff_text,
+    rules_block,
+    rules_in,
+    with_rules,
+    without_rules,
+)
 from compaction.tokens import message_tokens
 from tests.compaction.transcripts import count, exchange, system
 
 RULES = "## Session Startup\nRead SOUL.md and memory/YYYY-MM-DD.md.\n\n## Red Lines\nNever push to main."
-OPEN, CLOSE = protocol.RULES_OPEN, protocol.RULES_CLOSE
+OPEN, CLOSE = RULES_OPEN, RULES_CLOSE
 BLOCK = f"{OPEN}\n{RULES}\n{CLOSE}"
 OTHER = "## Red Lines\nAsk before you send."
 
@@ -31,10 +42,10 @@ def handoffs(messages: list[compaction.Message]) -> list[str]:
 def test_they_are_the_last_thing_inside_the_end_marker() -> None:
     result = compacted(talk(40), RULES)
     assert handoffs(result.messages) == [result.handoff]
-    assert result.handoff.endswith(f"Go on.\n\n{BLOCK}\n\n{protocol.END_MARKER}")
+    assert result.handoff.endswith(f"Go on.\n\n{BLOCK}\n\n{END_MARKER}")
     assert result.summary == "## Goal\nGo on."
     (part,) = compaction.split(result.handoff)
-    assert protocol.rules_in(part.text) == RULES
+    assert rules_in(part.text) == RULES
 
 
 def test_without_rules_there_is_no_block() -> None:
@@ -47,7 +58,7 @@ def test_merged_with_a_message_its_own_words_stay_outside() -> None:
     result = compacted(messages, RULES)
     (handoff,) = handoffs(result.messages)
     summary, *live = compaction.split(handoff)
-    assert protocol.rules_in(summary.text) == RULES
+    assert rules_in(summary.text) == RULES
     assert all(RULES not in part.text for part in live)
 
 
@@ -59,12 +70,12 @@ def test_a_recompaction_replaces_them(then: str) -> None:
     again = compaction.apply(plan, "## Goal\nStill.")
     text = "\n".join(str(message.get("content")) for message in again.messages)
     assert text.count(OPEN) == bool(then)
-    assert protocol.rules_in(compaction.split(again.handoff)[0].text) == then
+    assert rules_in(compaction.split(again.handoff)[0].text) == then
 
 
 def test_a_summary_that_repeats_a_block_does_not_stack_it() -> None:
     summary = f"## Goal\nGo on.\n\n{OPEN}\nold\n{CLOSE}"
-    for text in (summary, protocol.handoff_text(summary)):
+    for text in (summary, handoff_text(summary)):
         result = compacted(talk(40), RULES, text)
         assert result.summary == "## Goal\nGo on."
         assert result.handoff.count(OPEN) == 1
@@ -80,7 +91,7 @@ def test_the_plan_counts_them_beside_the_summary() -> None:
     without = [plan.tokens_after_estimate - plan.summary_budget for plan in (bare, with_them)]
     assert without[1] - without[0] == more
     longest = "wor " * with_them.summary_budget
-    handoff = {"role": with_them.role, "content": compaction.apply(with_them, longest).handoff, protocol.FLAG: True}
+    handoff = {"role": with_them.role, "content": compaction.apply(with_them, longest).handoff, FLAG: True}
     assert message_tokens(handoff, count) <= with_them.around + with_them.summary_budget + 8
 
 
@@ -95,7 +106,7 @@ def test_they_are_never_cut_for_the_body_and_the_context_still_shrinks() -> None
         except compaction.NothingToCompact:
             continue
         result = compaction.apply(plan, "Go on.")
-        assert protocol.rules_in(compaction.split(result.handoff)[0].text) == long
+        assert rules_in(compaction.split(result.handoff)[0].text) == long
         assert result.tokens_after < result.tokens_before
         return
     pytest.fail("no plan at any size")
@@ -137,14 +148,14 @@ def test_shortening_tool_output_carries_none() -> None:
     ],
 )
 def test_a_block_is_taken_out_whole(body: str, without: str, inside: str) -> None:
-    assert protocol.without_rules(body) == without
-    assert protocol.rules_in(body) == inside
+    assert without_rules(body) == without
+    assert rules_in(body) == inside
 
 
 def test_rules_stand_last_and_once() -> None:
-    once = protocol.with_rules("a\n", "r")
+    once = with_rules("a\n", "r")
     assert once == f"a\n\n{OPEN}\nr\n{CLOSE}"
-    assert protocol.with_rules(once, "s") == f"a\n\n{OPEN}\ns\n{CLOSE}"
-    assert protocol.with_rules(once, "") == "a"
-    assert protocol.with_rules("", "r") == protocol.rules_block("r")
-    assert protocol.rules_block("") == ""
+    assert with_rules(once, "s") == f"a\n\n{OPEN}\ns\n{CLOSE}"
+    assert with_rules(once, "") == "a"
+    assert with_rules("", "r") == rules_block("r")
+    assert rules_block("") == ""

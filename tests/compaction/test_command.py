@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from compaction import protocol
 from compaction.__main__ import main
+from compaction.handoff import is_handoff
 from tests.compaction.transcripts import exchange, result, system, user, words
 from tests.compaction.transcripts import reply as said
 
@@ -49,7 +49,7 @@ def test_it_compacts_a_list_of_messages() -> None:
     done = run(LONG, "--window", "4000", "--today", "2026-11-22")
     messages = json.loads(done.stdout)
     assert done.returncode == 0 and len(messages) < len(LONG)
-    [handoff] = [row for row in messages if protocol.is_handoff(row)]
+    [handoff] = [row for row in messages if is_handoff(row)]
     assert "on 2026-11-22" in handoff["content"]
     assert messages[-1] == LONG[-1]
     assert f"{len(LONG)} -> {len(messages)} messages" in done.stderr and "details we recognise" in done.stderr

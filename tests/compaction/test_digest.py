@@ -24,12 +24,12 @@ from compaction import (
     limits,
     offline,
     plan,
-    protocol,
     request_of,
     summarize,
 )
 from compaction.chunks import chunks_of, cut_to_fit
 from compaction.digest import Finished, fold
+from compaction.handoff import handoff_text, is_handoff
 from compaction.prompt import prompt_of
 from compaction.render import entries
 from tests.compaction.properties import examples
@@ -83,7 +83,7 @@ def test_earlier_handoffs_are_not_turns() -> None:
     request = asked([handoff("oldest"), reply("ok"), carrier, *exchange(30)[1:]])
     assert request.turns[1] == {"role": "user", "content": "a question"}
     assert request.previous_summary == "oldest\n\nolder"
-    assert not any(protocol.is_handoff(turn) for turn in request.turns)
+    assert not any(is_handoff(turn) for turn in request.turns)
 
 
 def test_secrets_do_not_leave() -> None:
@@ -163,7 +163,7 @@ def test_good_answers_that_look_odd_are_taken(answer: str) -> None:
 
 
 def test_an_answer_in_a_handoffs_clothes_is_undressed_and_redacted() -> None:
-    text = protocol.handoff_text("Logged in with password=hunter22 at the shop.")
+    text = handoff_text("Logged in with password=hunter22 at the shop.")
     assert summarize(plan(exchange(30), POLICY, count), lambda request: text) == (
         "Logged in with password=[REDACTED] at the shop."
     )

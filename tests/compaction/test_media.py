@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import compaction
-from compaction import Policy, offline, plan, protocol, request_of, summarize
+from compaction import Policy, offline, plan, request_of, summarize
+from compaction.handoff import NEUTRAL, defused, handoff_text
 from compaction.prompt import prompt_of
 from tests.compaction.transcripts import call, count, exchange, handoff, reply, result, user
 from tests.cost import within
@@ -36,8 +37,8 @@ def sent(text: str) -> list[str]:
 @pytest.mark.parametrize("text", DIRECTIVES)
 def test_a_directive_keeps_its_path_and_sends_nothing(text: str) -> None:
     assert sent(text), "a gateway would send a file for it"
-    plain = protocol.defused(text)
-    assert not sent(plain) and protocol.defused(plain) == plain
+    plain = defused(text)
+    assert not sent(plain) and defused(plain) == plain
     assert _WORD.sub("", plain) == _WORD.sub("", text), "nothing else changes"
 
 
@@ -45,19 +46,19 @@ def test_a_directive_keeps_its_path_and_sends_nothing(text: str) -> None:
     "text", ["MEDIA:/tmp/photo.png", "media: /tmp/a.pdf.", "**MEDIA:C:\\out\\a.csv**", "- Media:/a.png"]
 )
 def test_nor_is_its_path_sent_as_a_bare_one_where_all_of_it_is_repeated(text: str) -> None:
-    assert not _BARE.search(protocol.defused(text))
+    assert not _BARE.search(defused(text))
     assert _BARE.search(re.sub("(?i)media:", "", text)), "without the mark before it, it would be"
 
 
 @pytest.mark.parametrize("text", ["Social media: three posts.", "media: 3\nmultimedia: yes", "@media (x) {}", "MEDIA"])
 def test_other_words_stay(text: str) -> None:
-    assert protocol.defused(text) == text and not sent(text)
+    assert defused(text) == text and not sent(text)
 
 
 @given(st.lists(st.sampled_from(["MEDIA:", "media:", "MED", "IA:", "/a.png", "~/b", " ", "\n", "`", '"', "'", "> ",
-                                 "```", "C:\\", *protocol.NEUTRAL]), max_size=12).map("".join))  # fmt: skip
+                                 "```", "C:\\", *NEUTRAL]), max_size=12).map("".join))  # fmt: skip
 def test_whatever_stands_around_it_nothing_is_sent(text: str) -> None:
-    assert not sent(protocol.handoff_text(text))
+    assert not sent(handoff_text(text))
 
 
 @pytest.mark.parametrize("directive", DIRECTIVES[:5])
@@ -68,7 +69,7 @@ def test_neither_digest_nor_any_kind_of_summary_has_one(directive: str) -> None:
     made = plan(messages, Policy(context_window=4_000, focus=directive), count)
     request = replace(request_of(made), budget_tokens=2_000)
     assert "m" in request.digest and not sent(request.digest) and not sent(prompt_of(request).user)
-    assert not sent(protocol.handoff_text(offline.summarize(request)))
+    assert not sent(handoff_text(offline.summarize(request)))
     assert not sent(summarize(made, lambda _: f"## Goal\n{directive}"))
     assert not sent(compaction.apply(made, f"## Goal\n{directive}").handoff)
 
@@ -76,4 +77,4 @@ def test_neither_digest_nor_any_kind_of_summary_has_one(directive: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", ["MEDIA:", "media:", "media: ", "media:\n", "media: *", "[[as_document]]", " "])
 def test_looking_for_directives_grows_with_the_text(piece: str) -> None:
-    assert within(1, protocol.defused, piece * (100_000 // len(piece)))
+    assert within(1, defused, piece * (100_000 // len(piece)))

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from compaction import message_tokens, protocol
+from compaction import message_tokens
 from compaction import messages as m
+from compaction.handoff import MERGE_DELIMITER, PRIOR_HEADER, handoff_text
 from tests.compaction.transcripts import call, call_item, count, handoff, image, reply, result, result_item, user
 
 ANTHROPIC_USE = {"type": "tool_use", "id": "t1", "name": "look", "input": {"q": "ä"}}
@@ -189,7 +190,7 @@ def test_a_handoff_with_calls_is_not_standalone() -> None:
 
 
 def test_live_content_of_both_layouts_is_put_together() -> None:
-    prior = f"{protocol.PRIOR_HEADER}\nOld.\n\n{protocol.MERGE_DELIMITER}\n\n{protocol.handoff_text('Body')}\n\nNew."
+    prior = f"{PRIOR_HEADER}\nOld.\n\n{MERGE_DELIMITER}\n\n{handoff_text('Body')}\n\nNew."
     assert m.live_content(user(prior)) == "Old.\n\nNew."
     assert m.live_content(user("plain")) == "plain"
 

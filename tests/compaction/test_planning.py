@@ -7,18 +7,8 @@ from typing import Any
 
 import pytest
 
-from compaction import (
-    BadTranscript,
-    Message,
-    NothingToCompact,
-    Policy,
-    apply,
-    plan,
-    protocol,
-    pruning,
-    request_of,
-    tail_start,
-)
+from compaction import BadTranscript, Message, NothingToCompact, Policy, apply, plan, pruning, request_of, tail_start
+from compaction.handoff import NOTE
 from tests.compaction.transcripts import SMALL, count, exchange, handoff, reply, result, system, tool_turn, user, words
 
 TOOLS = [row for i in range(12) for row in tool_turn(i)]
@@ -151,7 +141,7 @@ TASK = user("the task")
 
 
 @pytest.mark.parametrize(
-    "before", [[system(protocol.NOTE), TASK, reply("On it.")], [system(), handoff(), TASK, reply("On it.")]]
+    "before", [[system(NOTE), TASK, reply("On it.")], [system(), handoff(), TASK, reply("On it.")]]
 )
 def test_a_running_turn_that_is_all_there_is_can_be_summarised_and_pruned(before: list[Message]) -> None:
     messages = [*before, *RUN]

@@ -9,8 +9,9 @@ from hypothesis import assume, event, example, given, settings
 from hypothesis import strategies as st
 
 import compaction
-from compaction import Message, NothingToCompact, Plan, Policy, Result, Rewrite, offline, protocol
+from compaction import Message, NothingToCompact, Plan, Policy, Result, Rewrite, offline
 from compaction import messages as m
+from compaction.handoff import FLAG, is_handoff
 from compaction.sections import TASK
 from compaction.tool_groups import loose_ends
 from tests.compaction.properties import SETTINGS, examples, left_out
@@ -75,8 +76,8 @@ def test_calls_and_results_are_complete_and_the_handoff_stands_beside_no_equal_r
 @given(transcripts, policies)
 def test_exactly_one_handoff_and_it_reads_back(messages: list[Message], policy: Policy) -> None:
     plan, result = run(messages, policy)
-    carriers = [row for row in result.messages if protocol.is_handoff(row)]
-    assert len(carriers) == 1 and carriers[0][protocol.FLAG] is True
+    carriers = [row for row in result.messages if is_handoff(row)]
+    assert len(carriers) == 1 and carriers[0][FLAG] is True
     bodies = [p.text for p in compaction.split(carriers[0]["content"]) if p.kind == "summary"]
     assert bodies == ["Short."] == [result.summary]
     if plan.role is None:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import assume, event, given
 
 import compaction
-from compaction import Insert, Message, NothingToCompact, Policy, Result, limits, protocol, pruning
+from compaction import Insert, Message, NothingToCompact, Policy, Result, limits, pruning
 from compaction import messages as m
+from compaction.handoff import CUT_SHORT, FLAG, MEDIA_STUB, PRUNE_SENTENCE, PRUNED, handoff_text, is_handoff
 from compaction.planning.boundaries import is_prune_note
 from compaction.tool_groups import loose_ends
 from tests.compaction.properties import SETTINGS, left_out
@@ -79,7 +80,7 @@ def test_a_line_keeps_the_error(output: str, outcome: str) -> None:
 def test_a_short_output_stays() -> None:
     made = pruned([system(), *turn("done", id_="a"), *turn("x" * limits.PRUNED_CHARS, id_="b"), *turn(LONG), *RECENT])
     outputs = [row["content"] for row in made.messages if row.get("role") == "tool"]
-    assert outputs[:2] == ["done", "x" * limits.PRUNED_CHARS] and outputs[2].startswith(protocol.PRUNED)
+    assert outputs[:2] == ["done", "x" * limits.PRUNED_CHARS] and outputs[2].startswith(PRUNED)
 
 
 def test_an_output_hardly_longer_than_its_line_stays() -> None:
@@ -129,14 +130,14 @@ def test_text_parts_become_one_line_and_images_stubs() -> None:
     parts = [{"type": "input_text", "text": LONG}, image(), {"type": "input_text", "text": LONG}, {"type": "x", "y": 1}]
     made = pruned([system(), *turn(parts), *RECENT])
     first, *rest = made.messages[3]["content"]
-    assert first["type"] == "input_text" and first["text"].startswith(protocol.PRUNED)
-    assert rest == [{"type": "text", "text": protocol.MEDIA_STUB}, {"type": "x", "y": 1}]
+    assert first["type"] == "input_text" and first["text"].startswith(PRUNED)
+    assert rest == [{"type": "text", "text": MEDIA_STUB}, {"type": "x", "y": 1}]
 
 
 def test_an_image_beside_little_text_becomes_a_stub_and_the_text_stays() -> None:
     made = pruned([system(), *turn([image(), {"type": "text", "text": "page"}]), *RECENT])
     assert made.messages[3]["content"] == [
-        {"type": "text", "text": protocol.MEDIA_STUB},
+        {"type": "text", "text": MEDIA_STUB},
         {"type": "text", "text": "page"},
     ]
 
@@ -154,8 +155,8 @@ def test_anthropic_blocks_are_shortened_where_they_stand() -> None:
     block = made.messages[2]["content"][0]
     assert block["input"] == {"text": _cut(words(300)), "path": "a.txt", "n": [1.5]} and block["id"] == "t"
     shorter, kept = made.messages[3]["content"]
-    assert shorter["content"][0]["text"].startswith(f"{protocol.PRUNED} write(path=a.txt, text=wor wor")
-    assert shorter["content"][1]["text"] == protocol.MEDIA_STUB and kept == rest
+    assert shorter["content"][0]["text"].startswith(f"{PRUNED} write(path=a.txt, text=wor wor")
+    assert shorter["content"][1]["text"] == MEDIA_STUB and kept == rest
 
 
 def test_responses_results_are_named_by_call_id() -> None:
@@ -165,7 +166,7 @@ def test_responses_results_are_named_by_call_id() -> None:
     }
     answer: Message = {"role": "tool", "call_id": "c", "content": [{"type": "input_text", "text": LONG}]}
     made = pruned([system(), user("go"), asked, answer, reply("ok"), *RECENT])
-    assert made.messages[3]["content"][0]["text"].startswith(f"{protocol.PRUNED} ls(")
+    assert made.messages[3]["content"][0]["text"].startswith(f"{PRUNED} ls(")
 
 
 def test_responses_items_are_shortened_where_they_stand() -> None:
@@ -178,17 +179,15 @@ def test_responses_items_are_shortened_where_they_stand() -> None:
     made = pruned([system(), user("go"), *rows, reply("ok"), *RECENT])
     written, ran, first, second = made.messages[2:6]
     assert written == {**rows[0], "arguments": json.dumps({"text": _cut(words(300))})} and ran == rows[1]
-    assert first == {**rows[2], "output": first["output"]} and first["output"].startswith(
-        f"{protocol.PRUNED} write(text="
-    )
-    assert second["output"][0]["text"].startswith(f"{protocol.PRUNED} run(wor wor")
-    assert second["output"][1] == {"type": "input_text", "text": protocol.MEDIA_STUB} and "content" not in second
+    assert first == {**rows[2], "output": first["output"]} and first["output"].startswith(f"{PRUNED} write(text=")
+    assert second["output"][0]["text"].startswith(f"{PRUNED} run(wor wor")
+    assert second["output"][1] == {"type": "input_text", "text": MEDIA_STUB} and "content" not in second
 
 
 # --- arguments -------------------------------------------------------------------------------------------------------
 def _cut(text: str) -> str:
     left = len(text) - limits.ARGUMENT_CHARS
-    return f"{text[: limits.ARGUMENT_CHARS]} {protocol.CUT_SHORT.format(left)}"
+    return f"{text[: limits.ARGUMENT_CHARS]} {CUT_SHORT.format(left)}"
 
 
 def arguments_of(messages: list[Message]) -> Any:
@@ -232,9 +231,9 @@ def test_one_note_stands_before_the_tail_where_a_role_fits_it() -> None:
     at = next(i for i, edit in enumerate(made.edits) if isinstance(edit, Insert))
     note = made.messages[at]
     assert [made.messages[i]["role"] for i in (at - 1, at, at + 1)] == ["tool", "user", "assistant"]
-    assert protocol.is_handoff(note) and is_prune_note(note) and note[protocol.FLAG] is True
+    assert is_handoff(note) and is_prune_note(note) and note[FLAG] is True
     shortened = len(made.report.shortened)
-    assert made.summary.startswith(f"{protocol.PRUNE_SENTENCE} This was done to {shortened} outputs; every message")
+    assert made.summary.startswith(f"{PRUNE_SENTENCE} This was done to {shortened} outputs; every message")
     assert made.messages[0] == messages[0], "the system prompt says nothing of a compaction"
     assert abs(made.tokens_after - made.plan.tokens_after_estimate) < 9, "but for tokens at the seams of the note"
 
@@ -242,7 +241,7 @@ def test_one_note_stands_before_the_tail_where_a_role_fits_it() -> None:
 def test_between_a_reply_and_a_question_it_is_merged_when_no_better_place_lies_near() -> None:
     messages = [system(), *turn(LONG * 9), *exchange(30)]
     made = pruned(messages)
-    [carrier] = [row for row in made.messages if protocol.is_handoff(row)]
+    [carrier] = [row for row in made.messages if is_handoff(row)]
     [live, note] = compaction.split(carrier["content"])
     assert note.text == made.summary and live.kind == "prior"
     assert live.text == messages[made.plan.tail[0]]["content"]
@@ -272,7 +271,7 @@ def test_earlier_summaries_stay_and_an_earlier_note_is_replaced() -> None:
     second = pruned([*first.messages, *turn(LONG * 3, id_="n1"), *turn(LONG * 4, id_="n2"), *RECENT])
     assert real in second.messages
     assert [row for row in second.messages if is_prune_note(row)][0]["content"] == second.handoff
-    assert sum(map(protocol.is_handoff, second.messages)) == 2
+    assert sum(map(is_handoff, second.messages)) == 2
     assert "The note of an earlier run is replaced." in second.plan.reasons
 
 
@@ -280,7 +279,7 @@ def test_an_earlier_summary_stays_with_all_that_is_in_its_row() -> None:
     carrier = handoff("What was done.", "assistant", live="I go on.")
     carrier["tool_calls"] = [call("k", arguments=json.dumps({"text": words(300)}))]
     made = pruned([system(), user("go"), carrier, result("k", LONG), *turn(LONG * 2), *RECENT])
-    assert made.messages[2] == carrier and made.messages[3]["content"].startswith(protocol.PRUNED)
+    assert made.messages[2] == carrier and made.messages[3]["content"].startswith(PRUNED)
 
 
 def test_a_summary_made_later_does_not_take_the_note_for_one() -> None:
@@ -289,7 +288,7 @@ def test_a_summary_made_later_does_not_take_the_note_for_one() -> None:
     assert later.previous_summary == "" and not later.recompaction and later.head == (0, 1, 2, 3)
     assert not any("earlier summar" in reason for reason in later.reasons)
     made = compaction.apply(later, "Short.")
-    assert [row["content"] for row in made.messages if protocol.is_handoff(row)] == [protocol.handoff_text("Short.")]
+    assert [row["content"] for row in made.messages if is_handoff(row)] == [handoff_text("Short.")]
 
 
 @pytest.mark.parametrize(

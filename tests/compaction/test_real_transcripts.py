@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import compaction
-from compaction import Message, NothingToCompact, Policy, offline, protocol
+from compaction import Message, NothingToCompact, Policy, offline
 from compaction import messages as m
+from compaction.handoff import is_handoff
 from compaction.tool_groups import loose_ends
 from tests.compaction.survival import message
 from tests.compaction.transcripts import count
@@ -59,7 +60,7 @@ def test_every_session_compacts_or_says_why_not(database: Path, window: int) -> 
         assert count(result.summary) <= plan.summary_budget
         loose = loose_ends(result.messages)
         assert not loose.calls and not loose.results
-        assert sum(map(protocol.is_handoff, result.messages)) == 1
+        assert sum(map(is_handoff, result.messages)) == 1
     assert done >= 0.7 * asked > 5
 
 
@@ -79,7 +80,7 @@ def test_merged_carriers_are_read_as_two(database: Path) -> None:
     carriers = {t: rows for t, rows in sessions(database) if t and t.startswith("Merged carrier")}
     assert len(carriers) == 2
     for title, rows in carriers.items():
-        [row] = [row for row in rows if protocol.is_handoff(row)]
+        [row] = [row for row in rows if is_handoff(row)]
         kinds = [part.kind for part in compaction.split(row["content"])]
         stubbed = bool(row.get("tool_calls"))
         assert kinds == (["summary"] if stubbed else ["prior", "summary"]), title

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction import Message, limits, protocol
+from compaction import Message, limits
+from compaction.handoff import SYNTHETIC_USER_STARTS
 from compaction.render import cut, entries
 from tests.compaction.properties import examples
 from tests.compaction.transcripts import call, call_item, image, reply, result, result_item, transcripts, user, words
@@ -113,7 +114,7 @@ def test_every_shape(messages: list[Message], text: str) -> None:
     assert text in shown(*messages) and "hidden" not in shown(*messages)
 
 
-@pytest.mark.parametrize("start", protocol.SYNTHETIC_USER_STARTS)
+@pytest.mark.parametrize("start", SYNTHETIC_USER_STARTS)
 def test_what_no_person_typed_is_not_the_users_word(start: str) -> None:
     notice = "[message 1, notice written by the agent's program, not by the user]\n"
     assert shown(user(f"{start} something]")).startswith(notice)

@@ -14,18 +14,8 @@ from typing import Any
 import pytest
 
 import compaction
-from compaction import (
-    Insert,
-    Keep,
-    Message,
-    NothingToCompact,
-    Policy,
-    Result,
-    SummaryRejected,
-    offline,
-    protocol,
-    pruning,
-)
+from compaction import Insert, Keep, Message, NothingToCompact, Policy, Result, SummaryRejected, offline, pruning
+from compaction.handoff import END_MARKER, FLAG, FRAMING, HEADERS, MEDIA_STUB, NOTE_SENTENCE, handoff_text
 from compaction.planning import boundaries
 from tests.compaction.properties import unpaired
 from tests.compaction.transcripts import (
@@ -105,14 +95,14 @@ def test_protect_first_n_counts_the_system_prompt_wherever_it_is_kept(n: int) ->
     assert boundaries.head_size(block(40), policy) == max(n - 1, 0)
 
 
-NOTED = f"You are kind. [Note: Some {protocol.NOTE_SENTENCE} to preserve context space. Go on from there.]"
+NOTED = f"You are kind. [Note: Some {NOTE_SENTENCE} to preserve context space. Go on from there.]"
 
 
 @pytest.mark.parametrize(
     "content",
     [
         NOTED,
-        f"{protocol.NOTE_SENTENCE[0].upper()}{protocol.NOTE_SENTENCE[1:]}.",
+        f"{NOTE_SENTENCE[0].upper()}{NOTE_SENTENCE[1:]}.",
         [{"type": "text", "text": "You are kind."}, {"type": "text", "text": NOTED}],
         [{"type": "text", "text": "x", "cache_control": {}}, image(), {"type": "text", "text": NOTED}],
         [{"type": "input_text", "text": NOTED}],
@@ -127,7 +117,7 @@ def test_the_note_sentence_in_a_system_message_0_shrinks_the_head(content: Any) 
         plan, made = compacted(messages)
         assert plan.recompaction and plan.head == (0,)
         assert "question 0." not in texts(made.messages), "the first request is not anchored again"
-        assert texts(made.messages).count(protocol.NOTE_SENTENCE[1:]) == 1, "the note is not written twice"
+        assert texts(made.messages).count(NOTE_SENTENCE[1:]) == 1, "the note is not written twice"
 
 
 def test_the_note_sentence_anywhere_else_is_only_text() -> None:
@@ -164,7 +154,7 @@ def test_garbage_never_raises() -> None:
     for odd in GARBAGE:
         for row in ({"role": "system", "content": odd}, {"role": odd, "content": odd}, {"role": "tool", "content": odd},
                     {"role": "assistant", "content": odd, "tool_calls": odd}, {"role": "user", "content": odd},
-                    {"role": "tool", "tool_call_id": odd}, {"content": odd, protocol.FLAG: odd}, {}):  # fmt: skip
+                    {"role": "tool", "tool_call_id": odd}, {"content": odd, FLAG: odd}, {}):  # fmt: skip
             for messages in ([row, *block(40)], [*block(20), row, *block(20)], [*block(40), row]):
                 assert boundaries.head_size([row], SMALL) in (0, 1)
                 boundaries.align_start(messages, 20)
@@ -362,7 +352,7 @@ def test_an_earlier_handoff_is_folded_in_and_never_summarised_as_a_turn(layout: 
             compaction.summarize(plan, lambda request, seen=seen: seen.append(request) or SHORT)  # type: ignore[misc]
             assert seen[0].previous_summary == "Old facts."
             read, kept = texts(list(seen[0].turns)), texts(made.messages)
-            assert "Old facts." not in read + kept and not any(marker in read for marker in (*protocol.HEADERS, "— "))
+            assert "Old facts." not in read + kept and not any(marker in read for marker in (*HEADERS, "— "))
             assert (read + kept).count("LIVE words") == (0 if layout == "standalone" else 1)
             assert [m["content"] for m in made.messages if compaction.is_handoff(m)] == [made.handoff]
 
@@ -429,7 +419,7 @@ def test_a_merged_row_is_summary_blank_line_end_marker_blank_line_live_text() ->
     assert len(made.messages) == 4
     content = made.messages[1]["content"]
     assert content == f"{made.handoff}\n\n{live}"
-    assert content.endswith(f"{SHORT}\n\n{protocol.END_MARKER}\n\n{live}")
+    assert content.endswith(f"{SHORT}\n\n{END_MARKER}\n\n{live}")
     assert [(p.kind, p.text) for p in compaction.split(content)] == [("summary", SHORT), ("live", live)]
 
 
@@ -454,13 +444,13 @@ def test_a_merged_row_of_a_multimodal_list_keeps_its_blocks(live: Any) -> None:
 def test_a_standalone_handoff_ends_with_the_end_marker_too() -> None:
     _, made = compacted(block(40))
     [row] = [edit.message for edit in made.edits if isinstance(edit, Insert)]
-    assert row["content"].endswith(f"{SHORT}\n\n{protocol.END_MARKER}") and row["content"] == made.handoff
+    assert row["content"].endswith(f"{SHORT}\n\n{END_MARKER}") and row["content"] == made.handoff
 
 
 # --- framing, media, failure, markers --------------------------------------------------------------------------------
 def test_the_framing_stands_in_the_handoff_and_in_the_note() -> None:
     _, made = compacted([system("Be kind."), *block(40)])
-    framing = protocol.FRAMING
+    framing = FRAMING
     assert framing in made.handoff and framing in made.messages[0]["content"]
     for claim in ("Reference only", "Answer the message after it", "latest message wins over this summary",
                   "Persistent memory and skills stay fully authoritative"):  # fmt: skip
@@ -473,7 +463,7 @@ def test_a_system_message_0_gets_the_note_once(prompt: Any) -> None:
     messages: list[Message] = [{"role": "system", "content": prompt}, *block(40)]
     for i in range(3):
         _, made = compacted(messages)
-        assert texts(made.messages[:1]).count(protocol.NOTE_SENTENCE) == 1
+        assert texts(made.messages[:1]).count(NOTE_SENTENCE) == 1
         messages = [*made.messages, *block(40, 40 * (i + 1))]
 
 
@@ -503,7 +493,7 @@ def test_images_before_the_newest_user_image_become_stubs(picture: Any) -> None:
     last = [look("first"), reply("I see."), look("second"), reply("I see."), user("and?")]
     _, made = compacted([*block(80), *last], Policy(context_window=40_000, keep_last=5))
     first, second = made.messages[-5]["content"], made.messages[-3]["content"]
-    assert [b["text"] for b in first] == ["first", protocol.MEDIA_STUB] and picture not in first
+    assert [b["text"] for b in first] == ["first", MEDIA_STUB] and picture not in first
     assert second == last[2]["content"]
     _, made = compacted([*block(80), *last[2:]], Policy(context_window=40_000, keep_last=3))
     assert made.messages[-3] == last[2], "the newest stays"
@@ -515,7 +505,7 @@ def test_without_an_image_of_a_user_no_image_is_left_out() -> None:
     assert made.messages[-3]["content"] == [image()]
 
 
-@pytest.mark.parametrize("summary", ["", "  \n", None, 7, b"x", "x" * 40_000, protocol.handoff_text(" ")])
+@pytest.mark.parametrize("summary", ["", "  \n", None, 7, b"x", "x" * 40_000, handoff_text(" ")])
 def test_no_summary_an_empty_one_and_one_that_grows_the_context_fail(summary: Any) -> None:
     messages = [system(), *block(40)]
     before = copy.deepcopy(messages)
@@ -527,7 +517,7 @@ def test_no_summary_an_empty_one_and_one_that_grows_the_context_fail(summary: An
 def test_what_is_written_is_the_short_header_every_agent_knows_and_the_flag() -> None:
     for policy in (SMALL, FEW):
         _, made = compacted([system(), *block(40)], policy)
-        assert made.handoff == f"[CONTEXT SUMMARY]: {protocol.FRAMING}\n{SHORT}\n\n{protocol.END_MARKER}"
+        assert made.handoff == f"[CONTEXT SUMMARY]: {FRAMING}\n{SHORT}\n\n{END_MARKER}"
         [row] = [edit.message for edit in made.edits if isinstance(edit, Insert)]
         assert row["_compressed_summary"] in (1, True) and compaction.is_handoff(row)
         assert compaction.is_handoff({"role": row["role"], "content": row["content"]}), "by content alone, too"
@@ -548,12 +538,12 @@ def test_a_system_prompt_that_is_one_block_gets_the_note_too() -> None:
     messages = [{"role": "system", "content": {"type": "text", "text": "Be kind."}}, *block(40)]
     for i in range(2):
         _, made = compacted(messages)
-        assert texts(made.messages[:1]).count(protocol.NOTE_SENTENCE) == 1
+        assert texts(made.messages[:1]).count(NOTE_SENTENCE) == 1
         messages = [*made.messages, *block(40, 40 * (i + 1))]
 
 
 def test_a_handoff_in_a_system_message_0_shrinks_the_head_too() -> None:
-    messages = [system(protocol.handoff_text("Old facts.")), *block(40)]
+    messages = [system(handoff_text("Old facts.")), *block(40)]
     assert boundaries.head_size(messages, SMALL) == 1
     assert compaction.plan(messages, SMALL, count).recompaction
 
@@ -605,7 +595,7 @@ def test_old_images_of_output_items_are_left_out() -> None:
     seen = result_item("a", [{"type": "input_image", "image_url": "x"}])
     rows = [user("look"), call_item("a"), seen, *block(30), user([image()]), reply("ok")]
     _, made = compacted(rows, Policy(context_window=10_000, protect_first_n=3))
-    assert made.messages[2] == {**seen, "output": [{"type": "input_text", "text": protocol.MEDIA_STUB}]}
+    assert made.messages[2] == {**seen, "output": [{"type": "input_text", "text": MEDIA_STUB}]}
 
 
 @pytest.mark.parametrize("keep", [2, 4, 9, 20])

@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import compaction
-from compaction import BadTranscript, Insert, Message, NothingToCompact, Policy, SummaryRejected, offline, protocol
+from compaction import BadTranscript, Insert, Message, NothingToCompact, Policy, SummaryRejected, offline
 from compaction import messages as m
+from compaction.handoff import FLAG, handoff_text
 from compaction.sections import TASK
 from tests.compaction.properties import examples, unpaired
 from tests.compaction.transcripts import call, image, policies, reply, result, system, transcripts, user
@@ -109,7 +110,7 @@ ASKS = (plain_ask, offline.summarize)
 
 # --- reading, by the formats alone -----------------------------------------------------------------------------------
 def live_text(row: Message) -> str:
-    parts = [p for p in compaction.split(row.get("content"), bool(row.get(protocol.FLAG))) if p.kind != "summary"]
+    parts = [p for p in compaction.split(row.get("content"), bool(row.get(FLAG))) if p.kind != "summary"]
     return "\n".join(part.text for part in parts)
 
 
@@ -191,7 +192,7 @@ def test_ten_thousand_messages(shape: Callable[[str, int], list[Message]]) -> No
     "rows",
     [
         [reply("", "same"), result("same")],
-        [user(f"{protocol.handoff_text('again')}\n\nlive")],
+        [user(f"{handoff_text('again')}\n\nlive")],
         *(
             [user("x")],
             [reply("x")],
@@ -199,7 +200,7 @@ def test_ten_thousand_messages(shape: Callable[[str, int], list[Message]]) -> No
             [result("same")],
             [{}],
             [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "x"}]}],
-            [user(protocol.handoff_text("again"))],
+            [user(handoff_text("again"))],
         ),
     ],
 )
@@ -251,7 +252,7 @@ def test_any_transcript_and_any_summary_end_in_a_shorter_context_or_a_reason(
     at = next((i for i, edit in enumerate(made.edits) if isinstance(edit, Insert)), None)
     if at is not None:
         role = made.messages[at]["role"]
-        assert role in ("user", "assistant") and made.messages[at][protocol.FLAG]
+        assert role in ("user", "assistant") and made.messages[at][FLAG]
         assert all(row.get("role") != role for row in made.messages[max(at - 1, 0) : at])
         behind = made.messages[at + 1]
         assert behind.get("role") != role or (role == "assistant" and m.calls(behind))

@@ -7,19 +7,9 @@ from dataclasses import replace
 import pytest
 
 import compaction
-from compaction import (
-    Insert,
-    Message,
-    NothingToCompact,
-    Policy,
-    Result,
-    counter_for,
-    offline,
-    protocol,
-    pruning,
-    strategy,
-)
+from compaction import Insert, Message, NothingToCompact, Policy, Result, counter_for, offline, pruning, strategy
 from compaction import messages as m
+from compaction.handoff import is_handoff
 from compaction.tool_groups import loose_ends
 from tests.compaction.transcripts import exchange, handoff, image, reply, result, system, user, words
 
@@ -45,7 +35,7 @@ def compacted(messages: list[Message], policy: Policy = WINDOW) -> Result:
 
 
 def handoff_at(rows: list[Message]) -> int:
-    [at] = [i for i, row in enumerate(rows) if protocol.is_handoff(row)]
+    [at] = [i for i, row in enumerate(rows) if is_handoff(row)]
     return at
 
 
@@ -76,7 +66,7 @@ def test_ten_in_a_row_while_the_turn_runs_keep_the_request_and_let_nothing_pile_
         messages = [*made.messages, *steps(150, first=1_000 * (n + 1))]
     assert set(before[1:]) == {3}, "the request, and the last exchange before it; the start is kept only once"
     newer = compacted([*messages, reply("All green."), user("Now the docs."), *steps(9, first=20_000)])
-    assert not any(REQUEST in m.text(row.get("content")) for row in newer.messages if not protocol.is_handoff(row))
+    assert not any(REQUEST in m.text(row.get("content")) for row in newer.messages if not is_handoff(row))
 
 
 def test_the_last_reply_of_a_silent_agent_stays_beside_the_request_in_its_order() -> None:

@@ -7,7 +7,20 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from compaction import Message, Policy, protocol
+from compaction import Message, Policy
+from compaction.handoff import (
+    CURRENT_HEADER,
+    END_MARKER,
+    FLAG,
+    FRAMING,
+    HYPHEN_HEADER,
+    LEGACY_HEADER,
+    MERGE_DELIMITER,
+    NOTE,
+    NOTE_SENTENCE,
+    PRIOR_HEADER,
+    handoff_text,
+)
 
 SMALL = Policy(context_window=4_000)  # tail budget 400, soft ceiling 600, summaries up to 200 tokens
 
@@ -82,8 +95,8 @@ def tool_turn(i: int, size: int = 40, parallel: int = 1) -> list[Message]:
 
 
 def handoff(body: str = "What was done before.", role: str = "user", live: str = "") -> Message:
-    text = protocol.handoff_text(body)
-    return {"role": role, "content": f"{text}\n\n{live}" if live else text, protocol.FLAG: True}
+    text = handoff_text(body)
+    return {"role": role, "content": f"{text}\n\n{live}" if live else text, FLAG: True}
 
 
 # --- every layout of an earlier handoff ------------------------------------------------------------------------------
@@ -92,23 +105,23 @@ LONG_DIRECTIVE = (
     " may reflect work described here — avoid repeating it:"
 )
 OPENINGS = (
-    f"{protocol.LEGACY_HEADER} ",
-    f"{protocol.LEGACY_HEADER} {protocol.FRAMING}\n",
-    f"{protocol.CURRENT_HEADER} {LONG_DIRECTIVE}\n",
-    f"{protocol.CURRENT_HEADER}\n",
-    f"{protocol.HYPHEN_HEADER} ",
+    f"{LEGACY_HEADER} ",
+    f"{LEGACY_HEADER} {FRAMING}\n",
+    f"{CURRENT_HEADER} {LONG_DIRECTIVE}\n",
+    f"{CURRENT_HEADER}\n",
+    f"{HYPHEN_HEADER} ",
 )
 LAYOUTS = ("standalone", "summary first", "prior first")
 
 
 def carrier(layout: str, opening: str = OPENINGS[0], body: str = "Earlier work.", live: str = "And now?") -> str:
     """The text of an earlier handoff as the agents write it; `live` is the row's own text, if the layout has any."""
-    summary = f"{opening}{body}\n\n{protocol.END_MARKER}"
+    summary = f"{opening}{body}\n\n{END_MARKER}"
     if layout == "standalone":
         return summary
     if layout == "summary first":
         return f"{summary}\n\n{live}"
-    return f"{protocol.PRIOR_HEADER}\n{live}\n\n{protocol.MERGE_DELIMITER}\n\n{summary}"
+    return f"{PRIOR_HEADER}\n{live}\n\n{MERGE_DELIMITER}\n\n{summary}"
 
 
 # --- strategies ------------------------------------------------------------------------------------------------------
@@ -119,11 +132,11 @@ ODD_TEXTS = (
     " " * 5_000,
     "\n" * 3_000,
     "\u3000\u200b\ufeff",
-    f"What does {protocol.LEGACY_HEADER} mean?",
-    f"I read {protocol.MERGE_DELIMITER} and {protocol.END_MARKER}",
-    f"```\n{protocol.handoff_text('shown')}\n```",
+    f"What does {LEGACY_HEADER} mean?",
+    f"I read {MERGE_DELIMITER} and {END_MARKER}",
+    f"```\n{handoff_text('shown')}\n```",
     "[System: a process ended]",
-    f"Cite: {protocol.NOTE_SENTENCE}",
+    f"Cite: {NOTE_SENTENCE}",
     "<|endoftext|>",
 )
 LENGTHS = tuple(words(n) for n in (1, 5, 15, 30, 60, 90, 120))
@@ -242,17 +255,17 @@ def item_groups(draw: st.DrawFn) -> list[Message]:
 @st.composite
 def handoffs(draw: st.DrawFn) -> list[Message]:
     """One row that is or contains an earlier handoff, in any layout, as text or in a list, flagged or not."""
-    body = draw(st.sampled_from(["Earlier work.", "## Goal\n- ship it", f"It quoted {protocol.END_MARKER}."]))
-    live = draw(st.sampled_from([*SENTENCES[:4], "```\nopen fence", f"What is {protocol.MERGE_DELIMITER}?"]))
+    body = draw(st.sampled_from(["Earlier work.", "## Goal\n- ship it", f"It quoted {END_MARKER}."]))
+    live = draw(st.sampled_from([*SENTENCES[:4], "```\nopen fence", f"What is {MERGE_DELIMITER}?"]))
     text = carrier(draw(st.sampled_from(LAYOUTS)), draw(st.sampled_from(OPENINGS)), body, live)
     shape: Any = draw(st.sampled_from(["text", "text", "blocks", "strings", "media", "dict"]))
     block = {"type": "text", "text": text}
     shapes: dict[str, Any] = {"blocks": [block], "strings": [text], "media": [block, image()], "dict": block}
     row: Message = {"role": draw(st.sampled_from(["user", "assistant"])), "content": shapes.get(shape, text)}
     if draw(st.booleans()):
-        row[protocol.FLAG] = draw(st.sampled_from([True, 1, "1"]))
+        row[FLAG] = draw(st.sampled_from([True, 1, "1"]))
     elif not draw(st.integers(0, 9)):
-        row = {"role": row["role"], "content": draw(plain), protocol.FLAG: True}
+        row = {"role": row["role"], "content": draw(plain), FLAG: True}
     if row["role"] == "assistant" and not draw(st.integers(0, 5)):
         return [{**row, "tool_calls": [call("c9")]}, result("c9")]
     return [row]
@@ -283,7 +296,7 @@ leads: st.SearchStrategy[list[Message]] = st.sampled_from(
         [system()],
         [{"role": "system", "content": [{"type": "text", "text": "Be kind."}]}],
         [{"role": "developer", "content": "Be kind."}],
-        [system(f"Be kind.\n\n{protocol.NOTE}")],
+        [system(f"Be kind.\n\n{NOTE}")],
         [{"role": "system", "content": None}],
         [{"role": "system", "content": {"type": "text", "text": "Be kind."}}],
     ]

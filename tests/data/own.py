@@ -15,7 +15,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from compaction import protocol
+from compaction.handoff import (
+    CURRENT_HEADER,
+    END_MARKER,
+    LONG_DIRECTIVE_END,
+    LONG_DIRECTIVE_START,
+    MERGE_DELIMITER,
+    PRIOR_HEADER,
+)
 from viewer.stores.hermes import schema
 
 START = 1_784_000_000.0
@@ -27,8 +34,8 @@ PROMPT = "You work at the desk of an airline. Book, change and cancel what is as
     "Ask for the reservation before anything else, and say what a change costs before it is made. " * 12
 )
 DIRECTIVE = (
-    f"{protocol.CURRENT_HEADER} {protocol.LONG_DIRECTIVE_START} into the summary below; it is background. Answer the "
-    f"latest message. What was done is done, {protocol.LONG_DIRECTIVE_END}"
+    f"{CURRENT_HEADER} {LONG_DIRECTIVE_START} into the summary below; it is background. Answer the "
+    f"latest message. What was done is done, {LONG_DIRECTIVE_END}"
 )
 
 _USAGE = """
@@ -116,14 +123,14 @@ class Talk:
         body = (
             f"## Goal\nMove the reservations, {self.said} said so far.\n\n## Constraints\nNever charge a certificate."
         )
-        text = f"{DIRECTIVE}\n{body}\n\n{protocol.END_MARKER}"
+        text = f"{DIRECTIVE}\n{body}\n\n{END_MARKER}"
         self.rows += copies[:head]
         if not merge:
             self.rows.append(Row("assistant", text, MADE + self.said / 1000, flagged=keeps_flag))
         for number, copy in enumerate(copies[head:]):
             if merge and not number:
                 live = copy.content or ""
-                prior = f"{protocol.PRIOR_HEADER}\n{live}\n\n{protocol.MERGE_DELIMITER}\n\n{text}"
+                prior = f"{PRIOR_HEADER}\n{live}\n\n{MERGE_DELIMITER}\n\n{text}"
                 copy = replace(copy, content=f"{text}\n\n{live}" if merge == "summary" else prior, flagged=keeps_flag)
             elif copy.role == "tool" and number < 40:
                 copy = replace(copy, content=f"[tool] shortened ({len(copy.content or '')} chars result)")

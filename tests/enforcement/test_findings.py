@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from compaction import Message, protocol
+from compaction import Message
+from compaction.handoff import EVENT_START, WARNING_START, handoff_text
 from viewer.enforcement.findings import Finding, Requirement, TurnSpan, audit, turns
 from viewer.enforcement.reads import Read
 
@@ -59,8 +60,8 @@ def gives(id_: str) -> Message:
 
 
 SYSTEM: Message = {"role": "system", "content": "You help."}
-HANDOFF = user(protocol.handoff_text("Summary."))
-NOTE, WARNING = user(f"{protocol.EVENT_START}\n\nCompacted."), user(f"{protocol.WARNING_START}\n\nNot read.")
+HANDOFF = user(handoff_text("Summary."))
+NOTE, WARNING = user(f"{EVENT_START}\n\nCompacted."), user(f"{WARNING_START}\n\nNot read.")
 AGENTS_HANDOFF = {**HANDOFF, "role": "assistant"}
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from compaction import protocol
+from compaction.handoff import EVENT_START, RULES_CLOSE, RULES_OPEN, WARNING_START, rules_in
 from viewer.enforcement.notes import event_text, warning_text
 from viewer.workspaces.sections import EVENT_CHARS, carried
 
-OPEN, CLOSE = protocol.RULES_OPEN, protocol.RULES_CLOSE
+OPEN, CLOSE = RULES_OPEN, RULES_CLOSE
 
 # What content filters and scanners for injected prompts look for: orders, haste, overrides, calls to hide or to run.
 SCANNED = re.compile(
@@ -36,7 +36,7 @@ def warning(**more: Any) -> str:
 
 def test_the_note_says_what_happened_what_to_read_and_the_rules() -> None:
     text = event()
-    assert text.startswith(protocol.EVENT_START)
+    assert text.startswith(EVENT_START)
     assert "compacted at 2026-03-09 10:00 CET" in text and "Current time: 2026-03-09 11:30 CET" in text
     assert "no replacement" in text and "no person typed" in text
     assert "These files are named there and exist:\n- a.md\n- memory/2026-03-09.md\n" in text
@@ -58,14 +58,14 @@ def test_the_note_leaves_out_what_there_is_not() -> None:
 
 def test_the_note_quotes_so_much_and_cannot_be_broken_out_of() -> None:
     text = event(sections=[f"{CLOSE}\n" + "x\n" * 5_000], files=["a\n\n- b", "x" * 999], source=f"R\n{CLOSE}")
-    assert protocol.rules_in(text) == carried([f"{CLOSE}\n" + "x\n" * 5_000], EVENT_CHARS)
+    assert rules_in(text) == carried([f"{CLOSE}\n" + "x\n" * 5_000], EVENT_CHARS)
     assert "\n- a - b\n- xxx" in text and "x" * 301 not in text
     assert text.count(CLOSE) == 1 and len(text) < EVENT_CHARS + 1_500
 
 
 def test_the_warning_names_what_was_not_read() -> None:
     text = warning(missing=["a.md", "b\n.md"])
-    assert text.startswith(protocol.WARNING_START)
+    assert text.startswith(WARNING_START)
     assert "compacted at 2026-03-09 10:00 CET" in text and "RULES.md" in text
     assert "\n\n- a.md\n- b .md\n\n" in text and "not repeated" in text
 

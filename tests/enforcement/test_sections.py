@@ -9,10 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction import protocol, split
+from compaction import split
+from compaction.handoff import (
+    CUT_SHORT,
+    END_MARKER,
+    HEADERS,
+    MERGE_DELIMITER,
+    PRIOR_HEADER,
+    RULES_CLOSE,
+    RULES_OPEN,
+    handoff_text,
+    rules_in,
+    with_rules,
+    without_rules,
+)
 from viewer.workspaces import sections as rules
 
-OPEN, CLOSE = protocol.RULES_OPEN, protocol.RULES_CLOSE
+OPEN, CLOSE = RULES_OPEN, RULES_CLOSE
 
 
 # --- sections --------------------------------------------------------------------------------------------------------
@@ -128,7 +141,7 @@ def test_too_long_rules_are_cut_at_a_line_and_say_so() -> None:
     assert len(text) <= rules.RULES_CHARS
     kept, _, cut = text.rpartition("\n")
     assert lines.startswith(kept + "\n") and kept[-3:].isdigit()
-    assert cut == protocol.CUT_SHORT.format(len(lines) - len(kept))
+    assert cut == CUT_SHORT.format(len(lines) - len(kept))
     assert len(rules.carried([lines], rules.EVENT_CHARS)) > rules.RULES_CHARS
 
 
@@ -160,7 +173,7 @@ def test_credentials_and_what_no_store_takes_are_not_copied() -> None:
             "</workspace-critical-rules\nx>",
             f"a {CLOSE} b",
         ),
-        *(protocol.END_MARKER, protocol.MERGE_DELIMITER, protocol.PRIOR_HEADER, *protocol.HEADERS),
+        *(END_MARKER, MERGE_DELIMITER, PRIOR_HEADER, *HEADERS),
         "MEDIA:/srv/report.pdf",
         *("</workspace-\0critical-rules>", "</workspace-<workspace-critical-rules>critical-rules>"),
     ],
@@ -170,9 +183,9 @@ def test_rules_cannot_end_their_block_or_the_summary(marker: str) -> None:
     assert marker not in text
     assert text.endswith("rest")
     assert not re.search(r"(?i)<\s*/?\s*workspace-critical-rules[^<>]*>", text)
-    body = protocol.with_rules("Summary.", text)
-    assert protocol.rules_in(body) == text
-    [part] = split(protocol.handoff_text(body))
+    body = with_rules("Summary.", text)
+    assert rules_in(body) == text
+    [part] = split(handoff_text(body))
     assert part.text == body
 
 
@@ -185,7 +198,7 @@ PIECES = st.sampled_from(
         "  b",
         "",
         "## Red Lines",
-        protocol.END_MARKER,
+        END_MARKER,
         f"say {OPEN}",
         f"{CLOSE} x",
         "\x1c",
@@ -197,11 +210,11 @@ BODIES = st.lists(PIECES | st.text(st.characters(), max_size=5), max_size=12).ma
 @given(BODIES, st.lists(BODIES, max_size=3), st.integers(0, 200))
 def test_what_is_put_in_can_be_read_and_taken_out(body: str, sections: list[str], limit: int) -> None:
     text = rules.carried(sections, limit)
-    both = protocol.with_rules(body, text)
+    both = with_rules(body, text)
     assert len(text) <= limit
-    assert protocol.rules_in(both) == (text or protocol.rules_in(protocol.without_rules(body)))
-    assert protocol.without_rules(both) == protocol.without_rules(body)
-    assert protocol.with_rules(both, text) == both
+    assert rules_in(both) == (text or rules_in(without_rules(body)))
+    assert without_rules(both) == without_rules(body)
+    assert with_rules(both, text) == both
 
 
 # --- files that the rules name ---------------------------------------------------------------------------------------

@@ -7,13 +7,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from compaction import protocol
+from compaction.handoff import OBJECTIVE
 from viewer.stores.hermes.codec import encode_content
 
 RECENT = "[Recent Summary (d0, node 42)]\nThe tokens were rotated.\n[Expand for details: tokens]"
 DEEP = "[Depth-3 Summary (d3, node 7)] [L2 bullet summary]\nThe desk moved in May.\n[Expand for details: the move]"
 FRAMES = f"{DEEP}\n\n---\n\n{RECENT}"
-ASKED = f"{protocol.OBJECTIVE}\nmessage 14"
+ASKED = f"{OBJECTIVE}\nmessage 14"
 SENT: dict[str, Any] = {
     "alone": FRAMES,
     "a row each": f"{DEEP}\n\n{RECENT}",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compaction import protocol
+from compaction.handoff import END_MARKER, PRIOR_HEADER
 from tests.agents.hermes import ours
 from tests.agents.hermes.conversations import FILLING, Said, words, write_session
 from tests.agents.hermes.model import Model
@@ -61,7 +61,7 @@ def live_messages(hermes: Hermes, session_id: str) -> list[int]:
 
 
 def _standalone(content: str) -> bool:
-    return content.endswith(protocol.END_MARKER) and not content.startswith(protocol.PRIOR_HEADER)
+    return content.endswith(END_MARKER) and not content.startswith(PRIOR_HEADER)
 
 
 def test_a_session_hermes_never_compacted(hermes: Hermes, database: Path) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from compaction import messages as engine
-from compaction import protocol, sections, split
+from compaction import sections, split
+from compaction.handoff import handoff_text
 from tests.agents.hermes.real import Hermes
 from tests.factories.messages import DIRECTIVES
 
@@ -45,7 +46,7 @@ def test_of_its_summary_without_a_model_what_happened_is_folded_in(
 def test_its_gateway_finds_nothing_to_send_in_a_summary(hermes: Hermes, directive: str) -> None:
     if directive != "MEDIA:photo.png":  # which another adapter takes
         assert hermes.ask("media", text=directive) != []
-    assert hermes.ask("media", text=protocol.handoff_text(directive)) == []
+    assert hermes.ask("media", text=handoff_text(directive)) == []
 
 
 @pytest.mark.parametrize(
@@ -66,7 +67,7 @@ def test_its_gateway_sends_bare_paths_of_some_kinds(
     path = tmp_path / name
     path.write_text("x")
     assert hermes.ask("bare_files", text=reply.format(path)) == [str(path)] * sent
-    assert hermes.ask("bare_files", text=protocol.handoff_text(f"Sent as MEDIA:{path}")) == []
+    assert hermes.ask("bare_files", text=handoff_text(f"Sent as MEDIA:{path}")) == []
 
 
 def test_what_it_writes_in_a_users_name_is_typed_by_nobody(hermes: Hermes) -> None:

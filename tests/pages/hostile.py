@@ -6,7 +6,7 @@ import json
 from functools import partial
 from typing import Any
 
-from compaction import protocol
+from compaction.handoff import END_MARKER, LEGACY_HEADER
 from tests.factories.stores import EmptyStore
 
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'><svg onload=alert(1)>"
@@ -159,7 +159,7 @@ def build_compacted(empty_store: EmptyStore, session_id: str = "compacted") -> i
             text = f"{number} {at}: never lose R{number}{at}123, {SCRIPT} {RTL}"
             empty_store.say(session_id, ("user", "assistant")[at % 2], text, active=0, compacted=1)
         in_context = {"active": number, "compacted": 1 - number}
-        handoff = f"{protocol.LEGACY_HEADER}\n\n## Goal {SCRIPT}\n- {SCRIPT} {number}\n\n{protocol.END_MARKER}"
+        handoff = f"{LEGACY_HEADER}\n\n## Goal {SCRIPT}\n- {SCRIPT} {number}\n\n{END_MARKER}"
         row = empty_store.say(session_id, "user", handoff, _compressed_summary=1, **in_context)
     for at in range(20):
         empty_store.say(session_id, ("user", "assistant")[at % 2], f"{at}: flight HAT{at:03d} {SCRIPT} {RTL}")

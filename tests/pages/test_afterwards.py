@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from django.test import Client
 
-from compaction import protocol
+from compaction.handoff import END_MARKER, LEGACY_HEADER
 from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import message_ids, read
 from viewer.history import indexes
@@ -59,9 +59,7 @@ def test_many_lost_details_are_listed_in_parts(signed_in: Client, empty_store: E
     empty_store.session("s")
     for at in range(250):
         empty_store.say("s", "user", f"Move reservation R{at:05d}.", active=0, compacted=1)
-    handoff = empty_store.say(
-        "s", "user", f"{protocol.LEGACY_HEADER} R00000 is moved.\n\n{protocol.END_MARKER}", _compressed_summary=1
-    )
+    handoff = empty_store.say("s", "user", f"{LEGACY_HEADER} R00000 is moved.\n\n{END_MARKER}", _compressed_summary=1)
     page = read(signed_in.get(f"/stores/own/sessions/s/boundaries/{handoff}/details"))
     assert page.one("h1").text.startswith("249 of 250 details")
     first = page.all("ul", "lost")[1]

@@ -15,7 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from compaction import protocol
+from compaction.handoff import END_MARKER, LEGACY_HEADER
 from tests.agents.claude_code.by_hand import ClaudeByHand
 from tests.clients import ApiClient
 from tests.factories.stores import EmptyStore, HermesStore
@@ -30,7 +30,7 @@ from viewer.runs.planning import Options
 from viewer.stores.registry import open_store
 
 KEY = "ghp_aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYabcd"
-HANDOFF = f"{protocol.LEGACY_HEADER}\n\n## Goal\nTo go on.\n\n{protocol.END_MARKER}"
+HANDOFF = f"{LEGACY_HEADER}\n\n## Goal\nTo go on.\n\n{END_MARKER}"
 
 
 def walked(client: Client, href: str) -> Iterable[Element]:

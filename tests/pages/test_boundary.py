@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from compaction import protocol
+from compaction.handoff import END_MARKER, LEGACY_HEADER
 from tests.clients import ApiClient
 from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import message_ids, read
@@ -75,7 +75,7 @@ def test_it_is_said_where_no_row_tells_whether_messages_were_taken_back(
 ) -> None:
     """What the first compaction kept is out of context with it. It had marked the originals as superseded, or not."""
     href = empty_store.session("s")
-    summary = f"{protocol.LEGACY_HEADER} sum {{}}\n\n{protocol.END_MARKER}"
+    summary = f"{LEGACY_HEADER} sum {{}}\n\n{END_MARKER}"
 
     def say(name: str, active: int, compacted: int, **more: Any) -> None:
         role = "user" if name in "ac" else "assistant"

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from playwright.sync_api import expect
 
-from compaction import protocol
+from compaction.handoff import END_MARKER, LEGACY_HEADER
 from tests.browser import Visit
 from tests.factories.stores import EmptyStore
 from tests.html import Element, read
@@ -56,7 +56,7 @@ def test_each_boundary_is_listed_once_and_the_nearest_beyond_a_part_is_linked(
         empty_store.chat("s", 200)
         with closing(sqlite3.connect(empty_store.path)) as con, con:
             con.execute("UPDATE messages SET active = 0, compacted = 1, timestamp = id")
-        empty_store.say("s", "user", f"{protocol.LEGACY_HEADER} so far\n\n{protocol.END_MARKER}", _compressed_summary=1)
+        empty_store.say("s", "user", f"{LEGACY_HEADER} so far\n\n{END_MARKER}", _compressed_summary=1)
     empty_store.chat("s", 2)
     place, boundaries, prompts = f"{href}/contents", 0, 0
     first = read(signed_in.get(place)).one("ol", "listing")

@@ -18,7 +18,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from compaction import protocol
+from compaction.handoff import END_MARKER, LEGACY_HEADER, RULES_CLOSE, with_rules
 from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import Element, message_ids, read
 from tests.pages.hostile import markdown_bombs
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.django_db  # Histories are kept in our own database
 FORMATS: tuple[Format, ...] = ("md", "html", "json", "jsonl")
 VIEWS: tuple[View, ...] = ("history", "live", "raw")
 KEY = "ghp_aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYabcd"
-HANDOFF = f"{protocol.LEGACY_HEADER}\n\n## Goal\nTo go on.\n\n{protocol.END_MARKER}"
+HANDOFF = f"{LEGACY_HEADER}\n\n## Goal\nTo go on.\n\n{END_MARKER}"
 
 
 def text_of(store: str, session_id: str, format: Format, view: View = "history", *, redact: bool = True) -> str:
@@ -451,8 +451,8 @@ def test_rules_in_a_handoff_read_well(empty_store: EmptyStore) -> None:
     empty_store.session("s")
     for number in range(6):
         empty_store.say("s", ("user", "assistant")[number % 2], f"message {number}", active=0, compacted=1)
-    body = protocol.with_rules("## Goal\nTo go on.", f"{carried}\nThe key is {KEY}.")
-    empty_store.say("s", "user", f"{protocol.LEGACY_HEADER}\n{body}\n\n{protocol.END_MARKER}", _compressed_summary=1)
+    body = with_rules("## Goal\nTo go on.", f"{carried}\nThe key is {KEY}.")
+    empty_store.say("s", "user", f"{LEGACY_HEADER}\n{body}\n\n{END_MARKER}", _compressed_summary=1)
     empty_store.say("s", "assistant", "Going on.")
     for view in ("history", "live"):
         markdown = comrak.render_markdown(text_of("own", "s", "md", view))
@@ -462,7 +462,7 @@ def test_rules_in_a_handoff_read_well(empty_store: EmptyStore) -> None:
         assert page.one("section", "boundary").one("blockquote").text == "Goal To go on."
         assert "<b>Never</b> push." in page.one("section", "boundary").all("details")[0].one("pre").text
         for text in (markdown, page.text):
-            assert protocol.RULES_CLOSE not in text and "workspace-critical" not in text.partition("Red Lines")[0]
+            assert RULES_CLOSE not in text and "workspace-critical" not in text.partition("Red Lines")[0]
         found = json.loads(text_of("own", "s", "json", view, redact=False))["messages"]
         assert [one["rules"] for one in found if one["kind"] == "handoff"] == [f"{carried}\nThe key is {KEY}."]
         assert [one["summary"] for one in found if one["kind"] == "handoff"] == ["## Goal\nTo go on."]
@@ -470,7 +470,7 @@ def test_rules_in_a_handoff_read_well(empty_store: EmptyStore) -> None:
         for view in VIEWS:
             assert "To go on." in text_of("own", "s", format, view) and KEY not in text_of("own", "s", format, view)
     raw = json.loads(text_of("own", "s", "json", "raw"))["messages"]
-    assert protocol.RULES_CLOSE in raw[6]["content"] and raw[6]["rules"].startswith(carried)
+    assert RULES_CLOSE in raw[6]["content"] and raw[6]["rules"].startswith(carried)
 
 
 def test_a_handoff_without_rules_says_nothing_of_them(empty_store: EmptyStore) -> None:

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from compaction import protocol
+from compaction.handoff import END_MARKER, LEGACY_HEADER, RULES_OPEN, with_rules
 from tests.factories.session_lists import settle
 from tests.factories.stores import EmptyStore, HermesStore
 from tests.factories.workspaces import today, write_workspace
@@ -58,7 +58,7 @@ def compacted(empty_store: EmptyStore, cwd: Path | str = "", body: str = "## Goa
 
 
 def handoff(empty_store: EmptyStore, body: str) -> int:
-    text = f"{protocol.LEGACY_HEADER}\n{body}\n\n{protocol.END_MARKER}"
+    text = f"{LEGACY_HEADER}\n{body}\n\n{END_MARKER}"
     made = empty_store.say("s", "user", text, _compressed_summary=1, timestamp=time.time())
     empty_store.say("s", "assistant", "Going on.", timestamp=time.time())
     return made
@@ -330,21 +330,21 @@ def test_without_rules_nothing_is_told(signed_in: Client, empty_store: EmptyStor
 
 def test_rules_are_no_part_of_the_summary_but_a_fold_of_their_own(signed_in: Client, empty_store: EmptyStore) -> None:
     carried = carried_text([RULES])
-    at = compacted(empty_store, body=protocol.with_rules("## Goal\nTo go on.", carried))
+    at = compacted(empty_store, body=with_rules("## Goal\nTo go on.", carried))
     for href in (f"{PAGE}?around={at}", f"{PAGE}/context"):
         page = read(signed_in.get(href))
         assert page.one(cls="handoff").one(cls="body").text == "Goal To go on."
         fold = page.one("details", "rules")
         assert fold.one("summary").text.startswith("Rules carried along")
         assert "".join(map(str, fold.one("pre").inside)) == carried
-    assert protocol.RULES_OPEN in read(signed_in.get(f"{PAGE}/rows")).text
+    assert RULES_OPEN in read(signed_in.get(f"{PAGE}/rows")).text
 
 
 def test_rules_are_not_what_an_update_changed(signed_in: Client, empty_store: EmptyStore) -> None:
-    compacted(empty_store, body=protocol.with_rules("## Goal\nTo go on.", "## Red Lines\nNever push."))
+    compacted(empty_store, body=with_rules("## Goal\nTo go on.", "## Red Lines\nNever push."))
     for number in range(6):
         empty_store.say("s", ("user", "assistant")[number % 2], f"later {number}", active=0, compacted=1)
-    at = handoff(empty_store, protocol.with_rules("## Goal\nTo end.", "## Red Lines\nNever pull."))
+    at = handoff(empty_store, with_rules("## Goal\nTo end.", "## Red Lines\nNever pull."))
     change = read(signed_in.get(f"{PAGE}/boundaries/{at}/update")).one("main")
     assert "To end." in change.text
     assert "Never" not in change.text and "workspace-critical" not in change.text
@@ -372,7 +372,7 @@ def test_with_the_mask_no_text_shows_what_looks_like_a_secret(
 ) -> None:
     (workspace / KEY).write_text("oh")
     (workspace / "AGENTS.md").write_text(f"## Session Startup\nRead `{KEY}`.\n")
-    at = compacted(empty_store, workspace, protocol.with_rules("## Goal\nTo go on.", f"## Red Lines\nNot {KEY}."))
+    at = compacted(empty_store, workspace, with_rules("## Goal\nTo go on.", f"## Red Lines\nNot {KEY}."))
     audit = armed(empty_store)
     judged_name = [{"named": KEY, "path": KEY}]
     Audit.objects.filter(pk=audit.pk).update(required=judged_name, source=KEY, workspace=f"/{KEY}")

@@ -8,7 +8,7 @@ import re
 import pytest
 from django.test import Client
 
-from compaction import protocol
+from compaction.handoff import END_MARKER, LEGACY_HEADER
 from tests.factories.stores import EmptyStore
 from tests.html import read
 from viewer import exports
@@ -76,7 +76,7 @@ def test_only_the_owner_and_the_sites_own_forms_may_switch(client: Client, signe
 
 # -- everywhere --------------------------------------------------------------------------------------------------------
 
-HANDOFF = f"{protocol.LEGACY_HEADER}\n\n## Goal\nTo use {KEY}.\n\n{protocol.END_MARKER}"
+HANDOFF = f"{LEGACY_HEADER}\n\n## Goal\nTo use {KEY}.\n\n{END_MARKER}"
 SECRETS = (KEY[4:], "correct horse")
 
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from compaction import protocol
+from compaction.handoff import CURRENT_HEADER, END_MARKER, LONG_DIRECTIVE_START
 from tests.factories.stores import PRESENT, EmptyStore
 from tests.html import Element, read
 from viewer.pages import redaction
@@ -25,9 +25,7 @@ from viewer.stores.hermes import candidates, schema
 from viewer.stores.searching import Stage
 
 FRAGMENT = {"HX-Request": "true"}
-SUMMARY = (
-    f"{protocol.CURRENT_HEADER} {protocol.LONG_DIRECTIVE_START}\n## Goal\nFind the needle.\n\n{protocol.END_MARKER}"
-)
+SUMMARY = f"{CURRENT_HEADER} {LONG_DIRECTIVE_START}\n## Goal\nFind the needle.\n\n{END_MARKER}"
 
 
 def shown(page: Element) -> list[str]:

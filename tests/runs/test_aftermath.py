@@ -14,7 +14,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from compaction import protocol
+from compaction.handoff import END_MARKER, EVENT_START, RULES_CLOSE, RULES_OPEN
 from tests.agents.hermes.at_work import HermesAtWork
 from tests.factories.session_lists import settle
 from tests.factories.stores import HermesStore
@@ -111,7 +111,7 @@ def test_one_file_is_read_then_the_other(
     hermes_store = open_hermes_store(version)
     run = compacted(hermes_store)
     handoff = hermes_store.rows("SELECT content FROM messages WHERE id = ?", run.handoff_id)[0][0]
-    assert handoff.endswith(f"Never push to main.\n{protocol.RULES_CLOSE}\n\n{protocol.END_MARKER}")
+    assert handoff.endswith(f"Never push to main.\n{RULES_CLOSE}\n\n{END_MARKER}")
     audit = look(hermes_store)
     assert (audit.status, audit.settled, audit.run, audit.handoff_id) == ("not_yet", False, run.pk, run.handoff_id)
     assert audit.required == [{"named": name, "path": path} for name, path in
@@ -228,9 +228,7 @@ def test_without_rules_no_note(hermes_store: HermesStore, workspace: Path) -> No
 
 def test_left_out_of_the_handoff_they_are_still_told_and_audited(hermes_store: HermesStore, workspace: Path) -> None:
     run = compacted(hermes_store, carry=False)
-    assert (
-        protocol.RULES_OPEN not in hermes_store.rows("SELECT content FROM messages WHERE id = ?", run.handoff_id)[0][0]
-    )
+    assert RULES_OPEN not in hermes_store.rows("SELECT content FROM messages WHERE id = ?", run.handoff_id)[0][0]
     assert (look(hermes_store).status, statuses(hermes_store)) == ("not_yet", [("note", "pending")])
 
 
@@ -252,7 +250,7 @@ def test_a_later_compaction_takes_over(hermes_store: HermesStore, workspace: Pat
     before = Audit.objects.get(run=first.pk)
     assert (before.settled, before.status) == (True, "missing")
     live = "\n".join(str(row[1]) for row in hermes_store.live())
-    assert live.count(protocol.RULES_OPEN) == 1
+    assert live.count(RULES_OPEN) == 1
     assert statuses(hermes_store)[-1] == ("note", "pending")
 
 
@@ -314,7 +312,7 @@ def test_each_event_is_delivered_to_one_caller(hermes_store: HermesStore, worksp
     delivered = [events.deliver(each) for each in seen_twice]
     assert [len(each) for each in delivered] == [1, 0]
     text = delivered[0][0].text
-    assert text.startswith(protocol.EVENT_START)
+    assert text.startswith(EVENT_START)
     assert "SOUL.md" in text and today() in text and "GONE.md" not in text.partition("## Session Startup")[0]
     assert "Never push to main." in text
     assert statuses(hermes_store) == [("note", "delivered")]

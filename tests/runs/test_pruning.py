@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from compaction import protocol, pruning
+from compaction import pruning
+from compaction.handoff import PRUNE_SENTENCE
 from tests.factories.histories import history_of, receipt_of
 from tests.factories.stores import HermesStore
 from tests.runs.commands import run as command
@@ -44,7 +45,7 @@ def test_apply_history_and_undo(
     assert (run.status, run.error_message) == ("applied", "")
     assert run.tokens_before and run.tokens_after and run.tokens_after < 0.85 * run.tokens_before
     assert run.messages_before == len(before) and run.messages_after == len(before) + 1 == len(hermes_store.live())
-    assert run.summary.startswith(protocol.PRUNE_SENTENCE) and run.report["summarised"] == []
+    assert run.summary.startswith(PRUNE_SENTENCE) and run.report["summarised"] == []
     now, stand = shown(hermes_store)
     assert [each.id for each in now] == [each.id for each in messages], "each message once, where it was first said"
     assert [each.full_id for each in now] == [each.full_id for each in messages], "with its fullest text"
@@ -71,8 +72,8 @@ def test_a_second_run_has_nothing_to_do_and_a_summary_may_follow(hermes_store: H
     assert (first.status, second.status) == ("applied", "applied")
     messages, boundaries = shown(hermes_store)
     assert len(messages) == count and [each.run for each in boundaries[-2:]] == [first.pk, second.pk]
-    assert protocol.PRUNE_SENTENCE not in second.summary
-    assert not any(protocol.PRUNE_SENTENCE in (row[1] or "") for row in hermes_store.live())
+    assert PRUNE_SENTENCE not in second.summary
+    assert not any(PRUNE_SENTENCE in (row[1] or "") for row in hermes_store.live())
     service.undo_run(second)
     service.undo_run(first)
     assert len(shown(hermes_store)[0]) == count

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import compaction
-from compaction import protocol
+from compaction.handoff import CURRENT_HEADER, END_MARKER, HYPHEN_HEADER, LEGACY_HEADER, PRIOR_HEADER
 from tests.cost import calls
 from tests.factories.odd_demo import make_odd_demo
 from viewer.errors import NotFound, StoreUnavailable
@@ -231,12 +231,12 @@ def test_search_finds_words_in_both_indexes(demo: sqlite3.Connection) -> None:
 # -- handoffs and blocks ---------------------------------------------------------------------------------------------
 
 HANDOFFS = [  # title, live handoff's role, kinds of its parts, start of its directive or ""
-    ("Lisbon in October, five people and a dog", "assistant", ["summary"], protocol.CURRENT_HEADER),
-    ("Reading list on soil carbon", "assistant", ["summary"], protocol.HYPHEN_HEADER),
-    ("Moving the cupboard server to new disks", "user", ["summary"], protocol.LEGACY_HEADER),
-    ("Rota planner: swapping shifts", "user", ["summary", "live"], protocol.CURRENT_HEADER),
-    ("Pottery shop: glaze, kiln and a crack", "user", ["summary", "live"], protocol.CURRENT_HEADER),
-    ("Choir tour, the spreadsheet that eats names", "user", ["prior", "summary"], protocol.CURRENT_HEADER),
+    ("Lisbon in October, five people and a dog", "assistant", ["summary"], CURRENT_HEADER),
+    ("Reading list on soil carbon", "assistant", ["summary"], HYPHEN_HEADER),
+    ("Moving the cupboard server to new disks", "user", ["summary"], LEGACY_HEADER),
+    ("Rota planner: swapping shifts", "user", ["summary", "live"], CURRENT_HEADER),
+    ("Pottery shop: glaze, kiln and a crack", "user", ["summary", "live"], CURRENT_HEADER),
+    ("Choir tour, the spreadsheet that eats names", "user", ["prior", "summary"], CURRENT_HEADER),
     ("Beehive scales and a strange night", "user", ["summary"], ""),
 ]
 
@@ -250,7 +250,7 @@ def test_every_layout_of_a_handoff_is_there(
     assert (handoff.role, [part.kind for part in parts]) == (role, kinds)
     (summary,) = [part for part in parts if part.kind == "summary"]
     assert summary.directive.startswith(header) and bool(summary.directive) == bool(header)
-    assert summary.text and protocol.END_MARKER not in summary.text
+    assert summary.text and END_MARKER not in summary.text
 
 
 def is_handoff(row: StoredMessage) -> bool:
@@ -268,7 +268,7 @@ def test_handoffs_are_merged_into_a_picture_and_into_tool_calls(demo: sqlite3.Co
     assert [part["type"] for part in pictured.content] == ["text", "text", "image_url"]
     calling = live_handoff(demo, "Invoice import keeps choking")
     assert (calling.role, len(calling.tool_calls)) == ("assistant", 2)
-    assert calling.content.startswith(protocol.PRIOR_HEADER)
+    assert calling.content.startswith(PRIOR_HEADER)
 
 
 def test_handoffs_with_and_without_the_flag(demo: sqlite3.Connection) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import compaction
-from compaction import protocol
+from compaction.handoff import OBJECTIVE
 from tests.factories.other_engines import ASKED, FRAMES, SENT, compacted_by_engine, handoff_rows
 from tests.factories.stores import add_row, add_session, reader_of, small_talk
 from viewer.stores.hermes import reading, undoing
@@ -90,7 +90,7 @@ def test_the_next_compaction_folds_it_and_asks_nothing_again(tmp_path: Path, for
     assert all("The desk moved" not in request.digest for request in requests)
     kept = "\n".join(str(message["content"]) for message in result.messages)
     assert "Summary (d" not in kept
-    assert protocol.OBJECTIVE not in kept
+    assert OBJECTIVE not in kept
     assert "<summary" not in kept
 
 

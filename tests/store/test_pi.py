@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from compaction.handoff import handoff_text
 from compaction.messages import INNER
 from tests.agents.pi.by_hand import CWD, PiByHand, agent, ask, said, session_id, wrapped
 from tests.agents.pi.strange import strange_entries
@@ -53,10 +54,8 @@ def test_a_compaction(agent: PiByHand, session_id: str) -> None:
 
 
 def test_a_compaction_of_ours_is_read_without_its_framing(agent: PiByHand, session_id: str) -> None:
-    from compaction import protocol
-
     ask(agent, "one")
-    agent.append("s", "compaction", summary=protocol.handoff_text("One."), firstKeptEntryId="none", tokensBefore=9)
+    agent.append("s", "compaction", summary=handoff_text("One."), firstKeptEntryId="none", tokensBefore=9)
     with opened(agent) as reader:
         (handoff,) = reader.shown(session_id, list(history(reader, session_id).boundaries))
         assert handoff.summary == "One."  # type: ignore[union-attr]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from compaction import protocol
+from compaction.handoff import PRUNE_SENTENCE, PRUNED
 from tests.agents.pi.by_hand import PiByHand, said
 from tests.agents.reading import history, opened, sent, store_of
 from tests.agents.talk import heard, talk
@@ -86,12 +86,12 @@ def test_the_lines(agent: PiByHand) -> None:
         "palimpsest.pruned",
         before[-1]["id"],
     )
-    assert protocol.PRUNE_SENTENCE in note["content"] and note["display"] is True
+    assert PRUNE_SENTENCE in note["content"] and note["display"] is True
     assert {each["type"] for each in edits} == {"context_edit"} and len(edits) > 6
     assert [each["parentId"] for each in edits] == [each["id"] for each in (note, *edits[:-1])]
     results = {each["id"] for each in before if each["type"] == "message" and each["message"]["role"] == "toolResult"}
     assert {each["targetId"] for each in edits} < results
-    assert all(each["replacement"]["content"][0]["text"].startswith(protocol.PRUNED) for each in edits)
+    assert all(each["replacement"]["content"][0]["text"].startswith(PRUNED) for each in edits)
     assert commit.receipt["entry"] == note["id"]
 
 
@@ -100,7 +100,7 @@ def test_what_is_sent_and_what_history_shows(agent: PiByHand) -> None:
     commit = shortened(agent)
     after = now_sent(agent)
     *same, (role, note) = after
-    assert role == "user" and protocol.PRUNE_SENTENCE in note and len(same) == len(before)
+    assert role == "user" and PRUNE_SENTENCE in note and len(same) == len(before)
     changed = [(old, new) for old, new in zip(before, same, strict=True) if old != new]
     assert (
         all(old[0] == new[0] == "tool" and len(new[1]) < len(old[1]) / 10 for old, new in changed) and len(changed) > 6
@@ -115,7 +115,7 @@ def test_what_is_sent_and_what_history_shows(agent: PiByHand) -> None:
         assert getattr(items[-1], "handoff_id", None) == commit.handoff_id, "the note stands behind what it is about"
         shown = reader.shown(agent.id_of("s"), items)
         assert [getattr(each, "content", None) for each in shown[:-1]] == [text for _, text in before]
-        assert protocol.PRUNE_SENTENCE in shown[-1].summary  # type: ignore[union-attr]
+        assert PRUNE_SENTENCE in shown[-1].summary  # type: ignore[union-attr]
         assert sum(entry.entry.shortened for entry in shown[:-1]) == len(changed)  # type: ignore[union-attr]
 
 
@@ -167,7 +167,7 @@ def test_a_second_time_takes_the_first_note_away(agent: PiByHand) -> None:
             agent.say("s", {**message, "content": f"later {LONG}"} if message["role"] == "tool" else message)
     long = now_sent(agent)
     second = shortened(agent)
-    notes = [text for role, text in now_sent(agent) if protocol.PRUNE_SENTENCE in str(text)]
+    notes = [text for role, text in now_sent(agent) if PRUNE_SENTENCE in str(text)]
     assert len(notes) == 1 and len(now_sent(agent)) == len(long)
     with opened(agent) as reader:
         assert [cut.handoff_id for cut in history(reader, agent.id_of("s")).boundaries] == [

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compaction import protocol
+from compaction.handoff import CURRENT_HEADER, END_MARKER, LONG_DIRECTIVE_START
 from tests.factories.stores import create_empty
 from tests.slow import slow
 from viewer.errors import StoreUnavailable
@@ -356,9 +356,7 @@ def test_copies_on_two_pages_are_one_hit(empty: Path) -> None:
 
 
 def test_a_summary_is_labelled_as_one(empty: Path) -> None:
-    summary = (
-        f"{protocol.CURRENT_HEADER} {protocol.LONG_DIRECTIVE_START}\n## Goal\nFind the needle.\n\n{protocol.END_MARKER}"
-    )
+    summary = f"{CURRENT_HEADER} {LONG_DIRECTIVE_START}\n## Goal\nFind the needle.\n\n{END_MARKER}"
     (alone,) = say(empty, summary, role="assistant", _compressed_summary=1)
     (merged,) = say(empty, f"{summary}\n\nAnd now the thread?", _compressed_summary=1, timestamp=9.0)
     kinds = {hit.id: (hit.kind, hit.standalone) for hit in find(empty, "needle").hits}

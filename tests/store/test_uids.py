@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from compaction import protocol
+from compaction.handoff import END_MARKER, LEGACY_HEADER, MERGE_DELIMITER, NO_USER_START, PRIOR_HEADER, TASK_LIST
 from tests.agents.hermes.in_memory import texts
 from viewer.stores.hermes import notices, row_digests, undoing
 from viewer.stores.hermes.alignment import State
@@ -313,7 +313,7 @@ def test_all_of_a_block_was_taken_back_where_the_next_compaction_found_nothing_t
     if typed:
         script.restate("a")
     else:
-        script.row("user", f"{protocol.NO_USER_START} context above", scaffold=True, of_compaction=True)
+        script.row("user", f"{NO_USER_START} context above", scaffold=True, of_compaction=True)
     assert ("c" in script.shown()) == typed
     assert len(script.history().boundaries) == (1 if typed else 2)
 
@@ -381,25 +381,25 @@ def test_an_index_is_not_extended_by_rows_that_carry_older_messages() -> None:
 @pytest.mark.parametrize(
     ("content", "words", "restated"),
     [
-        (f"fix it\n\n{protocol.TASK_LIST}\n- [ ] one", "fix it", False),
+        (f"fix it\n\n{TASK_LIST}\n- [ ] one", "fix it", False),
         (f"{RESTATED}fix it", "fix it", True),
-        (f"{protocol.LEGACY_HEADER} sum\n\n{protocol.END_MARKER}\n\n{RESTATED}fix it", "fix it", True),
+        (f"{LEGACY_HEADER} sum\n\n{END_MARKER}\n\n{RESTATED}fix it", "fix it", True),
         (
-            f"{protocol.PRIOR_HEADER}\nolder words\n\n{protocol.MERGE_DELIMITER}\n\n{protocol.LEGACY_HEADER} sum\n\n"
-            f"{protocol.END_MARKER}\n\n{RESTATED}fix it",
+            f"{PRIOR_HEADER}\nolder words\n\n{MERGE_DELIMITER}\n\n{LEGACY_HEADER} sum\n\n"
+            f"{END_MARKER}\n\n{RESTATED}fix it",
             "older words",
             False,
         ),
     ],
 )
 def test_what_a_compaction_added_to_typed_words_is_none_of_them(content: str, words: str, restated: bool) -> None:
-    summary, said, repeats = row_digests.parted(content, flagged=protocol.LEGACY_HEADER in content)
-    assert (said, repeats, summary is not None) == (words, restated, protocol.LEGACY_HEADER in content)
+    summary, said, repeats = row_digests.parted(content, flagged=LEGACY_HEADER in content)
+    assert (said, repeats, summary is not None) == (words, restated, LEGACY_HEADER in content)
 
 
 def test_what_was_typed_into_a_marker_is_shown_without_it() -> None:
     """The only row that is left of it, where the agent wrote its transcript anew."""
-    marker = f"{protocol.NO_USER_START} context above. No human user turn was available."
+    marker = f"{NO_USER_START} context above. No human user turn was available."
     script = Script()
     script.row("assistant", "a")
     merged: dict[str, Any] = {

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from compaction.protocol import rules_in
+from compaction.handoff import rules_in
 from viewer.addresses import session_address
 from viewer.broken import Broken, lines_of
 from viewer.history import indexes

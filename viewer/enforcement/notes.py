@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from compaction import protocol
+from compaction.handoff import EVENT_START, WARNING_START, rules_block
 from viewer.workspaces.sections import EVENT_CHARS, LONGEST_NAME, carried, dated
 
 
@@ -24,10 +24,10 @@ def event_text(
     Plain statements, labelled as a program's: content filters refuse orders, and scanners take them for injections.
     """
     said = [dated(section, day) if day else section for section in sections]
-    quoted = protocol.rules_block(carried(said, EVENT_CHARS))
+    quoted = rules_block(carried(said, EVENT_CHARS))
     named = f"Startup reading according to {_line(source)}. These files are named there and exist:\n{_listed(files)}"
     pieces = [
-        protocol.EVENT_START,
+        EVENT_START,
         f"This note was made by Palimpsest; no person typed it. This session was compacted at {_line(compacted_at)}:"
         " earlier messages are summed up or cut short. What is left is no replacement for the startup reading of the"
         " workspace.",
@@ -41,7 +41,7 @@ def event_text(
 def warning_text(*, source: str, missing: Sequence[str], compacted_at: str) -> str:
     """The note that says which files the turn after a compaction did not read; said once, as plainly."""
     pieces = [
-        protocol.WARNING_START,
+        WARNING_START,
         f"This note was made by Palimpsest; no person typed it. This session was compacted at {_line(compacted_at)}."
         f" The turn after that did not read these files, which {_line(source)} names for the startup reading:",
         _listed(missing),

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
-from compaction import protocol, redaction
+from compaction import redaction
+from compaction.handoff import rules_in, without_rules
 from compaction.redaction import Replacement
 from viewer.errors import StoreError, StoreUnavailable
 from viewer.history import indexes
@@ -218,8 +219,8 @@ def handoff_message(row: StoredMessage, summary: str, directive: str) -> Exporte
 
 def _summed_up(text: str) -> dict[str, Any]:
     """The summary in a handoff, and the rules behind it."""
-    rules = protocol.rules_in(text)
-    return {"summary": protocol.without_rules(text) if rules else text, "rules": rules}
+    rules = rules_in(text)
+    return {"summary": without_rules(text) if rules else text, "rules": rules}
 
 
 def redacted_message(message: ExportedMessage, put: Replacement) -> ExportedMessage:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from compaction import messages as engine
-from compaction import protocol
+from compaction.handoff import block_text
 from viewer.rendering.images import address_of
 from viewer.rendering.texts import as_text, json_value
 from viewer.stores.envelopes import split
@@ -70,8 +70,8 @@ def _block(block: Any) -> Iterator[ContentPart]:
         yield ContentPart("call", pretty(block.get("input")), str(block.get("name") or ""))
     elif kind == "tool_result":
         yield from _output(block.get("content"))
-    elif isinstance(block, str) or protocol.block_text(block):
-        yield ContentPart("prose", block if isinstance(block, str) else protocol.block_text(block))
+    elif isinstance(block, str) or block_text(block):
+        yield ContentPart("prose", block if isinstance(block, str) else block_text(block))
     else:
         yield ContentPart("raw", pretty(block), str(kind or ""))
 
@@ -82,9 +82,7 @@ def _output(content: Any) -> Iterator[ContentPart]:
         if engine.is_image(block):
             yield _image(block)
         else:
-            yield ContentPart(
-                "result", pretty((protocol.block_text(block) if isinstance(block, dict) else "") or block)
-            )
+            yield ContentPart("result", pretty((block_text(block) if isinstance(block, dict) else "") or block))
 
 
 def _image(block: dict[str, Any]) -> ContentPart:

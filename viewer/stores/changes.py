@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import compaction
-from compaction import protocol
+from compaction.handoff import handoff_text
 
 from .message import StoredMessage
 
@@ -96,7 +96,7 @@ def around_handoff(edits: Sequence[Edit]) -> tuple[list[Edit], Any, list[Edit]]:
         if isinstance(edit, ChangeMessage) and edit.why == "merged":
             parts = compaction.split(edit.changes["content"], flagged=True)
             body = next(part.text for part in parts if part.kind == "summary")
-            return list(edits[:at]), protocol.handoff_text(body), [KeepMessage(edit.id), *edits[at + 1 :]]
+            return list(edits[:at]), handoff_text(body), [KeepMessage(edit.id), *edits[at + 1 :]]
     raise ValueError("These edits hold no handoff.")
 
 

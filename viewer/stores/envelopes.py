@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from compaction import messages as chat
-from compaction import protocol
+from compaction.handoff import TEXT_TYPES, block_text
 
 
 class Added(NamedTuple):
@@ -84,8 +84,8 @@ class _Piece(NamedTuple):
 
 
 def _piece(block: Any, envelopes: Envelopes) -> _Piece:
-    text = protocol.block_text(block)
-    is_text = isinstance(block, str) or (isinstance(block, dict) and block.get("type", "text") in protocol.TEXT_TYPES)
+    text = block_text(block)
+    is_text = isinstance(block, str) or (isinstance(block, dict) and block.get("type", "text") in TEXT_TYPES)
     return _text(text, envelopes) if text else _Piece("", is_text=is_text)
 
 

@@ -12,8 +12,8 @@ from datetime import date
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
-from compaction import protocol
 from compaction.fences import closes, fence_of
+from compaction.handoff import CUT_SHORT, HEADERS, PRIOR_HEADER, defused
 from compaction.redaction import redact
 
 from . import paths
@@ -134,7 +134,7 @@ def hidden_in(lines: list[str]) -> list[Hidden]:
 # --- what is carried --------------------------------------------------------------------------------------------------
 _TAG = re.compile(r"(?i)<(\s{0,9}/?\s{0,9}workspace-critical-rules[^<>]{0,40})>")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_BRACKETED = (*protocol.HEADERS, protocol.PRIOR_HEADER)
+_BRACKETED = (*HEADERS, PRIOR_HEADER)
 
 
 def carried(sections: Sequence[str], limit: int = RULES_CHARS) -> str:
@@ -147,7 +147,7 @@ def carried(sections: Sequence[str], limit: int = RULES_CHARS) -> str:
 
 
 def _defused(text: str) -> str:
-    text = protocol.defused(text)
+    text = defused(text)
     for header in _BRACKETED:
         text = text.replace(header, header.replace("[", "(").replace("]", ")"))
     return _TAG.sub(r"[\1]", text)
@@ -157,12 +157,12 @@ def _cut(text: str, limit: int) -> str:
     """The text, or its first lines and how much is left out; a line longer than half of what fits is cut itself."""
     if len(text) <= limit:
         return text
-    room = limit - len(protocol.CUT_SHORT.format(len(text))) - 1
+    room = limit - len(CUT_SHORT.format(len(text))) - 1
     if room <= 0:
         return text[: max(limit, 0)].strip()
     end = text.rfind("\n", 0, room + 1)
     kept = text[: end if end > room // 2 else room].rstrip()
-    return f"{kept}\n{protocol.CUT_SHORT.format(len(text) - len(kept))}".strip()
+    return f"{kept}\n{CUT_SHORT.format(len(text) - len(kept))}".strip()
 
 
 # --- files that the rules name ----------------------------------------------------------------------------------------

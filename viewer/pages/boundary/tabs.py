@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from compaction.protocol import without_rules
+from compaction.handoff import without_rules
 from viewer.errors import NotFound
 from viewer.pages.compact.card import RunCard
 from viewer.pages.compact.report import Loss, Lost, label, lost_parts, named_lost

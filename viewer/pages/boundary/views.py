@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-from compaction import protocol
+from compaction.handoff import rules_in, without_rules
 from viewer.history import records, undo
 from viewer.pages.compact.report import label, loss_of
 from viewer.pages.compact.rules import ShownRules, shown_rules
@@ -192,8 +192,8 @@ def summary_text(text: str, directive: str, run: int | None = None, *, redacting
 
     Where those rules come from only our own `run` knows, which is redacted here as the text is already.
     """
-    carried = protocol.rules_in(text)
-    text, directive = protocol.without_rules(text), directive.strip()
+    carried = rules_in(text)
+    text, directive = without_rules(text), directive.strip()
     return ShownSummary(
         html=markdown.markdown(text),
         long=len(text) > CLAMP or text.count("\n") > CLAMP_LINES,

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-from compaction.protocol import without_rules
+from compaction.handoff import without_rules
 from viewer.errors import StoreError
 from viewer.pages.boundary.audits import newest_boundary
 from viewer.pages.boundary.tabs import shown_change, summary_of

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 import compaction
 from compaction import messages as engine
-from compaction import protocol
+from compaction.handoff import restated
 from viewer.places import Place
 from viewer.rendering import cache, calls, formats, tools
 from viewer.rendering.marking import WordMarks
@@ -173,7 +173,7 @@ def _notes(item: MessageToShow, reading: MessageContext) -> tuple[str, ...]:
     row, notes = item.row, []
     # What is shown is the row's own words: its flag, and what kind of row it is, may be those of a summary beside them.
     said = message_of(replace(row, flagged=False, extra={} if row.flagged else row.extra))
-    if row.role == "user" and protocol.restated(engine.text(row.content)) is not None:
+    if row.role == "user" and restated(engine.text(row.content)) is not None:
         notes.append("A request from above, repeated by the agent behind its summary.")
     elif row.role == "user" and (kind := str(said.get("display_kind") or "")) == RAN:
         notes.append("A command that somebody ran in the agent's client.")

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Any, BinaryIO
 from uuid import uuid4
 
-from compaction import protocol
+from compaction.handoff import PRUNED
 from viewer.errors import CompactionConflict
 from viewer.stores import counting
 from viewer.stores.base import Store
@@ -136,7 +136,7 @@ def _changed_line(role: str, at: int, changes: dict[str, Any]) -> Any:
 
 def _without_copy(value: dict[str, Any]) -> dict[str, Any]:
     """The client keeps a result once more beside the message: it would be as long as before."""
-    return {"toolUseResult": protocol.PRUNED} if "toolUseResult" in value else {}
+    return {"toolUseResult": PRUNED} if "toolUseResult" in value else {}
 
 
 def _changed_call(block: Any, calls: dict[str, Any]) -> Any:

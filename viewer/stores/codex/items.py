@@ -14,7 +14,7 @@ from typing import Any
 from cachetools import LRUCache, cached
 
 from compaction import messages as chat
-from compaction import protocol
+from compaction.handoff import is_handoff
 from viewer.stores.envelopes import split
 
 from .envelopes import ENVELOPES
@@ -151,7 +151,7 @@ def kinds_of(item: Item) -> tuple[str, ...]:
 def _is_summary(item: Item, said: str) -> bool:
     if SUMMARY_KIND in kinds_of(item) or said.startswith(SUMMARY_PREFIX):
         return True
-    return protocol.is_handoff({"role": "user", "content": said})
+    return is_handoff({"role": "user", "content": said})
 
 
 # -- values ------------------------------------------------------------------------------------------------------------

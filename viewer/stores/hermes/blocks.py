@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from compaction.protocol import NO_USER_START
+from compaction.handoff import NO_USER_START
 from viewer.stores.hermes.light_row import LightRow
 
 from .alignment import Pair

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from compaction import protocol
+from compaction.handoff import NO_USER_MARKERS, NO_USER_START, TASK_LIST
 
 
 def without_task_list(text: str) -> str:
     """The text without a list of tasks that a compaction appended to it."""
-    own, header, _ = text.partition(f"\n\n{protocol.TASK_LIST}")
+    own, header, _ = text.partition(f"\n\n{TASK_LIST}")
     return own.rstrip() if header else text
 
 
@@ -15,7 +15,7 @@ def without_marker(text: str) -> str:
     """The text without the marker of a compaction that found nothing typed, where typed words were merged into it. In
     text with white space folded only the markers that are known as a whole are separated from what follows.
     """
-    known = next((marker for marker in protocol.NO_USER_MARKERS if text.startswith(marker)), "")
+    known = next((marker for marker in NO_USER_MARKERS if text.startswith(marker)), "")
     if known:
         return text[len(known) :].lstrip() or text
-    return (text.partition("\n\n")[2] if text.startswith(protocol.NO_USER_START) else "") or text
+    return (text.partition("\n\n")[2] if text.startswith(NO_USER_START) else "") or text

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import compaction
-from compaction import messages, protocol
+from compaction import messages
+from compaction.handoff import ENGINE_STARTS, LEGACY_HEADER, restated
 from viewer import times
 from viewer.stores.base import LONGEST_FIRST_WORDS
 from viewer.stores.envelopes import split
@@ -28,7 +29,7 @@ def last_active(reader: OpenStore, session_id: str) -> float:
     """When something was last said, 0.0 for never, or where no row has a time that can be true. A handoff of ours is no
     activity of the agent's: it must not make a resting session look alive.
     """
-    header = protocol.LEGACY_HEADER
+    header = LEGACY_HEADER
     latest = time.time() + times.AHEAD
     for most in (latest, 1000 * latest):  # what is above in seconds may be milliseconds
         rows = _by_state(
@@ -72,10 +73,10 @@ def _by_state(reader: OpenStore, session_id: str, sql: str, before: Sequence[Any
 
 def _own_words(text: str) -> str:
     """The text without a handoff, which may be cut, and without what an agent put around a request."""
-    if not compaction.is_handoff({"content": text}) and text.lstrip().startswith(protocol.ENGINE_STARTS):
+    if not compaction.is_handoff({"content": text}) and text.lstrip().startswith(ENGINE_STARTS):
         return ""
     words = messages.said(messages.live_content({"content": text}))
-    found = split(protocol.restated(words) or words, ENVELOPES)
+    found = split(restated(words) or words, ENVELOPES)
     return "" if found.kind else found.words
 
 

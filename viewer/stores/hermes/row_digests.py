@@ -8,7 +8,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import compaction
-from compaction import messages, protocol
+from compaction import messages
+from compaction.handoff import (
+    COMPACTION_STARTS,
+    ENGINE_STARTS,
+    HEADERS,
+    MERGE_DELIMITER,
+    PRIOR_HEADER,
+    RESTATED_STARTS,
+    SYNTHETIC_USER_STARTS,
+    TASK_LIST,
+    restated,
+)
 from compaction.messages import RESULT_ROLES
 from viewer.batches import chunks
 from viewer.stores.hermes.light_row import LightRow
@@ -59,7 +70,7 @@ def _read(reader: OpenStore, session_id: str, where: str, values: Sequence[Any])
         f"{spelled.trimmed.format('content')}, {spelled.place.format('content')}, {in_user_rows}, "
         f"{spelled.end.format('content', END_BYTES)} "
         f"FROM messages WHERE {where}",
-        [protocol.MERGE_DELIMITER, protocol.TASK_LIST, *values],
+        [MERGE_DELIMITER, TASK_LIST, *values],
     ).fetchall()
     contents = _contents(reader, [row[0] for row in rows if row[8] or row[14] or row[15] or _needs_decoding(row[12])])
     return [_light_row(row, contents, session_id) for row in rows]
@@ -72,7 +83,7 @@ def _needs_decoding(start: bytes | None) -> bool:
 
 _JSON_MARK = JSON_MARK.encode()
 # Every handoff begins with one of these; the dash behind them is escaped in stored JSON.
-_MARKERS = (*protocol.HEADERS, protocol.PRIOR_HEADER, *protocol.RESTATED_STARTS, *protocol.ENGINE_STARTS)
+_MARKERS = (*HEADERS, PRIOR_HEADER, *RESTATED_STARTS, *ENGINE_STARTS)
 _HINTS = tuple({marker.split("—")[0].strip().encode() for marker in _MARKERS})
 _CALL_ID = re.compile(r'"(?:call_id|id)":\s*"([^"]*)"')
 
@@ -80,15 +91,15 @@ _CALL_ID = re.compile(r'"(?:call_id|id)":\s*"([^"]*)"')
 def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) -> LightRow:
     row_id, part, role, time, tool_call_id, calls, active, compacted, flagged, kind, uid, merged, start, size, *_ = row
     state = state_of(active, compacted)
-    text, end, summary, restated = _folded(start), _folded(row[-1]), None, False
+    text, end, summary, is_restated = _folded(start), _folded(row[-1]), None, False
     if row_id in contents:
         live = contents[row_id]
         if role not in RESULT_ROLES:
-            summary, live, restated = parted(live, bool(flagged))
+            summary, live, is_restated = parted(live, bool(flagged))
         text = end = " ".join(messages.text(live).split())
         size = len((encode_content(live) or "").strip().encode())
     calls_text = calls if isinstance(calls, str) else ""
-    own = text and not restated  # a request that is repeated behind a summary is said by another row
+    own = text and not is_restated  # a request that is repeated behind a summary is said by another row
     return LightRow(
         id=row_id,
         role=str(role or ""),
@@ -104,10 +115,10 @@ def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) 
         uid=str(uid or ""),
         named=uids.is_given(str(uid or "")),
         absorbed=uids.absorbed(merged),
-        restated=restated,
+        restated=is_restated,
         scaffold=role == "user"
-        and (kind == "hidden" or restated or (kind != "steer" and text.startswith(protocol.SYNTHETIC_USER_STARTS))),
-        of_compaction=role == "user" and text.startswith(protocol.COMPACTION_STARTS),
+        and (kind == "hidden" or is_restated or (kind != "steer" and text.startswith(SYNTHETIC_USER_STARTS))),
+        of_compaction=role == "user" and text.startswith(COMPACTION_STARTS),
     )
 
 
@@ -127,9 +138,9 @@ def parted(content: Any, flagged: bool) -> tuple[str | None, Any, bool]:
     parts = compaction.split(content, flagged=flagged)
     summaries = [part.text for part in parts if part.kind == "summary"]
     said = [part for part in parts if part.kind != "summary"]
-    own = [part for part in said if protocol.restated(part.text) is None]
+    own = [part for part in said if restated(part.text) is None]
     if said and not own:
-        return "\n".join(summaries) if summaries else None, protocol.restated(said[-1].text), True
+        return "\n".join(summaries) if summaries else None, restated(said[-1].text), True
     live = [_own_words(part) for part in own]
     content = live[0] if len(live) == 1 else "\n\n".join(map(messages.text, live))
     return "\n".join(summaries) if summaries else None, content, False

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from compaction import is_handoff, messages
-from compaction.protocol import COMPACTION_STARTS, RESTATED_STARTS, SYNTHETIC_USER_STARTS
+from compaction.handoff import COMPACTION_STARTS, RESTATED_STARTS, SYNTHETIC_USER_STARTS
 from viewer.stores.message import StoredMessage, message_of
 
 from .columns import marks

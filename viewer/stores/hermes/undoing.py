@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from compaction import messages as engine
-from compaction import protocol, tool_groups
+from compaction import tool_groups
+from compaction.handoff import is_handoff, restated
 from viewer.stores.changes import COVERED, IS_SPLIT
 from viewer.stores.history_types import Boundary
 from viewer.stores.transcript import IndexedBoundary
@@ -124,7 +125,7 @@ def _inexact(con: StoreConnection, columns: Columns, undoing: Undoing, outlook: 
     if said:
         return f"It would take {_counted(len(said))} out of context that came with or after the summary."
     down = sorted(set(undoing.originals) - set(outlook.restored))
-    if undoing.found and any(map(protocol.is_handoff, _messages(con, columns, undoing.session_id, down, "content"))):
+    if undoing.found and any(map(is_handoff, _messages(con, columns, undoing.session_id, down, "content"))):
         return UNTOLD  # whether a summary was taken back with what stood behind it, nobody said
     after = _messages(con, columns, undoing.session_id, [*outlook.restored, *outlook.later], "message_uid")
     if undoing.found and _are_named_twice(after, set(outlook.restored)):
@@ -163,9 +164,9 @@ def _is_the_agents(row: engine.Message) -> bool:
     content = row.get("content")
     typed = notices.without_marker(content) if isinstance(content, str) else content
     return (
-        protocol.is_handoff(row)
+        is_handoff(row)
         or (row["role"] == "user" and not engine.is_typed({**row, "content": typed}))
-        or (protocol.restated(engine.said(row.get("content"))) is not None)
+        or (restated(engine.said(row.get("content"))) is not None)
     )
 
 

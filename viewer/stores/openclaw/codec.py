@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from compaction import messages as chat
-from compaction import protocol
+from compaction.handoff import SUMMED_UP_END, SUMMED_UP_START
 from viewer.stores.envelopes import RAN, Envelopes
 from viewer.stores.jsonl.lines import LONGEST
 from viewer.stores.message import State, StoredMessage
@@ -84,7 +84,7 @@ def stored_content(value: dict[str, Any], unit: TreeEntry) -> Any:
 def _said(value: dict[str, Any], message: dict[str, Any], unit: TreeEntry) -> tuple[Any, str]:
     """What is said in a user's role, and what it is, "" for what a person said."""
     if unit.type == COMPACTION:
-        return f"{protocol.SUMMED_UP_START}{_text(value.get('summary'))}{protocol.SUMMED_UP_END}", ""
+        return f"{SUMMED_UP_START}{_text(value.get('summary'))}{SUMMED_UP_END}", ""
     if unit.type == RESET:
         reason = _text(value.get("reason"))
         return RESET_SAYS.format(why=f" ({reason})" if reason else ""), "reset"

@@ -1,20 +1,29 @@
 """The text of handoffs in every form and layout that stores hold (`docs/hermes.md` section 4).
 
-The markers come from `compaction.protocol`; the sentences between them are our own, because readers go by the markers.
+The markers come from `compaction.handoff`; the sentences between them are our own, because readers go by the markers.
 """
 
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from compaction import protocol
+from compaction.handoff import (
+    CURRENT_HEADER,
+    END_MARKER,
+    HYPHEN_HEADER,
+    LONG_DIRECTIVE_END,
+    LONG_DIRECTIVE_START,
+    MERGE_DELIMITER,
+    PRIOR_HEADER,
+    handoff_text,
+)
 
 Form = Literal["em-dash", "hyphen", "legacy", "unknown"]
 Layout = Literal["standalone", "summary-first", "prior-first"]
 
 _DIRECTIVE = (
-    f"{protocol.LONG_DIRECTIVE_START} into the summary below. Take it as background, not as a request, and answer"
+    f"{LONG_DIRECTIVE_START} into the summary below. Take it as background, not as a request, and answer"
     " only the newest message after it. Files and settings may already show the work described here, so"
-    f" {protocol.LONG_DIRECTIVE_END}"
+    f" {LONG_DIRECTIVE_END}"
 )
 
 
@@ -23,9 +32,9 @@ def text(form: Form, summary: str) -> str:
     if form == "unknown":
         return summary
     if form == "legacy":
-        return protocol.handoff_text(summary)
-    header = protocol.CURRENT_HEADER if form == "em-dash" else protocol.HYPHEN_HEADER
-    return f"{header} {_DIRECTIVE}\n{summary}\n\n{protocol.END_MARKER}"
+        return handoff_text(summary)
+    header = CURRENT_HEADER if form == "em-dash" else HYPHEN_HEADER
+    return f"{header} {_DIRECTIVE}\n{summary}\n\n{END_MARKER}"
 
 
 def merged(layout: Layout, handoff: str, live: Any) -> Any:
@@ -33,7 +42,7 @@ def merged(layout: Layout, handoff: str, live: Any) -> Any:
     if layout == "summary-first":
         before, after = f"{handoff}\n\n", ""
     else:
-        before, after = f"{protocol.PRIOR_HEADER}\n", f"\n\n{protocol.MERGE_DELIMITER}\n\n{handoff}"
+        before, after = f"{PRIOR_HEADER}\n", f"\n\n{MERGE_DELIMITER}\n\n{handoff}"
     if not isinstance(live, list):
         return f"{before}{live or ''}{after}"
     front, back = {"type": "text", "text": before}, {"type": "text", "text": after}

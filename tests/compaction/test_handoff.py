@@ -10,16 +10,26 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import compaction
-from compaction import is_handoff, protocol, split
+from compaction import is_handoff
 from compaction import messages as m
-from compaction.protocol import (
+from compaction.handoff import (
     CURRENT_HEADER,
+    EARLIER_FRAMING,
     END_MARKER,
+    FLAG,
+    FRAMING,
     HYPHEN_HEADER,
     LEGACY_HEADER,
     MERGE_DELIMITER,
+    NEUTRAL,
+    NOTE,
     NOTE_SENTENCE,
+    OBJECTIVE,
     PRIOR_HEADER,
+    SUMMED_UP_END,
+    SUMMED_UP_START,
+    handoff_text,
+    split,
 )
 from tests.compaction.transcripts import image
 from tests.cost import within
@@ -47,10 +57,10 @@ def kinds(content: Any, flagged: bool = False) -> list[tuple[str, str]]:
         (f"{HYPHEN_HEADER} {BODY}\n\n{END_MARKER}", HYPHEN_HEADER),
         (f"{LEGACY_HEADER} {BODY}", LEGACY_HEADER),
         (f"{LEGACY_HEADER}\n{BODY}\n\n{END_MARKER}", LEGACY_HEADER),
-        (protocol.handoff_text(BODY), f"{LEGACY_HEADER} {protocol.FRAMING}"),
+        (handoff_text(BODY), f"{LEGACY_HEADER} {FRAMING}"),
         (
-            protocol.handoff_text(BODY).replace(protocol.FRAMING, protocol.EARLIER_FRAMING),
-            f"{LEGACY_HEADER} {protocol.EARLIER_FRAMING}",
+            handoff_text(BODY).replace(FRAMING, EARLIER_FRAMING),
+            f"{LEGACY_HEADER} {EARLIER_FRAMING}",
         ),
     ],
 )
@@ -165,15 +175,15 @@ def test_garbage_reads_as_live_and_keeps_its_shape(content: Any) -> None:
 
 
 def test_a_tool_result_is_never_a_handoff() -> None:
-    assert not is_handoff({"role": "tool", "content": protocol.handoff_text("read from a file"), "tool_call_id": "c"})
+    assert not is_handoff({"role": "tool", "content": handoff_text("read from a file"), "tool_call_id": "c"})
 
 
 def test_what_is_written_has_the_three_parts_agents_look_for() -> None:
-    text = protocol.handoff_text(f"Body quoting {END_MARKER} and {MERGE_DELIMITER}.")
+    text = handoff_text(f"Body quoting {END_MARKER} and {MERGE_DELIMITER}.")
     assert text.startswith(f"{LEGACY_HEADER} ") and text.endswith(f"\n\n{END_MARKER}")
     assert text.count(END_MARKER) == 1 and MERGE_DELIMITER not in text
-    assert text.splitlines()[0] == f"{LEGACY_HEADER} {protocol.FRAMING}"
-    assert protocol.NOTE_SENTENCE in protocol.NOTE and protocol.FRAMING in protocol.NOTE
+    assert text.splitlines()[0] == f"{LEGACY_HEADER} {FRAMING}"
+    assert NOTE_SENTENCE in NOTE and FRAMING in NOTE
 
 
 FENCED = (
@@ -215,7 +225,7 @@ def test_a_marker_that_is_only_shown_is_no_handoff_in_text_or_in_a_list(text: st
 
 
 def test_a_header_in_a_later_block_or_in_a_tool_result_is_no_handoff() -> None:
-    whole = protocol.handoff_text(BODY)
+    whole = handoff_text(BODY)
     later = [{"type": "text", "text": "I found this:"}, {"type": "text", "text": whole}]
     read = [{"type": "tool_result", "tool_use_id": "t", "content": whole}, {"type": "text", "text": "go on"}]
     nested = [{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": whole}]}]
@@ -235,7 +245,7 @@ def test_a_body_may_quote_the_end_marker_in_a_sentence() -> None:
 
 def test_live_text_behind_the_end_marker_may_quote_every_marker() -> None:
     live = f"What is {END_MARKER}?\n{END_MARKER}\n{MERGE_DELIMITER}\n\n{LEGACY_HEADER} x\n{PRIOR_HEADER}"
-    assert kinds(f"{protocol.handoff_text(BODY)}\n\n{live}") == [("summary", BODY), ("live", live)]
+    assert kinds(f"{handoff_text(BODY)}\n\n{live}") == [("summary", BODY), ("live", live)]
 
 
 def test_the_end_marker_without_a_line_of_its_own_still_ends_the_summary() -> None:
@@ -276,7 +286,7 @@ def layouts(header: str) -> dict[str, tuple[str, list[tuple[str, str]]]]:
 
 @pytest.mark.parametrize("flagged", [False, True])
 @pytest.mark.parametrize("shape", ["text", "block", "input_text", "strings", "dict"])
-@pytest.mark.parametrize("header", [f"{LEGACY_HEADER} ", f"{LEGACY_HEADER} {protocol.FRAMING}\n", f"{LONG}\n",
+@pytest.mark.parametrize("header", [f"{LEGACY_HEADER} ", f"{LEGACY_HEADER} {FRAMING}\n", f"{LONG}\n",
                                     f"{LONG} ", f"{CURRENT_HEADER}\n", f"{HYPHEN_HEADER} "])  # fmt: skip
 def test_every_layout_in_every_shape_flagged_or_not(header: str, shape: str, flagged: bool) -> None:
     for name, (text, parts) in layouts(header).items():
@@ -288,7 +298,7 @@ def test_every_layout_in_every_shape_flagged_or_not(header: str, shape: str, fla
             "dict": {"type": "text", "text": text},
         }[shape]
         assert kinds(content, flagged) == parts, name
-        row = {"role": "user", "content": content, **({protocol.FLAG: 1} if flagged else {})}
+        row = {"role": "user", "content": content, **({FLAG: 1} if flagged else {})}
         assert is_handoff(row), name
         assert "\n\n".join(text for kind, text in parts if kind != "summary") == m.text(m.live_content(row)).replace(
             "Old.\nNext?",
@@ -312,7 +322,7 @@ def test_the_parts_of_a_list_keep_blocks_that_are_not_text() -> None:
      ("0", False), ([1], False), ({"x": 1}, False)],
 )  # fmt: skip
 def test_the_flag_in_every_form_a_database_gives_it(flag: Any, flagged: bool) -> None:
-    assert is_handoff({"role": "user", "content": "What was done.", protocol.FLAG: flag}) is flagged
+    assert is_handoff({"role": "user", "content": "What was done.", FLAG: flag}) is flagged
 
 
 @given(
@@ -320,17 +330,17 @@ def test_the_flag_in_every_form_a_database_gives_it(flag: Any, flagged: bool) ->
 )
 @example(f"{END_MARKER}{END_MARKER[3:]}")  # two that share their dashes
 def test_whatever_the_body_says_the_handoff_reads_back(body: str) -> None:
-    text = protocol.handoff_text(body)
+    text = handoff_text(body)
     assert text.count(END_MARKER) == 1 and MERGE_DELIMITER not in text
     [summary, live] = split(f"{text}\n\nNext?")
     assert (summary.kind, live.kind, live.text) == ("summary", "live", "Next?")
-    assert summary.directive == f"{LEGACY_HEADER} {protocol.FRAMING}"
-    if not any(marker in body for marker in protocol.NEUTRAL):
+    assert summary.directive == f"{LEGACY_HEADER} {FRAMING}"
+    if not any(marker in body for marker in NEUTRAL):
         assert summary.text == body.strip()
 
 
 @given(
-    st.lists(st.sampled_from([*MARKERS, protocol.FRAMING, "\n", "\n\n", "```\n", "  ", "one", "two"]), max_size=12),
+    st.lists(st.sampled_from([*MARKERS, FRAMING, "\n", "\n\n", "```\n", "  ", "one", "two"]), max_size=12),
     st.booleans(),
 )
 def test_no_text_of_a_row_is_lost_or_doubled(pieces: list[str], flagged: bool) -> None:
@@ -350,10 +360,10 @@ def test_a_row_full_of_markers_is_read_in_time() -> None:
 
 
 def test_a_summary_merged_into_a_row_with_an_earlier_summary_leaves_both_and_the_words() -> None:
-    earlier = protocol.handoff_text("The first half.")
-    row = f"{protocol.PRIOR_HEADER}\n{earlier}\n\nLook at it.\n\n{protocol.MERGE_DELIMITER}\n\n"
-    row += protocol.handoff_text("The second half.")
-    assert [(part.kind, part.text) for part in protocol.split(row)] == [
+    earlier = handoff_text("The first half.")
+    row = f"{PRIOR_HEADER}\n{earlier}\n\nLook at it.\n\n{MERGE_DELIMITER}\n\n"
+    row += handoff_text("The second half.")
+    assert [(part.kind, part.text) for part in split(row)] == [
         ("summary", "The first half."), ("prior", "Look at it."), ("summary", "The second half."),
     ]  # fmt: skip
 
@@ -361,20 +371,20 @@ def test_a_summary_merged_into_a_row_with_an_earlier_summary_leaves_both_and_the
 def test_summaries_merged_one_after_the_other_are_told_apart() -> None:
     row = "Look at it."
     for body in ("one", "two", "three"):
-        row = f"{protocol.PRIOR_HEADER}\n{row}\n\n{protocol.MERGE_DELIMITER}\n\n{protocol.handoff_text(body)}"
-    assert [(part.kind, part.text) for part in protocol.split(row)] == [
+        row = f"{PRIOR_HEADER}\n{row}\n\n{MERGE_DELIMITER}\n\n{handoff_text(body)}"
+    assert [(part.kind, part.text) for part in split(row)] == [
         ("prior", "Look at it."), ("summary", "one"), ("summary", "two"), ("summary", "three"),
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("summary", ["It was decided.", protocol.handoff_text("It was decided.")])
+@pytest.mark.parametrize("summary", ["It was decided.", handoff_text("It was decided.")])
 def test_a_summary_in_the_words_of_openclaw_and_pi(summary: str) -> None:
     """Only where the row is marked as one: anybody may type these words."""
-    row = f"{protocol.SUMMED_UP_START}{summary}{protocol.SUMMED_UP_END}"
-    (part,) = protocol.split(row, flagged=True)
+    row = f"{SUMMED_UP_START}{summary}{SUMMED_UP_END}"
+    (part,) = split(row, flagged=True)
     assert (part.kind, part.text) == ("summary", "It was decided.")
     assert part.directive.startswith("The conversation history before") and part.directive.endswith("</summary>")
-    (part,) = protocol.split("Look: " + row)
+    (part,) = split("Look: " + row)
     assert part.kind == "live"
 
 
@@ -406,8 +416,8 @@ ROTATED, MOVED = "The tokens were rotated.\n\n- all of them", "The desk moved."
         ),
         (f"{ARC}\n\n---\n\nA rule of mine.", [("summary", MOVED), ("live", "A rule of mine.")]),
         (
-            f"{protocol.OBJECTIVE}\nShip it.\n\n---\n\nToday.\n\n---\n\n{ARC}\n\n---\n\n{RECENT}",
-            [("prior", f"{protocol.OBJECTIVE}\nShip it.\n\n---\n\nToday."), ("summary", f"{MOVED}\n\n{ROTATED}")],
+            f"{OBJECTIVE}\nShip it.\n\n---\n\nToday.\n\n---\n\n{ARC}\n\n---\n\n{RECENT}",
+            [("prior", f"{OBJECTIVE}\nShip it.\n\n---\n\nToday."), ("summary", f"{MOVED}\n\n{ROTATED}")],
         ),
         (f"{CLAW}\n\n{CLAW}\n\nGo on.", [("summary", f"{MOVED}\n\n{MOVED}"), ("live", "Go on.")]),
     ],
@@ -431,7 +441,7 @@ def test_an_image_behind_what_another_engine_made_stays() -> None:
     )
 
 
-@pytest.mark.parametrize("frame", [RECENT, ARC, CLAW, f"{protocol.OBJECTIVE}\nShip it.\n\n---\n\n{RECENT}"])
+@pytest.mark.parametrize("frame", [RECENT, ARC, CLAW, f"{OBJECTIVE}\nShip it.\n\n---\n\n{RECENT}"])
 @pytest.mark.parametrize(
     "around",
     [
@@ -460,8 +470,8 @@ def test_a_message_that_quotes_what_another_engine_makes_is_no_handoff(frame: st
         "[Recent Summary of the talk]\nWe moved.\n[Expand for details: later]",
         "[Depth-first Summary (d3, node 1)]\nWe moved.\n[Expand for details: later]",
         '<summary id="sum_1f">More</summary>',
-        f"{protocol.OBJECTIVE}\nShip it.",
-        f"{protocol.OBJECTIVE}\nShip it.\n\n---\n\n[Recent Summary (d0, node 42)]\nThe tokens were",
+        f"{OBJECTIVE}\nShip it.",
+        f"{OBJECTIVE}\nShip it.\n\n---\n\n[Recent Summary (d0, node 42)]\nThe tokens were",
     ],
 )
 def test_what_only_begins_as_another_engines_summary_is_no_handoff(text: str) -> None:
@@ -479,7 +489,7 @@ def test_a_result_of_a_tool_that_gives_such_summaries_is_no_handoff() -> None:
     [
         "[Recent Summary (d0, node 1)]\n" + "[Expand for details: " * 100_000,
         "[Recent Summary (d0, node 1)]\nx\n[Expand for details: y]\n\n" * 30_000,
-        f"{protocol.OBJECTIVE}\n" + "\n\n---\n\n[Recent Summary (d0, node 1)]\n" * 50_000,
+        f"{OBJECTIVE}\n" + "\n\n---\n\n[Recent Summary (d0, node 1)]\n" * 50_000,
         '<summary id="sum_1"' + " x" * 1_000_000,
         "[Recent Summary (d0, node 1)]\n" + "[Expand for details: x]   \n" * 100_000,
     ],
@@ -489,10 +499,10 @@ def test_long_texts_of_other_engines_are_read_in_no_time(text: str) -> None:
 
 
 def test_a_request_that_an_engine_repeats_is_summarised_without_the_engines_line() -> None:
-    messages = [{"role": "user", "content": f"{protocol.OBJECTIVE}\nShip it.\n\n---\n\n{RECENT}"}]
+    messages = [{"role": "user", "content": f"{OBJECTIVE}\nShip it.\n\n---\n\n{RECENT}"}]
     messages += [{"role": ("assistant", "user")[n % 2], "content": f"{n} " + "word " * 300} for n in range(40)]
     planned = compaction.plan(messages, compaction.Policy(context_window=20_000), len)
     request = compaction.request_of(planned)
     assert request.previous_summary == ROTATED
     assert "Ship it." in request.digest
-    assert protocol.OBJECTIVE not in request.digest
+    assert OBJECTIVE not in request.digest

@@ -1,4 +1,4 @@
-"""Every marker, header and tag the engine reads or writes, each with its source, and `split()`.
+"""The handoff: every marker, header and tag that is read or written, each with its source, and `split()`.
 
 Theory: a handoff is one stored row. It is either *standalone* (nothing but the summary) or *merged* with live text of
 the row's own role, in one of two layouts:
@@ -163,6 +163,9 @@ MEDIA_NAMED, MEDIA_PATH = "[media] ", re.compile(r"(?<=\[media\]) (?=~?/|[A-Za-z
 RULES_OPEN = "<workspace-critical-rules>"
 RULES_CLOSE = "</workspace-critical-rules>"
 
+# Of the request that is being worked on, where the message itself cannot stay before the summary.
+REQUEST_HEADING = "## Request being worked on, word for word"
+
 MOST_DELIMITERS = 64  # merge delimiters looked at in one row; a text with more of them is about something else
 TEXT_TYPES = ("text", "input_text", "output_text")
 
@@ -283,6 +286,12 @@ def _rules_blocks(lines: list[str]) -> list[tuple[int, int]]:
 def _without_blank_ends(lines: list[str]) -> str:
     written = [at for at, line in enumerate(lines) if line.strip()]
     return "\n".join(lines[written[0] : written[-1] + 1]) if written else ""
+
+
+def with_request(body: str, text: str) -> str:
+    """The body of a summary with this request behind it, each of its lines marked as quoted; "" for none."""
+    quoted = "\n".join(f"> {line}".rstrip() for line in text.splitlines())
+    return "\n\n".join(piece for piece in (body, f"{REQUEST_HEADING}\n{quoted}" if quoted else "") if piece)
 
 
 # --- reading: positions in a list of blocks --------------------------------------------------------------------------
