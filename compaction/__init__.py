@@ -12,17 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from . import anchors, offline, prompt, pruning, strategy
+from . import anchors, offline, pruning, strategy
 from .anchors import Anchor, Survival, hindsight
 from .applying import Insert, Keep, Report, Result, Rewrite, apply
-from .digest import Ask, Finished, Fold, SummaryRequest, fold, request_of, summarize
 from .errors import BadTranscript, CompactionError, NothingToCompact, SummaryRejected
 from .handoff import Part, is_handoff, split
+from .llm.digest import Ask, Finished, Fold, SummaryRequest, fold, request_of, summarize
+from .llm.prompt import Prompt, Reply, asking, prompt_of
 from .messages import Message
 from .planning import Plan, plan
 from .planning.boundaries import align_end, align_start, anchor_last_reply, anchor_last_user, head_size, tail_start
 from .policy import Policy
-from .prompt import Prompt, Reply, asking, prompt_of
 from .redaction import redact
 from .survival import loss_report
 from .tokens import Counter, counter_for, encoding_for, message_tokens
@@ -77,7 +77,6 @@ __all__ = [
     "message_tokens",
     "offline",
     "plan",
-    "prompt",
     "prompt_of",
     "redact",
     "request_of",

@@ -8,9 +8,9 @@ from functools import cached_property
 from . import facts as f
 from .actions import Work
 from .deeds import command_of, path_of
-from .digest import SummaryRequest
 from .facts import TranscriptFacts
 from .lines import clip
+from .llm.digest import SummaryRequest
 from .names import names_of, words_of
 from .people import births_in, spoken
 from .redaction import redact

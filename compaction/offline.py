@@ -9,9 +9,9 @@ earlier summary is read back by its headings: its lines stand before the new one
 from __future__ import annotations
 
 from . import limits
-from .answer import OPEN_ENDS
-from .digest import SummaryRequest
 from .draft import SummaryDraft
+from .llm.answers import OPEN_ENDS
+from .llm.digest import SummaryRequest
 from .material import Material
 from .sections import NOTHING, TASK, fitting
 

@@ -30,7 +30,8 @@ from django.utils.safestring import SafeString, mark_safe
 
 import compaction
 import viewer
-from compaction import Plan, Policy, digest, prompt, pruning, strategy, tokens
+from compaction import Plan, Policy, pruning, strategy, tokens
+from compaction.llm import digest, prompt
 from compaction.strategy import Strategy
 from tests import filling
 from viewer.errors import StoreError
@@ -137,7 +138,7 @@ BY_HAND: dict[str, Callable[[str], object]] = {
     "compaction.strategy.Prune.apply": lambda text: pruning.apply(pruning.plan(_rows(text), POLICY, len)),
     "compaction.strategy.Summary.plan": lambda text: strategy.STRATEGIES["summary"].plan(_rows(text), POLICY, len),
     "compaction.tokens.counter_for": lambda text: [tokens.counter_for(model)(text) for model in ("gpt-4o", "gpt-4")],
-    "compaction.prompt.check": lambda text: prompt.check(prompt.Reply(text), digest.request_of(_planned(WORDS))),
+    "compaction.llm.prompt.check": lambda text: prompt.check(prompt.Reply(text), digest.request_of(_planned(WORDS))),
 }
 # Why a function, or all that a module or class has, is not walked. What is walked needs no mention.
 ELSEWHERE = {
@@ -166,7 +167,7 @@ ELSEWHERE = {
         compaction.wording.sentence compaction.tokens.load compaction.actions.Work compaction.actions.in_short
         compaction.applying.Result.tokens_after compaction.applying.Rewrites compaction.planning.boundaries.by_tokens
         compaction.pruning.PrunePlan compaction.pruning.apply viewer.compressing
-        compaction.digest.fold compaction.digest.Fold.take compaction.left.RemainingLines.below
+        compaction.llm.digest.fold compaction.llm.digest.Fold.take compaction.left.RemainingLines.below
         viewer.api.Api viewer.api.cursors.read viewer.api.errors.problem viewer.apps viewer.bad_requests
         viewer.enforcement.apps
         viewer.exports.making.download viewer.exports.making.written

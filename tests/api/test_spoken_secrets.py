@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 import compaction
-from compaction.prompt import prompt_of
+from compaction.llm.prompt import prompt_of
 from tests.clients import ApiClient
 from tests.factories.stores import HermesStore
 

@@ -7,7 +7,7 @@ import pytest
 from compaction import Policy, plan, request_of
 from compaction.cancelling import takes_back
 from compaction.handoff import SYNTHETIC_USER_STARTS
-from compaction.prompt import prompt_of
+from compaction.llm.prompt import prompt_of
 from tests.compaction.transcripts import count, exchange, reply, user
 from tests.cost import within
 

@@ -20,18 +20,18 @@ from compaction import (
     SummaryRejected,
     SummaryRequest,
     counter_for,
-    digest,
     limits,
     offline,
     plan,
     request_of,
     summarize,
 )
-from compaction.chunks import chunks_of, cut_to_fit
-from compaction.digest import Finished, fold
 from compaction.handoff import handoff_text, is_handoff
-from compaction.prompt import prompt_of
-from compaction.render import entries
+from compaction.llm import digest
+from compaction.llm.chunks import chunks_of, cut_to_fit
+from compaction.llm.digest import Finished, fold
+from compaction.llm.prompt import prompt_of
+from compaction.llm.transcript import entries
 from tests.compaction.properties import examples
 from tests.compaction.transcripts import (
     count,

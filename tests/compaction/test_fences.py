@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction import fences
-from compaction.answer import breaks_off
+from compaction.llm.answers import breaks_off
 
 
 @pytest.mark.parametrize(

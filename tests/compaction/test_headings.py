@@ -9,8 +9,8 @@ import pytest
 
 import compaction
 from compaction import offline
-from compaction.digest import request_of
 from compaction.lines import unwrapped
+from compaction.llm.digest import request_of
 from compaction.strategy import STRATEGIES
 from compaction.tool_results import without_heading
 

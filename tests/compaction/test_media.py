@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import compaction
 from compaction import Policy, offline, plan, request_of, summarize
 from compaction.handoff import NEUTRAL, defused, handoff_text
-from compaction.prompt import prompt_of
+from compaction.llm.prompt import prompt_of
 from tests.compaction.transcripts import call, count, exchange, handoff, reply, result, user
 from tests.cost import within
 from tests.factories.messages import DIRECTIVES

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from compaction import Message, counter_for, facts, offline
-from compaction.answer import checked
+from compaction.llm.answers import checked
 from compaction.sections import ANSWERED, TASK, read_back
 from tests.compaction.offline_summaries import request, sections
 from tests.compaction.transcripts import call, count, exchange, reply, result, user, words

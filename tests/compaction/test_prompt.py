@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction import SummaryRejected, SummaryRequest, counter_for, limits, plan, summarize
-from compaction.prompt import FEWEST_SECTIONS, GUIDES, Prompt, Reply, asking, check, prompt_of
+from compaction.llm.prompt import FEWEST_SECTIONS, GUIDES, Prompt, Reply, asking, check, prompt_of
 from compaction.sections import TITLES, read_back
 from tests.compaction.properties import examples
 from tests.compaction.transcripts import SMALL, count, exchange, reply, user, words

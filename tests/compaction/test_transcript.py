@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from compaction import Message, limits
 from compaction.handoff import SYNTHETIC_USER_STARTS
-from compaction.render import cut, entries
+from compaction.llm.transcript import cut, entries
 from tests.compaction.properties import examples
 from tests.compaction.transcripts import call, call_item, image, reply, result, result_item, transcripts, user, words
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from . import fences, limits
-from .answer import SHORT, breaks_off, breaks_off_inside, is_refusal
+from .. import fences, limits
+from ..errors import SummaryRejected
+from ..sections import NOTHING, TASK, TITLES
+from .answers import SHORT, breaks_off, breaks_off_inside, is_refusal
 from .digest import Ask, SummaryRequest, too_long
-from .errors import SummaryRejected
-from .sections import NOTHING, TASK, TITLES
 
 DONE = "Actions done"
 SYSTEM = f"""\

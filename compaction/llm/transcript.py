@@ -16,11 +16,11 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from . import limits
-from . import messages as m
-from .handoff import IMAGE_STUB, TEXT_TYPES, block_text, without_directives
-from .messages import Call, Message
-from .redaction import redact, redact_value
+from .. import limits
+from .. import messages as m
+from ..handoff import IMAGE_STUB, TEXT_TYPES, block_text, without_directives
+from ..messages import Call, Message
+from ..redaction import redact, redact_value
 
 _LABEL = re.compile(
     r"(?m)^\[(?=(?:message|call) \d|result of |tool result|earlier summary|same output as |added to this message)"

@@ -16,19 +16,19 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from . import limits
-from . import messages as m
-from .answer import checked
-from .bounds import start_of
-from .cancelling import takes_back
+from .. import limits
+from .. import messages as m
+from ..bounds import start_of
+from ..cancelling import takes_back
+from ..errors import SummaryRejected
+from ..handoff import FLAG, is_handoff, restated, without_directives
+from ..messages import Message
+from ..planning import Plan
+from ..redaction import redact, redact_value
+from ..tokens import Counter
+from .answers import checked
 from .chunks import Chunk, chunks_of
-from .errors import SummaryRejected
-from .handoff import FLAG, is_handoff, restated, without_directives
-from .messages import Message
-from .planning import Plan
-from .redaction import redact, redact_value
-from .render import earlier_summary, entries
-from .tokens import Counter
+from .transcript import earlier_summary, entries
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .render import RenderedMessage
-from .tokens import Counter
+from ..tokens import Counter
+from .transcript import RenderedMessage
 
 
 @dataclass(frozen=True, slots=True)
