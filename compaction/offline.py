@@ -8,11 +8,11 @@ earlier summary is read back by its headings: its lines stand before the new one
 
 from __future__ import annotations
 
-from . import limits
 from .draft import SummaryDraft
 from .llm.answers import OPEN_ENDS
 from .llm.digest import SummaryRequest
 from .material import Material
+from .policy import SMALLEST_BODY_TOKENS
 from .sections import NOTHING, TASK, fitting
 
 MOST_HEADINGS = 0.6  # of the budget: where the counts alone would take more, only task and constraints are written
@@ -49,7 +49,7 @@ def _filled(draft: SummaryDraft) -> str:
 def _brief(draft: SummaryDraft) -> str:
     """The task and the constraints alone, for a budget that holds little more than headings."""
     count, budget = draft.material.request.count, draft.material.request.budget_tokens
-    heading = f"## {TASK}\n" if budget >= limits.SMALLEST_BODY_TOKENS else ""
+    heading = f"## {TASK}\n" if budget >= SMALLEST_BODY_TOKENS else ""
     first = next((line.text for line in draft.lines[TASK].offered), f"> {NOTHING}")
     text = fitting(f"{heading}{first}", budget, count)
     for n, line in enumerate(draft.lines["Constraints"].offered):

@@ -1,10 +1,30 @@
-"""What a person can choose about a compaction, and the budgets that follow from it."""
+"""What a person can choose about a compaction, the budgets that follow from it, and the sizes that nobody chooses."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from . import limits
+# --- sizes, shares and prices that several modules measure by, each with its unit and source --------------------------
+IMAGE_TOKENS = 1_600  # flat price of one image: what Hermes and Anthropic's documentation assume for a large one
+MESSAGE_TOKENS = 4  # role and separators of one chat message (OpenAI cookbook: 3, and 1 for the role)
+MIN_SUMMARY_TOKENS = 2_000
+MAX_SUMMARY_TOKENS = 12_000
+MAX_SUMMARY_SHARE = 0.05  # of the context window
+SMALLEST_BODY_TOKENS = 16  # less room than this is not worth a heading
+SHORT_SUMMARY_TOKENS = 64  # a middle that leaves less than this for a summary is not worth a handoff
+SMALLEST_WIN = 0.1  # of a context: a compaction that wins less is not offered
+SOFT_CEILING = 1.5  # x tail budget
+CHARACTERS_A_TOKEN = 8  # that text rarely exceeds; so much of a long one is counted to see whether it has n tokens
+FEWEST_TAIL = 3
+MOST_TAIL_FLOOR = 8
+OUTPUT_CHARS, ARGUMENTS_CHARS = 4_000, 2_000  # of a tool's output and arguments in a digest; a longer middle is cut out
+REPEATED_CHARS = 200  # from this length on, output that was shown already is named by its message
+PRUNED_CHARS = 240  # output and arguments up to this length stay as they are
+ARGUMENT_CHARS = 120  # that stay of a longer argument
+PROMPT_TOKENS = 1_500  # of a summariser's window, for everything in a request but material, focus and earlier summary
+LONGEST_SUMMARY = 1.5  # x the budget asked for: a longer answer is refused
+BUDGET_SHARE = 0.2  # of a summariser's window: a summary is asked for, carried and answered within it
+SMALLEST_CHUNK_TOKENS = 64  # a window that leaves less for each part of the transcript is refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +34,7 @@ class Policy:
     `context_window` is in tokens; `threshold` the share of it at which agents compact; `target_ratio` (clamped to
     0.10..0.80) the share of that threshold the tail may take; `protect_first_n` counts the system prompt;
     `keep_last` is a person's "keep at least the last N messages"; `rules` the workspace's rules that are appended to
-    the summary, as `protocol.rules_block` takes them. `tail_only` is for agents that put a summary in front of an
+    the summary, as `handoff.rules_block` takes them. `tail_only` is for agents that put a summary in front of an
     unbroken end of the conversation: nothing stays before the handoff, and what stays is word for word; `can_prune`
     says that its agent lets tool output be shortened. Raises ValueError for values that mean nothing.
     """
@@ -48,12 +68,12 @@ class Policy:
     @property
     def soft_ceiling(self) -> int:
         """Tokens the tail may grow to when a rule asks for more than the budget."""
-        return int(self.tail_budget * limits.SOFT_CEILING)
+        return int(self.tail_budget * SOFT_CEILING)
 
     @property
     def small_message(self) -> int:
         """Tokens up to which a recent message is small: eight of them take no more than half of the tail budget."""
-        return self.tail_budget // (2 * limits.MOST_TAIL_FLOOR)
+        return self.tail_budget // (2 * MOST_TAIL_FLOOR)
 
     @property
     def enough(self) -> int:
@@ -76,13 +96,13 @@ class Policy:
     @property
     def fewest_tail(self) -> int:
         """Messages that the tail keeps over its budget if they fit the soft ceiling or are small: max(3, min(n, 8))."""
-        return max(limits.FEWEST_TAIL, min(self.protect_last_n, limits.MOST_TAIL_FLOOR))
+        return max(FEWEST_TAIL, min(self.protect_last_n, MOST_TAIL_FLOOR))
 
     @property
     def most_summary(self) -> int:
         """Tokens no summary exceeds."""
-        return min(int(self.context_window * limits.MAX_SUMMARY_SHARE), limits.MAX_SUMMARY_TOKENS)
+        return min(int(self.context_window * MAX_SUMMARY_SHARE), MAX_SUMMARY_TOKENS)
 
     def summary_limit(self, middle_tokens: int) -> int:
         """Tokens a summary of `middle_tokens` may take: the ratio, within 2,000..min(5 % of the window, 12,000)."""
-        return min(max(int(middle_tokens * self.summary_ratio), limits.MIN_SUMMARY_TOKENS), self.most_summary)
+        return min(max(int(middle_tokens * self.summary_ratio), MIN_SUMMARY_TOKENS), self.most_summary)

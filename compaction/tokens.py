@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import tiktoken
 
-from . import limits
 from . import messages as m
 from .messages import Message
+from .policy import CHARACTERS_A_TOKEN, IMAGE_TOKENS, MESSAGE_TOKENS
 
 Counter = Callable[[str], int]
 
@@ -146,9 +146,9 @@ def message_tokens(message: Message, count: Counter) -> int:
 
     Reasoning kept beside the message counts: Codex' and DeepSeek's interfaces, among others, take it back.
     """
-    images = m.image_count(m.body(message)) * limits.IMAGE_TOKENS
+    images = m.image_count(m.body(message)) * IMAGE_TOKENS
     words = m.countable(message)
-    return limits.MESSAGE_TOKENS + images + (count(words) if words else 0)
+    return MESSAGE_TOKENS + images + (count(words) if words else 0)
 
 
 # --- the messages of one transcript -----------------------------------------------------------------------------------
@@ -199,5 +199,5 @@ class Sizes:
 
 def shows_tokens(text: str, tokens: int, count: Counter) -> bool:
     """Whether the start of a long text shows already that it has this many tokens."""
-    start = text[: tokens * limits.CHARACTERS_A_TOKEN]
+    start = text[: tokens * CHARACTERS_A_TOKEN]
     return len(start) < len(text) and count(start) >= tokens + SLACK

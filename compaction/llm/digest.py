@@ -16,7 +16,6 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from .. import limits
 from .. import messages as m
 from ..bounds import start_of
 from ..cancelling import takes_back
@@ -24,6 +23,7 @@ from ..errors import SummaryRejected
 from ..handoff import FLAG, is_handoff, restated, without_directives
 from ..messages import Message
 from ..planning import Plan
+from ..policy import BUDGET_SHARE, LONGEST_SUMMARY, MIN_SUMMARY_TOKENS, PROMPT_TOKENS, SMALLEST_CHUNK_TOKENS
 from ..redaction import redact, redact_value
 from ..tokens import Counter
 from .answers import checked
@@ -47,7 +47,7 @@ class SummaryRequest:
     sources: tuple[Message, ...] = field(repr=False)
     previous_summary: str = ""
     focus: str = ""
-    budget_tokens: int = limits.MIN_SUMMARY_TOKENS
+    budget_tokens: int = MIN_SUMMARY_TOKENS
     today: date | None = None
     count: Counter = field(kw_only=True, repr=False)
     chunk: int = 1
@@ -198,16 +198,16 @@ def too_long(tokens: int, budget: int) -> SummaryRejected:
 def _fitted(whole: SummaryRequest, window: int) -> Fold:
     """The whole request if the window can hold it, else one for each chunk of its digest."""
     count = whole.count
-    budget = max(min(whole.budget_tokens, int(window * limits.BUDGET_SHARE)), 1)
-    longest = int(budget * limits.LONGEST_SUMMARY)
-    room = window - limits.PROMPT_TOKENS - count(whole.focus) - longest
+    budget = max(min(whole.budget_tokens, int(window * BUDGET_SHARE)), 1)
+    longest = int(budget * LONGEST_SUMMARY)
+    room = window - PROMPT_TOKENS - count(whole.focus) - longest
     earlier = count(whole.previous_summary)
     shown = entries(whole.sources)
     sizes = [count(entry.text) for entry in shown]
     if sum(sizes) + earlier <= room:
         text = "".join(entry.text for entry in shown)
         return Fold([replace(whole, budget_tokens=budget, excerpt=text)], longest)
-    if room - longest < limits.SMALLEST_CHUNK_TOKENS:
+    if room - longest < SMALLEST_CHUNK_TOKENS:
         reason = f"A window of {window:,} tokens is too small to summarise in."
         raise SummaryRejected("window_too_small", reason)
     before = 0

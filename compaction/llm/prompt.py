@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from .. import fences, limits
+from .. import fences
 from ..errors import SummaryRejected
+from ..policy import LONGEST_SUMMARY
 from ..sections import NOTHING, TASK, TITLES
 from .answers import SHORT, breaks_off, breaks_off_inside, is_refusal
 from .digest import Ask, SummaryRequest, too_long
@@ -187,7 +188,7 @@ def check(reply: Reply, request: SummaryRequest) -> str:
     if TITLES[0] not in titles or len(titles) < FEWEST_SECTIONS:
         raise SummaryRejected("no_sections", "The summary lacks the sections it was asked for.")
     tokens = request.count(body)
-    if tokens > request.budget_tokens * limits.LONGEST_SUMMARY:
+    if tokens > request.budget_tokens * LONGEST_SUMMARY:
         raise too_long(tokens, request.budget_tokens)
     return body
 

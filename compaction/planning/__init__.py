@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from .. import limits
 from .. import messages as m
 from ..errors import BadTranscript, NothingToCompact
 from ..handoff import flag_of, is_handoff, split, without_rules
 from ..messages import Message
-from ..policy import Policy
+from ..policy import FEWEST_TAIL, Policy
 from ..tokens import Counter, Sizes, message_tokens
 from .boundaries import align_start, head_of, is_prune_note, is_recompaction, plural, system_rows
 from .cut import Cut, Role, replaced_for, room_in
@@ -187,7 +186,7 @@ def _require_enough(after_head: int, policy: Policy) -> None:
             f"You asked to keep the last {policy.keep_last:,} messages, and after the start there are only"
             f" {max(after_head, 0):,}.",
         )
-    if after_head <= limits.FEWEST_TAIL + 1:
+    if after_head <= FEWEST_TAIL + 1:
         raise NothingToCompact(
             "too_few",
             f"There are too few messages to compact: {plural(max(after_head, 0), 'message')} after the start.",

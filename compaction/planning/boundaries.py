@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
-from .. import limits
 from .. import messages as m
 from ..handoff import NOTE_SENTENCES, PRUNE_SENTENCE, flag_of, is_handoff, split
 from ..messages import Message
-from ..policy import Policy
+from ..policy import FEWEST_TAIL, MOST_TAIL_FLOOR, Policy
 from ..tokens import Counter, Sizes
 from ..tool_groups import Ids, OpenCalls, goes_on, stray_results
 
@@ -177,8 +176,8 @@ def by_tokens(length: int, head_end: int, policy: Policy, sizes: Sizes, lifted: 
         return (i for i in range(length - 1, head_end - 1, -1) if i not in lifted)
 
     budget = policy.tail_budget_of(sizes.up_to(own(), policy.full_tail_from))
-    most = sum(1 for _ in islice(own(), 2 * limits.MOST_TAIL_FLOOR)) // 2
-    fewest = max(limits.FEWEST_TAIL, min(policy.fewest_tail, most))
+    most = sum(1 for _ in islice(own(), 2 * MOST_TAIL_FLOOR)) // 2
+    fewest = max(FEWEST_TAIL, min(policy.fewest_tail, most))
     start, kept, used = walk_back(own(), policy, sizes, budget, fewest)
     start = length if start is None else start
     tail = f"The last {plural(kept, 'message')} ({used:,} tokens)"
@@ -204,7 +203,7 @@ def walk_back(
         left = budget - used
         if kept < fewest:
             left = max(policy.soft_ceiling - used, policy.small_message)
-        if kept >= max(policy.keep_last or 0, limits.FEWEST_TAIL) and sizes.reach([i], left + 1):
+        if kept >= max(policy.keep_last or 0, FEWEST_TAIL) and sizes.reach([i], left + 1):
             break
         used += sizes[i]
         kept += 1

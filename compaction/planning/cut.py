@@ -19,11 +19,10 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Literal
 
-from .. import limits
 from .. import messages as m
 from ..handoff import NOTE, NOTE_SENTENCE, handoff_text, with_request, with_rules
 from ..messages import Message, patched
-from ..policy import Policy
+from ..policy import MESSAGE_TOKENS, SHORT_SUMMARY_TOKENS, SMALLEST_WIN, Policy
 from ..tokens import SLACK, Counter, Sizes, message_tokens
 from ..tool_groups import Ids, Repairs, repairs
 from .boundaries import align_end, align_start, by_tokens, last_reply, last_user, plural
@@ -93,7 +92,7 @@ class Cut:
         middle = list(self._between(self.head_end, index))
         if not middle:
             return False
-        body = max(min(limits.SHORT_SUMMARY_TOKENS, self.policy.most_summary), self.carried)
+        body = max(min(SHORT_SUMMARY_TOKENS, self.policy.most_summary), self.carried)
         merged = sum(size for i, size in self.merged.items() if not self.head_end <= i < index)
         wanted = replaced_for(body, kept - merged, self.around) - merged
         return self.sizes.reach(chain(reversed(middle), self.lifted), wanted)
@@ -306,7 +305,7 @@ def earlier_cuts(
 
 def overhead(messages: Sequence[Message], count: Counter, rules: str) -> int:
     """Tokens of a handoff around an empty body, and of the note if the system message still lacks it."""
-    tokens = count(handoff_text(with_rules("", rules))) + limits.MESSAGE_TOKENS
+    tokens = count(handoff_text(with_rules("", rules))) + MESSAGE_TOKENS
     return tokens + (count(NOTE) if needs_note(messages) else 0)
 
 
@@ -321,13 +320,13 @@ def growth(head: list[Message], tail: list[Message], count: Counter) -> int:
 
 def replaced_for(body: int, kept: int, around: int) -> int:
     """Tokens that must be replaced so that a summary of `body` tokens wins the smallest share of the context."""
-    share = limits.SMALLEST_WIN
+    share = SMALLEST_WIN
     return math.ceil((share * kept + around + SLACK + body) / (1 - share))
 
 
 def room_in(replaced: int, kept: int, around: int) -> int:
     """Tokens a summary may take that replaces so many and wins the smallest share of the context."""
-    return int(replaced - around - SLACK - limits.SMALLEST_WIN * (kept + replaced))
+    return int(replaced - around - SLACK - SMALLEST_WIN * (kept + replaced))
 
 
 def needs_note(messages: Sequence[Message]) -> bool:

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from .. import limits
 from .. import messages as m
 from ..applying import Result, Rewrites
 from ..errors import NothingToCompact
@@ -24,7 +23,7 @@ from ..messages import Message, patched
 from ..planning import Plan, checked
 from ..planning.boundaries import align_end, is_prune_note, is_recompaction, plural, system_rows, walk_back
 from ..planning.cut import Role, earlier_cuts, fitting_role, growth
-from ..policy import Policy
+from ..policy import FEWEST_TAIL, MESSAGE_TOKENS, SMALLEST_WIN, Policy
 from ..tokens import SLACK, Counter, Sizes
 from ..tool_groups import repairs
 from .outputs import Shortened, shortened
@@ -135,7 +134,7 @@ def would_win(messages: Sequence[Message], policy: Policy, count: Counter) -> in
     except NothingToCompact:
         return 0
     won = made.tokens_before - made.tokens_after_estimate
-    return won if won >= limits.SMALLEST_WIN * made.tokens_before else 0
+    return won if won >= SMALLEST_WIN * made.tokens_before else 0
 
 
 def compact(messages: Iterable[Message], policy: Policy, count: Counter) -> Result:
@@ -192,7 +191,7 @@ def _cut(rows: list[Message], start: int, policy: Policy, sizes: Sizes) -> tuple
     What stands before the cut does not matter for it.
     """
     spoken = [i for i in range(start, len(rows)) if not m.answers(rows[i])]
-    fewest = max(limits.FEWEST_TAIL, min(policy.fewest_tail, len(spoken) // 2))
+    fewest = max(FEWEST_TAIL, min(policy.fewest_tail, len(spoken) // 2))
     most = max(fewest, int(len(spoken) * policy.target_ratio), policy.keep_last or 0)
     lowest = spoken[-most] if most <= len(spoken) else start
     recent = range(len(rows) - 1, lowest - 1, -1)
@@ -210,7 +209,7 @@ def _around(role: Role | None, count: Counter) -> int:
     text = handoff_text("")
     if role is None:
         text += f"{PRIOR_HEADER}\n\n\n{MERGE_DELIMITER}\n\n"
-    return count(text) + limits.MESSAGE_TOKENS
+    return count(text) + MESSAGE_TOKENS
 
 
 def _require_gain(made: PrunePlan) -> None:

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import limits
 from .. import messages as m
 from ..handoff import CUT_SHORT, MEDIA_STUB, PRUNED, block_text, is_handoff
 from ..lines import arguments_of, clip, outcome, parsed, unwrapped
 from ..messages import Call, Message, without_old_images
+from ..policy import ARGUMENT_CHARS, PRUNED_CHARS
 from ..tokens import Counter, message_tokens
 from ..tool_groups import OpenCalls, Place
 
@@ -62,7 +62,7 @@ class _Results:
                 text = _text(content)
                 if call:
                     self.calls[at, position] = call
-                if len(text) > limits.PRUNED_CHARS:
+                if len(text) > PRUNED_CHARS:
                     self.newest[text] = (at, position), call.ids[0] if call else ""
 
     def line(self, place: Place, text: str) -> str:
@@ -152,7 +152,7 @@ def _output(content: Any, place: Place, results: _Results) -> Any | None:
     if not isinstance(content, (str, list, dict)):
         return None
     text = _text(content)
-    line = results.line(place, text) if len(text) > limits.PRUNED_CHARS else ""
+    line = results.line(place, text) if len(text) > PRUNED_CHARS else ""
     shorter = 0 < len(line) < len(text)
     if isinstance(content, str):
         return line if shorter else None
@@ -206,7 +206,7 @@ def _cut(arguments: Any) -> Any | None:
     if not isinstance(arguments, str):
         made = _cut_value(arguments, _DEPTH) if isinstance(arguments, (dict, list)) else arguments
         return None if made == arguments else made
-    if len(arguments) <= limits.PRUNED_CHARS or not isinstance(parsed(arguments), (dict, list)):
+    if len(arguments) <= PRUNED_CHARS or not isinstance(parsed(arguments), (dict, list)):
         return None
     made = _STRING.sub(_cut_literal, arguments)
     return made if len(made) < len(arguments) else None
@@ -225,7 +225,7 @@ def _cut_value(value: Any, depth: int) -> Any:
 def _cut_literal(found: re.Match[str]) -> str:
     """A string inside JSON text, cut if it is a long value; all other bytes of the JSON stay as they are."""
     literal = found[0]
-    if found[1] is not None or len(literal) <= limits.PRUNED_CHARS:
+    if found[1] is not None or len(literal) <= PRUNED_CHARS:
         return literal
     text = json.loads(literal)
     made = _cut_text(text)
@@ -233,7 +233,7 @@ def _cut_literal(found: re.Match[str]) -> str:
 
 
 def _cut_text(text: str) -> str:
-    if len(text) <= limits.PRUNED_CHARS:
+    if len(text) <= PRUNED_CHARS:
         return text
-    left = len(text) - limits.ARGUMENT_CHARS
-    return f"{text[: limits.ARGUMENT_CHARS]} {CUT_SHORT.format(left)}"
+    left = len(text) - ARGUMENT_CHARS
+    return f"{text[:ARGUMENT_CHARS]} {CUT_SHORT.format(left)}"

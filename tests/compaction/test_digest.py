@@ -20,7 +20,6 @@ from compaction import (
     SummaryRejected,
     SummaryRequest,
     counter_for,
-    limits,
     offline,
     plan,
     request_of,
@@ -32,6 +31,7 @@ from compaction.llm.chunks import chunks_of, cut_to_fit
 from compaction.llm.digest import Finished, fold
 from compaction.llm.prompt import prompt_of
 from compaction.llm.transcript import entries
+from compaction.policy import LONGEST_SUMMARY, PROMPT_TOKENS, SMALLEST_CHUNK_TOKENS
 from tests.compaction.properties import examples
 from tests.compaction.transcripts import (
     count,
@@ -198,7 +198,7 @@ def test_a_request_for_a_long_middle_reads_none_of_it(monkeypatch: pytest.Monkey
 # --- the fold --------------------------------------------------------------------------------------------------------
 SMALL = Policy(context_window=4_000)  # summaries of up to 200 tokens, answers of up to 300
 WINDOW = 2_800  # leaves 1,000 for everything in one request, 700 for a chunk
-ROOM = WINDOW - limits.PROMPT_TOKENS - 2 * 300
+ROOM = WINDOW - PROMPT_TOKENS - 2 * 300
 
 
 def conversation(n: int = 60) -> list[Message]:
@@ -291,13 +291,13 @@ def test_an_earlier_summary_is_carried_or_read_as_material_if_it_is_too_long() -
     assert parts(made, 20_000)[0].previous_summary == long
 
 
-@pytest.mark.parametrize("window", [1, 1_500, WINDOW - ROOM + limits.SMALLEST_CHUNK_TOKENS - 1])
+@pytest.mark.parametrize("window", [1, 1_500, WINDOW - ROOM + SMALLEST_CHUNK_TOKENS - 1])
 def test_a_window_too_small_for_anything_is_refused(window: int) -> None:
     made = plan(conversation(), SMALL, count)
     with pytest.raises(SummaryRejected) as caught:
         parts(made, window)
     assert caught.value.code == "window_too_small" and f"{window:,} tokens" in caught.value.reason
-    assert len(parts(made, WINDOW - ROOM + limits.SMALLEST_CHUNK_TOKENS)) > 100
+    assert len(parts(made, WINDOW - ROOM + SMALLEST_CHUNK_TOKENS)) > 100
 
 
 def test_a_long_focus_has_its_room_too() -> None:
@@ -407,7 +407,7 @@ def test_any_transcript_folds_into_parts_that_fit(messages: list[Message], windo
     assert text.endswith(whole.digest) and (text == whole.digest or text.startswith("[earlier summary]\n"))
     for request in requests if window else ():
         prompt = prompt_of(request)
-        answer = int(request.budget_tokens * limits.LONGEST_SUMMARY)
+        answer = int(request.budget_tokens * LONGEST_SUMMARY)
         assert window and count(prompt.system) + count(prompt.user) + answer <= window
     assert parts(made, window, finished=finished_of(made, window)) == []
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction import SummaryRejected, SummaryRequest, counter_for, limits, plan, summarize
+from compaction import SummaryRejected, SummaryRequest, counter_for, plan, summarize
 from compaction.llm.prompt import FEWEST_SECTIONS, GUIDES, Prompt, Reply, asking, check, prompt_of
+from compaction.policy import PROMPT_TOKENS
 from compaction.sections import TITLES, read_back
 from tests.compaction.properties import examples
 from tests.compaction.transcripts import SMALL, count, exchange, reply, user, words
@@ -122,7 +123,7 @@ def test_the_instructions_keep_to_the_room_left_for_them(counter: Any) -> None:
     newer = tuple(user(f"算了，{n}{'停下来吧' * 99}") for n in range(9))
     longest = {"today": date(2026, 11, 21), "focus": "x", "previous_summary": "x", "chunk": 99_999, "chunks": 99_999}
     made = prompt_of(request("", budget_tokens=12_000, begins_inside="message 1, " + "x" * 150, newer=newer, **longest))
-    assert counter(made.system) + counter(made.user) < limits.PROMPT_TOKENS
+    assert counter(made.system) + counter(made.user) < PROMPT_TOKENS
 
 
 def test_the_wording_is_plain() -> None:

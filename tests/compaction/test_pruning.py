@@ -10,10 +10,11 @@ import pytest
 from hypothesis import assume, event, given
 
 import compaction
-from compaction import Insert, Message, NothingToCompact, Policy, Result, limits, pruning
+from compaction import Insert, Message, NothingToCompact, Policy, Result, pruning
 from compaction import messages as m
 from compaction.handoff import CUT_SHORT, FLAG, MEDIA_STUB, PRUNE_SENTENCE, PRUNED, handoff_text, is_handoff
 from compaction.planning.boundaries import is_prune_note
+from compaction.policy import ARGUMENT_CHARS, PRUNED_CHARS
 from compaction.tool_groups import loose_ends
 from tests.compaction.properties import SETTINGS, left_out
 from tests.compaction.transcripts import (
@@ -78,13 +79,13 @@ def test_a_line_keeps_the_error(output: str, outcome: str) -> None:
 
 
 def test_a_short_output_stays() -> None:
-    made = pruned([system(), *turn("done", id_="a"), *turn("x" * limits.PRUNED_CHARS, id_="b"), *turn(LONG), *RECENT])
+    made = pruned([system(), *turn("done", id_="a"), *turn("x" * PRUNED_CHARS, id_="b"), *turn(LONG), *RECENT])
     outputs = [row["content"] for row in made.messages if row.get("role") == "tool"]
-    assert outputs[:2] == ["done", "x" * limits.PRUNED_CHARS] and outputs[2].startswith(PRUNED)
+    assert outputs[:2] == ["done", "x" * PRUNED_CHARS] and outputs[2].startswith(PRUNED)
 
 
 def test_an_output_hardly_longer_than_its_line_stays() -> None:
-    wordy = "y" * (limits.PRUNED_CHARS + 1)
+    wordy = "y" * (PRUNED_CHARS + 1)
     rows = turn(wordy, json.dumps({"path": "p" * 200}))
     made = pruned([system(), *rows, *turn(LONG * 2, id_="filler"), *RECENT])
     assert made.messages[3]["content"] == wordy
@@ -105,7 +106,7 @@ def test_a_line_is_not_shortened_again_however_long_it_is() -> None:
     arguments = json.dumps({"path": "p" * 300})
     first = pruned([system(), *turn("e" * 150 + "\n" + LONG, arguments), *RECENT])
     line = first.messages[3]["content"]
-    assert len(line) > limits.PRUNED_CHARS
+    assert len(line) > PRUNED_CHARS
     second = pruned([*first.messages, *turn(LONG * 3, id_="n1"), *turn(LONG * 4, id_="n2"), *RECENT])
     assert second.messages[3]["content"] == line and len(second.report.shortened) >= 2
 
@@ -186,8 +187,8 @@ def test_responses_items_are_shortened_where_they_stand() -> None:
 
 # --- arguments -------------------------------------------------------------------------------------------------------
 def _cut(text: str) -> str:
-    left = len(text) - limits.ARGUMENT_CHARS
-    return f"{text[: limits.ARGUMENT_CHARS]} {CUT_SHORT.format(left)}"
+    left = len(text) - ARGUMENT_CHARS
+    return f"{text[:ARGUMENT_CHARS]} {CUT_SHORT.format(left)}"
 
 
 def arguments_of(messages: list[Message]) -> Any:

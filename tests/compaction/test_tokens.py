@@ -14,8 +14,9 @@ import tiktoken_ext.openai_public as published  # type: ignore[import-untyped]  
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction import Counter, Message, counter_for, encoding_for, limits, message_tokens, tokens
+from compaction import Counter, Message, counter_for, encoding_for, message_tokens, tokens
 from compaction import messages as m
+from compaction.policy import IMAGE_TOKENS, MESSAGE_TOKENS
 from tests.compaction.transcripts import call, image, reply, result, user
 from tests.slow import slow
 
@@ -219,23 +220,23 @@ def test_a_message_costs_its_text_its_calls_and_its_images() -> None:
     def by_letters(text: str) -> int:
         return len(text)
 
-    assert message_tokens(user("four"), by_letters) == 4 + limits.MESSAGE_TOKENS
-    assert message_tokens(user(None), by_letters) == limits.MESSAGE_TOKENS
-    assert message_tokens(user([image(), image()]), by_letters) == 2 * limits.IMAGE_TOKENS + limits.MESSAGE_TOKENS
+    assert message_tokens(user("four"), by_letters) == 4 + MESSAGE_TOKENS
+    assert message_tokens(user(None), by_letters) == MESSAGE_TOKENS
+    assert message_tokens(user([image(), image()]), by_letters) == 2 * IMAGE_TOKENS + MESSAGE_TOKENS
     made: Message = {"role": "assistant", "content": None, "tool_calls": [call("c1", "ls", "{}")]}
     sent = '{"id":"c1","type":"function","function":{"name":"ls","arguments":"{}"}}'
-    assert message_tokens(made, by_letters) == len(sent) + limits.MESSAGE_TOKENS
-    assert message_tokens(result("c1", "found"), by_letters) == len("found\nc1") + limits.MESSAGE_TOKENS
+    assert message_tokens(made, by_letters) == len(sent) + MESSAGE_TOKENS
+    assert message_tokens(result("c1", "found"), by_letters) == len("found\nc1") + MESSAGE_TOKENS
     thinking = reply(
         [{"type": "thinking", "thinking": "hm"}, {"type": "tool_use", "id": "t", "name": "f", "input": {}}]
     )
     assert (
         message_tokens(thinking, by_letters)
-        == len('hm\n{"type":"tool_use","id":"t","name":"f","input":{}}') + limits.MESSAGE_TOKENS
+        == len('hm\n{"type":"tool_use","id":"t","name":"f","input":{}}') + MESSAGE_TOKENS
     )
     for name in m.REPLAYED:
-        assert message_tokens(reply("ok") | {name: "x" * 5_000}, by_letters) == 5_003 + limits.MESSAGE_TOKENS
+        assert message_tokens(reply("ok") | {name: "x" * 5_000}, by_letters) == 5_003 + MESSAGE_TOKENS
     twice = reply("ok") | {"reasoning": "hm", "reasoning_content": "hm", "reasoning_details": [{"type": "text"}]}
-    assert message_tokens(twice, by_letters) == len('ok\nhm\n[{"type":"text"}]') + limits.MESSAGE_TOKENS
+    assert message_tokens(twice, by_letters) == len('ok\nhm\n[{"type":"text"}]') + MESSAGE_TOKENS
     unknown = user([{"type": "video", "url": "x"}])
-    assert message_tokens(unknown, by_letters) == len('{"type":"video","url":"x"}') + limits.MESSAGE_TOKENS
+    assert message_tokens(unknown, by_letters) == len('{"type":"video","url":"x"}') + MESSAGE_TOKENS

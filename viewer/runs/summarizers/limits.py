@@ -13,7 +13,7 @@ import genai_prices
 from genai_prices.types import ModelInfo
 
 import compaction
-from compaction import limits
+from compaction.policy import LONGEST_SUMMARY
 
 from .connections import ModelAccess
 
@@ -47,7 +47,7 @@ def planned_window(connection: ModelAccess) -> int:
 def output_limit(connection: ModelAccess, request: compaction.SummaryRequest, prompt_tokens: int) -> int:
     """Tokens the model may write, by its own count: the longest summary and thinking, as far as the window holds it."""
     share = _share(connection)
-    needed = math.ceil(request.budget_tokens * limits.LONGEST_SUMMARY / share)
+    needed = math.ceil(request.budget_tokens * LONGEST_SUMMARY / share)
     window = window_of(connection)
     thinking = min(THINKING_TOKENS, int(window * THINKING_SHARE))
     return max(min(needed + thinking, window - math.ceil(prompt_tokens / share)), 1)

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from compaction import limits
+from compaction.policy import IMAGE_TOKENS
 
 from .context import NewContext, StoredItem
 from .records import COMPACTED, MARK
 from .told import LastTold
 
 Line = dict[str, Any]
-IMAGE_CHARACTERS = limits.IMAGE_TOKENS * 4
+IMAGE_CHARACTERS = IMAGE_TOKENS * 4
 NO_USAGE = dict.fromkeys(
     (
         "input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens",
