@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-WAIT = 60.0  # seconds that a program may take to say its version
+WAIT = 180.0  # seconds that a program may take to say its version
 FETCH = 600.0  # seconds that npm may take
 
 

