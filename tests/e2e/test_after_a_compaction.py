@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser import PATIENCE, compact_now, sign_in
+from tests.browser import compact_now, sign_in
 from tests.e2e.rows import live, query
 from tests.factories.stores import WEEK_29
 from tests.factories.workspaces import today, write_workspace
@@ -96,16 +96,16 @@ def test_rules_carried_the_turn_told_and_audited(
     sign_in(page, site)
     page.get_by_role("link", name="Airline desk, week 29", exact=True).click()
     panel, session = page.locator("#plan"), page.url
-    expect(panel).to_contain_text("AGENTS.md", timeout=PATIENCE)
+    expect(panel).to_contain_text("AGENTS.md")
     expect(panel).to_contain_text(str(workspace))
     expect(panel).to_contain_text("Never book without the customer's word.")
     compact_now(page)
-    expect(page.locator("[data-run=applied]")).to_be_visible(timeout=PATIENCE)
+    expect(page.locator("[data-run=applied]")).to_be_visible()
     handoff, _, content, *_ = next(row for row in live(path, WEEK_29) if str(row[2]).startswith("[CONTEXT SUMMARY]"))
     assert content.index("<workspace-critical-rules>") > content.index("## ")
     assert "Never book without the customer's word.\n</workspace-critical-rules>\n\n--- END OF" in content
     boundary = page.locator(f"#b{handoff}")
-    expect(boundary).to_contain_text("not yet", timeout=PATIENCE)
+    expect(boundary).to_contain_text("not yet")
 
     shown = program.call("GET", f"{SESSION}/context")
     assert told(shown) == [] and [event["status"] for event in shown["events"]] == ["pending"]

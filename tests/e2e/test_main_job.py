@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser import PATIENCE, compact_now, sign_in
+from tests.browser import compact_now, sign_in
 from tests.e2e.rows import live, query
 from tests.factories.stores import WEEK_29
 from tests.processes import StartedSite
@@ -54,10 +54,10 @@ def test_read_compact_and_undo_week_29(
     page.evaluate("document.documentElement.dataset.sameDocument = 'yes'")
     compact_now(page)
     receipt = page.locator("[data-run=applied]")
-    expect(receipt).to_contain_text("240 → ", timeout=PATIENCE)
+    expect(receipt).to_contain_text("240 → ")
     handoff = query(path, "SELECT MIN(id) FROM messages WHERE session_id = ? AND active = 1", WEEK_29)[0][0]
     boundary = page.locator(f"#b{handoff}")
-    expect(boundary).to_be_visible(timeout=PATIENCE)
+    expect(boundary).to_be_visible()
     after = live(path, WEEK_29)
     expect(boundary).to_contain_text(f"240 → {len(after)} messages")
     expect(boundary).to_contain_text("by you, here")
@@ -78,7 +78,7 @@ def test_read_compact_and_undo_week_29(
     outlook = page.locator(f"#b{handoff}-undo")
     expect(outlook).to_contain_text("1 later message stays.")
     outlook.get_by_role("button", name="Undo", exact=True).click()
-    expect(page.locator(f"#b{handoff}")).to_have_count(0, timeout=PATIENCE)
+    expect(page.locator(f"#b{handoff}")).to_have_count(0)
     expect(page.locator("#contents")).to_contain_text("393 → 194")
     restored = live(path, WEEK_29)
     assert restored[:-1] == before
@@ -95,15 +95,15 @@ def test_preview_edit_apply_in_the_demo_store(
     page.get_by_role("link", name="Stocktaking, ten warehouses", exact=True).click()
     page.get_by_role("button", name="Preview").click()
     summary = page.get_by_label("Summary (editable)")
-    expect(summary).to_be_visible(timeout=PATIENCE)
+    expect(summary).to_be_visible()
     session_id = page.url.rpartition("/")[2]
     count = len(live(path, session_id))
     summary.fill("## Goal\nCount everything twice, says the tangerine clerk.")
     page.get_by_role("button", name="Apply").click()
-    expect(page.locator("[data-run=applied]")).to_be_visible(timeout=PATIENCE)
+    expect(page.locator("[data-run=applied]")).to_be_visible()
     assert len(live(path, session_id)) < count
     assert any("tangerine clerk" in str(row[2]) for row in live(path, session_id))
-    expect(page.locator("#reading")).to_contain_text("tangerine clerk", timeout=PATIENCE)
+    expect(page.locator("#reading")).to_contain_text("tangerine clerk")
 
 
 def test_a_store_without_a_compacted_column_offers_a_copy_to_practise_on(

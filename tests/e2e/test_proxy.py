@@ -11,7 +11,6 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser import PATIENCE
 from tests.e2e import nginx
 from tests.e2e.rows import query
 from tests.factories.stores import WEEK_29
@@ -108,7 +107,7 @@ def reads_what_the_agent_writes(page: Page, store: Path) -> None:
     written = "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, 'user', 'and by proxy?', ?)"
     query(store, written, WEEK_29, time.time())
     said = page.get_by_role("article").get_by_text("and by proxy?")
-    expect(said).to_be_visible(timeout=PATIENCE)
+    expect(said).to_be_visible()
 
 
 def switches_redaction_and_comes_back(page: Page, address: str) -> None:

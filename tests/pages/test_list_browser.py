@@ -62,7 +62,7 @@ def test_news_come_by_themselves_and_move_nothing(visit: Visit, many: EmptyStore
     many.session("new", title="Just begun")
     many.say("new", "user", "hello", timestamp=PRESENT + 900)
     many.say("s05", "user", "again", timestamp=PRESENT + 800)
-    expect(screen.locator("li.session").first).to_contain_text("Just begun", timeout=15_000)
+    expect(screen.locator("li.session").first).to_contain_text("Just begun")
     expect(screen.locator("li.session").nth(1)).to_contain_text("Session 05")
     expect(screen.locator("#total")).to_have_text("31 sessions")
     expect(screen.locator("li.session")).to_have_count(31)

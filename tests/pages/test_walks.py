@@ -17,7 +17,6 @@ from tests.browser import Visit
 from viewer.catalog import sync_worker
 from viewer.runs.models import Run
 
-PATIENCE = 30_000  # milliseconds
 STOCKTAKING = "Stocktaking, ten warehouses"
 
 
@@ -56,7 +55,7 @@ def test_an_operator_compacts_three_sessions_at_once_and_undoes_one(
     screen.get_by_role("button", name="Compact…").click()
     expect(screen.locator("h1")).to_have_text("Compact 3 sessions?")
     screen.get_by_role("button", name="Compact 3").click()
-    expect(screen.get_by_role("link", name=re.compile(r"^Run \d+$"))).to_have_count(3, timeout=PATIENCE)
+    expect(screen.get_by_role("link", name=re.compile(r"^Run \d+$"))).to_have_count(3)
     assert {run.status for run in Run.objects.all()} == {"applied"}
     screen.get_by_role("link", name="See the runs").click()
     screen.get_by_role("link", name=STOCKTAKING).first.click()
@@ -107,10 +106,10 @@ def test_a_newcomer_compacts_puts_a_detail_back_and_takes_it_all_back(visit: Vis
     expect(screen.get_by_text("✓ In the summary").first).to_be_visible()
     expect(screen.get_by_label("Summary (editable)")).to_have_value(re.compile("Kept exactly:"))
     screen.get_by_role("button", name="Apply", exact=True).click()
-    expect(screen.locator("[data-run=applied]")).to_be_visible(timeout=PATIENCE)
+    expect(screen.locator("[data-run=applied]")).to_be_visible()
     (run,) = Run.objects.all()
     assert "Kept exactly:" in run.summary
     screen.locator("[data-run=applied]").get_by_text("Undo this compaction…").click()
     screen.get_by_role("button", name="Undo", exact=True).click()
-    expect(screen.get_by_text("in context").first).to_be_visible(timeout=PATIENCE)
+    expect(screen.get_by_text("in context").first).to_be_visible()
     assert Run.objects.get().status == "undone"
