@@ -91,8 +91,8 @@ def test_the_whole_life(hermes_store: HermesStore, api_client: ApiClient) -> Non
 
 def test_compact_at_once_and_list_runs(hermes_store: HermesStore, api_client: ApiClient) -> None:
     path = session_path(hermes_store)
-    made = [api_client.call("POST", f"{path}/runs", {"apply": True})[1] for _ in range(2)]
-    made.append(api_client.call("POST", f"{path}/runs", {"apply": False, "keep_last": 4})[1])
+    asked = ({"apply": True, "keep_last": 20}, {"apply": True, "keep_last": 10}, {"apply": False, "keep_last": 2})
+    made = [api_client.call("POST", f"{path}/runs", each)[1] for each in asked]
     assert [run["status"] for run in made] == ["applied", "applied", "ready"]
     page = api_client.get("/runs", store="hermes", session_id=hermes_store.session_id, limit=2)
     assert [run["id"] for run in page["items"]] == [made[2]["id"], made[1]["id"]]
