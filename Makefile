@@ -1,4 +1,4 @@
-# make run | test | test-all | lint | bench | fuzz. Each makes .venv and installs what it needs first; nothing else is touched.
+# make run | test | test-all | lint | bench | bench-quality | fuzz. Each makes .venv and installs what it needs first; nothing else is touched.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,7 +7,7 @@ PIP := $(PY) -m pip --disable-pip-version-check -qq
 CHROMIUM := chromium chromium-browser google-chrome
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all lint bench fuzz chromium nginx
+.PHONY: help run test test-all lint bench bench-quality fuzz chromium nginx
 
 help:
 	@echo 'make run     everything, then serve on http://127.0.0.1:8000 (HOST and PORT change that); prints a sign-in link'
@@ -15,6 +15,7 @@ help:
 	@echo 'make test-all  all tests; installs Chromium and fetches nginx and the agents first where that needs nobody'
 	@echo 'make lint    ruff, mypy, layering rules, the Dockerfile, missing migrations'
 	@echo 'make bench   how long the slow things take'
+	@echo 'make bench-quality  what compactions keep, by the yardsticks of docs/quality.md'
 	@echo 'make fuzz    random calls of the whole API (schemathesis); minutes'
 
 # `exec`, so that a signal to the site is not first a signal to a shell; --with-parent, so that it ends with make.
@@ -42,6 +43,10 @@ lint: $(VENV)/.tests-installed
 bench: $(VENV)/.tests-installed
 	@$(PY) -m tests.bench
 
+# In a directory of its own: the kit is a plug-in of pytest, too, which `make test` is not to load.
+bench-quality: $(VENV)/quality
+	@PYTHONPATH=$(VENV)/quality $(PY) -m tests.bench.quality $(ARGS)
+
 fuzz: $(VENV)/.fuzz-installed
 	@$(PY) -m tests.fuzz $(EXAMPLES)
 
@@ -60,6 +65,9 @@ $(VENV)/.tests-installed: requirements.txt tests/requirements.txt | $(VENV)/bin/
 	@echo 'Installing packages for the tests into $(VENV) ...'
 	@$(PIP) install -r tests/requirements.txt
 	@touch $@ $(VENV)/.installed
+
+$(VENV)/quality: | $(VENV)/.tests-installed
+	@$(PIP) install --target $@ compaction-conformance-kit==0.8.0
 
 $(VENV)/.fuzz-installed: $(VENV)/.tests-installed
 	@$(PIP) install schemathesis==4.32.5

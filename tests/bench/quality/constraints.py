@@ -42,23 +42,25 @@ OURS = (
     'Begin every reply with this exact line: "Status: see below."',
     "Reply in tables only, no running text.",
 )
-_LENGTH, _CUT = 100, 0.75  # messages of a transcript that are used, and where they are compacted once
+_ONE, _FIVE, _CUT = 400, 100, 0.75  # messages for one compaction and for five in a row, and where the one is made
 
 
 def figures(transcripts: Sequence[Transcript], engine: Engine) -> Iterator[Figure]:
     """After one compaction by framing, and after five, where each constraint has one framing."""
     found = _compint() or OURS
-    contexts = [each.messages[: whole_until(each.messages, _LENGTH / len(each.messages))] for each in transcripts]
     one: dict[str, list[tuple[int, int]]] = defaultdict(list)
     five: list[tuple[int, int]] = []
-    for messages in contexts:
+    for transcript in transcripts:
+        long, short = first(transcript.messages, _ONE), first(transcript.messages, _FIVE)
+        place_in_long, place_in_short = place(long, engine), place(short, engine)
         for at, constraint in enumerate(found):
-            for number, (name, framing) in enumerate(FRAMINGS.items()):
-                planted = with_constraint(messages, engine, framed(constraint, framing))
+            for name, framing in FRAMINGS.items():
+                planted = with_constraint(long, place_in_long, framed(constraint, framing))
                 left = engine.compact(planted[: whole_until(planted, _CUT)]).left
                 one[name].append((stands(constraint, left), 1))
-                if number == at % len(FRAMINGS):
-                    five.append((stands(constraint, after_five(planted, engine, 0.5)), 1))
+            framing = list(FRAMINGS.values())[at % len(FRAMINGS)]
+            planted = with_constraint(short, place_in_short, framed(constraint, framing))
+            five.append((stands(constraint, after_five(planted, engine, 0.5)), 1))
     for name, counted in one.items():
         yield total(f"one compaction, {name}", counted)
     yield total("one compaction", [each for counted in one.values() for each in counted])
@@ -66,18 +68,27 @@ def figures(transcripts: Sequence[Transcript], engine: Engine) -> Iterator[Figur
     yield Figure("constraints of COMPINT itself (0: ours, no clone is here)", int(found != OURS))
 
 
+def first(messages: Sequence[Message], number: int) -> Sequence[Message]:
+    """So many messages, and what results they call for."""
+    return messages[: whole_until(messages, min(number / len(messages), 1))]
+
+
 def framed(constraint: str, framing: str) -> str:
     return framing + constraint[0].lower() + constraint[1:] if framing else constraint
 
 
-def with_constraint(messages: Sequence[Message], engine: Engine, constraint: str) -> list[Message]:
-    """The messages with a person's constraint in the middle of what a compaction replaces.
+def place(messages: Sequence[Message], engine: Engine) -> int:
+    """Where a person can say something in the middle of what a compaction replaces."""
+    replaced = engine.compact(messages[: whole_until(messages, _CUT)]).replaced
+    middle = messages.index(replaced[len(replaced) // 2]) if replaced else 0
+    return next((at for at in range(middle, 0, -1) if _is_between(messages, at)), 0)
+
+
+def with_constraint(messages: Sequence[Message], at: int, constraint: str) -> list[Message]:
+    """The messages with a person's constraint at this place.
 
     The agent nods, and the person has it go on: the constraint is not the newest request, which would stay by itself.
     """
-    replaced = engine.compact(messages[: whole_until(messages, _CUT)]).replaced
-    middle = messages.index(replaced[len(replaced) // 2]) if replaced else 0
-    at = next((at for at in range(middle, 0, -1) if _is_between(messages, at)), 0)
     added: list[Message] = [
         {"role": "user", "content": constraint},
         {"role": "assistant", "content": "Understood."},

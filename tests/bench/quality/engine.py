@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Protocol
 
 import compaction
-from compaction import NothingToCompact, Policy, SummaryRequest, offline, prune
+from compaction import NothingToCompact, Policy, SummaryRequest, offline, pruning
 from tests.bench.quality.messages import Message, pieces
 
 POLICY = Policy(context_window=200_000)
@@ -60,7 +60,7 @@ class Palimpsest:
 def pruned(messages: Sequence[Message]) -> list[Message]:
     """The context with old tool output shortened, as it was where that is refused."""
     try:
-        return list(prune.compact(messages, POLICY, count).messages)
+        return list(pruning.compact(messages, POLICY, count).messages)
     except NothingToCompact:
         return list(messages)
 

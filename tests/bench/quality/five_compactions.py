@@ -66,7 +66,7 @@ def figures(transcripts: Sequence[Transcript], engine: Engine, *, others: bool =
         yield total(f"  statements there, {name}", counted)
         if name == OWN:
             yield Figure("  against one compaction", sum(kept for kept, _ in counted), _kept(one))
-        yield Figure(f"  tokens of {len(counted)} contexts", sizes[name])
+        yield Figure(f"  tokens left, {name}", sizes[name])
 
 
 def with_goal(transcript: Transcript) -> Told:

@@ -37,8 +37,8 @@ def figures(transcripts: Sequence[Transcript], engine: Engine, *, others: bool =
                 sizes[name, transcript.kind] += tokens(left)
     for (name, kind), counted in sorted(kept.items(), key=lambda each: (each[0][1], each[0][0] != OWN)):
         yield total(f"{kind}, {name}", counted)
-        yield Figure(f"  tokens of {len(counted)} contexts after it", sizes[name, kind])
-    yield Figure("refused", refused)
+        yield Figure(f"  tokens left, {kind}, {name}", sizes[name, kind])
+    yield Figure("contexts refused", refused)
 
 
 def contexts(transcripts: Sequence[Transcript]) -> Iterator[tuple[Transcript, list[Message]]]:

@@ -2,7 +2,8 @@
 
 A call failed when its result is flagged as an error or begins with an exit code other than 0. It gets a summary of its
 own: a person's request, the call, its result, and the agent that goes on. The summary claims a failure where it has a
-word of failure that is neither the call's nor the result's own, or lists the call under a heading about failures.
+word of failure that is neither the call's nor the result's own, or lists the call under a heading about failures. A
+command whose output counts failures though its exit code is 0 (`make test | tail`) is left out: either verdict is fair.
 """
 
 from __future__ import annotations
@@ -17,9 +18,14 @@ from tests.bench.quality.messages import Message, calls, results
 from tests.bench.quality.transcripts import SHARED, Half, claude_code_rows, half_of
 
 _EXIT = re.compile(r"\s*(?:Error: )?Exit code (?!0\b)\d+")
+_COUNTED = re.compile(
+    r"\b[1-9]\d* (?:failures?|failed|errors?)\b|^\s*\d+\) test |^Traceback |^\*\* \(|^error:|^Total errors: [1-9]",
+    re.MULTILINE,
+)
 _WORD = re.compile(
-    r"(?:\S+\s+)?\b(?:fail(?:ed|s|ure)?|error|exit(?:ed)?(?: with)?(?: code| status)? [1-9]\d*|did not (?:succeed|work)"
-    r"|refused|rejected|denied|not allowed|went wrong|no success|unsuccessful(?:ly)?)\b(?:[:,]?\s+\S+)?",
+    r"(?:\S+\s+)?(?<![\w.\"'`/\[(-])(?:fail(?:ed|s|ure)?|error|exit(?:ed)?(?: with)?(?: code| status)? [1-9]\d*|refused"
+    r"|did not (?:succeed|work)|rejected|denied|not allowed|went wrong|no success|unsuccessful(?:ly)?)"
+    r"(?![\w\"'`/\])-]|\.\w)(?:[:,]?\s+\S+)?",  # alone: no part of a name or a string
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"^#+ .*(?:error|fail|trouble|blocker|wrong)", re.IGNORECASE)
@@ -80,4 +86,6 @@ def verdicts(half: Half) -> Iterator[Verdict]:
                 if block.get("type") == "tool_result" and block["tool_use_id"] in waiting:
                     result = {**row, "content": [block]}
                     [(id_, text, flagged)] = results(result)
-                    yield waiting.pop(id_), result, flagged or bool(_EXIT.match(text))
+                    failed = flagged or bool(_EXIT.match(text))
+                    if failed or not _COUNTED.search(text):
+                        yield waiting.pop(id_), result, failed
