@@ -15,10 +15,11 @@ from datetime import date
 from . import wording
 from .code import called_in, defined_in
 from .deeds import COMMIT, ESCAPES, LONG_COMMAND, Deed, Kind, command_of, key_of, path_of, raw_command, shows
-from .lines import arguments_of, clip, legible_name, line_count, outcome, parsed, unwrapped
+from .lines import arguments_of, legible_name, line_count, outcome, parsed, unwrapped
 from .made import made_by
 from .people import spoken
 from .redaction import redact
+from .text.clip import clip
 
 _TEXTS = (
     *("content", "new_string", "new_str", "replace", "file_text", "replacement_text"),

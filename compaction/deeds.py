@@ -8,10 +8,10 @@ from datetime import date
 from typing import Any, Literal
 
 from . import wording
-from .lines import clip
 from .messages import Call
 from .redaction import redact
 from .sentences import set_of
+from .text.clip import clip
 from .todo import is_plan_tool
 from .troubles import trouble
 

@@ -11,7 +11,6 @@ from .code import code_in
 from .deeds import LONG_COMMAND, path_of, raw_command
 from .earlier import is_mergeable, merged, mixed
 from .folders import MORE
-from .lines import clip
 from .listed import ends_of, parts_of
 from .material import NEWEST, Material
 from .names import names_of, words_of
@@ -34,6 +33,7 @@ from .sections import (
     newest_first,
 )
 from .sentences import is_binding, sentences
+from .text.clip import clip
 
 CONSTRAINTS_SHARE, PLAN_SHARE = 0.5, 0.3  # of the budget: the most they take, whatever else there is
 DONE_SHARE = 0.08  # of the budget: set aside for what was done, before any names

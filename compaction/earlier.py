@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from .lines import clip
 from .sections import DatedLine
+from .text.clip import clip
 
 COMMITTED = "Committed before: "
 NEW_LINES = 3  # of what was done, before one of an earlier summary

@@ -23,7 +23,7 @@ from . import wording
 from .actions import Work, gathered, written_in
 from .code import DatedText, code_names
 from .deeds import ESCAPES, Deed, kind_of, settle
-from .lines import clip, legible_name
+from .lines import legible_name
 from .listed import names_in
 from .made import note_named
 from .messages import Call, Message
@@ -32,6 +32,7 @@ from .people import Heard, day_of, people_of, spoken
 from .redaction import redact, redact_all
 from .requests import Request, TurnMessage, is_output, plain, requests_in
 from .sentences import DECIDING_SIGNS, holding, is_binding, is_decision, sentences
+from .text.clip import clip
 from .todo import Step, newest_plan
 from .tool_results import is_failure, is_flagged, without_heading
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
 from typing import Any, Literal, NamedTuple
 
-from . import fences
+from .text import fences
 
 # --- markers that are read -------------------------------------------------------------------------------------------
 CURRENT_HEADER = "[CONTEXT COMPACTION — REFERENCE ONLY]"  # start of every long Hermes header

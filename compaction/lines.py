@@ -1,16 +1,15 @@
-"""Lines made of what a transcript says: calls, their outcomes, clipped text. Nothing is phrased anew."""
+"""Lines made of what a transcript says: calls and their outcomes. Nothing is phrased anew."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import Any
 
 from . import messages as m
-from .bounds import end_of, start_of
 from .redaction import CUT, redact
 from .sentences import error_line
+from .text.clip import clip
 from .tool_results import EXIT_FIRST, is_failure, without_heading
 
 NAME = 160  # characters of a tool's name or a role
@@ -71,17 +70,6 @@ def arguments_of(arguments: str) -> str:
 def legible_name(name: str) -> str:
     """A tool's name or a role on one line, without secrets: both are the transcript's own text."""
     return name if name.isidentifier() else redact(clip(name, NAME))
-
-
-def clip(text: str, most: int) -> str:
-    """The text on one line, and at most `most` characters of it: start and end, of whole words, with "…" between."""
-    text = " ".join(
-        text[: 4 * most].split() if len(text) <= 4 * most else chain(text[: 2 * most].split(), text[-most:].split())
-    )
-    if len(text) <= most:
-        return text
-    start = start_of(text, most - most // 4 - 3).rstrip()
-    return f"{start} … {end_of(text, most - len(start) - 3).lstrip()}"
 
 
 def distinct(lines: Iterable[str]) -> Iterator[str]:

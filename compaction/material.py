@@ -9,13 +9,13 @@ from . import facts as f
 from .actions import Work
 from .deeds import command_of, path_of
 from .facts import TranscriptFacts
-from .lines import clip
 from .llm.digest import SummaryRequest
 from .names import names_of, words_of
 from .people import births_in, spoken
 from .redaction import redact
 from .requests import Request
 from .sections import ANSWERED, TALLY, TASK, births_listed, read_back
+from .text.clip import clip
 
 NEWEST = 3  # pieces of work that are listed first, whatever they are
 MOST_PEOPLE = 12  # for whom names are listed apart: each costs a label

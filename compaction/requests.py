@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from .cancelling import takes_back
 from .letters import is_no_answer
-from .lines import clip
+from .text.clip import clip
 
 _LOOKED_AT = 2_000  # characters at either end of a message
 _MARKER = re.compile(r"(?<!#)#{2,}[A-Z_]{3,20}#{2,}|\[(?:END|STOP|DONE)\]|<(?:end|stop)/?>")

@@ -14,11 +14,11 @@ from itertools import chain
 from typing import NamedTuple
 
 from . import facts as f
-from .bounds import start_of
 from .folders import BELOW, MORE, spelled_out
 from .handoff import EARLIER_FRAMING, FRAMING
-from .lines import clip, distinct
+from .lines import distinct
 from .names import measures, names_of, words_of
+from .text.clip import clip, start_of
 from .tokens import Counter
 
 # A heading that reads as an order makes models start the task again (hermes-agent #41607, #38364, #42812).

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .. import fences
 from ..applying import accepted
 from ..errors import SummaryRejected
 from ..handoff import defused
 from ..redaction import redact
+from ..text import fences
 
 SHORT = 500  # characters; a refusal is short, and a longer text that begins like one goes on to say something
 _HEADING = re.compile(r"(?m)^#{1,6}\s")

@@ -17,7 +17,6 @@ from itertools import islice
 from typing import Any
 
 from .. import messages as m
-from ..bounds import start_of
 from ..cancelling import takes_back
 from ..errors import SummaryRejected
 from ..handoff import FLAG, is_handoff, restated, without_directives
@@ -25,6 +24,7 @@ from ..messages import Message
 from ..planning import Plan
 from ..policy import BUDGET_SHARE, LONGEST_SUMMARY, MIN_SUMMARY_TOKENS, PROMPT_TOKENS, SMALLEST_CHUNK_TOKENS
 from ..redaction import redact, redact_value
+from ..text.clip import start_of
 from ..tokens import Counter
 from .answers import checked
 from .chunks import Chunk, chunks_of

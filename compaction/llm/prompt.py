@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from .. import fences
 from ..errors import SummaryRejected
 from ..policy import LONGEST_SUMMARY
 from ..sections import NOTHING, TASK, TITLES
+from ..text import fences
 from .answers import SHORT, breaks_off, breaks_off_inside, is_refusal
 from .digest import Ask, SummaryRequest, too_long
 

@@ -21,6 +21,7 @@ from ..handoff import IMAGE_STUB, TEXT_TYPES, block_text, without_directives
 from ..messages import Call, Message
 from ..policy import ARGUMENTS_CHARS, OUTPUT_CHARS, REPEATED_CHARS
 from ..redaction import redact, redact_value
+from ..text.clip import middle_left_out
 
 _LABEL = re.compile(
     r"(?m)^\[(?=(?:message|call) \d|result of |tool result|earlier summary|same output as |added to this message)"
@@ -89,7 +90,7 @@ class _State:
             sections += [_call(i, call) for i, call in enumerate(calls, 1)]
             sections += self._results(number, content if answers else None)
         if rest := m.unread(message):
-            sections.append(_set_off(cut(redact(m.as_json(rest)), OUTPUT_CHARS)))
+            sections.append(_set_off(middle_left_out(redact(m.as_json(rest)), OUTPUT_CHARS)))
         body = "\n".join(filter(None, sections)) or "(empty)"
         label += _when(message)
         self.texts.append((f"[{label}]\n{body}\n\n", label))
@@ -107,7 +108,7 @@ class _State:
         first = self.outputs.setdefault(text, number)
         if first != number and len(text) >= REPEATED_CHARS:
             return f"[same output as message {first}]"
-        return _set_off(cut(redact_value(text), OUTPUT_CHARS)) or "(no output)"
+        return _set_off(middle_left_out(redact_value(text), OUTPUT_CHARS)) or "(no output)"
 
     def _called(self, number: int, calls: list[Call], results: bool) -> None:
         if not results:
@@ -131,18 +132,10 @@ class _State:
         return None
 
 
-def cut(text: str, most: int) -> str:
-    """The text, or its first three quarters and last quarter of `most` characters with what was left out counted."""
-    if len(text) <= most:
-        return text
-    end = most // 4
-    return f"{text[: most - end]}\n[... {len(text) - most:,} characters left out ...]\n{text[-end:]}"
-
-
 def _by_a_person(message: Message) -> list[str]:
     """Sections of a message in which a client put words of its own around a person's: these apart, and cut."""
     pictures = [IMAGE_STUB] * m.image_count(m.body(message))
-    added = cut(redact("\n".join(m.added(message))), ARGUMENTS_CHARS)
+    added = middle_left_out(redact("\n".join(m.added(message))), ARGUMENTS_CHARS)
     typed = _set_off(redact("\n".join(filter(None, (m.words(message), *pictures)))))
     return [typed, f"[added to this message by the client, not by the user]\n{_set_off(added)}"]
 
@@ -180,7 +173,7 @@ def _result_of(place: _CallPlace | None, tool: str) -> str:
 
 
 def _call(position: int, call: Call) -> str:
-    arguments = _set_off(cut(redact_value(call.arguments), ARGUMENTS_CHARS))
+    arguments = _set_off(middle_left_out(redact_value(call.arguments), ARGUMENTS_CHARS))
     return f"[call {position}: {_name(call.name) or 'a tool'}] {arguments}".rstrip()
 
 
@@ -214,7 +207,7 @@ def _piece(block: Any, own: Sequence[str], depth: int) -> str:
         return _text(block.get("content"), depth=depth - 1)
     if kind in (*own, *_THINKING) or (kind in TEXT_TYPES and block.get("text") == ""):
         return ""
-    return cut(redact(m.as_json(block)), ARGUMENTS_CHARS)
+    return middle_left_out(redact(m.as_json(block)), ARGUMENTS_CHARS)
 
 
 def _set_off(text: str) -> str:

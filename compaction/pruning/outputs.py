@@ -14,9 +14,10 @@ from typing import Any
 
 from .. import messages as m
 from ..handoff import CUT_SHORT, MEDIA_STUB, PRUNED, block_text, is_handoff
-from ..lines import arguments_of, clip, outcome, parsed, unwrapped
+from ..lines import arguments_of, outcome, parsed, unwrapped
 from ..messages import Call, Message, without_old_images
 from ..policy import ARGUMENT_CHARS, PRUNED_CHARS
+from ..text.clip import clip
 from ..tokens import Counter, message_tokens
 from ..tool_groups import OpenCalls, Place
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compaction import fences
 from compaction.llm.answers import breaks_off
+from compaction.text import fences
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from compaction.fences import open_behind
+from compaction.text.fences import open_behind
 from viewer.texts import clean
 
 _ATX = re.compile(r"( {0,3})(#{1,4})(?=[ \t]|$)")

@@ -12,9 +12,9 @@ from datetime import date
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
-from compaction.fences import closes, fence_of
 from compaction.handoff import CUT_SHORT, HEADERS, PRIOR_HEADER, defused
 from compaction.redaction import redact
+from compaction.text.fences import closes, fence_of
 
 from . import paths
 

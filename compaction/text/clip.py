@@ -1,8 +1,9 @@
-"""Where a text may be cut: between words where such a place is near, never inside what is shown as one letter."""
+"""Shorter texts. A cut is made between words where such a place is near, never inside what is shown as one letter."""
 
 from __future__ import annotations
 
 import re
+from itertools import chain
 from unicodedata import category
 
 _NEAR = 16  # characters that are given up for it: a longer word, an id or a path, is cut where the room ends
@@ -23,6 +24,25 @@ def start_of(text: str, most: int) -> str:
 def end_of(text: str, most: int) -> str:
     """How the text ends, in at most so many characters."""
     return text[_place(text, max(len(text) - most, 0), 1) :]
+
+
+def clip(text: str, most: int) -> str:
+    """The text on one line, and at most `most` characters of it: start and end, of whole words, with "…" between."""
+    text = " ".join(
+        text[: 4 * most].split() if len(text) <= 4 * most else chain(text[: 2 * most].split(), text[-most:].split())
+    )
+    if len(text) <= most:
+        return text
+    start = start_of(text, most - most // 4 - 3).rstrip()
+    return f"{start} … {end_of(text, most - len(start) - 3).lstrip()}"
+
+
+def middle_left_out(text: str, most: int) -> str:
+    """The text, or its first three quarters and last quarter of `most` characters with what was left out counted."""
+    if len(text) <= most:
+        return text
+    end = most // 4
+    return f"{text[: most - end]}\n[... {len(text) - most:,} characters left out ...]\n{text[-end:]}"
 
 
 def _place(text: str, at: int, step: int) -> int:

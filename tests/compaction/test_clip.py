@@ -7,9 +7,8 @@ import re
 import pytest
 
 from compaction import counter_for
-from compaction.bounds import end_of, start_of
-from compaction.lines import clip
 from compaction.sections import fitting
+from compaction.text.clip import clip, end_of, middle_left_out, start_of
 
 TALK = "There are passengers waiting at gate twelve, all of their baggages are checked and 3 more are on the way. " * 4
 
@@ -56,3 +55,11 @@ def test_a_line_that_is_cut_to_a_budget_ends_with_a_whole_word() -> None:
         cut = fitting(TALK, budget, count)
         assert count(cut) <= budget and re.split(r"\s+", cut)[-1] in TALK.split()
     assert fitting("x" * 500, 4, count)
+
+
+@pytest.mark.parametrize("length", [0, 1, 99, 100, 101, 5_000])
+def test_the_count_of_what_is_left_out_is_exact(length: int) -> None:
+    text = "x" * length
+    kept = middle_left_out(text, 100).count("x")
+    left = 0 if length <= 100 else int(middle_left_out(text, 100).split("... ")[1].split(" ")[0].replace(",", ""))
+    assert kept + left == length and kept == min(length, 100)
