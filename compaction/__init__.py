@@ -21,7 +21,6 @@ from .llm.digest import Ask, Finished, Fold, SummaryRequest, fold, request_of, s
 from .llm.prompt import Prompt, Reply, asking, prompt_of
 from .messages import Message
 from .planning import Plan, plan
-from .planning.boundaries import align_end, align_start, anchor_last_reply, anchor_last_user, head_size, tail_start
 from .policy import Policy
 from .redaction import redact
 from .survival import loss_report
@@ -57,10 +56,6 @@ __all__ = [
     "SummaryRejected",
     "SummaryRequest",
     "Survival",
-    "align_end",
-    "align_start",
-    "anchor_last_reply",
-    "anchor_last_user",
     "anchors",
     "apply",
     "asking",
@@ -68,7 +63,6 @@ __all__ = [
     "counter_for",
     "encoding_for",
     "fold",
-    "head_size",
     "hindsight",
     "is_handoff",
     "loss_report",
@@ -82,5 +76,4 @@ __all__ = [
     "request_of",
     "split",
     "summarize",
-    "tail_start",
 ]

@@ -13,7 +13,7 @@ from ..handoff import flag_of, is_handoff, split, without_rules
 from ..messages import Message
 from ..policy import FEWEST_TAIL, Policy
 from ..tokens import Counter, Sizes, message_tokens
-from .boundaries import align_start, head_of, is_prune_note, is_recompaction, plural, system_rows
+from .boundaries import align_start, head_size, is_prune_note, is_recompaction, plural, system_rows
 from .cut import Cut, Role, replaced_for, room_in
 
 
@@ -129,7 +129,7 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> Plan:
     lifted = {i for i in handoffs if m.is_standalone_handoff(rows[i])}
     earlier = [i for i in handoffs if not is_prune_note(rows[i])]
     again = bool(earlier) or is_recompaction(rows[:system])
-    wanted = head_of(rows, policy, again)
+    wanted = head_size(rows, policy, again)
     head_end = align_start(rows, wanted)
     _require_enough(len(rows) - head_end - len(lifted), policy)
     previous = "\n\n".join(filter(None, (_body(rows[i]) for i in earlier)))

@@ -14,7 +14,7 @@ from .. import messages as m
 from ..handoff import NOTE_SENTENCES, PRUNE_SENTENCE, flag_of, is_handoff, split
 from ..messages import Message
 from ..policy import FEWEST_TAIL, MOST_TAIL_FLOOR, Policy
-from ..tokens import Counter, Sizes
+from ..tokens import Sizes
 from ..tool_groups import Ids, OpenCalls, goes_on, stray_results
 
 
@@ -43,18 +43,14 @@ def system_rows(messages: Sequence[Message]) -> int:
     return 1 if messages and m.is_system(messages[0]) else 0
 
 
-def head_size(messages: Sequence[Message], policy: Policy) -> int:
+def head_size(messages: Sequence[Message], policy: Policy, recompaction: bool | None = None) -> int:
     """How many messages the head keeps: `protect_first_n` with the system prompt counted, wherever that is kept.
 
     On a recompaction the system prompt alone: the first request must not be anchored again for ever (hermes-agent
-    PR #50001). Not yet aligned to tool groups.
+    PR #50001); `recompaction` is for a caller that knows whether it is one. Not yet aligned to tool groups.
     """
-    return head_of(messages, policy, is_recompaction(messages))
-
-
-def head_of(messages: Sequence[Message], policy: Policy, recompaction: bool) -> int:
-    """`head_size` for a caller that knows already whether the context was compacted before."""
     system = system_rows(messages)
+    recompaction = is_recompaction(messages) if recompaction is None else recompaction
     if recompaction or policy.tail_only:
         return system
     wanted = max(policy.protect_first_n, 1) if system else policy.protect_first_n - 1
@@ -155,15 +151,6 @@ def _anchor(messages: Sequence[Message], index: int, head_end: int, at: int | No
     if at is None or at >= index or at < head_end:
         return index
     return align_end(messages, at, head_end)
-
-
-def tail_start(messages: Sequence[Message], head_end: int, policy: Policy, count: Counter) -> int:
-    """Index of the first message the tail keeps: by tokens, then aligned, then anchored; `head_end` if all of them."""
-    lifted = {i for i in range(head_end, len(messages)) if m.is_standalone_handoff(messages[i])}
-    index, _ = by_tokens(len(messages), head_end, policy, Sizes(messages, count), lifted)
-    for move in (align_end, anchor_last_user, anchor_last_reply):
-        index = move(messages, index, head_end)
-    return index
 
 
 def by_tokens(length: int, head_end: int, policy: Policy, sizes: Sizes, lifted: Collection[int]) -> tuple[int, str]:

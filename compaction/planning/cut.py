@@ -14,7 +14,7 @@ Hermes Agent places its own summaries by the same rule (`agent/context_compresso
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
 from typing import Literal
@@ -25,7 +25,16 @@ from ..messages import Message, patched
 from ..policy import MESSAGE_TOKENS, SHORT_SUMMARY_TOKENS, SMALLEST_WIN, Policy
 from ..tokens import SLACK, Counter, Sizes, message_tokens
 from ..tool_groups import Ids, Repairs, repairs
-from .boundaries import align_end, align_start, by_tokens, last_reply, last_user, plural
+from .boundaries import (
+    align_end,
+    align_start,
+    anchor_last_reply,
+    anchor_last_user,
+    by_tokens,
+    last_reply,
+    last_user,
+    plural,
+)
 
 Role = Literal["user", "assistant"]
 ROLES: tuple[Role, ...] = ("user", "assistant")
@@ -119,7 +128,7 @@ class Cut:
         at = last_user(self.rows)
         if at is None or not self.head_end <= at < self.index:
             return
-        moved = self._whole_from(at)
+        moved = self._whole_from(at, anchor_last_user)
         if moved is not None:
             self._move(moved, "to keep the last user message")
         elif m.is_typed(self.rows[at]) and self.policy.tail_only:
@@ -145,7 +154,7 @@ class Cut:
         at = last_reply(self.rows)
         if at is None or not self.head_end <= at < self.index:
             return
-        moved = None if any(i > at for i in self.held) else self._whole_from(at)
+        moved = None if any(i > at for i in self.held) else self._whole_from(at, anchor_last_reply)
         if moved is not None:
             self._move(moved, "to keep the last reply a person can read")
         elif m.is_readable_reply(self.rows[at]):
@@ -173,14 +182,14 @@ class Cut:
             return []
         return [question, *group]
 
-    def _whole_from(self, at: int) -> int | None:
-        """Where a tail starts that keeps this message and all behind it.
+    def _whole_from(self, at: int, anchor: Callable[[Sequence[Message], int, int], int]) -> int | None:
+        """Where a tail starts that keeps this message, to which `anchor` moves the cut, and all behind it.
 
         None if that leaves too little to summarise, or the context at the agent's threshold.
         """
         if self._is_full(at):  # before looking for calls: all costs grow with what is kept
             return None
-        index = align_end(self.rows, at, self.head_end)
+        index = anchor(self.rows, self.index, self.head_end)
         kept = self.sizes.total(chain(self.head(), self._own(index, len(self.rows))))
         return None if self._is_full(index) or not self._worth_it(index, kept) else index
 

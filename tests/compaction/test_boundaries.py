@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from compaction import (
-    Message,
-    Policy,
-    align_end,
-    align_start,
-    anchor_last_reply,
-    anchor_last_user,
-    head_size,
-    tail_start,
-)
+from compaction import Message, Policy
 from compaction.handoff import NOTE_SENTENCE
+from compaction.planning.boundaries import align_end, align_start, anchor_last_reply, anchor_last_user, head_size
 from tests.compaction.transcripts import (
     SMALL,
     count,
@@ -24,6 +16,7 @@ from tests.compaction.transcripts import (
     reply,
     result,
     system,
+    tail_start,
     tool_turn,
     user,
     words,
@@ -179,55 +172,55 @@ def test_an_anchor_inside_a_group_takes_the_group_along() -> None:
 # --- the tail as a whole ---------------------------------------------------------------------------------------------
 def test_the_tail_is_filled_to_its_budget() -> None:
     messages = exchange(40)  # about 47 tokens a message, budget 400
-    start = tail_start(messages, 2, SMALL, count)
+    start = tail_start(messages, 2, SMALL)
     assert len(messages) - start == 8
 
 
 def test_a_few_messages_stay_beyond_the_budget_but_inside_the_soft_ceiling() -> None:
     messages = exchange(40, size=60)  # 8 messages are more than 400 tokens and less than 600
-    assert len(messages) - tail_start(messages, 2, SMALL, count) == 8
+    assert len(messages) - tail_start(messages, 2, SMALL) == 8
     larger = exchange(40, size=120)
-    assert len(larger) - tail_start(larger, 2, SMALL, count) == 4
+    assert len(larger) - tail_start(larger, 2, SMALL) == 4
     few = Policy(context_window=4_000, protect_last_n=0)
-    assert len(messages) - tail_start(messages, 2, few, count) == 5
+    assert len(messages) - tail_start(messages, 2, few) == 5
 
 
 def test_the_last_message_stays_however_large() -> None:
     messages = [*exchange(20), user("big " + words(5_000))]
-    start = tail_start(messages, 2, SMALL, count)
+    start = tail_start(messages, 2, SMALL)
     assert start == len(messages) - 3  # the newest three
 
 
 def test_keep_last_is_a_floor_without_a_ceiling() -> None:
     messages = exchange(40, size=100)
     asked = Policy(context_window=4_000, keep_last=30)
-    assert len(messages) - tail_start(messages, 2, asked, count) == 30
-    assert len(messages) - tail_start(messages, 2, Policy(context_window=4_000, keep_last=1), count) >= 4
+    assert len(messages) - tail_start(messages, 2, asked) == 30
+    assert len(messages) - tail_start(messages, 2, Policy(context_window=4_000, keep_last=1)) >= 4
 
 
 def test_a_transcript_inside_the_soft_ceiling_still_gets_a_useful_cut() -> None:
     messages = [system(), *exchange(20)]
-    start = tail_start(messages, 3, Policy(), count)
+    start = tail_start(messages, 3, Policy())
     assert len(messages) - start == 8
-    assert tail_start([system(), *exchange(5)], 3, Policy(), count) == 7
+    assert tail_start([system(), *exchange(5)], 3, Policy()) == 7
 
 
 def test_an_image_takes_its_place_in_the_tail() -> None:
     messages = [*exchange(20), user([{"type": "text", "text": "look"}, image()]), reply("I see.")]
-    assert tail_start(messages, 2, SMALL, count) == len(messages) - 3
+    assert tail_start(messages, 2, SMALL) == len(messages) - 3
 
 
 def test_earlier_handoffs_take_no_room_in_the_tail() -> None:
     for window in (4_000, 200_000):
-        plain = tail_start([*exchange(20), *exchange(2)], 2, Policy(context_window=window), count)
+        plain = tail_start([*exchange(20), *exchange(2)], 2, Policy(context_window=window))
         messages = [*exchange(20), handoff(words(40_000)), *exchange(2)]
-        assert tail_start(messages, 2, Policy(context_window=window), count) == plain == 36
+        assert tail_start(messages, 2, Policy(context_window=window)) == plain == 36
 
 
 def test_tool_groups_stay_whole_at_the_cut() -> None:
     messages = [row for i in range(30) for row in tool_turn(i, parallel=3)]
     for window in range(1_000, 6_000, 250):
-        start = tail_start(messages, 2, Policy(context_window=window), count)
+        start = tail_start(messages, 2, Policy(context_window=window))
         assert messages[start]["role"] != "tool"
 
 

@@ -7,9 +7,21 @@ from typing import Any
 
 import pytest
 
-from compaction import BadTranscript, Message, NothingToCompact, Policy, apply, plan, pruning, request_of, tail_start
+from compaction import BadTranscript, Message, NothingToCompact, Policy, apply, plan, pruning, request_of
 from compaction.handoff import NOTE
-from tests.compaction.transcripts import SMALL, count, exchange, handoff, reply, result, system, tool_turn, user, words
+from tests.compaction.transcripts import (
+    SMALL,
+    count,
+    exchange,
+    handoff,
+    reply,
+    result,
+    system,
+    tail_start,
+    tool_turn,
+    user,
+    words,
+)
 
 TOOLS = [row for i in range(12) for row in tool_turn(i)]
 
@@ -70,7 +82,7 @@ def test_a_leading_handoff_is_a_user_message_and_the_tail_starts_at_an_assistant
 
 def test_the_cut_moves_back_to_an_assistant_message_when_no_role_fits() -> None:
     messages = [handoff("x", "assistant"), *exchange(30)[1:], user("last")]
-    assert messages[tail_start(messages, 0, SMALL, count)]["role"] == "user"
+    assert messages[tail_start(messages, 0, SMALL)]["role"] == "user"
     made = plan(messages, SMALL, count)
     assert made.role == "user" and messages[made.tail[0]]["role"] == "assistant"
     assert "The cut moved back 1 message so that the summary can stand as a message of its own." in made.reasons

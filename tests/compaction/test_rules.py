@@ -29,6 +29,7 @@ from tests.compaction.transcripts import (
     result,
     result_item,
     system,
+    tail_start,
     user,
 )
 
@@ -176,14 +177,14 @@ def test_the_gate_uses_the_head_in_effect() -> None:
 # --- tail ------------------------------------------------------------------------------------------------------------
 def test_the_tail_is_what_fits_the_budget_from_the_end() -> None:
     messages = [system(), *block(40)]
-    assert len(messages) - boundaries.tail_start(messages, 3, SMALL, count) == 10  # 10 x 100 tokens
-    assert len(messages) - boundaries.tail_start(messages, 3, FEW, count) == 4
-    assert len(messages) - boundaries.tail_start(messages, 3, TIGHT, count) == 6  # eight wanted, 600 is the ceiling
+    assert len(messages) - tail_start(messages, 3, SMALL) == 10  # 10 x 100 tokens
+    assert len(messages) - tail_start(messages, 3, FEW) == 4
+    assert len(messages) - tail_start(messages, 3, TIGHT) == 6  # eight wanted, 600 is the ceiling
 
 
 def test_a_few_messages_stay_however_large_the_budget_says() -> None:
     messages = [system(), *block(30), *(user("x" * 500) if i % 2 == 0 else reply("x" * 500) for i in range(4))]
-    assert len(messages) - boundaries.tail_start(messages, 3, FEW, count) == 3  # 3 x 129 tokens
+    assert len(messages) - tail_start(messages, 3, FEW) == 3  # 3 x 129 tokens
     messages = [system(), *block(30), user("x" * 4_000), reply("x" * 40_000)]
     plan, _ = compacted(messages)
     assert {31, 32} <= set(plan.tail) and plan.middle
@@ -255,7 +256,7 @@ def quiet(n: int) -> list[Message]:
 def test_the_last_user_message_is_anchored() -> None:
     messages = [system(), *block(20), user("the task"), *quiet(9), reply("Done.")]
     assert boundaries.anchor_last_user(messages, 35, 3) == 21
-    assert boundaries.tail_start(messages, 3, SMALL, count) == 21
+    assert tail_start(messages, 3, SMALL) == 21
     plan, _ = compacted(messages)
     assert 21 in plan.tail
 
@@ -263,7 +264,7 @@ def test_the_last_user_message_is_anchored() -> None:
 def test_the_last_reply_a_person_could_read_is_anchored() -> None:
     messages = [system(), *block(20), *quiet(9), user("well?")]
     assert boundaries.anchor_last_reply(messages, 35, 3) == 20
-    assert boundaries.tail_start(messages, 3, SMALL, count) == 20
+    assert tail_start(messages, 3, SMALL) == 20
 
 
 def test_neither_anchor_can_disappear_and_the_user_comes_first() -> None:
@@ -275,7 +276,7 @@ def test_neither_anchor_can_disappear_and_the_user_comes_first() -> None:
     start = len(messages) - 4
     assert boundaries.anchor_last_user(messages, start, 3) == 31  # without the reply it would end here
     assert boundaries.anchor_last_reply(messages, start, 3) == 20  # the answer that the user's message followed
-    assert boundaries.tail_start(messages, 3, FEW, count) == 20
+    assert tail_start(messages, 3, FEW) == 20
     wide = Policy(
         context_window=4_000, protect_last_n=3, threshold=1.0, target_ratio=0.1
     )  # as FEW, but for its threshold
@@ -286,7 +287,7 @@ def test_neither_anchor_can_disappear_and_the_user_comes_first() -> None:
     other = [system(), *block(20), user("the task"), *quiet(5), reply("So far so good."), *quiet(10)]
     assert boundaries.anchor_last_user(other, start, 3) == 21
     assert boundaries.anchor_last_reply(other, start, 3) == 32  # without the user it would end here
-    assert boundaries.tail_start(other, 3, FEW, count) == 21
+    assert tail_start(other, 3, FEW) == 21
     reasons = [r for r in compaction.plan(other, wide, count).reasons if " to keep the last " in r]
     assert len(reasons) == 1 and "to keep the last user message" in reasons[0]
 
@@ -391,7 +392,7 @@ def test_pairs_of_equal_neighbours_in_the_transcript_stay() -> None:
 
 def test_the_cut_moves_back_to_an_assistant_group_before_it_is_merged() -> None:
     messages = [system(NOTED), *block(40)]  # the handoff leads: user; 400 tokens back stands a user
-    start = boundaries.tail_start(messages, 1, FEW, count)
+    start = tail_start(messages, 1, FEW)
     assert messages[start]["role"] == "user"
     plan, made = compacted(messages, FEW)
     assert plan.tail[0] == start - 1 and messages[start - 1]["role"] == "assistant" and plan.role == "user"

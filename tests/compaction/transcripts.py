@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from compaction import Message, Policy
+from compaction import messages as m
 from compaction.handoff import (
     CURRENT_HEADER,
     END_MARKER,
@@ -21,6 +22,8 @@ from compaction.handoff import (
     PRIOR_HEADER,
     handoff_text,
 )
+from compaction.planning.boundaries import align_end, anchor_last_reply, anchor_last_user, by_tokens
+from compaction.tokens import Counter, Sizes
 
 SMALL = Policy(context_window=4_000)  # tail budget 400, soft ceiling 600, summaries up to 200 tokens
 
@@ -28,6 +31,15 @@ SMALL = Policy(context_window=4_000)  # tail budget 400, soft ceiling 600, summa
 def count(text: str) -> int:
     """A counter without a vocabulary: four characters a token, rounded up."""
     return (len(text) + 3) // 4
+
+
+def tail_start(messages: list[Message], head_end: int, policy: Policy, counter: Counter = count) -> int:
+    """Where the tail starts: by tokens, then aligned, then anchored, as where nothing speaks against an anchor."""
+    lifted = {i for i in range(head_end, len(messages)) if m.is_standalone_handoff(messages[i])}
+    index, _ = by_tokens(len(messages), head_end, policy, Sizes(messages, counter), lifted)
+    for move in (align_end, anchor_last_user, anchor_last_reply):
+        index = move(messages, index, head_end)
+    return index
 
 
 def system(text: str = "You are a careful agent.") -> Message:
