@@ -19,8 +19,8 @@ from tests.bench.quality import (
 )
 from tests.bench.quality.engine import Compacted, Engine, Palimpsest, tokens
 from tests.bench.quality.figures import Figure
-from tests.bench.quality.messages import Message, results, shown, whole_until
-from tests.bench.quality.spoken import Left, sentences
+from tests.bench.quality.messages import Message, results, shown, whole_until, words
+from tests.bench.quality.spoken import Left, is_announcement, sentences
 from tests.bench.quality.transcripts import Transcript, half_of
 from tests.bench.quality.ways import as_openai, newest
 
@@ -163,6 +163,27 @@ class TestStatements:
         assert list(sentences("```\nimport this module before that other one\n```\nKeep old parser until Friday.")) == [
             "Keep old parser until Friday."
         ]
+
+    @pytest.mark.parametrize(
+        ("said", "announced"),
+        [
+            ("Now let me run the tests of the parser.", True),
+            ("Good. Next I'll close this task and move on.", True),
+            ("The migration uses a statement that SQLite does not know.", False),
+            ("I was out of town when the bill came.", False),
+        ],
+    )
+    def test_an_announcement_says_what_comes_at_once(self, said: str, announced: bool) -> None:
+        assert is_announcement(said) is announced
+
+    def test_what_a_shell_printed_is_nobody_s_word(self) -> None:
+        prompt = "\n(Open file: n/a)\n(Current directory: /repo)\nbash-$"
+        task = {
+            "role": "user",
+            "content": f"We're currently solving the following issue within our repository.{prompt}",
+        }
+        assert words({"role": "user", "content": f"all gone brown and spread out on the hills{prompt}"}) == ""
+        assert words(task).startswith("We're currently")
 
     def test_politeness_in_front_of_a_statement_does_not_hide_it(self) -> None:
         assert len(list(sentences("Sure, my user number is mia_li_3668 and my city Austin."))) == 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Figure:
-    """One number: so many of so many, or a value by itself where `of` is None."""
+    """One number: so many of so many; where `of` is None a number of things, or, as a float, a share."""
 
     what: str
     got: float
@@ -15,7 +15,7 @@ class Figure:
 
     def __str__(self) -> str:
         if self.of is None:
-            return f"{self.got:,.0f}" if self.got >= 10 or self.got == int(self.got) else f"{self.got:.2f}"
+            return f"{self.got:.3f}" if isinstance(self.got, float) else f"{self.got:,}"
         share = f"{self.got / self.of:.3f}" if self.of else "-"
         return f"{share} ({self.got:,.0f} of {self.of:,.0f})"
 

@@ -10,6 +10,9 @@ from typing import Any
 Message = dict[str, Any]
 _TAGGED = re.compile(r"<([a-z][\w-]*)>.*?</\1>", re.DOTALL)  # what Claude Code adds to a person's words
 _NOTE = re.compile(r"\[Request interrupted by user[^\]]*\]")
+# SWE-agent tells a person's task and the output of each command alike; both end with its prompt.
+_PROMPT = re.compile(r"\(Open file: .*\)\n\(Current directory: .*\)\s*(?:bash-\$)?\s*\Z")
+_TASK = "We're currently solving the following"
 
 
 def blocks(message: Message) -> list[Any]:
@@ -23,7 +26,9 @@ def words(message: Message) -> str:
     if message.get("role") not in ("user", "assistant"):
         return ""
     texts = (block.get("text") or "" for block in blocks(message) if block.get("type") in ("text", "input_text"))
-    return _NOTE.sub("", _TAGGED.sub("", "\n".join(texts))).strip()
+    text = _NOTE.sub("", _TAGGED.sub("", "\n".join(texts))).strip()
+    printed = message["role"] == "user" and _PROMPT.search(text) and not text.startswith(_TASK)
+    return "" if printed else text
 
 
 def shown(message: Message) -> str:

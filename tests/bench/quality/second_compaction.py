@@ -37,7 +37,7 @@ def figures(transcripts: Sequence[Transcript], engine: Engine) -> Iterator[Figur
                 good += bool(second.refused) or shares[-1] >= ENOUGH
     yield Figure("good second compactions", good, len(shares))
     yield Figure("of these refused", refused, len(shares))
-    yield Figure("mean share of the first summary's lines", sum(shares), len(shares))
+    yield Figure("mean share of the first summary's lines", sum(shares) / max(len(shares), 1))
     yield Figure("least share", min(shares, default=1.0))
 
 

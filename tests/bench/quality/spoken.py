@@ -26,6 +26,11 @@ _PLEASANT = re.compile(
     r"|how (?:can|may) i (?:help|assist).*|one moment.*|please (?:wait|hold).*)[\s,.!?:;-]*",
     re.IGNORECASE,
 )
+_ANNOUNCED = re.compile(
+    r"(?:(?:now|first|next|then|okay|ok|good|great|perfect|so|finally)\b[,.!:]?\s+)*(?:let me|let's|let us|i'll|i will"
+    r"|i'm going to|i need to|i should|(?:now|next) (?:i|the|add|update|implement|create|run|write|check|fix|close)\b)",
+    re.IGNORECASE,
+)
 _STOP = frozenset(
     _WORD.findall(
         "a an the and or but if then else so as of at by for from in into on onto out over to up with without about is"
@@ -52,6 +57,11 @@ def sentences(text: str) -> Iterator[str]:
             said = _PLEASANT.sub("", sentence, count=1) if _PLEASANT.match(sentence) else sentence
             if len(set(content_words(said))) >= FEWEST_WORDS:
                 yield sentence.strip()
+
+
+def is_announcement(statement: str) -> bool:
+    """Whether it only says what comes at once: "Now let me run the tests." """
+    return bool(_ANNOUNCED.match(statement))
 
 
 def content_words(text: str) -> list[str]:

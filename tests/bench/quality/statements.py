@@ -1,7 +1,8 @@
 """How many statements of people and agent are left after one compaction, by the engine and by other ways.
 
 Transcripts are cut at half and at four fifths of their messages and compacted at the default window of 200,000. The
-statements are those of the messages that the engine replaces there, the same for every way.
+statements are those of the messages that the engine replaces there, the same for every way; for the engine also without
+announcements ("Now let me run the tests.").
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from tests.bench.quality.engine import Engine, tokens
 from tests.bench.quality.figures import Figure, total
 from tests.bench.quality.messages import Message, whole_until
-from tests.bench.quality.spoken import Left, statements
+from tests.bench.quality.spoken import Left, is_announcement, statements
 from tests.bench.quality.transcripts import Transcript
 from tests.bench.quality.ways import OWN, all_ways
 
@@ -34,10 +35,14 @@ def figures(transcripts: Sequence[Transcript], engine: Engine, *, others: bool =
             for name, way in ways.items():
                 left = made.left if name == OWN else way()(messages, size)
                 kept[name, transcript.kind].append(Left.of(left).share(said))
+                if name == OWN:
+                    telling = [each for each in said if not is_announcement(each)]
+                    kept[f"{OWN}, no announcements", transcript.kind].append(Left.of(left).share(telling))
                 sizes[name, transcript.kind] += tokens(left)
-    for (name, kind), counted in sorted(kept.items(), key=lambda each: (each[0][1], each[0][0] != OWN)):
+    for (name, kind), counted in sorted(kept.items(), key=lambda each: (each[0][1], not each[0][0].startswith(OWN))):
         yield total(f"{kind}, {name}", counted)
-        yield Figure(f"  tokens left, {kind}, {name}", sizes[name, kind])
+        if (name, kind) in sizes:
+            yield Figure(f"  tokens left, {kind}, {name}", sizes[name, kind])
     yield Figure("contexts refused", refused)
 
 
