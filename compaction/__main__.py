@@ -95,7 +95,7 @@ def _losses(found: Survival) -> str:
     printed = sum(total for _, total in found.printed.values())
     gone = printed - sum(kept for kept, _ in found.printed.values())
     sentence = f"Of the {found.total:,} details we recognise in the others {len(found.lost):,} are lost"
-    stated = f"of the {statements:,} statements they stand in {statements - kept:,}"
+    stated = f"of the {statements:,} statements {statements - kept:,}"
     return f"{sentence}, {stated}; of {printed:,} more that tools merely printed {gone:,}."
 
 

@@ -13,6 +13,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from . import messages as m
+from .categories import Category
 from .messages import Message
 from .names import MEASURE, Kind, names_of, words_of
 from .redaction import redact
@@ -28,8 +29,8 @@ class Anchor:
     """One exact thing. `message` is the index of the message it stands in, `start` its offset in the text there (0 of
     what tools printed).
 
-    `line` is the line or sentence it stands in, "" if that was not looked for, `source` who said it. Texts are without
-    credentials: anchors that are lost are shown to people and kept.
+    `line` is the line or sentence it stands in, "" if that was not looked for, `source` who said it, `category` what a
+    statement is, "" for none of the categories. Texts are without credentials: what is lost is shown and kept.
     """
 
     kind: Kind
@@ -38,6 +39,7 @@ class Anchor:
     start: int = field(default=0, compare=False)
     line: str = field(default="", compare=False)
     source: Source = field(default="agent", compare=False)
+    category: Category = field(default="", compare=False)
 
 
 def commands_of(arguments: str) -> list[str]:
@@ -116,9 +118,9 @@ class Survival:
     """The survival of a set of anchors: by kind (survived, all), and those that are lost.
 
     `by_kind` and `lost` are of what people and the agent said and calls were made with, `printed` and `lost_printed` of
-    what tools merely printed; `statements` counts lines and sentences with details (survived, all), and
-    `lost_statements` are those of them that are lost: what decides or counts first, what is polite last, of each the
-    newest first. `lost_printed` names no more than the first two thousand. See `survival.survival_of`.
+    what tools merely printed; `statements` counts lines and sentences that say something (survived, all), and
+    `lost_statements` are those of them that are lost, by category (instructions first), of each the newest first.
+    `lost_printed` names no more than the first two thousand. See `survival.survival_of`.
     """
 
     by_kind: Counts

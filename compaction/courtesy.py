@@ -1,15 +1,15 @@
-"""Lines that only greet, thank or take leave, and how much another line says.
+"""Lines that only greet, thank or take leave.
 
 Theory: a courtesy consists of nothing but the words of courtesies and the name of whom it addresses. A line with any
-other word may say something ("Thank you for asking Priya"), so it counts; it is only named after those that say more.
+other word may say something ("Thank you for asking Priya"), so it counts.
 """
 
 from __future__ import annotations
 
 import re
 
-from .requests import is_polite
-from .sentences import is_binding, is_decision, set_of
+from .eastern import CJK
+from .sentences import set_of
 from .statements import Statement
 
 _LONGEST = 120  # characters of a courtesy
@@ -43,15 +43,8 @@ def is_courtesy(line: Statement) -> bool:
     """Whether a line has nothing but names and the words of a courtesy."""
     if len(line.text) > _LONGEST or any(detail.kind != "name" for detail in line.details):
         return False
-    if not _SIGNS.search(line.text):
-        return False
-    rest = line.rest()
-    words = [word.casefold().replace("’", "'") for word in _WORD.findall(rest)]
-    return _WORDS.issuperset(words) or bool(_SPACELESS.fullmatch(rest))
-
-
-def rank(line: Statement) -> int:
-    """0 for a line with a number, id, date or path, and one that decides or binds; 2 for a polite one, 1 for others."""
-    if any(detail.kind != "name" for detail in line.details) or is_decision(line.text) or is_binding(line.text):
-        return 0
-    return 2 if is_polite(line.text) else 1
+    rest = line.rest() if line.details else line.text
+    if CJK.search(rest) and _SPACELESS.fullmatch(rest):
+        return True
+    words = (word[0].casefold().replace("’", "'") for word in _WORD.finditer(rest))
+    return all(word in _WORDS for word in words) and bool(_SIGNS.search(line.text))

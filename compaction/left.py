@@ -10,10 +10,11 @@ from itertools import accumulate
 
 from .names import Kind, names_of, words_of
 from .passages import Passage
+from .sentences import sentences
 from .statements import Detail, Statement, statements, stems_of
 from .values import day_of, is_spelled, without_unit
 
-THOROUGH = 1_500_000  # characters, the newest, of what was said and called, and again of what is left, that are read
+THOROUGH = 600_000  # characters, the newest, of what was said and called, and again of what is left, that are read
 # for details of every kind; what is beyond, and all that tools printed, is looked through for names inside words
 _TOKEN = re.compile(r"[^\W_\u3040-\U0010ffff]+")  # of scripts that set spaces
 _SPACE = re.compile(r"\s{2,}|[^\S ]")  # what " ".join(text.split()) changes
@@ -31,12 +32,14 @@ def thorough(found: Sequence[Passage], most: int) -> set[int]:
     return chosen
 
 
+_NONE: set[int] = set()
+
+
 class RemainingLines:
     """The lines that are left in the context, and where in them a value stands."""
 
     def __init__(self, found: Sequence[Passage]) -> None:
         self.lines: list[Statement] = []
-        self.written: set[int] = set()  # of them those of a summary
         self.own: dict[str, set[int]] = {}
         self.under: dict[str, set[int]] = {}
         self.measured: dict[str, set[int]] = {}  # of numbers with a unit and dates with a year, without it
@@ -50,11 +53,18 @@ class RemainingLines:
         self.flat = " ".join(_SPACE.sub(" ", each.text.lower()).strip() for each in found)
         self.tokens = {token[0] for token in _TOKEN.finditer(self.flat)}
         self._found: dict[str, set[int]] = {}
+        self._stems: list[set[str]] = []  # the beginnings of the words of every sentence
+        self._of_line: list[int] = []  # the line it is from
+        self._by_stem: dict[str, set[int]] = {}
+        for n, line in enumerate(self.lines):
+            for sentence in sentences(line.text):
+                for stem in (stems := stems_of(sentence)):
+                    self._by_stem.setdefault(stem, set()).add(len(self._stems))
+                self._stems.append(stems)
+                self._of_line.append(n)
 
     def _read(self, passage: Passage) -> None:
         for line in statements(passage.text, passage.origin, passage.around, sentences=False, every=True):
-            if passage.source == "summary":
-                self.written.add(len(self.lines))
             values = line.values()
             for value in values | {day for each in values if (day := day_of(each))}:
                 self.own.setdefault(value, set()).add(len(self.lines))
@@ -64,11 +74,36 @@ class RemainingLines:
                 self.under.setdefault(value, set()).add(len(self.lines))
             self.lines.append(line)
 
-    def holds(self, kind: Kind, text: str) -> bool:
-        """Whether the text stands anywhere as a whole; phone and account numbers however they are spaced."""
+    def holds(self, kind: Kind, text: str, value: str) -> bool:
+        """Whether the text stands anywhere as a whole: numbers and dates however they are spelled, phone and account
+        numbers however they are spaced.
+        """
+        if kind in ("number", "date", "version"):
+            return bool(self.saying(value)) or bool(self.places(text))
         if kind in ("phone", "account") and _SPACED.sub("", text.lower()) in self.unspaced:
             return True
         return text.lower() in self.names or bool(self.places(text))
+
+    def says(self, line: Statement) -> bool:
+        """Whether one line has all details of a statement, says its heading or stands under it, and has half of its
+        other words; of a statement without details, whether one sentence has more than half.
+        """
+        lines: set[int] | None = None
+        for detail in sorted(line.details, key=lambda each: not each.is_local):
+            lines = self.with_detail(detail) if lines is None else lines & self.with_detail(detail)
+            if not lines:
+                return False
+        stems = line.stems()
+        if lines is not None:
+            most = (len(stems) + 1) // 2
+            return any(len(stems & stems_of(self.lines[n].text)) >= most for n in self.below(lines, line.heading))
+        most = len(stems) // 2 + 1 if stems else 0
+        # Of any words that are more than half of all, one is among as many as the others and one more.
+        rarest = sorted((self._by_stem.get(stem, _NONE) for stem in stems), key=len)[: len(stems) - most + 1]
+        return any(
+            len(stems & self._stems[n]) >= most and self.below({self._of_line[n]}, line.heading)
+            for n in set().union(*rarest)
+        )
 
     @cached_property
     def unspaced(self) -> str:
@@ -110,11 +145,6 @@ class RemainingLines:
     def places_of_name(self, value: str) -> set[int]:
         """The lines in which a value that is neither number nor date stands."""
         return self.places(value) if is_spelled(value) else set()
-
-    def shares_word(self, line: Statement, lines: set[int]) -> bool:
-        """Whether one of the lines has a word of this one, or this has none but numbers."""
-        stems = stems_of(line.text)
-        return not stems or any(not stems.isdisjoint(stems_of(self.lines[n].text)) for n in lines)
 
     def below(self, lines: set[int], heading: Iterable[str]) -> set[int]:
         """Those of the lines that say all of a heading, or stand under it."""

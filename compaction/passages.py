@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from . import messages as m
 from .folders import spelled_out
 from .handoff import flag_of, is_handoff, split
 from .messages import Message
 from .redaction import redact_all
+from .requests import is_output, plain
 from .statements import Source, statements
 
 LONGEST_CALL = 2_000  # characters of a call's arguments whose details its output stands under
 _ORIGINS = {"person": "user", "agent": "assistant", "summary": "assistant", "call": "args", "tool": "tool"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Passage:
     """One text of a message: what its words, one call or one result say. `around` are the values of its call."""
 
     text: str
     source: Source
     message: int
-    typed: bool = False
     around: frozenset[str] = frozenset()
 
     @property
@@ -48,8 +48,10 @@ def passages(
             called.update(dict.fromkeys(call.ids, call.arguments[:LONGEST_CALL]))
         if (which is None or at in which) and not m.is_system(message):
             found += (each for each in _of_message(message, at, called, live) if printed or each.source != "tool")
-    texts = iter(redact_all([each.text for each in found if each.source != "tool" or not live]))
-    return [each if each.source == "tool" and live else replace(each, text=next(texts)) for each in found]
+    shown = [each for each in found if each.source != "tool" or not live]
+    for each, text in zip(shown, redact_all([each.text for each in shown]), strict=True):
+        each.text = text
+    return found
 
 
 def _of_message(message: Message, at: int, called: dict[str, str], live: bool) -> Iterator[Passage]:
@@ -58,8 +60,10 @@ def _of_message(message: Message, at: int, called: dict[str, str], live: bool) -
     if m.role(message) not in m.RESULT_ROLES:
         typed = m.is_typed(message)
         words = m.words(message)
-        if words:
-            yield Passage(words, "person" if typed else "agent", at, typed)
+        if typed and is_output(words, first=not at):
+            yield Passage(words, "tool", at)
+        elif words:
+            yield Passage(plain(words) if typed else words, "person" if typed else "agent", at)
         if not live and is_handoff(message):
             parts = split(m.body(message), flag_of(message))
             yield from (Passage(spelled_out(part.text), "summary", at) for part in parts if part.kind == "summary")

@@ -101,9 +101,10 @@ _CAMEL = re.compile(
 _TWO_PARTS = re.compile(r"(?<=\")[a-z][a-z0-9]+-[a-z0-9-]{2,40}(?=\")|(?<![^\s])[a-z][a-z0-9]+-[a-z0-9]+(?=:? )")
 _QUOTED = re.compile(rf"(?<=\")(?:{_CAP}(?: {_CAP}){{0,3}}|[A-Z]{{3,4}})(?=\")")
 _AFTER = re.compile(
-    r"(?i)\b(?:branch|bucket|host|service|queue|table|repo|container|cluster|volume|worker|index|function|variable|role"
-    r"|task|job|key|column|relation|constraint|database|schema|namespace|deployment|pod|node) [\"'`]?"
-    r"([a-z][\w]*(?:[-_.]\w+)+)"
+    r"\b(?:[Bb]ranch|[Bb]ucket|[Hh]ost|[Ss]ervice|[Qq]ueue|[Tt]able|[Rr]epo|[Cc]ontainer|[Cc]luster|[Vv]olume|[Ww]orker|[Ii]ndex"
+    r"|[Ff]unction|[Vv]ariable|[Rr]ole|[Tt]ask|[Jj]ob|[Kk]ey|[Cc]olumn|[Rr]elation|[Cc]onstraint|[Dd]atabase"
+    r"|[Ss]chema|[Nn]amespace|[Dd]eployment|[Pp]od|[Nn]ode) [\"'`]?"
+    r"([A-Za-z]\w*(?:[-_.]\w+)+)"
 )
 _FOLLOWED = re.compile(
     r"(?:['’]s)? (?:is|was|has|had|said|says|asks|asked|wants|wanted|will|would|can|could|lives|works|wrote|sent|paid"

@@ -1,4 +1,4 @@
-"""Statements: the lines and sentences that say something exact, and what each of them belongs to.
+"""Statements: the lines and sentences that say something, the exact things in them, and what each belongs to.
 
 Theory: an exact thing means something only where it stands. A bin number belongs to the warehouse in the heading above
 it, a price to the flight on its line. So a text is cut into *lines* (a line, a table row, a list item, an object of
@@ -15,9 +15,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from .categories import Category
 from .eastern import CJK
 from .names import Kind
 from .phrases import details_of
+from .sentences import set_of
+from .text.fences import open_behind
 from .values import value_of
 
 Source = Literal["person", "agent", "summary", "call", "tool"]
@@ -25,12 +28,21 @@ SOURCES: tuple[Source, ...] = ("person", "agent", "summary", "call", "tool")  # 
 
 LONG_LINE = 1_000  # characters of a line that is still one piece; a longer one is cut into sentences
 HEADING = 160  # characters of a line that may be a heading
-_PARTS = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_]|[*`\"(])|(?<=[。！？])")  # noqa: RUF001  (what ends a sentence in Chinese)
+_PARTS = re.compile(
+    r"(?<=[.!?])(?<!\.\.\.)\s+(?=[^\W\d_]|[*`\"(])|(?<=[。！？])"  # noqa: RUF001  (what ends a sentence in Chinese)
+)
 _OBJECTS = re.compile(r"(?<=[}\]])\s*,\s*(?=[{\[])")
 _INNER = re.compile(r"\[\s*\{")
 _HEADING = re.compile(r"#{1,6} |\*\*[^*]+\*\*:?$")
 _STEM = 5  # letters by which two words are the same
-_WORDS = re.compile(r"[^\W\d_]{3,}")
+_WORDS = re.compile(r"[^\W\d_]{3,}|\d+")
+_EMPTY = set_of(  # words that every second sentence has
+    """the and for are was were you your our that this with have has had not but its they them their there here
+    what when which will would can could should from into been being also just now then than any all some one
+    let get got did does done more most very too der die das und ist sind ein eine einen den dem des mit für
+    auf von war haben hat sich auch nicht wir sie ich bei aus noch wie les des une est pas pour que qui dans
+    sur avec son ses mais los las una por con que del para son"""
+)
 SHORT_ID = 5  # characters: a shorter id is counted anew in every place, as seats, bins and list numbers are
 
 
@@ -50,14 +62,18 @@ class Detail(NamedTuple):
 
 @dataclass(slots=True)
 class Statement:
-    """A line or sentence of a message with its details; `heading` are the values of what it stands under."""
+    """A line or sentence of a message with its details; `heading` are the values of what it stands under, `is_code`
+    that it stands in a block of code.
+    """
 
     text: str
     start: int
     details: tuple[Detail, ...]
     heading: frozenset[str]
+    is_code: bool = False
     message: int = 0
     source: Source = "agent"
+    category: Category = ""
 
     def values(self) -> frozenset[str]:
         """The values of its own details."""
@@ -71,65 +87,81 @@ class Statement:
 
     def stems(self) -> set[str]:
         """The beginnings of its words that are no details."""
-        return stems_of(self.rest())
+        return stems_of(self.rest() if self.details else self.text)
 
 
 def stems_of(text: str) -> set[str]:
     """The beginnings of words, of scripts that set no spaces pairs of letters."""
     words = _WORDS.findall(text.casefold())
-    found = {word[:_STEM] for word in words}
+    found = {word[:_STEM] for word in words if word not in _EMPTY}
     if CJK.search(text):
         found |= {word[i : i + 2] for word in words if CJK.match(word) for i in range(len(word) - 1)}
     return found
 
 
 def statements(
-    text: str, origin: str, around: frozenset[str] = frozenset(), *, sentences: bool, every: bool = False
+    text: str,
+    origin: str,
+    around: frozenset[str] = frozenset(),
+    *,
+    sentences: bool,
+    every: bool = False,
+    detailed: bool = True,
 ) -> Iterator[Statement]:
-    """The pieces of a text that hold a detail (with `every` all), in order; `around` are values all stand under."""
+    """The pieces of a text that hold a detail (with `every` all), in order; `around` are values all stand under.
+
+    Details are looked for where `detailed`.
+    """
     if origin in ("args", "tool") and "\n" in text and text[:1] in "{[":
         text = text.replace("\n", " ")  # an object on many lines is one piece
-    details = [Detail(*found, value_of(found[0], found[1])) for found in details_of(text, origin)]
+    found = details_of(text, origin) if detailed else ()
+    details = [Detail(*each, value_of(each[0], each[1])) for each in found]
     starts = [detail.start for detail in details]
-    for start, end, head in _pieces(text, sentences=sentences):
+    for start, end, head, is_code in _pieces(text, sentences=sentences):
         own = details[bisect_left(starts, start) : bisect_left(starts, end)]
         if own or every:
             under = details[bisect_left(starts, head[0]) : bisect_left(starts, head[1])]
             piece = text[start:end]
             indent = len(piece) - len(piece.lstrip())
             heading = around | {detail.value for detail in under} if under else around
-            yield Statement(piece.strip(), start + indent, tuple(own), heading)
+            yield Statement(piece.strip(), start + indent, tuple(own), heading, is_code)
 
 
-def _pieces(text: str, *, sentences: bool) -> Iterator[tuple[int, int, tuple[int, int]]]:
-    """Start and end of every piece, and those of its heading."""
-    at, head = 0, (0, 0)
+_Piece = tuple[int, int, tuple[int, int], bool]  # start, end, those of its heading, whether it is code
+
+
+def _pieces(text: str, *, sentences: bool) -> Iterator[_Piece]:
+    at, head, fence = 0, (0, 0), ""
     for line in text.split("\n"):
         start, end = at, at + len(line)
         at = end + 1
         stripped = line.strip()
+        if fence or (sentences and stripped.startswith(("```", "~~~"))):
+            yield start, end, head, True
+            fence = open_behind((stripped,), fence)
+            continue
         if not stripped:
             head = head if text.startswith(("#", "*"), head[0]) else (0, 0)  # a label ends with its block
         elif stripped[0] in "{[" and len(line) > HEADING:
             yield from _objects(text, start, end, head)
         elif sentences or len(line) > LONG_LINE:
-            yield from ((a, b, head) for a, b in _cut(text, start, end, _PARTS))
+            yield from ((a, b, head, False) for a, b in _cut(text, start, end, _PARTS))
         else:
-            yield start, end, head
+            yield start, end, head, False
         if len(stripped) <= HEADING and (_HEADING.match(stripped) or stripped.endswith((":", "："))):  # noqa: RUF001
             head = (start, end)
 
 
-def _objects(text: str, start: int, end: int, head: tuple[int, int]) -> Iterator[tuple[int, int, tuple[int, int]]]:
+def _objects(text: str, start: int, end: int, head: tuple[int, int]) -> Iterator[_Piece]:
     """The objects of a line of JSON; what stands before the first list of objects is their heading."""
     inner = _INNER.search(text, start, end)
     if inner is None:
-        yield start, end, head
+        yield start, end, head, False
         return
     if inner.start() > start:
-        yield start, inner.start(), head
+        yield start, inner.start(), head, False
         head = (start, inner.start())
-    yield from ((a, b, head) for a, b in _cut(text, inner.start(), end, _OBJECTS))
+    yield from ((a, b, head, False) for a, b in _cut(text, inner.start(), end, _OBJECTS))
 
 
 def _cut(text: str, start: int, end: int, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:

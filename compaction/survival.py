@@ -1,69 +1,69 @@
-"""Survival of exact details: which of those in messages that leave the context are still in it, and where.
+"""Survival: what of messages that leave the context still stands in it, and where.
 
 Theory: three things are distinguished.
-- *Details* that people and the agent said, and that calls were made with. One is a string and what it belongs to. A
-  path, a name, a long id mean the same wherever they stand: one that stands anywhere is kept. Numbers, dates, versions
-  and short ids (`SHORT_ID`) belong to the heading they stand under and to the names on their line: where the transcript
-  has the string in several such places, a line that is left keeps it only for the place it speaks of (all of the
-  heading, and one of the names); where it has it in one, any mention keeps it, of a bare number under 100 one beside a
-  word of its line.
-- *Statements*: the lines and sentences those details stand in, but greetings and thanks. One is kept if a single line
-  that is left has all its details and all of its heading, and some of its other words.
-- Details that *tools merely printed* are strings, counted apart: they are many, and a tool can print them again.
+- *Statements*: the lines and sentences of people and the agent that say something a reader would miss, each with what
+  it is (`categories`): an instruction, a decision, a cause. One is kept if a single line that is left has all its
+  details, says its heading or stands under it, and has most of its other words.
+- *Details* that were said and that calls were made with: strings that cannot be guessed again. One is kept where it
+  stands anywhere in what is left, an amount or a date however it is spelled. What it belonged to is told by the
+  statement it stands in. Bare numbers, durations and the ids of programs are none.
+- Details that *tools merely printed* are counted apart: they are many, and a tool can print them again.
 Survival of text is an upper bound on what a model makes of it, and what is phrased anew counts as lost.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import nsmallest
 
 from . import messages as m
-from .anchors import LONGEST_LINE, Anchor, Counts, Survival, commands_of
+from .anchors import COMMAND_KEYS, LONGEST_LINE, Anchor, Counts, Survival, commands_of
 from .applying import Result
-from .courtesy import is_courtesy, rank
+from .categories import CATEGORIES, category_of
+from .courtesy import is_courtesy
 from .left import THOROUGH, RemainingLines, thorough
 from .messages import Message, patched
 from .names import Kind, names_of, words_of
 from .passages import Passage, passages
 from .planning import Plan
 from .redaction import redact
-from .sentences import TROUBLE_WORDS, error_line, holding, is_binding, pasted_error, sentences
-from .statements import SOURCES, Detail, Statement, statements, stems_of
+from .sentences import TROUBLE_WORDS, error_line, holding, pasted_error
+from .statements import SOURCES, Detail, Statement, statements
 from .tool_groups import repairs
-from .values import value_of, without_unit
+from .values import UNIT, value_of
 
-NAMES_OF_A_LINE = 8  # names on a line that a number may belong to: the first
-SHARED_WORDS = 3  # words that a line shares with the statement it keeps: half of them, at most so many
 PRINTED_SHOWN = 2_000  # lost details that tools printed which are named; the others are counted
-Key = tuple[frozenset[str], frozenset[str]]  # the heading a value stands under, the names on its line
-_NOWHERE: Key = (frozenset(), frozenset())
-_RANK = {"constraint": 0, "error": 0, "command": 0, "date": 2, "version": 2, "number": 3}  # of others 1
-_SMALL = re.compile(r"-?\d{1,2}")  # a number that many lines have by chance: one must speak of the same to keep it
+_LONG = 200  # characters of an argument of a call that is what a tool is to write, not what it is called with
+_RANK = {"error": 0, "date": 2, "version": 2, "number": 3, "command": 4}  # of others 1
+_FEW = 4  # words without which a sentence of an agent says little, if it has neither a category nor a detail
+_ROW = re.compile(r"[|]|(?:[-*+]|\d+[.)])\s+(?:\*\*|`)?[^:.!?]{1,40}:")  # of a table, or a list of labels
+_TITLE = re.compile(
+    r"#{1,6} |\*\*[^*]+\*\*:?$|<[^>]*>$|[\[(][^\])]*[\])]$|[-=*_ ]+$"
+)  # a heading, a tag, an aside, a rule
+# Ids that programs give to their own messages and calls: nobody refers to them.
+_OF_PROGRAMS = re.compile(
+    r"(?:toolu|req|msg|call|chatcmpl|resp|srvtoolu|fc|rs)[_-][\w-]+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|#(?=[0-9]*[a-fA-F])[0-9a-fA-F]{3,8}"  # a colour
+    r"|\d+[a-z]|session[_-]\w+"
+)
+_LETTER = re.compile(r"\w")
+_TIMES = ("ns", "us", "ms", "s", "min", "h")  # units of durations
 
 
 # --- what was there --------------------------------------------------------------------------------------------------
-@dataclass(slots=True)
-class _DetailPlace:
-    """One detail of one place, as it stood first."""
-
-    detail: Detail
-    line: Statement
-    key: Key
-
-
 class Leaving:
     """The details and statements of what leaves the context."""
 
     def __init__(self) -> None:
-        self.anchors: dict[tuple[Kind, str], Anchor] = {}  # lines that are details themselves, names in older talk
+        self.details: dict[tuple[Kind, str], Anchor] = {}  # by kind and value
+        self.lines: dict[tuple[Kind, str], Anchor] = {}  # commands of calls, errors that somebody pasted
         self.printed: dict[tuple[Kind, str], int] = {}  # what tools printed, and the message where it stands first
-        self.details: dict[tuple[Kind, str], _DetailPlace] = {}
-        self.local: dict[tuple[Kind, str], dict[Key, _DetailPlace]] = {}
         self.statements: dict[tuple[str, frozenset[str]], Statement] = {}
+        self.heard: set[tuple[str, frozenset[str]]] = set()  # lines that were looked at, with what they stand under
         self.words: set[str] = set()  # those that were looked at
         self.troubled: set[str] = set()  # of them those that a line that reports trouble may have
 
@@ -71,70 +71,61 @@ class Leaving:
         spoken = [each for each in found if each.source != "tool"]
         newest = thorough(spoken, THOROUGH)
         for n, passage in enumerate(spoken):
-            self._sentences(passage)
-            if n in newest:
-                self._spoken(passage)
+            if passage.source == "call":
+                self._called(passage, n in newest)
             else:
-                self._named(passage)
-        self._join_numbers()
+                self._said(passage, n in newest)
         self.words = set()  # what is beyond the thorough part of the talk may be printed as well
         for passage in found:
             if passage.source == "tool":
                 self._printed(passage)
 
-    def _spoken(self, passage: Passage) -> None:
-        said = passage.source != "call"
-        for line in statements(passage.text, passage.origin, passage.around, sentences=said):
+    def _said(self, passage: Passage, detailed: bool) -> None:
+        """What people and the agent said; of talk that is too old to be read thoroughly, names inside words alone."""
+        if error := pasted_error(passage.text):
+            self._line("error", error, passage)
+        for line in statements(passage.text, passage.origin, sentences=True, every=True, detailed=detailed):
             line.message, line.source = passage.message, passage.source
-            names = [each.value for each in line.details if not each.is_local][:NAMES_OF_A_LINE]
             for detail in line.details:
-                if detail.is_local:
-                    value = frozenset({detail.value})
-                    key = (line.heading - value, frozenset(names) - value)
-                    places = self.local.setdefault((detail.kind, detail.value), {})
-                    places.setdefault(key, _DetailPlace(detail, line, key))
-                else:
-                    self.details.setdefault((detail.kind, detail.value), _DetailPlace(detail, line, _NOWHERE))
-            if said and not is_courtesy(line):
-                self.statements.setdefault((" ".join(line.text.split()), line.heading), line)
+                self._detail(detail, line)
+            key = (line.text, line.heading)
+            if not line.is_code and key not in self.heard:
+                self.heard.add(key)
+                if _says_something(line, passage):
+                    self.statements.setdefault((" ".join(line.text.split()), line.heading), line)
+        if not detailed:
+            self._named(passage)
 
-    def _join_numbers(self) -> None:
-        """A number without a unit is the one that has one elsewhere, where there is one such: "amount": 39 and $39. So
-        is a day without a year.
-        """
-        units: dict[tuple[Kind, str], list[str]] = {}
-        for kind, value in self.local:
-            if (bare := without_unit(value)) != value:
-                units.setdefault((kind, bare), []).append(value)
-        for (kind, bare), values in units.items():
-            if len(values) == 1:
-                for key, place in self.local.pop((kind, bare), {}).items():
-                    self.local[kind, values[0]].setdefault(key, place)
+    def _called(self, passage: Passage, detailed: bool) -> None:
+        """What a call was made with: not what it writes."""
+        for command in commands_of(passage.text):
+            self._line("command", redact(command), passage)
+        passage = replace(passage, text=_called_with(passage.text))
+        if detailed:
+            for line in statements(passage.text, passage.origin, sentences=False):
+                line.message, line.source = passage.message, passage.source
+                for detail in line.details:
+                    self._detail(detail, line)
+        else:
+            self._named(passage)
 
-    def _sentences(self, passage: Passage) -> None:
-        """Lines that are details themselves: constraints people typed, errors somebody pasted, commands of calls."""
-        if passage.source == "call":
-            for command in commands_of(passage.text):
-                self._line("command", redact(command), passage)
-            return
-        if line := pasted_error(passage.text):
-            self._line("error", line, passage)
-        if passage.typed:
-            for sentence in sentences(passage.text):
-                if is_binding(sentence):
-                    self._line("constraint", sentence, passage)
+    def _detail(self, detail: Detail, line: Statement) -> None:
+        key = (detail.kind, detail.value)
+        if key not in self.details and is_worth_naming(detail.kind, detail.text) and not _begins(detail, line):
+            text = line.text[:LONGEST_LINE]
+            self.details[key] = Anchor(detail.kind, detail.text, line.message, detail.start, text, line.source)
 
     def _line(self, kind: Kind, text: str, passage: Passage) -> None:
         text = text[:LONGEST_LINE]
         anchor = Anchor(kind, text, passage.message, max(passage.text.find(text), 0), text, passage.source)
-        self.anchors.setdefault((kind, text), anchor)
+        self.lines.setdefault((kind, text), anchor)
 
     def _named(self, passage: Passage) -> None:
-        """Names inside words alone, of talk that is too old to be read thoroughly."""
         for word in self._new_words(words_of(passage.text)):
             for kind, name in names_of(word):
-                anchor = Anchor(kind, name, passage.message, passage.text.find(name), "", passage.source)
-                self.anchors.setdefault((kind, name), anchor)
+                if is_worth_naming(kind, name):
+                    anchor = Anchor(kind, name, passage.message, passage.text.find(name), "", passage.source)
+                    self.details.setdefault((kind, value_of(kind, name)), anchor)
 
     def _printed(self, passage: Passage) -> None:
         """Names inside words of what a tool printed, and a line that reports trouble."""
@@ -144,14 +135,58 @@ class Leaving:
         if not self.troubled.isdisjoint(words) and (line := error_line(passage.text)[:LONGEST_LINE]):
             self.printed.setdefault(("error", line), passage.message)
         for word in new:
-            for name in names_of(word):
-                self.printed.setdefault(name, passage.message)
+            for kind, name in names_of(word):
+                if is_worth_naming(kind, name):
+                    self.printed.setdefault((kind, name), passage.message)
 
     def _new_words(self, words: Iterable[str]) -> list[str]:
         """Those of the words that were not looked at before."""
         new = [word for word in words if word not in self.words]
         self.words.update(new)
         return new
+
+
+def is_worth_naming(kind: Kind, text: str) -> bool:
+    """Whether somebody may ask for a detail by itself: a number with a unit but no duration, no program's id."""
+    if kind == "number":
+        _, _, unit = value_of(kind, text).partition(UNIT)
+        return bool(unit) and unit not in _TIMES
+    return not (kind in ("id", "name") and _OF_PROGRAMS.fullmatch(text))
+
+
+def _begins(detail: Detail, line: Statement) -> bool:
+    """Whether it is the capitalised word that a sentence or label begins with; scripts without capitals have none."""
+    before = line.text[: max(detail.start - line.start, 0)]
+    return detail.kind == "name" and detail.text.isalpha() and detail.text[0].isupper() and not _LETTER.search(before)
+
+
+def _says_something(line: Statement, passage: Passage) -> bool:
+    """Whether a reader would miss it; notes what it is."""
+    typed = passage.source == "person"
+    if is_courtesy(line) or _TITLE.match(line.text):
+        return False
+    category = category_of(line.text, typed=typed)
+    if category is None:
+        return False
+    line.category = category
+    words = len(line.stems())
+    if not line.details and (_ROW.match(line.text) or words < (1 if typed and category else 2)):
+        return False
+    return typed or bool(category or line.details) or words >= _FEW
+
+
+def _called_with(arguments: str) -> str:
+    """A call's arguments without the long texts that a tool is to write."""
+    if len(arguments) <= _LONG:
+        return arguments
+    try:
+        value = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments[: 10 * _LONG]
+    if not isinstance(value, dict):
+        return arguments[: 10 * _LONG]
+    kept = {key: each for key, each in value.items() if key in COMMAND_KEYS or len(str(each)) <= _LONG}
+    return json.dumps(kept, ensure_ascii=False)
 
 
 # --- both together ---------------------------------------------------------------------------------------------------
@@ -176,30 +211,28 @@ def survival_of(
     said = [*_said(leaving, stay)]
     lost = [anchor for anchor, kept in said if not kept]
     printed_counts, printed_lost = _printed(leaving, stay)
-    gone = [line for line in leaving.statements.values() if not _is_kept(line, stay)]
+    gone = [line for line in leaving.statements.values() if not stay.says(line)]
     return Survival(
         by_kind=_counts((anchor.kind, kept) for anchor, kept in said),
         lost=tuple(sorted(lost, key=_weight)),
         printed=printed_counts,
         lost_printed=tuple(_shown(printed_lost, texts)),
         statements=(len(leaving.statements) - len(gone), len(leaving.statements)),
-        lost_statements=tuple(map(_stated, sorted(gone, key=lambda each: (rank(each), -each.message)))),
+        lost_statements=tuple(map(_stated, sorted(gone, key=_rank))),
     )
 
 
 def _said(found: Leaving, stay: RemainingLines) -> Iterator[tuple[Anchor, bool]]:
     """The details that were said and called, and whether each is kept."""
-    for anchor in found.anchors.values():
-        yield anchor, stay.stands(anchor.text) if anchor.line else stay.holds(anchor.kind, anchor.text)
-    for place in found.details.values():
-        yield _anchor(place), stay.holds(place.detail.kind, place.detail.text)
-    for (_, value), places in found.local.items():
-        yield from ((_anchor(place), kept) for place, kept in _local(value, places, stay))
+    for (_, value), anchor in found.details.items():
+        yield anchor, stay.holds(anchor.kind, anchor.text, value)
+    for anchor in found.lines.values():
+        yield anchor, stay.stands(anchor.text)
 
 
 def _printed(found: Leaving, stay: RemainingLines) -> tuple[Counts, list[Anchor]]:
     """What tools merely printed: the counts, and the first of those that are lost."""
-    known = {(kind, text.lower()) for kind, text in (*found.anchors, *found.details, *found.local)}
+    known = {(kind, text.lower()) for kind, text in (*found.lines, *found.details)}
     kept: list[tuple[Kind, bool]] = []
     lost: list[tuple[int, int, int, Kind, str]] = []  # in the order in which they are named
     for at, ((kind, text), message) in enumerate(found.printed.items()):
@@ -270,56 +303,17 @@ def _repaired(plan: Plan) -> dict[int, Message | None]:
     return {kept[at]: None if changes is None else patched(rows[at], changes) for at, changes in found.items()}
 
 
-def _local(value: str, places: dict[Key, _DetailPlace], left: RemainingLines) -> Iterator[tuple[_DetailPlace, bool]]:
-    """The places of one value, and whether it is kept for each; a mere mention counts where it has no place at all."""
-    real = {key: place for key, place in places.items() if key != _NOWHERE} or places
-    first = next(iter(real.values()))
-    lines = left.saying(value)
-    alone = len(real) == 1 and not _stands_elsewhere(first, lines, left)
-    for (heading, names), place in real.items():
-        kept = bool(lines)
-        if lines and not alone:
-            below = left.below(lines, heading)
-            kept = bool(below) and (not names or any(below & left.with_value(name) for name in names))
-        elif lines and _SMALL.fullmatch(value):
-            kept = left.shares_word(place.line, lines)
-        yield place, kept
-
-
-def _stands_elsewhere(place: _DetailPlace, lines: set[int], left: RemainingLines) -> bool:
-    """Whether a kept message has the same value under another heading or beside other names."""
-    for n in lines - left.written:
-        line = left.lines[n]
-        beside = {detail.value for detail in line.details if not detail.is_local}
-        if line.heading - {place.detail.value} != place.key[0] or (beside and beside.isdisjoint(place.key[1])):
-            return True
-    return False
-
-
-def _is_kept(line: Statement, left: RemainingLines) -> bool:
-    """Whether one line has all details of the statement, says its heading or stands under it, and shares its words."""
-    lines: set[int] | None = None
-    for detail in sorted(line.details, key=lambda each: not each.is_local):
-        lines = left.with_detail(detail) if lines is None else lines & left.with_detail(detail)
-        if not lines:
-            return False
-    lines = left.below(lines or set(), line.heading)
-    stems = line.stems() if lines else set()
-    wanted = min(SHARED_WORDS, (len(stems) + 1) // 2)
-    return any(len(stems & stems_of(left.lines[n].text)) >= wanted for n in lines)
-
-
-def _anchor(place: _DetailPlace) -> Anchor:
-    detail, line = place.detail, place.line
-    return Anchor(detail.kind, detail.text, line.message, detail.start, line.text[:LONGEST_LINE], line.source)
-
-
 def _stated(line: Statement) -> Anchor:
-    return Anchor(
-        "statement", line.text[:LONGEST_LINE], line.message, line.start, line.text[:LONGEST_LINE], line.source
-    )
+    text = line.text[:LONGEST_LINE]
+    return Anchor("statement", text, line.message, line.start, text, line.source, line.category)
+
+
+def _rank(line: Statement) -> tuple[int, bool, int, int]:
+    """What it says first, of that sentences before rows of lists, what people said, then the newest."""
+    is_row = bool(_ROW.match(line.text))
+    return CATEGORIES.index(line.category), is_row, SOURCES.index(line.source), -line.message
 
 
 def _weight(anchor: Anchor) -> tuple[int, int, int]:
-    """What people said first, then the agent, an earlier summary, calls, tools; of each lines, names, numbers last."""
+    """What people said first, then the agent, earlier summaries, calls, tools; of each numbers and commands last."""
     return SOURCES.index(anchor.source), _RANK.get(anchor.kind, 1), -anchor.message

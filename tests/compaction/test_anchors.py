@@ -273,12 +273,12 @@ def test_what_is_lost_names_no_credential() -> None:
     plan = compaction.plan(messages, Policy(context_window=4_000, protect_first_n=1), count)
     survival = compaction.loss_report(compaction.apply(plan, "Nothing of it."))
     lost = (*survival.lost, *survival.lost_printed, *survival.lost_statements)
-    assert {anchor.kind for anchor in lost} >= {"constraint", "command", "error", "url"}
+    assert {anchor.kind for anchor in lost} >= {"statement", "command", "error", "url"}
     shown = [text for anchor in lost for text in (anchor.text, anchor.line)]
     assert not any(part in text for text in shown for part in (key, "hunter2pass1"))
     summary = compaction.summarize(plan, compaction.offline.summarize)
     kept = compaction.loss_report(compaction.apply(plan, summary))
-    assert "constraint" not in {anchor.kind for anchor in kept.lost}, "it is quoted, without the password"
+    assert "instruction" not in {one.category for one in kept.lost_statements}, "it is quoted, without the password"
 
 
 def test_names_end_where_chinese_and_japanese_punctuation_does() -> None:

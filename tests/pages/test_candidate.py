@@ -66,8 +66,8 @@ def test_each_lost_detail_can_be_put_into_the_summary(signed_in: Client, ready: 
 
 def test_all_that_is_lost_is_listed_and_can_be_put_in(signed_in: Client, ready: Run) -> None:
     """However many: a page names 100, and leads on."""
-    lost = ready.report["lost"]
-    lost = [{**lost[at % len(lost)], "text": f"detail {at}", "line": f"The line of detail {at}"} for at in range(250)]
+    one = {"kind": "path", "message": None, "by": "agent"}
+    lost = [{**one, "text": f"detail {at}", "line": f"The line of detail {at}"} for at in range(250)]
     ready.report |= {"lost": lost, "anchors": {"name": [0, 250]}}
     ready.save()
     page = read(signed_in.get(f"/runs/{ready.pk}"))

@@ -31,8 +31,8 @@ def noted(found: Survival, name: Callable[[int], int | None], most: int | None =
     """Survival as the report of a run has it; `name` is the id of the message at an index.
 
     {"anchors": {kind: [still there, all]}, "lost": [{kind, text, message, line, by}], "statements": [still there, all],
-    "lost_statements": [...], "printed": {kind: [...]}, "lost_printed": [...]}: the most telling first, of each list at
-    most `most`.
+    "lost_statements": [{..., category}], "printed": {kind: [...]}, "lost_printed": [...]}: the most telling first, of
+    each list at most `most`.
     """
 
     def named(lost: Iterable[Anchor]) -> list[dict[str, Any]]:
@@ -43,6 +43,7 @@ def noted(found: Survival, name: Callable[[int], int | None], most: int | None =
                 "message": name(each.message),
                 "line": plain(each.line) if each.line != each.text else "",
                 "by": each.source,
+                **({"category": each.category} if each.category else {}),
             }
             for each in islice(lost, most)
         ]

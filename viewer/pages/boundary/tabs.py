@@ -26,9 +26,10 @@ from viewer.stores.registry import Reader, get_store, open_store
 from .views import earlier_boundary, find, start_of
 
 RECOGNISED = (
-    "Recognised are paths, addresses, ids and codes, names, dates, numbers, versions, phone and account numbers, "
-    "commands, errors, constraints; what is none of these is not counted. A detail is lost when no line that is left "
-    "says it where it belongs; one that a summary words anew counts as lost."
+    "Statements are what people and the agent said, but greetings, offers, and what the agent was about to do: "
+    "instructions, decisions, causes, open tasks, preferences, circumstances and requests first. Details are paths, "
+    "addresses, ids and codes, names, dates, amounts, versions, phone and account numbers, commands and errors. A "
+    "statement is lost when no line that is left says it; one that a summary words anew counts as lost."
 )
 NO_DETAILS = "In what was summarised or shortened, people and the agent said no detail that we recognise."
 OF_DETAILS = "Of the {} we recognise in what people and the agent said and calls were made with, {} {} lost."

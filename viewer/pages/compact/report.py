@@ -44,6 +44,7 @@ SPEAKERS = {
 class Lost:
     """An exact detail or statement that is lost, the line it stood in, and a link to that message.
 
+    `category` is what a statement is.
     A candidate's page puts one back by its `name`; `put` says that it did.
     """
 
@@ -52,6 +53,7 @@ class Lost:
     href: str
     line: str
     by: str
+    category: str = ""
     name: str = ""
     put: bool = False
 
@@ -180,6 +182,7 @@ def named_lost(found: Sequence[Any], place: Place, start: int = 0, most: int = L
             href=place.message(one["message"]) if one["message"] else "",
             line=_around(one.get("line", ""), one["text"]),
             by=SPEAKERS.get(one.get("by", ""), ""),
+            category=one.get("category", ""),
         )
         for one in found[start : start + most]
     )
