@@ -150,9 +150,9 @@ _ORDER = _rule(
     r"|quoted|signed|capitali[sz]ed)\b(?! (?:yesterday|already))",
 )
 _SCOPE = _rule(  # a frame that says how long an order holds
-    "from going henceforth general generally rule until rest remainder duration whole entire ab von in künftig "
-    "grundsätzlich désormais dorénavant partir avenir a adelante sucesivo ora daqui vanaf voortaan od bundan отныне "
-    "впредь этого відтепер",
+    "now here point forward henceforth general generally rule notice rest remainder duration whole entire jetzt "
+    "sofort nun zukunft künftig grundsätzlich désormais dorénavant maintenant avenir ahora agora adelante sucesivo "
+    "ora daqui vanaf voortaan teraz bundan отныне впредь момента відтепер",
     r"\bfrom (?:now|here|this point) on\b|\bgoing forward\b|\bhenceforth\b|\bas a rule\b|^(?:in general|generally),"
     r"|\buntil further notice\b|\bfor the (?:rest|remainder|duration) of (?:this|the|our) \w+"
     r"|\b(?:for|during|throughout) (?:this|the) (?:whole|entire) \w+|\b(?:ab (?:jetzt|sofort)|von nun an|in zukunft"
@@ -172,33 +172,37 @@ _LABEL = re.compile(
     r"|правил[оа]|важно|规则|規則|重要|注意|ルール|규칙|중요))[\W_]{0,4}[:：]\s*\S"
 )
 # Anywhere in a sentence: modals that leave no choice, limits.
-_ANYWHERE = _rule(
-    "must mustn may shall should shouldn only always be forbidden prohibited off not mandatory required exceed no "
-    "more less fewer later earlier most least up within below under over above maximum max limit budget long anything "
-    "unless without everywhere exception board whole time has have needs need every each all are re important "
-    "essential crucial vital english german french spanish metric utc limited capped due",
-    r"\b(?:tone|style|language|format|spelling|headings?|titles?|repl(?:y|ies)|answers?|responses?|messages?"
-    r"|summar(?:y|ies)|e-?mails?|texts?|names|comments|dates|numbers|prices|amounts|code) should (?:be|use|have|start"
-    r"|end|stay)\b",
-    r"\b(?:the|our|all|every|each|any) (?:(?!I |you |we |they |he |she |it )\w+ ){1,3}(?:has|have"
-    r"|needs?) to (?!be (?:a|an|some)\b)\w|\b(?:every|each|all) (?:\w+ ){1,3}(?:should|must)\b|\bshould be (?:around"
-    r"|about|at|between|exactly)? ?\d|\bit(?:['’]s| is) (?:very )?(?:important|essential|crucial|vital) that\b"
-    r"|\byou(?:['’]re| are) (?:not )?to \w|^[\w -]{2,40}\b(?<!errors )(?<!bugs )(?:everywhere|without exception"
-    r"|across the board|the whole time)[.!]?$",
+_MODALS = _rule(
+    "must mustn may shall should shouldn only be forbidden prohibited off allowed mandatory required due limited "
+    "capped",
     r"\b(?:must not|mustn['’]?t|may not|shall not|should not|shouldn['’]?t|should never|must never|may only"
     r"|must always|should always|should only|must only|can only be|have to be|has to be|is to be|are to be"
     r"|(?:is|are) (?:strictly )?(?:forbidden|prohibited|off[- ]limits|not allowed|mandatory|required)"
-    r"|(?:do|does|did) not exceed|doesn['’]?t exceed|must\s+(?!be\b|have\b|'ve\b)\w+|shall (?!I\b|we\b)\w+"
-    r"|must be \w+(?:ed|en|t|wn|ne|de|pt)\b|(?:is|are) (?:limited to|capped at|due (?:on|by|at|before))"
-    r"|no (?:more|less|fewer|later|earlier|longer|sooner) than|not (?:more|less|fewer|later|earlier) than"
-    r"|at (?:the )?most (?!.*\b(?:came|was|were|had|returned|failed|ran)\b)"
-    r"|(?:is|are|be|take|spend|costs?|with|budget of|limit of|exactly|for) at least"
-    r"|(?:up to|within|below|under|over|above|maximum of|max(?:imum)?)\s+[$€£¥]?\d[\d,.]*\s*(?:[$€£¥%]|lines|words"
-    r"|characters|dollars|euros|usd|eur|limit|budget)|[$€£¥]\d[\d,.]* (?:limit|budget|maximum)|as long as"
-    r"|anything\b.{1,60}\bnothing else|unless I|without my (?:yes|ok|consent|approval|permission|say)|without asking"
+    r"|must\s+(?!be\b|have\b|'ve\b)\w+|shall (?!I\b|we\b)\w+|must be \w+(?:ed|en|t|wn|ne|de|pt)\b"
+    r"|(?:is|are) (?:limited to|capped at|due (?:on|by|at|before)))",
+    r"\b(?:tone|style|language|format|spelling|headings?|titles?|repl(?:y|ies)|answers?|responses?|messages?"
+    r"|summar(?:y|ies)|e-?mails?|texts?|names|comments|dates|numbers|prices|amounts|code) should (?:be|use|have|start"
+    r"|end|stay)\b|\b(?:every|each|all) (?:\w+ ){1,3}should\b|\bshould be (?:around|about|at|between|exactly)? ?\d",
+)
+_LIMITS = _rule(
+    "exceed than most least up within below under over above maximum max limit budget long anything unless without "
+    "always never only",
+    r"\b(?:(?:do|does|did) not exceed|doesn['’]?t exceed|no (?:more|less|fewer|later|earlier|longer|sooner) than"
+    r"|not (?:more|less|fewer|later|earlier) than|at (?:the )?most (?!.*\b(?:came|was|were|had|returned|failed"
+    r"|ran)\b)|(?:is|are|be|take|spend|costs?|with|budget of|limit of|exactly|for) at least|(?:up to|within|below"
+    r"|under|over|above|maximum of|max(?:imum)?)\s+[$€£¥]?\d[\d,.]*\s*(?:[$€£¥%]|lines|words|characters|dollars|euros"
+    r"|usd|eur|limit|budget)|\d[\d,.]* (?:limit|budget|maximum)|as long as|anything\b.{1,60}\bnothing else|unless I"
+    r"|without my (?:yes|ok|consent|approval|permission|say)|without asking"
     r"|without (?:changing|touching|adding|removing|deleting|breaking|altering|modifying|using|losing|cancel+ing"
     r"|moving|renaming|installing|upgrading|leaving|rewriting)\b|(?:always|never|only)[,]? (?:in|with|use"
     r"|using) (?:english|german|french|spanish|metric|utc))",
+)
+_GENERAL = _rule(
+    "to that everywhere exception board whole",
+    r"\b(?:the|our|all|every|each|any) (?:(?!I |you |we |they |he |she |it )\w+ ){1,3}(?:has|have"
+    r"|needs?) to (?!be (?:a|an|some)\b)\w|\bit(?:['’]s| is) (?:very )?(?:important|essential|crucial|vital) that\b"
+    r"|\byou(?:['’]re| are) (?:not )?to \w|^[\w -]{2,40}\b(?<!errors )(?<!bugs )(?:everywhere|without exception"
+    r"|across the board|the whole time)[.!]?$",
 )
 _NO_SUCH = r"(?:it|this|that|them|these|those|the|your|to|how|what|where|when|why|my|you|him|her|and|working)\b"
 _DIET = (
@@ -235,17 +239,24 @@ _WANTS = _rule(
 )
 _PREFER = _rule("prefer preferably preferred", r"\bprefer(?:ably|red)?\b.{0,40}\b(?:over|to|not)\b")
 _OURS = _rule(
-    "my our the is are am m re production prod staging",
+    "my our",
     rf"\b(?:my|our) \w+ (?:is|are) (?:\w+ ){{0,2}}{_DIET}",
     r"\bour (?:\w+ )?(?:team|company|office|shop|store|customers?|clients?) (?:writes?|uses?|runs?|is|are|requires?"
     r"|opens?|closes?|follows?|works?)\b(?! (?:down|broken|up|not|wrong|back|the problem))"
     r"|\bour (?:\w+ ){1,2}only (?:has|have|supports?|runs?|accepts?|allows?|opens?)\b",
+    r"\bmy (?:wife|husband|partner|son|daughter|kids?|child|children|mother|father|boss|client|doctor) (?:can['’]?t"
+    r"|cannot|doesn['’]?t|don['’]?t|won['’]?t|never|only) (?:have|eat|drink|fly|drive|travel|speak|tolerate)s?\b",
+)
+_CUSTOMS = _rule(
+    "audience readers policy tone voice style convention conventions standard code language font timezone zone "
+    "currency year diet pronouns hours color colors colour colours keyboard browser system os editor",
     r"\b(?:my|our|the) (?:\w+ )?(?:audience|readers|policy|tone|voice|style|conventions?|standard|dress code|language"
     r"|font|time ?zone|currency|fiscal year|diet|pronouns|(?:working|office|opening) hours|brand colou?rs?|keyboard"
     r"|browser|operating system|os|editor) (?:is|are|starts?|should be)\b(?! (?:not|too|a bit|wrong|off|broken"
     r"|unclear|fine|good|ok|nice|great|weird|in|on|missing|hard)\b)",
-    r"\bmy (?:wife|husband|partner|son|daughter|kids?|child|children|mother|father|boss|client|doctor) (?:can['’]?t"
-    r"|cannot|doesn['’]?t|don['’]?t|won['’]?t|never|only) (?:have|eat|drink|fly|drive|travel|speak|tolerate)s?\b",
+)
+_HOURS = _rule(
+    "closed open away available unavailable free busy off out production prod staging",
     r"\b(?:is|are|am|['’]m|['’]re) (?:closed|open|away|available|unavailable|free|busy|off|out) (?:on|from|until"
     rf"|between|after|before|every) {_TIME}",
     r"^(?:production|prod|staging)\b.{0,20} (?:runs|is) on\b",
@@ -263,9 +274,9 @@ _FACT = _rule(
     "deadline due cutoff budget limit quota cap freeze embargo launch release maximum minimum frist abgabefrist "
     "stichtag abgabetermin obergrenze échéance plafond limite límite plazo presupuesto scadenza prazo orçamento срок "
     "дедлайн бюджет лимит termin budżet termijn is",
-    r"^(?:\W|and |also |but |so |the |my |our |your |a |\w+ )*?(?:dead-?line|due date|cut-?off|budget|limit|quota|cap"
-    r"|freeze|embargo|launch|release date|maximum|minimum|go-live)s?\b(?! (?:is|was) (?:not|never)\b)(?: (?:for|of|on"
-    r"|per|in|to|at)\b[\w ]{1,30}?)?(?: is| are|:| =| starts| begins| ends| falls| stays"
+    r"^(?:[^\s,;]+ ){0,6}?(?:dead-?line|due date|cut-?off|budget|limit|quota|cap|freeze|embargo|launch|release date"
+    r"|maximum|minimum|go-live)s?\b(?! (?:is|was) (?:not|never)\b)(?: (?:for|of|on|per|in|to"
+    r"|at)\b[\w ]{1,30}?)?(?: is| are|:| =| starts| begins| ends| falls| stays"
     rf"| remains)\b[\w: ]{{0,20}}?[ :$€£]+[$€£]?{_VALUE}",
     r"\b(?:frist|abgabe\w*|stichtag|budget|obergrenze|limit|termin)\b.{0,20}?(?:\b(?:ist|liegt|beträgt|endet)\b"
     rf"|:).{{0,20}}?{_VALUE}",
@@ -411,7 +422,24 @@ _KOREAN = _rule(
     r"(?:어|말|체)로 (?:해|답|써|대답|작성)|(?:답변|대답)은.{0,10}(?:로|게)\b|매번|저는.{0,8}(?:채식|비건|알레르기)"
     r"|(?:마감|예산|한도)(?:은|는|이|일은)?.{0,8}?\d",
 )
-_RULES = (_SCOPE, _PHRASE, _ANYWHERE, _WANTS, _PREFER, _OURS, _FACT, _YOU_MAY, _GERMAN, _FRENCH, _ROMANCE, _OTHER_LATIN)
+_RULES = (
+    _SCOPE,
+    _PHRASE,
+    _MODALS,
+    _LIMITS,
+    _GENERAL,
+    _WANTS,
+    _PREFER,
+    _OURS,
+    _CUSTOMS,
+    _HOURS,
+    _FACT,
+    _YOU_MAY,
+    _GERMAN,
+    _FRENCH,
+    _ROMANCE,
+    _OTHER_LATIN,
+)
 _SCRIPTS = (
     (re.compile("[Ѐ-ӿ]"), (_CYRILLIC,)),
     (re.compile("[ऀ-ॿ؀-ۿ]"), (_OTHER_SCRIPTS,)),
