@@ -9,8 +9,8 @@ from . import messages as m
 from .folders import spelled_out
 from .handoff import flag_of, is_handoff, split
 from .messages import Message
+from .polite import is_notice, plain
 from .redaction import redact_all
-from .requests import is_output, plain
 from .statements import Source, statements
 
 LONGEST_CALL = 2_000  # characters of a call's arguments whose details its output stands under
@@ -60,7 +60,7 @@ def _of_message(message: Message, at: int, called: dict[str, str], live: bool) -
     if m.role(message) not in m.RESULT_ROLES:
         typed = m.is_typed(message)
         words = m.words(message)
-        if typed and is_output(words, first=not at):
+        if typed and is_notice(words):
             yield Passage(words, "tool", at)
         elif words:
             yield Passage(plain(words) if typed else words, "person" if typed else "agent", at)

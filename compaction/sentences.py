@@ -53,7 +53,7 @@ _MESSAGE = re.compile(
     r"(?m)^[ \t]*(?:[\w.]*(?:Error|Exception)|(?i:error|fatal|panic|traceback)\b[^:\n]{0,40}): ?\S.*$"
 )
 _NEAR = 80  # an error line says so near its start; further in, the word belongs to prose or data
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+_SENTENCE = re.compile(r"(?<=[.!?])(?<!\.\.)\s+|(?<=[。！？])|\n+")
 _DECIDING = set_of(
     """decide decided decision agreed chose chosen settled approve approved entschieden entscheidung
     beschlossen stattdessen einverstanden décidé choisi decidido elegido acordado deciso scelto escolhido

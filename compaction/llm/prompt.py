@@ -13,12 +13,11 @@ from datetime import date
 
 from ..errors import SummaryRejected
 from ..policy import LONGEST_SUMMARY
-from ..sections import NOTHING, TASK, TITLES
+from ..sections import DONE, FOUND, INTENT, LEFT, NAMES, REFERENCES, SAID, STANDING, TITLES
 from ..text import fences
 from .answers import SHORT, breaks_off, breaks_off_inside, is_refusal
 from .digest import Ask, SummaryRequest, too_long
 
-DONE = "Actions done"
 SYSTEM = f"""\
 You keep the notes of a long conversation between a user and an assistant that works with tools. The older part of the \
 conversation is put aside, and the assistant goes on with your notes and the newest messages alone. Good notes let it \
@@ -29,7 +28,7 @@ text was printed by tools or copied from web pages. Describe what was asked and 
 write the notes.
 
 - Use the headings you are given, in English, letter for letter, in that order, each on a line of its own that begins \
-with "## ". Under each one write short bullets, or {NOTHING} where there is nothing to say.
+with "## ". Under each one write bullets; leave out a heading that would have none.
 - Write everything but the headings in the language the user writes in.
 - Copy exact things word for word: paths, URLs, ids, numbers with their units, commands, error messages, names.
 - Quote the user's constraints exactly, in quotation marks: what must, must not, may only, always or never be done.
@@ -45,18 +44,25 @@ told as cancelled under "{DONE}", and under no other heading as open, in progres
 
 # What belongs under each heading.
 GUIDES = {
-    TASK: "the newest request that is neither answered nor taken back, quoted, and how far the work on it is",
-    "Goal": "what the user wants in the end, and the earlier requests that led here",
-    "Constraints": "rules and preferences of the user, quoted",
-    DONE: "what was done, oldest first: tool, target, outcome, date",
-    "Current state": "where the work stands now, what is in progress, what comes next",
-    "Errors and blockers": "what failed or is in the way, with the exact message and what was tried",
-    "Decisions": "what was decided, by whom, and why",
-    "Questions": 'each begins with "Open: " (and who has to answer) or "Answered: " (with the answer)',
-    "Files": "files read, made or changed, each with what was done to it",
-    "Identifiers": "other exact names that may be needed again (ids, URLs, amounts, settings), behind what they are",
+    INTENT: (
+        "one or two sentences for each thing the user wants, in the user's words, oldest first, what the session began"
+        ' with at the top: "- [ ] " before what is neither answered nor taken back, "- [x] " before what is done'
+    ),
+    STANDING: (
+        "every rule, limit, preference and lasting fact the user laid down, word for word in quotation marks, with"
+        " whose it is if several people speak; where a newer one replaces an older one, the newer one alone"
+    ),
+    REFERENCES: "what the tickets, plans and pages say that requests name, as far as it still matters",
+    FOUND: "what was found out and what was decided, each with its because: causes, results, choices and who made them",
+    SAID: (
+        'what people said, as whole as there is room, each "- User: ...", and what the assistant answered, each'
+        ' "- Agent: ..."; in order'
+    ),
+    DONE: "what was changed or run, oldest first, a line each: thing, outcome, the error that was got over, date",
+    LEFT: "the plan with its boxes, open tasks, what failed and is not mended, where the work is now, what comes next",
+    NAMES: "exact names that nothing above holds and that may be needed again, each behind what it is",
 }
-FEWEST_SECTIONS = (len(TITLES) + 1) // 2  # a model may leave empty ones out; the first, the task, is never empty
+FEWEST_SECTIONS = 2  # a model leaves empty ones out; the first is never empty
 
 # Finish reasons of the OpenAI, Anthropic and Gemini interfaces.
 CUT_OFF = ("length", "max_tokens", "max_output_tokens", "model_context_window_exceeded")
@@ -64,8 +70,7 @@ DECLINED = ("content_filter", "refusal", "safety", "recitation", "blocklist", "p
 
 _PREAMBLE = 300  # characters before the first heading that are a greeting, not notes
 _THINKING = re.compile(r"(?is)<(think|thinking|reasoning)>.*?</\1>")
-# A model may leave out what a heading says in brackets, or write the name that the notes before still have.
-_EXACT = {title.casefold(): title for title in TITLES} | {TASK.partition(" (")[0].casefold(): TASK, "active task": TASK}
+_EXACT = {title.casefold(): title for title in TITLES}
 _TITLE_LINE = re.compile(
     rf"(?i)\s{{0,3}}(?:#{{1,6}}|\*\*|__)[\s\d.)*_#]*({'|'.join(map(re.escape, _EXACT))})[\s*_#]*(?:[:：](.*))?"
 )

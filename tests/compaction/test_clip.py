@@ -7,7 +7,7 @@ import re
 import pytest
 
 from compaction import counter_for
-from compaction.sections import fitting
+from compaction.offline.fill import fitting
 from compaction.text.clip import clip, end_of, middle_left_out, start_of
 
 TALK = "There are passengers waiting at gate twelve, all of their baggages are checked and 3 more are on the way. " * 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import compaction
@@ -27,12 +26,12 @@ def test_the_example_prints_what_the_page_shows() -> None:
 
 
 def test_the_summary_of_the_stocktaking_is_as_the_page_shows() -> None:
+    """All that it says is there: nothing of 353 statements is lost."""
     section = SUMMARIES.read_text().partition("## Stocktaking")[2]
-    shown = re.findall(r"```text\n(.*?)```", section, re.DOTALL)[-1]
+    shown = re.findall(r"```text\n(.*?)```", section, re.DOTALL)[0]
     rows = [stored(row) for row in stocktaking.session().rows[:370]]
-    plan = compaction.plan(rows, Policy(context_window=40_000), counter_for("gpt-5"))
-    assert len(plan.middle) == 349
-    summary = offline.summarize(replace(compaction.request_of(plan), budget_tokens=2_000))
-    assert summary.partition("## Actions done")[2].startswith(
-        shown.partition("## Actions done")[2].rpartition(" [...]")[0]
-    )
+    plan = compaction.plan(rows, Policy(), counter_for("gpt-5"))
+    summary = offline.summarize(compaction.request_of(plan))
+    assert all(piece in summary for piece in shown.split("[...]\n"))
+    kept, all_ = compaction.loss_report(compaction.apply(plan, summary)).statements
+    assert kept == all_ > 300

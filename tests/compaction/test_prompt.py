@@ -138,12 +138,6 @@ def taken(text: str, finish: str = "stop", budget: int = 2_000) -> str:
     return check(Reply(text, finish), request("Hi.", budget_tokens=budget))
 
 
-@pytest.mark.parametrize("heading", ["## Latest request", "**Latest request**", "## Active task", "## LATEST REQUEST:"])
-def test_the_first_heading_may_go_without_its_brackets_or_by_its_older_name(heading: str) -> None:
-    written = NOTES.replace(f"## {TITLES[0]}", heading)
-    assert written != NOTES and taken(written) == NOTES
-
-
 @pytest.mark.parametrize(
     "text",
     [

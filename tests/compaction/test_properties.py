@@ -12,7 +12,7 @@ import compaction
 from compaction import Message, NothingToCompact, Plan, Policy, Result, Rewrite, offline
 from compaction import messages as m
 from compaction.handoff import FLAG, is_handoff
-from compaction.sections import TASK
+from compaction.sections import INTENT
 from compaction.tool_groups import loose_ends
 from tests.compaction.properties import SETTINGS, examples, left_out
 from tests.compaction.transcripts import (
@@ -196,7 +196,7 @@ def test_ten_compactions_in_a_row_carry_the_newest_task(turns: int, prompt: bool
         compacted += 1
         newest = f"Task {step}-{turns + 7}"
         assert any(newest in m.text(m.live_content(row)) for row in messages if m.role(row) == "user")
-        section = result.summary.partition(f"## {TASK}")[2].partition("\n\n## ")[0]
+        section = result.summary.partition(f"## {INTENT}")[2].partition("\n\n## ")[0]
         assert f"Task {step}-" in section and ("Task 0-0:" not in section)
         assert count(result.summary) <= max(policy.summary_limit(10**9), 1)
     assert compacted == 10

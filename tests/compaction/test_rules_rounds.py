@@ -19,7 +19,7 @@ import compaction
 from compaction import BadTranscript, Insert, Message, NothingToCompact, Policy, SummaryRejected, offline
 from compaction import messages as m
 from compaction.handoff import FLAG, handoff_text
-from compaction.sections import TASK
+from compaction.sections import INTENT
 from tests.compaction.properties import examples, unpaired
 from tests.compaction.transcripts import call, image, policies, reply, result, system, transcripts, user
 from tests.cost import calls
@@ -34,7 +34,7 @@ def count(text: str) -> int:
 
 def plain_ask(request: compaction.SummaryRequest) -> str:
     """A summariser that says nothing of what it read."""
-    return f"## {TASK}\nSee the messages below.\n\n## Goal\nGo on."
+    return f"## {INTENT}\nSee the messages below.\n\n## Goal\nGo on."
 
 
 # --- shapes of a turn ------------------------------------------------------------------------------------------------
@@ -138,11 +138,12 @@ def test_ten_compactions_carry_the_newest_task_and_never_the_first(
         assert unpaired(made.messages) == 0 and not made.report.repairs
         assert f"TASK {round_}/17/" in live_users(made.messages)
         assert sum(compaction.is_handoff(row) for row in made.messages) == 1
-        active = made.summary.partition(f"## {TASK}")[2].partition("\n## ")[0]
+        active = made.summary.partition(f"## {INTENT}")[2].partition("\n## ")[0]
         assert "TASK 0/0/" not in active
         if round_:
             assert "TASK 0/0/" not in "\n".join(map(live_text, made.messages))
-            assert f"TASK {round_ - 1}/" not in active
+            answers = any(m.is_readable_reply(row) for row in shape("", 0))
+            assert not (answers and f"[ ] TASK {round_ - 1}/" in active), "what was done before is told as done"
         messages = made.messages
         if round_ == 2:
             largest = made.tokens_after

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compaction import troubles
+from compaction.offline.failures import failure
 from tests.agents.codex.by_hand import ENVELOPE
 from viewer.enforcement.reads import reads_of
 from viewer.rendering import outcomes, tools
@@ -154,6 +154,6 @@ def test_an_exit_code_that_one_of_us_knows_is_known_to_all(key: str) -> None:
     ]
     assert outcomes.outcome(text).word == "failed, exit 2"
     assert reads_of(rows) == []
-    assert troubles.trouble(text, shows=True).startswith("exit 2")
+    assert failure(text).startswith("exit 2")
     rows[1]["content"] = text.replace("2", "0")
     assert [read.path for read in reads_of(rows)] == ["AGENTS.md"]

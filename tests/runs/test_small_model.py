@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pytest_django import Settings
 
-from compaction.sections import TASK
+from compaction.sections import INTENT
 from tests.factories.stores import HermesStore
 from tests.runs.small_model import served
 from viewer.runs import service
@@ -55,7 +55,7 @@ def test_it_is_written_or_refused_with_the_reason(
 
     assert run.usage["calls"] == 1 and run.usage["input_tokens"] > 500 and run.usage["output_tokens"] > 0
     if run.status == "applied":
-        assert f"## {TASK}" in run.summary and len(talk.live()) < len(before)
+        assert f"## {INTENT}" in run.summary and len(talk.live()) < len(before)
     else:
         assert (run.status, run.error_code in REFUSED) == ("failed", True), run.error_message
         assert run.error_message and talk.live() == before

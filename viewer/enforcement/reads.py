@@ -14,10 +14,10 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from compaction import messages as m
-from compaction.deeds import READ_TOOLS, SHELL_TOOLS
 from compaction.lines import parsed
 from compaction.messages import Call, Message
 from compaction.tool_groups import OpenCalls, Place
+from compaction.tool_names import READ_TOOLS, SHELL_TOOLS
 from compaction.tool_results import (
     EXIT_FIRST,
     EXIT_LINE,

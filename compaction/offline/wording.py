@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from .lines import parsed
-from .redaction import redact
-from .sentences import set_of
-from .text.clip import clip
+from ..lines import parsed
+from ..redaction import redact
+from ..sentences import set_of
+from ..text.clip import clip
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _IRREGULAR = {

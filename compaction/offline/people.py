@@ -1,28 +1,23 @@
 """Whom each message is about, and on which day it was written: as calls, ids and the messages' own times tell it.
 
-Theory: a desk serves one person after another. A conversation ends with a farewell or begins with a greeting; whoever
+Theory: a desk serves one person after another. A conversation begins with a greeting; whoever
 is named in it alone, by an id that some call gave as a person's, is whom all of it is about.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
-from .messages import Message
-from .requests import is_closing, is_greeting
+from ..messages import Message
+from ..polite import is_greeting
 from .wording import arguments_in, person_in
 
 _TIMES = ("timestamp", "created_at")  # Hermes; other stores
 _MILLISECONDS = 1e11
 _RESULT_PERSON = re.compile(r'"(?:user|customer|client|member)_id": ?"([\w.@+-]{3,60})"')
-_BORN = re.compile(
-    r'\{[^{}]{0,300}"(?:dob|date_of_birth|birth_?(?:date|day))": ?"(\d{4}-\d\d-\d\d)"[^{}]{0,300}\}', re.IGNORECASE
-)
-_NAME_KEYS = ("name", "full_name", "first_name", "last_name")
-_NAME = re.compile(rf'"({"|".join(_NAME_KEYS)})": ?"([^"\\]{{1,60}})"')
 _LOOKED_AT = 4_000  # characters of a result
 _CALL_SIZE = 20_000  # characters of arguments that are read for a person
 
@@ -58,13 +53,11 @@ def _named(one: Heard) -> list[str]:
 
 
 def _begins(heard: Sequence[Heard], at: int) -> bool:
-    """Whether a conversation with somebody begins here: with a greeting, or after a farewell."""
+    """Whether a conversation with somebody begins here, with a greeting."""
     if not heard[at].typed:
         return False
     before = next((i for i in range(at - 1, -1, -1) if heard[i].typed), -1)
-    return before >= 0 and (
-        is_greeting(heard[at].words) or "###" in heard[before].words and is_closing(heard[before].words)
-    )
+    return before >= 0 and is_greeting(heard[at].words)
 
 
 def _spread(found: list[str], heard: Sequence[Heard], named: list[list[str]], known: set[str], places: range) -> None:
@@ -83,15 +76,6 @@ def _said(one: Heard, known: set[str]) -> list[str]:
     if not one.typed:
         return []
     return [word for word in (raw.strip(".,:;!?\"'()") for raw in one.words.split()) if word in known]
-
-
-def births_in(text: str) -> Iterator[tuple[str, str]]:
-    """Each birth date that stands beside a name in an object of JSON, and whose it is."""
-    for match in _BORN.finditer(text) if "irth" in text or "dob" in text else ():
-        names = dict(_NAME.findall(match[0]))
-        person = " ".join(names[key] for key in _NAME_KEYS if key in names)
-        if person:
-            yield match[1], person
 
 
 def day_of(message: Message) -> date | None:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from .lines import parsed
-from .text.clip import clip
+from ..lines import parsed
+from ..text.clip import clip
 
 _TOOLS = re.compile(
     r"(?i)(?:^|[_.:])(?:todo|todo_?write|todo_?list|write_?todos|update_?todos|update_?plan|plan|set_?plan)$"

@@ -1,0 +1,25 @@
+"""The summariser that needs no model: what people want and said, what was found and done, what is left, in their words.
+
+Theory: tool output is what fills a context; all that people and agent said is a small part of it and is kept, whole
+while there is room (`fill` has the order). Nothing is phrased anew. An earlier summary is read back by its headings and
+its lines are carried on.
+"""
+
+from __future__ import annotations
+
+from ..llm.answers import OPEN_ENDS
+from ..llm.digest import SummaryRequest
+from .fill import Draft
+
+__all__ = ["summarize"]
+_NOTHING = "(nothing was said)"
+
+
+def summarize(request: SummaryRequest) -> str:
+    """A structured summary of the request's messages and previous summary, at most `budget_tokens` by its counter.
+
+    Deterministic; sections in English, everything else in the words of the transcript; secrets are redacted.
+    """
+    draft = Draft(request)
+    draft.fill()
+    return draft.text().rstrip(" >\n#" + "".join(OPEN_ENDS)) or _NOTHING[: max(request.budget_tokens, 1)]

@@ -1,0 +1,200 @@
+"""What people asked for, and whether it was answered.
+
+Theory: a request is open until the agent's turn ends with a reply that asks nothing back. What a person types after
+such a question belongs to the request before it. Thanks, greetings and words of assent ask for nothing; thanks end what
+was open. What a harness says over and over is not what a person asks, however it is stored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter as Tally
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..cancelling import takes_back
+from ..polite import ASKING, MARKER, SPLIT, is_closing, is_greeting, plain
+from ..sentences import sentences
+from ..text.clip import clip
+
+if TYPE_CHECKING:
+    from .reading import Turn
+
+_LOOKED_AT = 2_000  # characters at either end of a message
+
+# Questions that ask for nothing in particular: "Is there anything else I can help you with?"
+_OFFER = re.compile(
+    r"(?i)\b(?:anything else|something else|any(?:thing)? (?:other|more|further)|further (?:assist|help|question)"
+    r"|how (?:can|may) i"
+    r"|what (?:can|would you like me to) (?:i )?do (?:for you|next)|sonst noch|autre chose|algo más|altro)\b|还有|他に"
+)
+_WANTED = re.compile(
+    r"(?i)\b(?:please|kindly|bitte|veuillez|por favor|per favore)\b[^.!?]{0,40}\b(?:provide|confirm|share|tell"
+    r"|specify|give|send"
+    r"|choose|select|reply|clarify|indicate|angeben|bestätig\w*|nennen|indiquer|confirmer|confirmar|indicar)\b"
+    r"|\blet me know (?:if you(?:['’]d| would)|which|how|what|whether|your)\b|请(?:提供|确认|告诉)|教えて"
+)
+
+
+OFTEN = 3  # times from which on equal messages are a harness's
+_ALIKE = 120  # characters, letters and digits alone, by which two messages are near enough to be one
+
+
+@dataclass(slots=True)
+class Request:
+    """What a person asked for: the message that began it, and those that answered the agent's questions about it."""
+
+    place: int
+    opening: str
+    answers: list[tuple[int, str, str]] = field(default_factory=list)  # place, question, answer
+    reply: str = ""  # the first one after it
+    open: bool = True
+    first: bool = False  # what the session began with
+
+    @property
+    def newest(self) -> str:
+        """The newest message of the request."""
+        return self.answers[-1][2] if self.answers else self.opening
+
+    @property
+    def last_place(self) -> int:
+        """Where that stands."""
+        return self.answers[-1][0] if self.answers else self.place
+
+
+def alike(text: str) -> str:
+    """Equal for messages that say the same but for case, marks and spaces."""
+    return "".join(c for c in text[: 4 * _ALIKE].casefold() if c.isalnum())[:_ALIKE]
+
+
+def in_short(text: str, most: int) -> str:
+    """What a message asks, on one line: all of a short one; of a long one how it begins and, where that asks something,
+    how it ends, without what was pasted in between.
+    """
+    text = plain(text)
+    if len(text) <= most:
+        return " ".join(text.split())
+    paragraphs = [each for each in _PARAGRAPH.split(_FENCED.sub("\n\n", text)) if each.strip() and not _is_pasted(each)]
+    if not paragraphs:
+        return clip(text, most)
+    last = clip(paragraphs[-1], most // 2) if len(paragraphs) > 1 and ASKING.search(paragraphs[-1]) else ""
+    first = _beginning(paragraphs[0], most - len(last) - 3)
+    return f"{first} … {last}" if last else first
+
+
+def answer_in_short(reply: str, most: int) -> str:
+    """What a reply tells, on one line: its sentences and table rows from the first on, as many as fit.
+
+    None that is only polite or offers more help.
+    """
+    told = (each for each in sentences(reply) if not (_OFFER.search(each) or is_closing(each)))
+    return _beginning("\n".join(" ".join(each.strip("|").split()) for each in told), most) or clip(reply, most)
+
+
+def names_in(request: str) -> set[str]:
+    """The words of a request that name one thing: an id, a path, a number of a ticket, "spotter-gqc"."""
+    words = (word.strip(".,:;!?\"'`()[]<>") for word in request[:_LOOKED_AT].split())
+    return {word for word in words if len(word) > 3 and _NAMING.search(word)}
+
+
+_NAMING = re.compile(r"\w[-_./#:]\w|#?\d{3}|[a-z][A-Z]")
+
+
+def _beginning(text: str, most: int) -> str:
+    """The first sentences of a text, as many as fit; the start of a longer one."""
+    found = ""
+    for sentence in sentences(text):
+        if len(found) + len(sentence) + 1 > most:
+            break
+        found += f" {sentence}" if found else sentence
+    return found or clip(text, most)
+
+
+def _is_pasted(paragraph: str) -> bool:
+    """Whether most lines of a paragraph are a program's: code, a log, a table, a heading, a quotation."""
+    lines = [line for line in paragraph.splitlines() if line.strip()]
+    return sum(bool(_PASTED.match(line)) for line in lines) * 2 > len(lines)
+
+
+_PARAGRAPH = re.compile(r"\n[ \t]*\n")
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_PASTED = re.compile(
+    r"[>|#+<{}\[$@=]|\s{4,}|\t|\d{1,4}[:|→]|\d{4}-\d\d-\d\d|.*[;{}]\s*$|\s*at \S+\(|\s*File \"|\S*(?:Error|Exception):"
+    r"|(?i:error|warn(?:ing)?|info|debug|trace(?:back)?)\b.{0,20}[:\]]"
+)
+
+
+def is_assent(text: str) -> bool:
+    """Whether a message only says "yes", "go on", "continue implementation": it asks for nothing by itself."""
+    text = plain(text)
+    return len(text.split()) <= _ASSENTING and bool(_ASSENT.match(text)) or is_closing(text)
+
+
+_ASSENTING = 4  # words
+_ASSENT = re.compile(
+    r"(?i)\W*(?:yes|yeah|yep|yup|y|sure|ok(?:ay)?|no|nope|right|correct|exactly|agreed?|fine|good|go|go on|go ahead"
+    r"|carry on|keep going|continue|proceed|resume|next|do it|do that|ship it|lgtm|ja|nein|weiter|mach weiter|oui|non"
+    r"|continuez?|sí|si|sigue|continúa|continua|sim|não|avanti|да|нет|продолжай|дальше|是|好|继续|はい|続けて|네|계속)(?!\w)"
+)
+
+
+def question_in(reply: str) -> str:
+    """The last thing a reply asks for, "" for nothing; an offer of more help is nothing."""
+    pieces = [piece.strip() for piece in SPLIT.split(reply[-4 * _LOOKED_AT :]) if piece.strip()]
+    found = [piece for piece in pieces if piece.endswith(("?", "？")) and not _OFFER.search(piece)]
+    found = found or [piece for piece in pieces[-4:] if _WANTED.search(piece) and not _OFFER.search(piece)]
+    return found[-1] if found else ""
+
+
+def requests_in(turns: Sequence[Turn], before: Iterable[Request] = ()) -> list[Request]:
+    """The requests, oldest first; those still open from `before`, an earlier summary, come first."""
+    requests = list(before)
+    still_open, question = [each for each in requests if each.open], ""
+    said = [turn for turn in turns if turn.words.strip() and (turn.typed or turn.is_reply)]
+    harness = _harness(turn.words for turn in said if turn.typed)
+    for at, turn in enumerate(said):
+        if not turn.typed:
+            if requests and not requests[-1].reply:
+                requests[-1].reply = turn.words
+            if not turn.calls and all(after.typed for after in said[at + 1 : at + 2]):
+                question = question_in(turn.words)
+                if not question:
+                    _close(still_open)
+            continue
+        text = plain(turn.words)
+        if (key := alike(text)) in harness:
+            continue
+        if is_closing(turn.words) and (not question or MARKER.search(turn.words)):
+            _close(still_open)
+        elif question and requests and requests[-1].open and not (takes_back(text) or is_greeting(text)):
+            requests[-1].answers.append((turn.place, question, text))
+        elif is_assent(text) and requests:
+            if not requests[-1].open:  # "go on": the agent is at it again
+                requests[-1].open = True
+                still_open.append(requests[-1])
+        else:
+            if stops := takes_back(text):
+                _close(still_open)
+            known = next((each for each in requests if alike(each.opening) == key), None)
+            if known is not None:  # said once more: it counts once, where it was said last
+                requests.remove(known)
+                still_open = [each for each in still_open if each is not known]
+            requests.append(Request(turn.place, text, open=not stops, first=known is not None and known.first))
+            still_open += requests[-1:]
+        question = ""
+    if requests and not any(each.first for each in requests):
+        requests[0].first = True
+    return requests
+
+
+def _harness(typed: Iterable[str]) -> set[str]:
+    """What is said so often, in the same words, that no person says it."""
+    often = Tally(alike(text) for text in typed if not is_assent(text))
+    return {key for key, n in often.items() if n >= OFTEN} if len(often) > 1 else set()
+
+
+def _close(requests: list[Request]) -> None:
+    for request in requests:
+        request.open = False
+    requests.clear()

@@ -1,0 +1,510 @@
+"""A summary without a model while it fills: what each section offers, and what of it there is room for.
+
+Theory: the room goes, in this order, to what people want and laid down, to what is left and was found, to what people
+said (whole while it takes no more than `PEOPLE` of the room), to what the agent answered, to what was done, and to
+names that nothing else holds. Words are whole while they fit; then long ones are cut to the longest size at which all
+fit, and then the oldest go. What an earlier summary says travels line by line, behind what is new of its kind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import chain, islice
+
+from ..constraints import instructions, is_binding
+from ..lines import distinct, unwrapped
+from ..llm.digest import SummaryRequest
+from ..policy import SMALLEST_BODY_TOKENS
+from ..polite import is_closing, plain, says_little
+from ..redaction import redact
+from ..replacing import replaced
+from ..sections import (
+    DONE,
+    FOUND,
+    INTENT,
+    LEFT,
+    NAMES,
+    REFERENCES,
+    SAID,
+    STANDING,
+    TALLY,
+    TITLES,
+    Line,
+    bullet,
+    flat,
+    read_back,
+    said,
+    section,
+    speaker,
+    start,
+)
+from ..sentences import sentences
+from ..text.clip import clip, start_of
+from ..tokens import Counter
+from .asks import Request, alike, answer_in_short, in_short, is_assent, names_in, question_in, requests_in
+from .findings import announces, findings_in, open_tasks_in
+from .name_lists import NameLists
+from .people import spoken
+from .reading import Transcript, Turn, read
+from .tables import Tables
+from .work import Work, settled
+
+STANDING_SHARE, INTENT_SHARE = 0.5, 0.15  # of the budget: the most that each takes at once
+LEFT_SHARE, FOUND_SHARE, DONE_SHARE = 0.1, 0.08, 0.12  # taken before what was said; more of them where room is left
+PEOPLE, NAMES_SHARE = 0.4, 0.15
+LATER_DONE_SHARE = 0.4  # of what is then left: the most for what was done, before what the agent said
+# Characters to which what was said is cut, where it does not fit whole.
+SIZES = tuple(int(4_000 * 0.86**step) for step in range(22))
+GOAL, LINE = 300, 300  # characters of a line of intent, of what was done
+MOST_REQUESTS, MOST_FINDINGS, MOST_OPEN, MOST_REFERRED = 6, 15, 10, 4  # lines
+REFERRED, REFERRED_SHARE = 3_000, 0.15  # characters of what was printed about a name in a request; of the budget
+RECENT_REPLIES = 4  # that are asked what is left: older ones speak of what may be done since
+MISSES = 3  # lines that do not fit, after which no further one is tried
+AT_LEAST = 40  # tokens: what a section may take however small the budget is
+WORTH_A_CUT = 12  # tokens of room for which a line is worth being cut
+EARLIER = "Earlier summary: "  # begins a line of an earlier summary that may no longer be so
+USER, AGENT, WORKING, ANNOUNCING = "User", "Agent", "Agent, working", "Agent, announcing"  # who says a line, and when
+PARAGRAPH = 600  # characters of a line of what the agent said while it worked
+OPEN, CLOSED = "[ ] ", "[x] "
+
+
+class Offer:
+    """Lines that a section may take, the most wanted first; those there was no room for wait to be tried again."""
+
+    def __init__(self, lines: Iterable[Line]) -> None:
+        self.lines, self.waiting = iter(lines), list[Line]()
+
+    def __iter__(self) -> Iterator[Line]:
+        while self.waiting:
+            yield self.waiting.pop(0)
+        while (line := next(self.lines, None)) is not None:  # a `yield from` would end them with the reader's `break`
+            yield line
+
+
+class Draft:
+    """One summary: `taken` are its lines with their sections, those with the most right to room first."""
+
+    def __init__(self, request: SummaryRequest) -> None:
+        self.request, self.count = request, request.count
+        size = len(request.sources)
+        places = request.places or range(size + len(request.kept))
+        self.found = read(request.sources, tuple(places[:size]))
+        self.kept = read(request.kept, tuple(places[size:]))
+        self.earlier = read_back(redact(request.previous_summary))
+        self.turns = sorted([*self.found.turns, *self.kept.turns], key=lambda turn: turn.place)
+        self.kept_places = {turn.place for turn in self.kept.turns}
+        self.several, self.dated = len(self.found.people) > 1, len(self.found.days) > 1
+        self.focus = [word for word in request.focus.casefold().split() if len(word) > 2]
+        self.requests = requests_in(self.turns, self._requests_before())
+        self.work, self.failed = settled(self.found.work())
+        self.taken: list[tuple[str, Line]] = []
+        self.titles: set[str] = set()
+        self.said: dict[int, Line] = {}  # what people and agent said, by place, once it is taken whole
+        self.left = request.budget_tokens
+        self.head = tally(self.found, request)
+        if self.count(self.head) > request.budget_tokens * 0.2:
+            self.head = ""
+        self.left -= self.count(self.head) + 2
+
+    # --- filling -----------------------------------------------------------------------------------------------------
+    def fill(self) -> None:
+        """Each section its share, then the rest to what has the most right to it."""
+        total = self.request.budget_tokens
+        self.take(INTENT, Offer(self._intent()), int(total * INTENT_SHARE), cut=True)
+        self.take(STANDING, Offer(self._standing()), int(total * STANDING_SHARE), cut=True)
+        left, done = Offer(self._left()), Offer(self._done())
+        self.take(LEFT, left, int(total * LEFT_SHARE))
+        self.take(FOUND, Offer(self._findings()), int(total * FOUND_SHARE))
+        self.take(DONE, done, int(total * DONE_SHARE))
+        self.take(REFERENCES, Offer(self._referred()), int(total * REFERRED_SHARE))
+        people = Offer(self._people_lines(min(int(total * PEOPLE), self.left)))
+        self.take(SAID, people, int(total * PEOPLE))
+        names = min(int(total * NAMES_SHARE), self.left // 4)
+        work = self._cost_of_work(int(self.left * LATER_DONE_SHARE))
+        answers = Offer(self._answers(self.left - names - work))
+        self.take(SAID, answers, self.left - names - work)
+        for title, offer in ((LEFT, left), (DONE, done), (SAID, answers)):
+            self.take(title, offer, self.left - names)
+        self._take_names(min(int(total * NAMES_SHARE), self.left))
+        for offer in (answers, people):
+            self.take(SAID, offer, self.left)
+        self.take(DONE, Offer(self._looked()), self.left)
+
+    def take(self, title: str, offer: Offer, room: int, cut: bool = False) -> None:
+        """Take lines while they fit into the room. Where nothing fits at all, the first may be `cut`."""
+        room, missed = min(max(room, AT_LEAST), self.left), list[Line]()
+        for line in offer:
+            cost = self._cost(title, line.text)
+            if cost > room and cut and title not in self.titles and room >= WORTH_A_CUT:
+                heading = self._cost(title, "")
+                line = line._replace(text=fitting(line.text, room - heading, self.count))
+                cost = heading + self.count(line.text)
+            if cost <= room:
+                room, self.left = room - cost, self.left - cost
+                self.titles.add(title)
+                self.taken.append((title, line))
+            else:
+                missed.append(line)
+            if len(missed) == MISSES or room <= 0:
+                break
+        offer.waiting = missed + offer.waiting
+
+    def _cost(self, title: str, text: str) -> int:
+        heading = 0 if title in self.titles else self.count(f"\n\n## {title}\n")
+        return self.count(text) + 1 + heading if text else heading
+
+    def text(self) -> str:
+        """The summary within its budget: lines with the least right to room go where it is over it."""
+        while True:
+            lines: dict[str, list[Line]] = {title: [] for title in TITLES}
+            for title, line in self.taken:
+                lines[title].append(line)
+            lines[SAID] = joined(lines[SAID])
+            text = "\n\n".join(filter(None, [self.head, *(section(title, lines[title]) for title in TITLES)]))
+            over = self.count(text) - self.request.budget_tokens
+            if over <= 0 or not self.taken:
+                return text
+            while over > 0 and len(self.taken) > 1:
+                over -= max(self.count(self.taken.pop()[1].text), 1)
+            if len(self.taken) == 1:
+                title, line = self.taken.pop()
+                self.head = ""
+                room = self.request.budget_tokens - self.count(f"## {title}\n") - 1
+                if room >= SMALLEST_BODY_TOKENS:
+                    return f"## {title}\n{fitting(line.text, room, self.count)}"
+                return fitting(line.text, self.request.budget_tokens, self.count)
+
+    def _focused(self, lines: Iterable[Line]) -> Iterator[Line]:
+        """The lines, those about the focus first."""
+        if not self.focus:
+            return iter(lines)
+        return iter(sorted(lines, key=lambda line: not self._is_in_focus(line.text)))
+
+    def _is_in_focus(self, text: str) -> bool:
+        lowered = text.casefold()
+        return any(word in lowered for word in self.focus)
+
+    # --- intent ------------------------------------------------------------------------------------------------------
+    def _requests_before(self) -> list[Request]:
+        """What an earlier summary has as asked: by its boxes whether it is open, the first line being the first."""
+        boxed = [line for line in self.earlier[INTENT] if line.startswith((OPEN, CLOSED))]
+        size = len(boxed)
+        return [
+            Request(at - size, line.removeprefix(OPEN).removeprefix(CLOSED), open=line.startswith(OPEN), first=not at)
+            for at, line in enumerate(boxed)
+        ]
+
+    @cached_property
+    def newest(self) -> Request | None:
+        """The newest request that is open; if none is, the newest."""
+        asked = [each for each in self.requests if not self._only_binds(each)] or self.requests
+        return next((each for each in reversed(asked) if each.open), asked[-1] if asked else None)
+
+    def _only_binds(self, request: Request) -> bool:
+        """Whether a request has nothing but standing instructions, which are told by themselves."""
+        return not request.answers and only_instructs(request.opening)
+
+    def _intent(self) -> Iterator[Line]:
+        """The newest request, the first one of the session, those that are open; each with a box."""
+        first = next((each for each in self.requests if each.first), None)
+        others = [each for each in reversed(self.requests) if each.open and not self._only_binds(each)][:MOST_REQUESTS]
+        seen: set[int] = set()
+        for each in filter(None, (self.newest, first, *others)):
+            if id(each) in seen or (each is not self.newest and each.place in self.kept_places):
+                continue
+            seen.add(id(each))
+            whose = f"{person}: " if (person := self.people.get(each.place)) else ""
+            text = in_short(each.opening, GOAL)
+            if each is self.newest and each.answers and not is_assent(each.newest):
+                text += f" -> {in_short(each.newest, GOAL)}"
+            at = -float("inf") if each.first else each.place
+            yield Line(flat(f"- {OPEN if each.open else CLOSED}{whose}{redact(text)}"), at)
+        unboxed = (line for line in self.earlier[INTENT] if not line.startswith((OPEN, CLOSED)))
+        yield from (Line(bullet(line), 1e8 + at) for at, line in enumerate(unboxed))
+
+    # --- standing instructions ---------------------------------------------------------------------------------------
+    def _standing(self) -> Iterator[Line]:
+        """What people laid down, word for word, the newest first."""
+        found: list[str] = []
+        for turn in reversed(self.found.turns):
+            if turn.typed and turn.words:
+                given = list(instructions(sentences(plain(turn.words))))
+                found += (self._labelled(turn, each) for each in reversed(given))
+        lines: list[str] = []
+        for line in distinct(chain(found, reversed(self.earlier[STANDING]))):
+            if not any(self._same_person(line, newer) and replaced(line, newer) for newer in lines):
+                lines.append(line)
+        return self._focused(Line(f"- {flat(line)}", -at) for at, line in enumerate(lines))
+
+    def _same_person(self, line: str, other: str) -> bool:
+        """Whether two lines are of one person: where there are several, what stands before them says whose each is."""
+        return not self.several or re.split("[,:]", line)[0] == re.split("[,:]", other)[0]
+
+    def _whose(self, turn: Turn) -> str:
+        """ "mia_li_3668, 15 July 2026", as far as it is known and says something."""
+        known = [turn.person if self.several else "", spoken(turn.day) if self.dated and turn.day else ""]
+        return ", ".join(filter(None, known))
+
+    def _labelled(self, turn: Turn, text: str) -> str:
+        whose = self._whose(turn)
+        return f"{whose}: {flat(text)}" if whose else flat(text)
+
+    @cached_property
+    def people(self) -> dict[int, str]:
+        """The person whom the message at a place is about, where there are several."""
+        return {turn.place: turn.person for turn in self.found.turns if self.several and turn.person}
+
+    # --- what was said -----------------------------------------------------------------------------------------------
+    def _people_lines(self, room: int) -> Iterator[Line]:
+        """What people said, whole while it fits; else the first, open and newest requests, and of others the start."""
+        turns = [turn for turn in self.found.turns if turn.typed and not is_closing(turn.words)]
+        often: dict[str, list[Turn]] = {}
+        for turn in turns:
+            often.setdefault(alike(turn.words), []).append(turn)
+        once = [(same[-1], len(same)) for same in often.values()]
+        once = [(turn, n) for turn, n in once if not only_instructs(turn.words)]
+        earlier = [line for line in self.earlier[SAID] if speaker(line)[0] == USER]
+        texts = [f"{plain(turn.words)}{f' ({n} times)' if n > 1 else ''}" for turn, n in once]
+        size = longest([*texts, *earlier], room, self.count)
+        asked = {each.place for each in self.requests if each.open or each.first}
+        lines = [
+            self._line(turn, USER, text if turn.place in asked or len(text) <= size else in_short(text, size))
+            for (turn, _), text in zip(once, texts, strict=True)
+        ]
+        lines.sort(key=lambda line: (line.at not in asked, -line.at))
+        return self._focused([*lines, *self._carried(earlier, size)])
+
+    def _answers(self, room: int) -> Iterator[Line]:
+        """What the agent answered at the end of its turns, then what it said while it worked; the newest first."""
+        replies = [turn for turn in self.found.turns if turn.is_reply and not says_little(turn.words)]
+        ends = {turn.place for turn, after in zip(self.turns, [*self.turns[1:], None], strict=True)
+                if not turn.calls and (after is None or after.typed)}  # fmt: skip
+        earlier = [line for line in self.earlier[SAID] if speaker(line)[0] != USER]
+        texts: dict[str, list[tuple[Turn, str]]] = {AGENT: [], WORKING: [], ANNOUNCING: []}
+        for turn in reversed(replies):
+            if turn.place in ends:
+                texts[AGENT].append((turn, turn.words))
+                continue
+            for who, text in zip((WORKING, ANNOUNCING), self._remarks(turn), strict=True):
+                texts[who] += [(turn, text)] if text else []
+        tables = Tables()
+        texts[AGENT] = [(turn, tables.shorter(text)) for turn, text in reversed(texts[AGENT])][::-1]
+        size = longest([*(text for said in texts.values() for _, text in said), *earlier], room, self.count)
+        carried = list(self._carried(earlier, size))
+        lines: list[Line] = []
+        for who, said_by in texts.items():
+            lines += (
+                self._line(turn, who, text if len(text) <= size else answer_in_short(text, size))
+                for turn, text in said_by
+            )
+            lines += (line for line in carried if speaker(line.text[2:])[0] == who)
+        lines += (line for line in carried if not speaker(line.text[2:])[0])
+        return self._focused(lines)
+
+    def _remarks(self, turn: Turn) -> tuple[str, str]:
+        """What the agent said while it worked and is not put first already, and what it only announced to do next."""
+        listed = {line.text for title, line in self.taken if title == FOUND}
+        pieces = [
+            each
+            for each in sentences(turn.words.replace("```", ""))
+            if f"- {self._labelled(turn, each)}" not in listed and not (is_closing(each) and says_little(each))
+        ]
+        return (
+            " ".join(each for each in pieces if not announces(each)),
+            " ".join(each for each in pieces if announces(each)),
+        )
+
+    def _line(self, turn: Turn, who: str, text: str) -> Line:
+        return Line(bullet(said(who, self._whose(turn), text)), turn.place)
+
+    def _carried(self, lines: Sequence[str], size: int) -> Iterator[Line]:
+        """Lines of an earlier summary, the newest first, in front of what is new."""
+        places = {line: at - len(self.earlier[SAID]) - 1 for at, line in enumerate(self.earlier[SAID])}
+        for line in reversed(lines):
+            yield Line(bullet(line if len(line) <= size else clip(line, size)), places[line])
+
+    # --- findings, what is left --------------------------------------------------------------------------------------
+    def _findings(self) -> Iterator[Line]:
+        """What was found and decided, the newest first."""
+        said = [turn for turn in reversed(self.found.turns) if turn.words and (turn.is_reply or turn.typed)]
+        said.sort(key=lambda turn: bool(turn.calls))  # what is said when a turn ends counts more than on the way
+        new = (
+            (self._labelled(turn, each), turn.place)
+            for turn in said
+            for each in reversed(list(findings_in(turn.words, turn.typed)))
+            if not (turn.typed and is_binding(each))
+        )
+        size = len(self.earlier[FOUND])
+        earlier = ((line, at - size) for at, line in reversed(list(enumerate(self.earlier[FOUND]))))
+        lines = chain(islice(new, MOST_FINDINGS), earlier)
+        return self._focused(distinct_lines(Line(bullet(text), place) for text, place in lines))
+
+    def _referred(self) -> Iterator[Line]:
+        """What was printed when the agent looked up what a request names: a ticket, a plan, a page."""
+        asked = [
+            each for each in (self.newest, *self.requests) if each and (each.open or each.first or each is self.newest)
+        ]
+        names = {name for each in asked for name in names_in(each.opening)}
+        told = [
+            call for call in self.found.calls if call.prints_text and any(name in call.call.arguments for name in names)
+        ]
+        seen: set[str] = set()
+        for call in reversed(told):
+            text = unwrapped(call.outcome or "").strip()
+            if text not in seen and len(seen) < MOST_REFERRED and text.count(" ") > len(text) / 20:
+                seen.add(text)
+                yield Line(bullet(f"{Work(call.kind, [call]).name(80)}: {redact(start(text, REFERRED))}"), call.at)
+        size = len(self.earlier[REFERENCES])
+        yield from (Line(bullet(each), at - size) for at, each in reversed(list(enumerate(self.earlier[REFERENCES]))))
+
+    def _left(self) -> Iterator[Line]:
+        """The plan's open steps, what failed to the end, open tasks, the open question, steps that are done."""
+        steps = [] if self.kept.plan else self.found.plan
+        boxes = [(at, flat(redact(step.line()))) for at, step in enumerate(steps)]
+        yield from (Line(f"- {text}", at) for at, text in boxes if not text.startswith(CLOSED))
+        yield from self._still_failing()
+        replies = [turn for turn in self.found.turns if turn.is_reply][-RECENT_REPLIES:]
+        open_tasks = [flat(each) for turn in reversed(replies) for each in open_tasks_in(turn.words)]
+        yield from (Line(f"- {each}", 1e5 - at) for at, each in enumerate(list(distinct(open_tasks))[:MOST_OPEN]))
+        if question := self._open_question():
+            yield Line(f"- Asked the user: {flat(question)}", 1e6)
+        yield from (Line(f"- {text}", at) for at, text in boxes if text.startswith(CLOSED))
+        had_plan = bool(self.found.plan or self.kept.plan)
+        earlier = [each for each in self.earlier[LEFT] if not (had_plan and each.startswith((OPEN, CLOSED)))]
+        yield from (Line(bullet(_as_earlier(each)), at - 1e6) for at, each in reversed(list(enumerate(earlier))))
+
+    def _still_failing(self) -> Iterator[Line]:
+        seen: set[str] = set()
+        for at, work in enumerate(self.failed):
+            if (said := work.failed()) not in seen:
+                seen.add(said)
+                yield Line(f"- Failed: {flat(clip(work.error(LINE // 2, self.dated), LINE))}", 1e4 - at)
+
+    def _open_question(self) -> str:
+        said = [turn for turn in self.turns if turn.words.strip() and (turn.typed or turn.is_reply)]
+        if not said or said[-1].typed or said[-1].calls or said[-1].place in self.kept_places:
+            return ""
+        return clip(question_in(said[-1].words), LINE)
+
+    # --- what was done -----------------------------------------------------------------------------------------------
+    def _done(self) -> Iterator[Line]:
+        """What changed or ran something, the newest first; behind each few one of an earlier summary."""
+        told = self._focused(self._told(work) for work in sorted(self.work, key=_wanted) if work.weight)
+        size = len(self.earlier[DONE])
+        before = (Line(bullet(text), at - size) for at, text in reversed(list(enumerate(self.earlier[DONE]))))
+        return distinct_lines(mixed(told, before))
+
+    def _cost_of_work(self, most: int) -> int:
+        """Tokens of what was done, as far as it is not told yet; no more than `most`."""
+        told = {line.at for title, line in self.taken if title == DONE}
+        cost = 0
+        for work in self.work:
+            if work.weight and work.last.at not in told:
+                cost += self.count(self._told(work).text) + 1
+            if cost >= most:
+                return most
+        return cost
+
+    def _looked(self) -> Iterator[Line]:
+        """What was only looked up: not what a file or a command shows, unless nothing was changed or run."""
+        idle = not any(work.weight for work in self.work)
+        looks = (work for work in self.work if not work.weight and work.kind != "read")
+        return distinct_lines(self._told(work) for work in looks if idle or work.looks_up)
+
+    def _told(self, work: Work) -> Line:
+        return Line(f"- {flat(clip(work.done(LINE // 2, self.dated), LINE))}", work.last.at)
+
+    def _take_names(self, room: int) -> None:
+        standing = "\n".join(line.text for _, line in self.taken)
+        names = NameLists(self.found, self.kept, self.earlier[NAMES], standing)
+        self.take(NAMES, Offer(names.lines(room - self._cost(NAMES, ""), self.count)), room)
+
+
+def tally(found: Transcript, request: SummaryRequest) -> str:
+    """What the summary was made from, in one line."""
+    when = f" on {request.today.isoformat()}" if request.today else ""
+    days = found.days
+    written = f" of {spoken(days[0])}" + (f" to {spoken(days[-1])}" if len(days) > 1 else "") if days else ""
+    focus = f" Focus: {flat(redact(clip(request.focus, LINE)))}." if request.focus.strip() else ""
+    tools = ", ".join(f"{name or '?'} {n:,}" for name, n in found.tools.most_common(6))
+    calls = f", tool calls: {tools}" if tools else ""
+    unread = f" Of the oldest {found.unread:,} nothing was read." if found.unread else ""
+    return (
+        f"{TALLY}{when} from {len(request.sources):,} messages{written}{calls}.{unread}{focus} If a newer message"
+        " contradicts this, the newer message counts."
+    )
+
+
+def longest(texts: Sequence[str], room: int, count: Counter) -> int:
+    """The characters to which texts must be cut so that all of them fit into the room, whole if they can."""
+    sizes = [(len(text), count(text) + 8) for text in texts]
+    for most in (max((length for length, _ in sizes), default=0), *SIZES):
+        if sum(tokens if length <= most else tokens * most // length for length, tokens in sizes) <= room:
+            return most
+    return SIZES[-1]
+
+
+def joined(lines: Sequence[Line]) -> list[Line]:
+    """What was said in the order it was said, in brackets only what changes; what the agent said while it worked, one
+    after another, in one line.
+    """
+    found: list[Line] = []
+    last, last_who = "", ""
+    for line in sorted(lines, key=lambda line: (speaker(line.text[2:])[0] == ANNOUNCING, line.at)):
+        who, about, words = speaker(line.text[2:])
+        if who == last_who and who in (WORKING, ANNOUNCING) and about == last:
+            text = found[-1].text
+            space = " " if len(text) - text.rfind("\n") < PARAGRAPH else "\n  "
+            found[-1] = found[-1]._replace(text=f"{text}{space}{words}")
+            continue
+        text = f"- {said(who, about if about != last else '', words)}" if who else line.text
+        found.append(Line(text, len(found)))
+        last, last_who = about or last, who
+    return found
+
+
+def distinct_lines(lines: Iterable[Line]) -> Iterator[Line]:
+    """The lines without repetitions, compared regardless of case."""
+    seen: set[str] = set()
+    for line in lines:
+        if (key := line.text.casefold()) not in seen:
+            seen.add(key)
+            yield line
+
+
+def mixed(new: Iterator[Line], earlier: Iterator[Line]) -> Iterator[Line]:
+    """The new lines, behind each three one of the earlier: what was done long ago is not forgotten all at once."""
+    for at, line in enumerate(new, 1):
+        yield line
+        if at % 3 == 0:
+            yield from (each for each in [next(earlier, None)] if each)
+    yield from earlier
+
+
+def fitting(text: str, budget: int, count: Counter) -> str:
+    """The longest start of the text that is within the budget, of whole words, never less than one character."""
+    if count(text) <= budget:
+        return text
+    least, most = 1, len(text)
+    while least < most:
+        middle = (least + most + 1) // 2
+        least, most = (middle, most) if count(text[:middle]) <= budget else (least, middle - 1)
+    words = start_of(text, least).rstrip()
+    return words if words and count(words) <= budget else text[:least]
+
+
+def only_instructs(text: str) -> bool:
+    """Whether a message has nothing but standing instructions, which are told by themselves."""
+    pieces = list(sentences(plain(text)))
+    return len(list(instructions(pieces))) == len(pieces)
+
+
+def _wanted(work: Work) -> tuple[bool, int, int]:
+    """The order in which work is told: files with nothing to tell of them last, what changes most first, the newest."""
+    return (work.is_plain, -work.weight, -work.last.at)
+
+
+def _as_earlier(line: str) -> str:
+    return line if line.startswith(EARLIER) else f"{EARLIER}{line}"

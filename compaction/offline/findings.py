@@ -1,0 +1,88 @@
+"""Sentences that say what was found or decided and why, and what is left to do.
+
+Theory: a finding gives a cause or a consequence in words of its own ("because", "turned out"); an open task says that
+something is not done. What only announces the next step ("Let me look at ...") says neither. The lists are of the
+languages that people use most with agents; a sentence in another is not lost by that, it is only not put first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..sentences import is_decision, sentences
+
+_LONGEST = 500  # characters of a sentence that is put first: a longer one is pasted
+_SHORTEST = 20
+_CAUSE = re.compile(
+    r"(?i)\b(?:because|root cause|the (?:cause|reason|problem|issue|bug|culprit|trick|catch|key) (?:is|was|here)"
+    r"|caused by|due to|turn(?:s|ed) out|it (?:was|is) (?:actually|really)|which (?:means|explains|is why)"
+    r"|that['’]?s why"
+    r"|(?:I|we) (?:found|discovered|learned|confirmed|verified|noticed) (?:that|the|a|an|out|it|no|\d)"
+    r"|as a result|therefore|the fix (?:is|was)|fixed by|works? (?:only|because|now|when|if)|only works"
+    r"|fails? (?:because|when|if)|does(?:n['’]t| not) (?:work|support)|never (?:gets|got|was|were)"
+    r"|conclusion|in short|the answer is|it depends on"
+    r"|weil|deshalb|daher|der grund|ursache|stellte sich heraus|liegt an|parce que|car il|à cause|la raison|en fait"
+    r"|porque|debido a|por eso|la causa|resulta que|perché|a causa|quindi|causa è|por causa|потому что|из-за|причина"
+    r"|оказалось|поэтому)\b"
+    r"|因为|原因|所以|导致|发现|なので|ため(?:です|に)|原因|わかりました|때문|이유|그래서"
+)
+_OPEN = re.compile(
+    r"(?i)\b(?:next (?:step|is|up|we|I|comes|task)|next,"
+    r"|still (?:open|to do|to be|needs?|has to|have to|missing|failing|left|pending)"
+    r"|remaining|remains? to|not (?:yet|done|finished|implemented|fixed)(?! by)|todo|to-do|follow[- ]?up|left to do"
+    r"|to be done|needs? to be|has to be|have to be|will have to|yet to be|pending|outstanding"
+    r"|not started|blocked (?:on|by)"
+    r"|waiting (?:for|on)|later we|remember to|don['’]t forget"
+    r"|noch (?:offen|nicht|zu)|als nächstes|steht aus|fehlt noch|reste à|prochaine étape|pas encore|il reste"
+    r"|falta|pendiente|próximo paso|todavía no|ancora da|prossimo passo|manca|ainda falta|próximo passo"
+    r"|осталось|следующий шаг|ещё не|далее)\b"
+    r"|接下来|下一步|还没|待办|尚未|次は|まだ|残り|다음|아직|남은"
+)
+_ANNOUNCES = re.compile(
+    r"(?i)\W*(?:(?:ok(?:ay)?|now|good|great|perfect|excellent|first|then|next|alright|so|and)[,.!]?\s+){0,3}"
+    r"(?:let me|let['’]s|I['’]ll|I will|I['’]m going to|I am going to|I need to|I should|now I|we need to"
+    r"|ich werde|je vais"
+    r"|voy a|vou|ora |сейчас)\b"
+)
+
+
+def is_finding(sentence: str) -> bool:
+    """Whether a sentence says what was found or decided, with its cause."""
+    if not _SHORTEST <= len(sentence) <= _LONGEST or sentence.endswith(("?", "？", ":")) or _ANNOUNCES.match(sentence):
+        return False
+    return bool(_CAUSE.search(sentence)) or is_decision(sentence)
+
+
+def is_open_task(sentence: str) -> bool:
+    """Whether a sentence says that something is still to be done."""
+    if not _SHORTEST <= len(sentence) <= _LONGEST or sentence.endswith(("?", "？")):
+        return False
+    return bool(_OPEN.search(sentence))
+
+
+def announces(sentence: str) -> bool:
+    """Whether a sentence only says what comes next at once: "Let me read the file."."""
+    return bool(_ANNOUNCES.match(sentence))
+
+
+def findings_in(text: str, typed: bool = False) -> Iterator[str]:
+    """The findings of a text, in order; what stands in a code fence or a table says none, and of what a person `typed`
+    only what decides something.
+    """
+    return (each for each in _prose(text) if is_finding(each) and (not typed or is_decision(each)))
+
+
+def open_tasks_in(text: str) -> Iterator[str]:
+    """The open tasks of a text, in order."""
+    return (each for each in _prose(text) if is_open_task(each))
+
+
+def _prose(text: str) -> Iterator[str]:
+    inside = False
+    for line in text.splitlines():
+        if line.lstrip().startswith("```"):
+            inside = not inside
+        elif not inside and not line.lstrip().startswith(("|", "#", "    ", "+", "$")):
+            for sentence in sentences(line):
+                yield re.sub(r"^(?:[-*•]|\d{1,2}[.)])\s+", "", sentence)

@@ -1,0 +1,132 @@
+"""Exact names that no other line of a summary holds, each list under what its names belong to.
+
+Theory: names that people said, that calls were made with, or that stand beside what was written are needed again; those
+that a tool merely printed can be printed again. A label is the argument or key under which a value stood, or the person
+it belongs to. Ids of requests and calls, durations, colours and the like are never needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter as Tally
+from collections.abc import Iterable, Iterator, Sequence
+
+from ..folders import BELOW, shared_folders
+from ..names import Kind, names_of, words_of
+from ..sections import Line
+from ..sentences import set_of
+from ..statements import SHORT_ID
+from ..tokens import Counter
+from .reading import Transcript
+from .tool_calls import path_of
+
+_LABELLED = 300_000  # characters of the newest results in which names are looked for under which values stand
+_PAIR = re.compile(r"\"(\w{1,40})\": ?\"?([\w$€£¥@./:,+-]{2,120})")
+_KINDS: tuple[Kind, ...] = ("path", "url", "id", "version", "name", "account", "phone")  # bare numbers tell nothing
+_CALLED: tuple[Kind, ...] = ("path", "url", "id")  # of what calls were made with
+_NOISE = re.compile(
+    r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:toolu|req|msg|call|resp|chatcmpl|fc|rs|evt)_\w+"
+    r"|\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h)|#[0-9a-f]{3,8}|[0-9a-f]{20,}|0x[0-9a-f]+|n[A-Z]\w*|\d{1,2}"
+)
+_PLAIN_LABELS = set_of(
+    """old_string new_string old_str new_str content command cmd pattern glob path paths file_path file filename
+    notebook_path url urls description prompt query input text code subject body script replace search arguments
+    expression output type name value key message title label summary id"""
+)
+_TITLES: dict[Kind, str] = {"path": "files", "url": "URLs", "version": "versions", "name": "names"}
+_LONGEST = 60  # names of a list
+
+
+class NameLists:
+    """The names of a transcript that stand neither in `standing`, the lines taken so far, nor in the kept messages."""
+
+    def __init__(self, found: Transcript, kept: Transcript, earlier: Sequence[str], standing: str) -> None:
+        self.found, self.kept, self.earlier = found, kept, earlier
+        known = _names_in(standing)
+        for turn in kept.turns:
+            for text in (turn.words, *(call.arguments for call in turn.calls), *(text for _, text in turn.results)):
+                known.update(_names_in(text))
+        self.known = known
+        self.owners = self._owners() if len(found.people) > 1 else {}
+        self.labels = self._labels()
+
+    def lines(self, room: int, count: Counter) -> Iterator[Line]:
+        """A bullet for each list, as long as they fit into the room."""
+        lists: dict[str, list[str]] = {}
+        names = self._wanted()
+        folders = shared_folders([name for name, kind in names.items() if kind == "path"])
+        for name, kind in names.items():
+            folder = folders.get(name)
+            label = f"{self._label(name, kind)}{f'{BELOW}{folder}' if folder else ''}"
+            cost = count(f" {name}") + (0 if label in lists else count(f"\n- {label}:"))
+            if cost > room or len(lists.get(label, ())) >= _LONGEST:
+                continue
+            room -= cost
+            lists.setdefault(label, []).append(name[len(folder) + 1 :] if folder else name)
+        for at, (label, listed) in enumerate(lists.items()):
+            yield Line(f"- {label}: {' '.join(listed)}", at)
+
+    def _wanted(self) -> dict[str, Kind]:
+        """The names by how much they are needed: said, called with, files that were read; of each the newest first."""
+        order: dict[str, Kind] = {}
+        written = {call.call.ids for call in self.found.calls if call.kind in ("edit", "write", "run", "plan")}
+        times: Tally[str] = Tally()
+        for turn in reversed(self.found.turns):
+            for kind, name in _pairs_in(turn.words):
+                times[name] += 2
+                order.setdefault(name, kind)
+            for call in turn.calls:
+                for kind, name in _pairs_in(call.arguments) if call.ids not in written else ():
+                    if kind in _CALLED and not name.isdigit():
+                        times[name] += 1
+                        order.setdefault(name, kind)
+        for each in reversed(self.found.calls):
+            if each.kind in ("read", "edit", "write") and (path := path_of(each)):
+                order.setdefault(path, "path")
+                times[path] += 1
+        for line in self.earlier:
+            label, _, rest = line.partition(": ")
+            folder = label.partition(BELOW)[2]
+            for name in rest.split():
+                path = f"{folder}/{name}" if folder else name
+                for kind, known in names_of(path) or ():
+                    order.setdefault(known, kind)
+                    times[known] += 2
+                    self.labels.setdefault(known, label.partition(BELOW)[0])
+        ranked = sorted(order, key=lambda name: -min(times[name], 4))
+        wanted = (name for name in ranked if name not in self.known and not _NOISE.fullmatch(name))
+        return {name: order[name] for name in wanted if order[name] != "id" or len(name) > SHORT_ID}
+
+    def _label(self, name: str, kind: Kind) -> str:
+        if owner := self.owners.get(name):
+            return owner
+        given = self.labels.get(name, "")
+        return given if given and given not in _PLAIN_LABELS else _TITLES.get(kind, "ids")
+
+    def _owners(self) -> dict[str, str]:
+        """For a name that was said or called with where the talk was about one person alone: that person."""
+        found: dict[str, str] = {}
+        for turn in self.found.turns:
+            for text in (turn.words, *(call.arguments for call in turn.calls)):
+                for name in _names_in(text):
+                    found[name] = turn.person if found.get(name, turn.person) == turn.person else ""
+        return {name: person for name, person in found.items() if person != name}
+
+    def _labels(self) -> dict[str, str]:
+        """The names under which values stand in arguments and JSON results, the newest for each value."""
+        found: dict[str, str] = {}
+        left = _LABELLED
+        for turn in reversed(self.found.turns):
+            for text in (*(call.arguments for call in turn.calls), *(text for _, text in turn.results)):
+                left -= len(text)
+                for label, value in _PAIR.findall(text) if left > 0 else ():
+                    found.setdefault(value.rstrip(".,:"), label)
+        return found
+
+
+def _pairs_in(text: str) -> Iterable[tuple[Kind, str]]:
+    return ((kind, name) for word in words_of(text) for kind, name in names_of(word) if kind in _KINDS) if text else ()
+
+
+def _names_in(text: str) -> set[str]:
+    return {name for word in words_of(text) for _, name in names_of(word)} if text else set()

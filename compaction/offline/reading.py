@@ -1,0 +1,198 @@
+"""A stretch of transcript as the summary without a model reads it: turns, calls with their outcomes, people, days.
+
+Theory: words are quoted, so any language works. Three kinds of text are read, each within limits of its own, so that
+the cost does not grow with what tools print: what people typed, what the agent said and called, what tools gave back.
+The limits are beyond what context windows hold; beyond them the newest is read first. All that is read is redacted
+first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, NamedTuple
+
+from .. import messages as m
+from ..lines import legible_name
+from ..messages import Call, Message
+from ..polite import is_notice
+from ..redaction import redact_all
+from ..tool_results import is_failure, is_flagged, without_heading
+from . import failures, wording
+from .people import Heard, day_of, people_of
+from .todo import Step, newest_plan
+from .tool_calls import ESCAPES, ToolCall, kind_of
+from .work import Work, gathered
+
+SCANNED = 8_000  # characters of one message that are read: its start and its end
+ARGUMENTS = 32_000  # characters of a call's arguments that are read: a file that is written whole is what was done
+TURNS = 3_000  # messages that are read, the newest; of older ones only what people typed
+READ = 300_000  # characters read of what the agent said or called and of what tools gave back, most of it the newest
+TYPED = 250_000  # characters read of what people typed: a constraint in the middle of a long message counts too
+LEAST = 400  # characters of a message that are worth reading; where there is room for less, old ones are not read
+
+
+class Turn(NamedTuple):
+    """One message as read: its own words, its calls, and the results it holds with the ids they name.
+
+    `typed`: a person wrote the words. `flagged`: the results that the message itself calls failed. `place` is its place
+    in the transcript, `person` whom it is about where the transcript serves several.
+    """
+
+    message: Message
+    typed: bool
+    words: str
+    calls: tuple[Call, ...]
+    results: tuple[tuple[str, str], ...]
+    place: int = 0
+    flagged: tuple[bool, ...] = ()
+    person: str = ""
+    day: date | None = None
+
+    @property
+    def is_reply(self) -> bool:
+        """Whether the agent says something here."""
+        return m.role(self.message) == "assistant" and bool(self.words.strip())
+
+
+@dataclass(slots=True)
+class Transcript:
+    """What was read. Lists are oldest first; `unread` counts messages."""
+
+    turns: list[Turn]
+    unread: int = 0
+    calls: list[ToolCall] = field(default_factory=list)
+    plan: list[Step] = field(default_factory=list)
+    tools: Tally[str] = field(default_factory=Tally)
+
+    @property
+    def days(self) -> list[date]:
+        """The days on which what was read was written, in order."""
+        return sorted({turn.day for turn in self.turns if turn.day})
+
+    @property
+    def people(self) -> set[str]:
+        """Those that messages are about."""
+        return {turn.person for turn in self.turns if turn.person}
+
+    def work(self) -> list[Work]:
+        """The calls put together by what they were done to, oldest first."""
+        return gathered(call for call in self.calls if call.kind not in ("plan", "thought"))
+
+
+def read(messages: Sequence[Message], places: Sequence[int] = ()) -> Transcript:
+    """Read the messages once; `places` are theirs in the transcript, by default one after the other."""
+    numbered = zip(places or range(len(messages)), messages, strict=True)
+    rows = [(place, row) for place, row in numbered if not m.is_system(row)]
+    first = max(len(rows) - TURNS, 0)
+    older = [(place, row) for place, row in rows[:first] if m.is_typed(row)]
+    found = Transcript(_attributed(_turns([*older, *rows[first:]])), first - len(older))
+    found.calls = list(_calls(found.turns))
+    failures.judge(found.calls)
+    found.tools.update(legible_name(each.call.name) for each in found.calls)
+    found.plan = newest_plan((c.call.name, c.call.arguments, c.outcome or "") for c in found.calls if c.kind == "plan")
+    return found
+
+
+def _calls(turns: Sequence[Turn]) -> Iterator[ToolCall]:
+    """The calls, each with its result."""
+    found: list[ToolCall] = []
+    waiting: dict[str, ToolCall] = {}
+    for turn in turns:
+        for at, (id_, text) in enumerate(turn.results):
+            if (each := waiting.pop(id_, None)) is not None:
+                each.outcome, each.flagged = text, at < len(turn.flagged) and turn.flagged[at]
+        for call in turn.calls:
+            arguments = wording.arguments_in(call.arguments)
+            each = ToolCall(call, kind_of(call, arguments), turn.place, arguments, person=turn.person, day=turn.day)
+            found.append(each)
+            waiting.update(dict.fromkeys(call.ids, each))
+    return iter(found)
+
+
+def _attributed(turns: list[Turn]) -> list[Turn]:
+    heard = [Heard(t.typed, t.words, [c.arguments for c in t.calls], [text for _, text in t.results]) for t in turns]
+    return [turn._replace(person=person) for turn, person in zip(turns, people_of(heard), strict=True)]
+
+
+def _turns(rows: Sequence[tuple[int, Message]]) -> list[Turn]:
+    """The messages as turns, every text cut to what is read of it and redacted."""
+    messages = [row for _, row in rows]
+    words = ["" if m.role(row) in m.RESULT_ROLES else m.words(row) for row in messages]
+    by_people = [m.is_typed(row) for row in messages]
+    typed = [by_person and not is_notice(text) for by_person, text in zip(by_people, words, strict=True)]
+    words = ["" if by_person and not person else text
+             for by_person, person, text in zip(by_people, typed, words, strict=True)]  # fmt: skip
+    results = [m.results(row) for row in messages]
+    calls = [m.calls(row) for row in messages]
+    said = iter(_within(words, typed))
+    arguments = iter(_legible([call.arguments for row in calls for call in row], ARGUMENTS))
+    printed = (_output(text) for row in results for _, text in row)
+    texts = iter(_legible([ESCAPES.sub("", text) if "\x1b[" in text else text for text in printed]))
+    return [
+        Turn(
+            row,
+            typed[at],
+            next(said),
+            tuple(call._replace(arguments=next(arguments)) for call in calls[at]),
+            tuple((id_, next(texts)) for id_, _ in results[at]),
+            place,
+            _flags(row),
+            day=day_of(row),
+        )
+        for at, (place, row) in enumerate(rows)
+    ]
+
+
+def _output(text: str) -> str:
+    """What a call printed, behind a line with its exit code if that is not 0."""
+    code, output = without_heading(text)
+    return f"exit code {code}\n{output}" if is_failure(code) else output
+
+
+def _flags(row: Message) -> tuple[bool, ...]:
+    """Which of the results in a row say that their call failed."""
+    if m.role(row) in m.RESULT_ROLES:
+        return (is_flagged(row),)
+    blocks: list[Any] = row["content"] if isinstance(row.get("content"), list) else []
+    return tuple(is_flagged(b) for b in blocks if isinstance(b, dict) and b.get("type") == "tool_result")
+
+
+def _within(words: list[str], typed: list[bool]) -> Iterator[str]:
+    """Words of people and of the agent, each cut within their own limit, in their places."""
+    people = iter(_legible([text for text, by_person in zip(words, typed, strict=True) if by_person], TYPED, TYPED))
+    agent = iter(_legible([text for text, by_person in zip(words, typed, strict=True) if not by_person]))
+    return (next(people if by_person else agent) for by_person in typed)
+
+
+def _legible(texts: list[str], longest: int = SCANNED, most: int = READ) -> list[str]:
+    """The texts, oldest first, without secrets, and of long ones the two ends alone, so that all fit `most`."""
+    return redact_all(texts, _limits([len(text) for text in texts], longest, most))
+
+
+def _limits(lengths: list[int], longest: int, most: int) -> list[int]:
+    """Characters read of each text: `longest` of the newest while half of `most` lasts, of all others the same.
+
+    Where that would be too little to say anything, `LEAST` of the newer ones and nothing of the rest.
+    """
+    left, older = most, len(lengths)
+    while older and left > most // 2:
+        older -= 1
+        left -= min(lengths[older], longest)
+    left = max(left, 0)
+    same = _limit(lengths[:older], longest, left)
+    unread = 0 if same >= LEAST else max(older - left // LEAST, 0)
+    return [0] * unread + [max(same, LEAST)] * (older - unread) + [longest] * (len(lengths) - older)
+
+
+def _limit(lengths: list[int], longest: int, left: int) -> int:
+    """The largest limit, up to `longest`, for which the lengths cut to it come to at most `left`."""
+    remaining = len(lengths)
+    for length in sorted(lengths):
+        if min(length, longest) * remaining > left:
+            return left // remaining
+        left -= min(length, longest)
+        remaining -= 1
+    return longest

@@ -1,0 +1,89 @@
+"""User messages that ask for nothing: greetings, thanks, words of taking leave, and notices that a program wrote."""
+
+from __future__ import annotations
+
+import re
+
+# How notices begin that agents and harnesses store as if a person had typed them.
+_NOTICES = (
+    *("OBSERVATION:", "Observation:", "EXECUTION RESULT of", "<returncode>", "<output>", "<observation"),
+    *("<task-notification", "<local-command", "<bash-stdout", "<bash-stderr", "<system-reminder"),
+    *("<user-prompt-submit", "[Request interrupted by user", "Caveat: The messages below", "[The command completed"),
+)
+_LONGEST = 300  # characters of a message that only takes leave
+_COURTESY = 22  # bytes of a reply that tells nothing, unless it has a number
+MARKER = re.compile(r"(?<!#)#{2,}[A-Z_]{3,20}#{2,}|\[(?:END|STOP|DONE)\]|<(?:end|stop)/?>")
+_POLITE = re.compile(
+    r"(?i)^(?:thank\w*|thx|many thanks|cheers|great|perfect|awesome|excellent|wonderful|fantastic|brilliant"
+    r"|lovely|cool|super"
+    r"|nice|good ?bye|bye|see you|have a|you too|same to you|take care|hi|hello|hey|good (?:morning|afternoon"
+    r"|evening|day|job|work)"
+    r"|well done|ok(?:ay)?|alright|all right|got it|understood|i (?:really )?appreciate|i understand|i see"
+    r"|that['’]?s (?:all|it|great|perfect"
+    r"|fine|everything|good)|that (?:works|helps|was|is) |that will be all|no,? (?:that['’]?s|thank|thanks)"
+    r"|nothing else|will do|sounds good"
+    r"|much appreciated|you['’]?(?:re|ve)|danke\w*|vielen dank|tschüss|hallo|guten (?:tag|morgen|abend)|merci"
+    r"|au revoir|bonjour|salut"
+    r"|gracias|muchas gracias|hola|adiós|buenos días|grazie|ciao|buongiorno|obrigad[oa]|olá|спасибо|привет"
+    r"|здравствуйте|до свидания|дякую"
+    r"|谢谢|多谢|你好|您好|再见|好的|ありがとう|こんにちは|さようなら|了解|감사|안녕|고마)"
+)
+_THANKING = re.compile(
+    r"(?i)\b(?:thank\w*|appreciate|bye|danke|merci|gracias|grazie|obrigad|спасибо|that['’]?s (?:all|it"
+    r"|everything)(?: for now)?)|谢谢|ありがとう|감사"
+)
+ASKING = re.compile(
+    r"(?i)[?？]|\b(?:please|can you|could you|would you|will you|i['’]?d like|i would like|i want|i need|let['’]?s"
+    r"|bitte"
+    r"|ich (?:möchte|brauche|will)|s['’]il (?:te|vous)|je (?:veux|voudrais)|por favor|quiero|necesito|per favore"
+    r"|vorrei|пожалуйста"
+    r"|but|however|also|now|then|next|my \w+ (?:id|name|number) is)\b|请|帮|我想|ください|お願い|해 ?주"
+)
+_GREETING = re.compile(
+    r"(?i)^\W*(?:hi|hello|hey|good (?:morning|afternoon|evening)|hallo|guten tag|bonjour|hola|ciao|olá|привет"
+    r"|здравствуйте|你好|您好|こんにちは)\b"
+)
+SPLIT = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+|,\s+(?=thank|bye)")
+
+
+def plain(text: str) -> str:
+    """The message without markers of a test bench."""
+    return MARKER.sub("", text).strip() if "#" in text or "[" in text or "<" in text else text.strip()
+
+
+def is_closing(text: str) -> bool:
+    """Whether a message only greets, thanks or takes leave, or ends with the marker that a test bench stops at."""
+    if MARKER.search(text[-80:]):
+        return True
+    text = plain(text)
+    if not text or len(text) > _LONGEST:
+        return not text
+    if ASKING.search(_THANKING.sub("", text)):
+        return False
+    pieces = [piece.strip() for piece in SPLIT.split(text) if piece.strip(" .!,")]
+    polite = sum(bool(_POLITE.match(piece)) for piece in pieces)
+    return polite == len(pieces) or (polite > 0 and bool(_THANKING.search(text)) and polite * 2 >= len(pieces))
+
+
+def is_polite(line: str) -> bool:
+    """Whether a line begins with thanks, a greeting or a sign of assent."""
+    return bool(_POLITE.match(line.lstrip(" *_#>-")))
+
+
+def says_little(reply: str) -> bool:
+    """Whether a reply says no more than "Noted." or "You are welcome."."""
+    return (_bytes(reply) < _COURTESY and not any(map(str.isdigit, reply))) or is_closing(reply)
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def is_greeting(text: str) -> bool:
+    """Whether a message begins as people begin a conversation."""
+    return bool(_GREETING.match(text[:80]))
+
+
+def is_notice(text: str) -> bool:
+    """Whether a program wrote this user row: an output, a notice of a client or a harness."""
+    return text.lstrip().startswith(_NOTICES)

@@ -1,0 +1,188 @@
+"""What was done, a line a thing, with its outcome and what it got over; and what failed, by structure alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from compaction.offline.failures import failure
+from compaction.offline.tool_calls import shows
+from compaction.sections import DONE, LEFT, NAMES
+from tests.compaction.offline.summaries import done, sections, step
+from tests.compaction.transcripts import exchange, reply, user
+
+STEPS = [("Write the parser", "completed"), ("Test the parser", "in_progress"), ("Write the docs", "pending")]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("TodoWrite", {"todos": [{"content": text, "status": state} for text, state in STEPS]}),
+        ("update_plan", {"plan": [{"step": text, "status": state} for text, state in STEPS]}),
+        ("todo", {"todos": [{"id": i, "content": text, "status": state} for i, (text, state) in enumerate(STEPS)]}),
+    ],
+)
+def test_the_newest_plan_is_told_whole_with_its_states(tool: str, arguments: dict[str, Any]) -> None:
+    older = {key: [{**item, "status": "pending"} for item in items] for key, items in arguments.items()}
+    found = sections([user("Write a parser."), *step("a", tool, older), *step("b", tool, arguments)])
+    assert found[LEFT] == ["- [x] Write the parser", "- [ ] Test the parser (in progress)", "- [ ] Write the docs"]
+    assert found[DONE] == [], "a plan is no work"
+
+
+def test_a_file_is_one_line_however_often_it_is_edited() -> None:
+    edits = [step(f"e{i}", "Edit", {"file_path": "/srv/a.py", "new_string": f"def parse_{i}(x):"}) for i in range(3)]
+    assert done(*edits) == ["- Edited /srv/a.py (3 edits); code: parse_2 parse_1 parse_0"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "output", "line"),
+    [
+        (
+            "cancel_reservation",
+            {"reservation_id": "XEHM4B", "user_id": "noah_muller_9847"},
+            "{}",
+            "- Cancelled reservation XEHM4B for noah_muller_9847",
+        ),
+        (
+            "book_flight",
+            {"user_id": "mia_li_3668", "flights": [{"number": "HAT1", "date": "2026-05-20"}]},
+            '{"reservation_id": "QQ12ZZ"}',
+            "- Booked flight QQ12ZZ for mia_li_3668: flights HAT1 2026-05-20",
+        ),
+        ("mcp__desk__sendReminder", {"ticket": "T-12"}, "sent", "- Sent reminder T-12"),
+        ("Bash", {"command": "npm test"}, "ok 1\n12 passed", "- Ran `npm test`: 12 passed"),
+        ("frobnicate", {"level": 3}, "done", "- frobnicate(level=3): done"),
+        ("get_order", {"order_id": "B-1"}, '{"order_id": "B-1", "state": "sent"}', "- Looked up order B-1: state sent"),
+        ("deploy", {}, None, "- deploy(): no result yet"),
+    ],
+)
+def test_calls_are_told_as_a_person_would(name: str, arguments: dict[str, Any], output: str | None, line: str) -> None:
+    assert done(step("a", name, arguments, output)) == [line]
+
+
+def test_of_an_output_the_last_line_that_says_something_is_told() -> None:
+    output = "def f():\n  return total_of(order)\nthe build went well\n}\n---\n</body></html>"
+    assert done(step("a", "Bash", {"command": "make all"}, output)) == [
+        "- Ran `make all`: the build went well (6 lines)"
+    ]
+
+
+def test_a_line_has_at_most_three_hundred_characters() -> None:
+    notes = {"command": "journal " + "x" * 3_000}
+    [line] = done(step("a", "Bash", notes, "word " * 900))
+    assert len(line) <= 302
+
+
+def test_repeated_calls_are_one_line_with_their_last_outcome() -> None:
+    assert done(*(step(f"c{i}", "poll", {"job": 7}, f"state {i}") for i in range(5))) == [
+        "- poll(job=7) (5 times): state 4"
+    ]
+
+
+def test_a_failure_that_was_got_over_is_told_with_its_fix() -> None:
+    wrong = step("a", "book_flight", {"user_id": "mia_li_3668", "payment": 255}, "Error: the amount does not add up")
+    right = step("b", "book_flight", {"user_id": "mia_li_3668", "payment": 305}, '{"reservation_id": "QQ12ZZ"}')
+    found = sections([user("Book it."), *wrong, *right])
+    assert found[LEFT] == []
+    assert '(a try failed before: "Error: the amount does not add up")' in found[DONE][0]
+
+
+def test_what_failed_to_the_end_is_left() -> None:
+    turns = [
+        row for i in range(2) for row in step(f"c{i}", "Bash", {"command": "npm test"}, "Exit code 1\nno such file")
+    ]
+    found = sections([user("Test it."), *turns])
+    assert found[LEFT] == ["- Failed: `npm test` (2 times): exit 1: no such file"] and found[DONE] == []
+
+
+def test_a_change_that_went_well_is_told_beside_the_one_of_the_same_thing_that_failed_later() -> None:
+    turns = [
+        user("Change the address, then return it."),
+        *step("a", "modify_order_address", {"order_id": "#W62", "city": "Denver"}, '{"status": "pending"}'),
+        *step("b", "return_order_items", {"order_id": "#W62", "item_ids": ["98"]}, "Error: it was not delivered"),
+    ]
+    found = sections(turns)
+    assert found[DONE] == ["- Modified order address #W62: city Denver, status pending"]
+    assert len(found[LEFT]) == 1 and found[LEFT][0].endswith("it was not delivered")
+
+
+# --- failures --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [
+        ('{"exit_code": 1, "output": "ENOENT: missing file"}', "exit 1: ENOENT: missing file"),
+        ("Exit code 2\nwhat happened", "exit 2: what happened"),
+        ('{"success": false, "message": "Card was not taken"}', "Card was not taken"),
+        ("Error: not enough seats on flight HAT290", "Error: not enough seats on flight HAT290"),
+        ('{"exit_code": 0, "output": "3 errors were found and mended"}', ""),
+        ("The change is good. It improves error handling and cannot fail.", ""),
+        ("npm notice: a new version is out, an error was mended in it", ""),
+        ("setFilter, isLoading, error, activeTodosCount", ""),
+        ("Process exited with code 0\nError: a word in a log", ""),
+    ],
+)
+def test_a_call_failed_where_its_result_says_so_by_structure(output: str, told: str) -> None:
+    assert failure(output) == told
+
+
+def test_words_count_in_what_a_shell_printed_where_nothing_has_structure() -> None:
+    assert failure("fatal: no such branch", words=True) == "fatal: no such branch"
+    assert done(step("a", "sh", {"command": "git pull"}, "fatal: no such branch")) == []
+    plain = step("a", "sh", {"command": "make a"}, "warning: the error was mended")
+    ended = step("b", "sh", {"command": "make b"}, "Exit code 1\nno")
+    assert any("make a" in line for line in done(plain, ended)), "this shell says by a code what fails"
+
+
+def test_a_flagged_result_failed_whatever_it_says() -> None:
+    assert failure("File does not exist.", flagged=True) == "File does not exist."
+    call, answer = step("a", "Edit", {"file_path": "/srv/a.py", "new_string": "x"}, "assert body['error']")
+    assert done([call, {**answer, "is_error": True}]) == []
+    assert done([call, answer]) != []
+
+
+@pytest.mark.parametrize("name", ["Read", "Task", "Edit", "Write", "web_search"])
+def test_words_about_errors_in_what_no_shell_printed_say_nothing(name: str) -> None:
+    text = "an error is raised here and cannot be caught\n" * 3
+    assert sections([user("Go."), *step("a", name, {"file_path": "/srv/a.py", "content": "y"}, text)])[LEFT] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "only_shows"),
+    [
+        ("ls -la | head -3", True),
+        ("bd list 2>/dev/null; echo '---'; bd show x 2>/dev/null", True),
+        ("cd /srv && git log --oneline", True),
+        ("cat a > b", False),
+        ("git log && git push", False),
+        ("make test 2>&1 | tail -5", False),
+    ],
+)
+def test_whether_a_command_only_shows_something(command: str, only_shows: bool) -> None:
+    assert shows(command) is only_shows
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+def test_names_stand_below_what_they_belong_to_and_only_where_no_line_has_them() -> None:
+    rows = [{"order_id": f"R{i}X7Q{i}"} for i in range(1, 4)]
+    turns = [user("Look at R1X7Q1."), *step("a", "list_orders", {}, json.dumps(rows))]
+    turns += [*step("b", "check", {"order_id": "R2X7Q2", "verbose": "no"}, "x"), reply("R3X7Q3 is the last of them.")]
+    turns += [row for i in range(40) for row in (user(f"Question {i}: {'word ' * 30}"), reply("word " * 30))]
+    found = sections(turns, budget_tokens=500)[NAMES]
+    assert found and all(line.startswith("- order_id: ") for line in found)
+
+
+@pytest.mark.parametrize(
+    "noise", ["3f2a9c1e-0b7d-4c55-9a1e-2f6b8d0c4e11", "toolu_01AbCdEf", "#282832", "153ms", "nThe"]
+)
+def test_ids_of_requests_colours_and_durations_are_no_names(noise: str) -> None:
+    turns = [user("Look."), *step("a", "query", {"trace": noise, "order_id": "R2X7Q2"}, noise), *exchange(30)]
+    assert noise not in "\n".join(sections(turns, budget_tokens=300)[NAMES])
+
+
+def test_names_take_no_more_than_their_share() -> None:
+    turns = [user(" ".join(f"A{i:03}B{i:03}" for i in range(900))), reply("I see."), *exchange(3)]
+    lines = sections(turns, budget_tokens=1_000)[NAMES]
+    assert len("\n".join(lines)) / 4 < 0.2 * 1_000 and not re.search(r"(?m)^- [\d ]+$", "\n".join(lines))

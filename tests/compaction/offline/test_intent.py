@@ -1,0 +1,103 @@
+"""What people want: each request once, open until it is answered, and what it names looked up."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction.offline.asks import alike, in_short, is_assent
+from compaction.sections import INTENT, REFERENCES, SAID
+from tests.compaction.offline.summaries import sections, step
+from tests.compaction.transcripts import exchange, reply, result, user
+
+LONG = [f"Please do task number {n} with great care." for n in ("one", "two", "three")]
+
+
+@pytest.mark.parametrize("asked", ["Fix the login bug", "Implement spotter-gqc", "修复登录", "Go!"])
+def test_no_request_is_too_short(asked: str) -> None:
+    assert sections([user(asked), *step("a", "run_tests", {})])[INTENT] == [f"- [ ] {asked}"]
+
+
+def test_the_first_and_the_newest_request_are_told_and_which_is_open() -> None:
+    found = sections([user(LONG[0]), reply("1"), user(LONG[1]), reply("2"), user(LONG[2]), reply("", "a"), result("a")])
+    assert found[INTENT] == [f"- [x] {LONG[0]}", f"- [ ] {LONG[2]}"]
+
+
+def test_what_is_open_beside_the_newest_request_is_told() -> None:
+    assert sections([user(LONG[0]), user(LONG[1]), reply("", "a"), result("a")])[INTENT] == [
+        f"- [ ] {LONG[0]}", f"- [ ] {LONG[1]}",
+    ]  # fmt: skip
+
+
+def test_an_answer_stands_behind_the_request_it_belongs_to() -> None:
+    found = sections([user(LONG[0]), reply("Which one do you mean?"), user("The one in the cellar.")])
+    assert found[INTENT] == [f"- [ ] {LONG[0]} -> The one in the cellar."]
+
+
+def test_a_yes_or_a_go_on_asks_for_nothing_and_opens_what_was_asked() -> None:
+    found = sections([user(LONG[0]), reply("Part one is done."), user("continue"), reply("", "a"), result("a")])
+    assert found[INTENT] == [f"- [ ] {LONG[0]}"]
+    assert (
+        is_assent("continue implementation")
+        and is_assent("Yes, go ahead")
+        and not is_assent("yes, but only in red ink")
+    )
+
+
+def test_a_request_that_is_taken_back_is_not_open() -> None:
+    found = sections([user("Rename all the tables."), reply("", "a"), result("a"), user("Stop. Never mind that.")])
+    assert found[INTENT] == ["- [x] Rename all the tables.", "- [x] Stop. Never mind that."]
+
+
+def test_what_a_harness_says_over_and_over_is_no_request() -> None:
+    nudge = "No tool calls found in the response. Every response must include at least one tool call."
+    turns = [
+        user("Draw the nominal scale."),
+        reply("I think."),
+        *(row for n in range(9) for row in (user(nudge), reply(f"Step {n}."))),
+    ]
+    found = sections(turns)
+    assert found[INTENT] == ["- [x] Draw the nominal scale."]
+    assert sum(nudge in line for line in found[SAID]) == 1 and any("(9 times)" in line for line in found[SAID])
+
+
+def test_a_request_that_is_said_twice_counts_once() -> None:
+    found = sections([user(LONG[0]), user(LONG[0].upper()), reply("", "a"), result("a")])
+    assert found[INTENT] == [f"- [ ] {LONG[0].upper()}"]
+    assert alike("Fix  it, now!") == alike("fix it now")
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "```\nerror: never do this\nPlease delete everything\n```",
+        "2026-11-02 10:00:01 ERROR Please delete everything\n2026-11-02 10:00:02 ERROR again\n" * 9,
+        "## Review\n- Please delete everything\n- and more\n" * 12,
+        "> Please delete everything\n" * 20,
+    ],
+)
+def test_what_is_pasted_into_a_message_is_not_what_a_person_asks(pasted: str) -> None:
+    end = f"Can you find out why the build fails there? {'It did work. ' * 20}"
+    text = f"Here is what I got from the other machine.\n\n{pasted}\n\n{end}"
+    told = in_short(text, 300)
+    assert told.startswith("Here is what I got") and "Can you find out why" in told and "delete everything" not in told
+
+
+def test_what_a_request_names_is_told_as_it_was_looked_up() -> None:
+    ticket = "SHOP-12 (open)\nThe basket forgets its items when a person signs in, as the two are never merged."
+    turns = [user("Implement SHOP-12"), *step("a", "Bash", {"command": "tracker show SHOP-12"}, ticket)]
+    turns += step("b", "Read", {"file_path": "/srv/SHOP-12/basket.py"}, "def merge(a, b):\n    return a")
+    found = sections([*turns, *exchange(2)])[REFERENCES]
+    assert found == ["- `tracker show SHOP-12`: SHOP-12 (open)", f"  {ticket.splitlines()[1]}"]
+
+
+def test_the_first_request_lives_through_five_summaries() -> None:
+    from compaction import offline
+    from tests.compaction.offline.summaries import request
+
+    summary = offline.summarize(request([user("Fix the login bug"), reply("It is mended.")]))
+    for n in range(5):
+        summary = offline.summarize(
+            request([user(f"Now do part {n} of it."), reply(f"Part {n} is done.")], previous_summary=summary)
+        )
+    intent = summary.partition(f"## {INTENT}\n")[2].partition("\n\n")[0].splitlines()
+    assert intent == ["- [x] Fix the login bug", "- [x] Now do part 4 of it."]

@@ -1,0 +1,144 @@
+"""What people and agent said: whole while there is room, the oldest shortened first, findings before remarks."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction import Message, offline
+from compaction.offline.findings import findings_in, open_tasks_in
+from compaction.sections import FOUND, LEFT, SAID, STANDING
+from tests.compaction.offline.summaries import request, sections, step
+from tests.compaction.transcripts import count, exchange, reply, user, words
+
+
+def test_every_word_of_people_and_agent_is_kept_while_there_is_room() -> None:
+    said = [f"Sentence number {n} says that the cellar door {n} is {'open' if n % 2 else 'shut'}." for n in range(24)]
+    turns = [row for n in range(0, 24, 2) for row in (user(said[n]), reply(said[n + 1]))]
+    text = offline.summarize(request(turns))
+    assert all(sentence in text for sentence in said)
+
+
+def test_a_list_keeps_its_lines_and_begins_no_section() -> None:
+    found = sections(
+        [user("Which?"), reply("## Two ways\n\n- the old one\n- the new one\n\n## Intent\nNone."), user("Hm?")]
+    )
+    assert found[SAID] == [
+        "- User: Which?",
+        "- Agent: Two ways:",
+        "  - the old one",
+        "  - the new one",
+        "  Intent:",
+        "  None.",
+        "- User: Hm?",
+    ]
+
+
+def test_what_is_said_while_it_works_is_one_line_and_what_it_only_announces_is_put_last() -> None:
+    turns = [
+        user("Find out why it flickers."),
+        *step("a", "Read", {"file_path": "/srv/a.py"}),
+        *step("b", "Bash", {"command": "make"}, content="The cache is read twice. Let me run it."),
+        *step("c", "Bash", {"command": "make"}, content="The second read is the old one."),
+        reply("It flickers as the old picture is drawn once more."),
+    ]
+    assert sections(turns)[SAID] == [
+        "- User: Find out why it flickers.",
+        "- Agent, working: The cache is read twice. The second read is the old one.",
+        "- Agent: It flickers as the old picture is drawn once more.",
+        "- Agent, announcing: Let me run it.",
+    ]
+
+
+def test_where_room_is_short_the_newest_words_and_the_first_request_stay() -> None:
+    turns = [user("Count the boxes in hall seven."), *exchange(60, size=40), user("And the last question of all?")]
+    said = "\n".join(sections(turns, budget_tokens=700)[SAID])
+    assert "Count the boxes in hall seven." in said and "And the last question of all?" in said
+    assert "question 59" in said and "question 1 " not in said
+
+
+def test_people_have_no_more_than_their_share_while_answers_wait() -> None:
+    turns = [row for n in range(60) for row in (user(f"Ask {n}: {words(60)}"), reply(f"Answer {n}: {words(20)}"))]
+    lines = sections(turns)[SAID]
+    asked = sum(count(line) for line in lines if line.startswith("- User"))
+    assert asked <= 0.4 * 2_000 + 20 and sum(line.startswith("- Agent: ") for line in lines) > 10
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("The cache is not cleared on logout because the key has no user in it.", True),
+        ("It turned out that the port was taken.", True),
+        ("We decided to keep the old parser until the release.", True),
+        ("Der Fehler kommt daher, weil die Datei fehlt.", True),
+        ("原因是缓存没有清除，所以旧数据一直显示在页面上面。", True),
+        ("Let me look at the file because it may be wrong.", False),
+        ("Does it fail because of the port?", False),
+        ("All tests pass.", False),
+    ],
+)
+def test_what_is_a_finding(text: str, found: bool) -> None:
+    assert [*findings_in(text)] == ([text] if found else [])
+
+
+def test_code_and_tables_hold_no_findings() -> None:
+    assert [
+        *findings_in(
+            "```\n# because it must be so, and so on\n```\n| a | because of the other one |\n    x = because_of(1)"
+        )
+    ] == []
+
+
+def test_findings_come_first_and_are_not_said_twice() -> None:
+    cause = "The cache is stale because the key has no user in it."
+    turns = [user("Why?"), *step("a", "Bash", {"command": "make"}, content=f"I see. {cause}"), reply("Mended.")]
+    found = sections(turns)
+    assert found[FOUND] == [f"- {cause}"] and not any(cause in line for line in found[SAID])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Next step is the migration guide.",
+        "The docs are not done yet.",
+        "Still open: who signs the release?"[:-1] + ".",
+    ],
+)
+def test_what_is_left_to_do_is_told(text: str) -> None:
+    assert [*open_tasks_in(text)] == [text]
+    assert f"- {text}" in sections([user("Go."), reply(f"Done so far. {text}")])[LEFT]
+
+
+def test_standing_instructions_are_told_word_for_word_and_first_at_any_budget() -> None:
+    rules = [f"Never touch the {name} table of the shared database." for name in ("users", "orders", "billing")]
+    turns = [*(row for rule in rules for row in (user(rule), reply("ok"))), *exchange(80), user("Go on with the work.")]
+    found = sections(turns, budget_tokens=250)
+    assert found[STANDING] == [f"- {rule}" for rule in rules]
+    assert not any("Never touch" in line for line in found[SAID]), "nor twice"
+
+
+def test_whose_and_of_when_an_instruction_and_a_word_is() -> None:
+    def talk(id_: str, person: str, day: str, wish: str) -> list[Message]:
+        at = {"timestamp": f"2026-07-{day}T10:00:00+00:00"}
+        return [
+            {**user(f"Hi! I need a room. {wish}"), **at},
+            *step(id_, "get_user_details", {"user_id": person}, "{}", **at),
+            {**reply("The room is booked from today on."), **at},
+        ]
+
+    turns = [
+        *talk("a", "sofia_kim_7287", "15", "I don't need insurance."),
+        *talk("b", "mia_li_3668", "16", "Never call me before noon."),
+    ]
+    found = sections(turns)
+    assert found[STANDING] == [
+        "- sofia_kim_7287, 15 July 2026: I don't need insurance.",
+        "- mia_li_3668, 16 July 2026: Never call me before noon.",
+    ]
+    assert found[SAID] == [
+        "- User [sofia_kim_7287, 15 July 2026]: Hi! I need a room. I don't need insurance.",
+        "- Agent: The room is booked from today on.",
+        "- User [mia_li_3668, 16 July 2026]: Hi! I need a room. Never call me before noon.",
+        "- Agent: The room is booked from today on.",
+    ]
+    again = sections([user("And now?"), reply("We wait.")], previous_summary=offline.summarize(request(turns)))
+    assert again[SAID][:4] == found[SAID] and again[STANDING] == found[STANDING]
