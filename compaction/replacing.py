@@ -70,7 +70,6 @@ _INSTEAD_OF = re.compile(
 )
 _SCOPE = re.compile(r"\b(?:in|for|on|when|at|during|für|bei|pour|dans|para)\s+")
 _INSTEAD = re.compile(r"\b(?:instead|stattdessen|plutôt|en su lugar|invece|вместо этого)\b")
-_ALSO = re.compile(r"\b(?:also|too|as well|auch|aussi|también|anche|também|также|тоже)\b|[也も]")
 _CHANGED = re.compile(
     r"\b(?:now|instead|from now on|actually|after all|again|no longer|any ?more|changed?|moved?|raised?|lower(?:ed)?"
     r"|extend(?:ed)?|postponed?|switch(?:ed)?|increased?|reduced?|jetzt|stattdessen|maintenant|désormais|plutôt|ahora"
@@ -115,7 +114,6 @@ class _Instruction(NamedTuple):
     sets: bool  # says what something is: "the deadline is ..."
     changed: bool  # says that something is different now
     instead: bool  # says so of one thing in the place of another
-    also: bool  # adds to what was said
     mine: bool  # says what somebody does: "I speak ..."
     instead_of: frozenset[str]  # what it names as no longer so
 
@@ -137,7 +135,7 @@ def _replaces(old: _Instruction, new: _Instruction) -> bool:
     if new.instead_of:
         said = old.about.union(*old.values.values())
         return not old.forbids and new.instead_of <= said and new.about <= said
-    if new.also or not (old.about or old.values):
+    if not (old.about or old.values):
         return False
     if new.instead and old.forbids == new.forbids and old.values == new.values:
         return bool(old.about & new.about) and len(old.about - new.about) == len(new.about - old.about) == 1
@@ -147,7 +145,7 @@ def _replaces(old: _Instruction, new: _Instruction) -> bool:
         return old.values == new.values and old.bounds == new.bounds
     both = old.values.keys() & new.values.keys()
     different = [kind for kind in both if old.values[kind] != new.values[kind]]
-    if not different or any(len(old.values[kind]) != len(new.values[kind]) for kind in both):
+    if not different:
         return False
     if old.bounds and new.bounds and old.bounds != new.bounds:
         return False
@@ -178,7 +176,6 @@ def _read(text: str) -> _Instruction:
         bool(_SETS.search(said)),
         bool(_CHANGED.search(text)),
         bool(_INSTEAD.search(said)),
-        bool(_ALSO.search(said)),
         bool(_MINE.search(said)),
         instead_of,
     )

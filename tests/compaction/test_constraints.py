@@ -94,6 +94,8 @@ def test_the_words_that_are_looked_for_first_hide_nothing(monkeypatch: pytest.Mo
     assert [row for row, a, b in zip(rows, quick, thorough, strict=True) if a != b] == []
 
 
-@pytest.mark.parametrize("piece", ["and ", "the and the ", "no ", "- ", "use a/b-", "if a ", '"a ', "не ", "前"])
+@pytest.mark.parametrize(
+    "piece", ["and ", "the and the deadline ", "no ", "- ", "use a/b-", "if a ", '"a ', "не ", "前"]
+)
 def test_a_long_line_of_one_word_ends(piece: str) -> None:
     assert is_binding(piece * 1_000) in (True, False)

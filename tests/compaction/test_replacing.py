@@ -30,6 +30,8 @@ def test_what_replaces_is_told_from_what_may_hold_beside(half: str, recall: floa
         ("Use tabs.", "Use tabs.", False),
         ("The budget is 1,000 EUR.", "The budget is 1000 €.", False),
         ("Deploy before 8am.", "Deploy before 8 a.m.", False),
+        ("Never call me before 9 on Mondays.", "Never call me before 10 on Fridays.", False),
+        ("Flights after 8 am and before 9 pm.", "Flights after 10 am.", False),
         ("", "", False),
         ("?!", "Use spaces instead.", False),
     ],
