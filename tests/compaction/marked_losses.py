@@ -16,12 +16,11 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.compaction.coding import SESSIONS, session
-
 import compaction
 from compaction import Message, Policy, Survival, offline
 from compaction import messages as m
 from compaction.survival import survival_of
+from tests.compaction.coding import SESSIONS, session
 from tests.compaction.survival import DATA, message
 from tests.compaction.transcripts import count, handoff
 
