@@ -103,6 +103,10 @@ _ORDER = _rule(
     r"be (?:very |more |as |always |extra )?(?:brief|concise|short|polite|formal|informal|friendly|direct|honest"
     r"|specific|precise|kind|careful|strict|consistent|patient|critical|blunt|terse|thorough|\w+ (?:with|about))\b",
     rf"(?:{_VERBS}|address|direct) (?:\S+ ){{0,6}}only[.!]?$",
+    r"(?:ask|tell) (?:me|us) (?:if|when|whenever) (?:anything|something|in doubt|unsure|unclear)\b",
+    rf"(?:{_VERBS}) .{{1,40}} within (?:an?|one|two|three|\d+) (?:minute|hour|day|week)s?\b"
+    rf"|(?:{_VERBS}|\w+-?check)\b.{{1,60}} before (?:you )?(?:commit|push|deploy|merg|publish|send|answer|reply|buy"
+    r"|book|pay)",
     # A manner: the object is general, without an article.
     rf"use (?!{_DEFINITE}\b)(?!.*\b(?:this|these|that|those"
     r"|now)\b)(?![\w.]+ (?:command )?to \w)[\w#+./-]+(?: [\w#+./-]+){0,2}(?=[.!]?$|, | (?:for|in|as|when|unless|by"
@@ -257,8 +261,8 @@ _CUSTOMS = _rule(
 )
 _HOURS = _rule(
     "closed open away available unavailable free busy off out production prod staging",
-    r"\b(?:is|are|am|['’]m|['’]re) (?:closed|open|away|available|unavailable|free|busy|off|out) (?:on|from|until"
-    rf"|between|after|before|every) {_TIME}",
+    r"\b(?:is|are|am|['’]m|['’]re) (?:only )?(?:closed|open|away|available|unavailable|free|busy|off|out) (?:on|from"
+    rf"|until|between|after|before|every) (?:{_TIME}|\d)",
     r"^(?:production|prod|staging)\b.{0,20} (?:runs|is) on\b",
 )
 # A plain fact that binds: a date or a limit, and its value, in a short sentence.
@@ -366,7 +370,7 @@ _ROMANCE = _rule(
     r"|rispondi(?:mi)?|scrivi|parla(?:mi)?)(?:me)? (?:en|em|in|siempre|sempre|con|com|de forma)\b|^(?:usa|utiliza"
     r"|utilizza|use) (?!el|la|los|las|este|esta|ese|esa|un|una|uno|otro|otra|il|lo|gli|le|questo|questa|o|os|as|the"
     r"|this|that|a|an|my)[\w-]+ ?(?:$|[.,]|\w+[.]?$)|\b(?:mi|mia|mio|minha|meu) \w+ (?:es|è|é|tiene|ha"
-    rf"|tem)\b.{{0,15}}{_DIET}|^(?:trátame|tutéame|llámame|dammi del|chiamami)\b",
+    rf"|tem)\b.{{0,15}}{_DIET}|^(?:trátame|tutéame|llámame (?!mañana|luego|cuando|si|ahora|más)|dammi del|chiamami)\b",
     rf"\b(?:prefiero|preferisco|prefiro)\b|\b(?:soy|sono|sou|tengo|ho|tenho)\b.{{0,15}}{_DIET}",
 )
 _CYRILLIC = _rule(
