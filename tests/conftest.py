@@ -86,6 +86,12 @@ SLOW_FIXTURES = {"browser", "postgres", "running"}
 SLOW_FOLDERS = ("tests/interop/", "tests/faults/", "tests/e2e/")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """What only has slow tests is not even imported where none of them is to run."""
+    place = f"{collection_path.relative_to(ROOT)}/" if collection_path.is_relative_to(ROOT) else ""
+    return True if place in SLOW_FOLDERS and config.option.markexpr == "not slow" else None
+
+
 def pytest_collection_finish() -> None:
     """What thousands of collected tests hold is not looked through for garbage again: 4 % of all time."""
     gc.collect()

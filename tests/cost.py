@@ -7,13 +7,18 @@ what things take.
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 _TRIES = 3
+_WORK_SECONDS = 0.009  # what `_work` takes on an idle machine of 3 GHz
+_WORDS = "Please look at /srv/app/a.py: it must not fail. It says 12 errors, see https://a.example/b.\n" * 2_000
 
 
 def calls(do: Callable[..., object], *given: object) -> int:
@@ -33,8 +38,18 @@ def calls(do: Callable[..., object], *given: object) -> int:
 
 
 def within(seconds: float, do: Callable[..., object], *given: object) -> bool:
-    """Whether it takes less processor time, the best of three: a busy machine makes processor time longer, too."""
-    return any(_seconds(do, *given) < seconds for _ in range(_TRIES))
+    """Whether it takes less processor time than it may on an idle machine of 3 GHz, the best of three."""
+    return any(_seconds(do, *given) < seconds * slowness() for _ in range(_TRIES))
+
+
+def slowness() -> float:
+    """How much longer work takes now than on such a machine, at least 1: a slower one, or one with other work."""
+    return max(1.0, min(_seconds(_work) for _ in range(_TRIES)) / _WORK_SECONDS)
+
+
+def _work() -> None:
+    counted = Counter(word.lower() for word in re.findall(r"\w+", _WORDS))
+    json.loads(json.dumps([*counted.items()] * 200))
 
 
 def _seconds(do: Callable[..., object], *given: object) -> float:

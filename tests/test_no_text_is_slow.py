@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import importlib
 import inspect
-import json
 import math
 import pkgutil
 import re
@@ -34,6 +33,7 @@ from compaction import Plan, Policy, pruning, strategy, tokens
 from compaction.llm import digest, prompt
 from compaction.strategy import Strategy
 from tests import filling
+from tests.cost import slowness
 from viewer.errors import StoreError
 from viewer.places import Place
 from viewer.runs.summarizers.base import ProgressCallback
@@ -68,7 +68,6 @@ from viewer.stores.writer import Writer
 
 LONG, SHORT = 100_000, 5_000  # characters
 SECONDS = 1.0  # of processor time for each LONG characters that a function is given; most take a hundredth
-WORK_SECONDS = 0.009  # what `_work` takes on such a machine (3 GHz)
 # What takes no longer for SHORT needs no second look: 0.2 s for LONG if its time grows with the square.
 QUICK = 0.0005
 COSTLY = 0.001
@@ -313,16 +312,6 @@ def seconds(call: Callable[[], object]) -> float:
         gc.enable()
         signal.signal(signal.SIGVTALRM, before)
     return time.process_time() - started
-
-
-def slowness() -> float:
-    """How much longer work takes now than on an idle machine of the kind that SECONDS is meant for, at least 1."""
-    return max(1.0, min(seconds(_work) for _ in range(3)) / WORK_SECONDS)
-
-
-def _work() -> None:
-    counted = Counter(word.lower() for word in re.findall(r"\w+", WORDS * 100))
-    json.loads(json.dumps([*counted.items()] * 200))
 
 
 def repeated(piece: str, length: int) -> str:
