@@ -91,7 +91,8 @@ class Request(BaseHTTPRequestHandler):
     def start(self) -> None:
         self.open_stream()
         if self.shape == "anthropic":
-            usage = {"input_tokens": READ, "output_tokens": 1}
+            cache = {"cache_creation_input_tokens": 2, "cache_read_input_tokens": 1}
+            usage = {"input_tokens": READ - 3, "output_tokens": 1} | cache  # READ altogether
             self.event({"type": "message_start", "message": {"model": self.body["model"], "usage": usage}})
             self.event({"type": "ping"})
 

@@ -23,7 +23,7 @@ from viewer.errors import SessionBusy
 from viewer.history.models import Compaction
 from viewer.management.commands.worker import AWAY_SECONDS, SteadyWorker
 from viewer.runs import job, recovery, service
-from viewer.runs.hold import Hold, claim
+from viewer.runs.hold import Hold, LeaseLost, claim
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.changes import edits_from_json
@@ -382,6 +382,16 @@ def test_a_worker_looks_again_and_again(hermes_store: HermesStore) -> None:
     for thread in threading.enumerate():
         if thread.name == "recovery of runs":
             thread.join(60)
+
+
+def test_a_worker_whose_run_another_one_has_changes_it_no_more(hermes_store: HermesStore) -> None:
+    claimed = claim(queued(hermes_store).pk)
+    assert claimed
+    Run.objects.update(holder="another one")
+    before = Run.objects.values().get()
+    with pytest.raises(LeaseLost):
+        Hold(claimed).update(summary="Mine.")
+    assert Run.objects.values().get() == before
 
 
 def test_a_hold_beats_and_renews_its_lock(hermes_store: HermesStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,6 +51,14 @@ def beside(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, act: Callable
     monkeypatch.setattr(owner, name, called)
 
 
+def test_behind_a_line_that_has_no_newline_yet_another_one_begins(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes(b'{"theirs": 1}')
+    with appending(path) as file:
+        file.append(b'{"ours": 2}\n', file.state)
+    assert path.read_bytes() == b'{"theirs": 1}\n{"ours": 2}\n'
+
+
 WRITERS: dict[str, Callable[[Path], Agent]] = {"claude-code": ClaudeByHand, "codex": CodexByHand, **KINDS}
 
 
