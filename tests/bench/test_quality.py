@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +23,7 @@ from tests.bench.quality.engine import Compacted, Engine, Palimpsest, tokens
 from tests.bench.quality.figures import Figure
 from tests.bench.quality.messages import Message, results, shown, whole_until, words
 from tests.bench.quality.spoken import Left, is_announcement, sentences
-from tests.bench.quality.transcripts import Transcript, half_of
+from tests.bench.quality.transcripts import HALVES, Transcript, half_of
 from tests.bench.quality.ways import as_openai, newest
 
 TAIL = 4
@@ -156,7 +158,8 @@ def test_the_room_of_a_summary_is_shared_out_whole() -> None:
 
 class TestStatements:
     def test_a_statement_is_a_sentence_that_says_something(self) -> None:
-        text = "Hello! Thank you so much.\n- The parser drops empty header lines. It is.\n| a | table | of | words |\n"
+        table = "| this table | holds | several | other | words |"
+        text = f"Hello! Thank you so much.\n- The parser drops empty header lines. All tests pass.\n{table}\n"
         assert list(sentences(text)) == ["The parser drops empty header lines."]
 
     def test_fenced_lines_are_none(self) -> None:
@@ -209,14 +212,14 @@ class TestVerdicts:
         [
             ("- Ran `make`: failed: no rule", True),
             ("- Ran `make`: exit code 2", True),
-            ("- Ran `make`: 3 errors were found", False),  # the result's own words
+            ("- Ran `make`: 1 error was found", False),  # the result's own words
             ("- Ran `make`: all was well", False),
             ("## Errors and blockers\n- make", True),
             ("## Errors and blockers\n\n## Done\n- make", False),
         ],
     )
     def test_a_claim_is_in_words_of_the_summary(self, summary: str, claimed: bool) -> None:
-        call, result, _ = _call(False, "3 errors were found, 0 failed")
+        call, result, _ = _call(False, "then 1 error was found, it says")
         assert verdicts.claims_failure(summary, call, result) is claimed
 
 
@@ -238,10 +241,35 @@ class TestTranscripts:
 
     def test_the_newest_messages_fit_and_begin_with_no_result(self) -> None:
         rows = work()
-        left = newest(rows, 1_000)
-        assert 500 < tokens(left) <= 1_000
-        assert left == rows[-len(left) :]
-        assert not results(left[0])
+        for most in range(1_000, 2_000, 50):
+            left = newest(rows, most)
+            assert most - 600 < tokens(left) <= most
+            assert left == rows[-len(left) :]
+            assert not results(left[0])
+
+
+class TestClones:
+    """What is read of other projects, where a clone of theirs is in the cache."""
+
+    def test_the_constraints_are_read_without_running_anything(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "sssc.py"
+        path.write_text('import nothing_of_this_name\n\nSSSCS = [{"id": 1, "sssc": "Reply in verse."}]\n')
+        monkeypatch.setattr(constraints, "COMPINT", path)
+        found = {figure.what: figure for figure in constraints.figures(TRANSCRIPTS[:1], PERFECT)}
+        assert (found["one compaction"].got, found["one compaction"].of) == (3, 3)
+
+    def test_the_facts_of_a_half_are_those_that_nobody_compacted(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        told = [{"fact_id": f"LM_{at}", "keywords": [f"number {at}"], "compacted": at < 4} for at in range(20)]
+        (tmp_path / "d80_C1.json").write_text(json.dumps(talk()))
+        (tmp_path / "d80_C1_meta.json").write_text(json.dumps({"facts": told}))
+        monkeypatch.setattr(lost_in_compaction, "CLONE", tmp_path)
+        halves = [next(iter(lost_in_compaction.figures(half, PERFECT))) for half in HALVES]
+        assert sum(figure.of or 0 for figure in halves) == 16
+        assert [figure.got for figure in halves] == [figure.of for figure in halves]
 
 
 def test_the_kit_runs_the_engine() -> None:

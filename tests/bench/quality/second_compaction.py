@@ -1,7 +1,7 @@
-"""A second compaction 4 to 30 messages after the first: it keeps 70 % of what the first summary says, or is refused.
+"""A second compaction 4 to 30 messages after the first: it keeps 70 % of what the first summary says.
 
 What a summary says are its lines of at least four content words; a line is kept when 80 % of them stand in one line of
-what the second compaction leaves.
+what the second compaction leaves: all of them where it is refused.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def figures(transcripts: Sequence[Transcript], engine: Engine) -> Iterator[Figur
                 kept, of = Left.of(second.left).share(lines)
                 shares.append(kept / of if of else 1.0)
                 refused += bool(second.refused)
-                good += bool(second.refused) or shares[-1] >= ENOUGH
+                good += shares[-1] >= ENOUGH
     yield Figure("good second compactions", good, len(shares))
     yield Figure("of these refused", refused, len(shares))
     yield Figure("mean share of the first summary's lines", sum(shares) / max(len(shares), 1))
