@@ -9,7 +9,7 @@ people type nearly every one does; in what an agent writes those do that announc
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import Literal
@@ -23,31 +23,20 @@ CATEGORIES: tuple[Category, ...] = (  # the most telling first
 )
 LONGEST = 1_000  # characters of a sentence that are looked at: longer ones are pasted text
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[,;:.!?—^-]")
-_MOST = 4  # words of a sign
 
 
-def _signs(text: str) -> frozenset[str]:
-    """The signs of a list, parted by commas: "is/was" for either word, "^" where a sentence begins, "_" for a comma."""
-    found = set()
-    for sign in text.split(","):
-        parts = [part.replace("_", ",").split("/") for part in sign.split()]
-        found |= {" ".join(_WORD.findall(" ".join(words))) for words in product(*parts) if words}
-    return frozenset(found)
+_Sign = Literal[Category, "limit", "asks back", "gives reasons"]
 
-
-_SIGNS: Mapping[Category, frozenset[str]] = {
-    "decision": _signs(
-        """instead, rather than, we/i/you keep/stay/stick/drop/skip/postpone,
+# Parted by commas: "is/was" for either word, "^" where a sentence begins, "_" for a comma.
+_SIGNS: Mapping[_Sign, str] = {
+    "decision": """instead, rather than, we/i/you keep/stay/stick/drop/skip/postpone,
         we/i will keep/stay/drop/skip/postpone, dropped, abandoned, discarded, postponed, rejected, ruled out,
-        gave/given up, left out, settled on, reverted, replaced, let's go/stay/stick,
-        i'll/we'll go/stay/stick, will go/stay/stick with, no longer use/need/want, stattdessen, anstatt,
-        statt der/des/dem/zu/einer/eines, wir/ich behalten/behalte/bleiben/bleibe/verzichten/verzichte, genommen,
-        gewählt, verworfen, verzichtet, verschoben, au lieu de, au lieu du, plutôt que, à la place, on garde,
-        nous gardons, abandonné, en lugar de, en vez de, nos quedamos, invece di, em vez de, вместо, отказались"""
-    )
-    | {sign for sign in DECIDING_SIGNS if not CJK.search(sign)},
-    "cause": _signs(
-        """because, due/owing to, caused by, causes, root cause, cause is/was, the cause, the reason,
+        gave/given up, left out, settled on, reverted, replaced, let's go/stay/stick, i'll/we'll go/stay/stick,
+        will go/stay/stick with, no longer use/need/want, stattdessen, anstatt, statt der/des/dem/zu/einer/eines,
+        wir/ich behalten/behalte/bleiben/bleibe/verzichten/verzichte, genommen, gewählt, verworfen, verzichtet,
+        verschoben, au lieu de, au lieu du, plutôt que, à la place, on garde, nous gardons, abandonné,
+        en lugar de, en vez de, nos quedamos, invece di, em vez de, вместо, отказались""",
+    "cause": """because, due/owing to, caused by, causes, root cause, cause is/was, the cause, the reason,
         that's/thats why, that/which is/was why,
         issue/problem/bug/culprit/reason/mistake/catch/trouble/fault/blocker is/was/lies/seems/here,
         turned/turns out, that's the bug/reason/cause/problem/issue,
@@ -56,69 +45,52 @@ _SIGNS: Mapping[Category, frozenset[str]] = {
         deshalb, deswegen, daher, ursache, liegt am/an/daran, lag am/an/daran, stellte sich heraus, _ da, _ denn,
         parce que, parce qu'il, puisque, à cause de, à cause du, en raison de, grâce à, c'est pourquoi, _ car,
         porque, debido a, por eso, ya que, a causa de, el motivo, perché, a causa di, dovuto a, poiché, devido a,
-        потому что, из-за, так как, причина, поэтому"""
-    ),
-    "open task": _signs(
-        """still open/to/be/needs/need/missing/have/has/pending/waiting/not/fails/failing, is/are still, remains,
-        remaining, to-do, todo, to do, fixme, not yet/done/finished/implemented/started, yet to, follow-up,
-        follow up, followup, has/have to be, needs/need to be, left to do, left to be, pending, outstanding,
-        unfinished, unresolved, uncommitted, unmerged, blocked, waiting for/on, in progress, depends/depend on,
-        dependent on, next is/step/steps/up/comes/we, is/are next, don't forget, remember to,
+        потому что, из-за, так как, причина, поэтому""",
+    "open task": """still open/to/be/needs/need/missing/have/has/pending/waiting/not/fails/failing, is/are still,
+        remains, remaining, to-do, todo, to do, fixme, not yet/done/finished/implemented/started, yet to,
+        follow-up, follow up, followup, has/have to be, needs/need to be, left to do, left to be, pending,
+        outstanding, unfinished, unresolved, uncommitted, unmerged, blocked, waiting for/on, in progress,
+        depends/depend on, dependent on, next is/step/steps/up/comes/we, is/are next, don't forget, remember to,
         count/check/try/ask/look again, tomorrow, is/are due, noch offen/nicht/zu/aus, fehlt noch,
         es fehlt/fehlen, muss/müssen/sollte noch, als nächstes, ausstehend, reste à, pas encore, prochaine étape,
         falta, faltan, queda pendiente, queda por, pendiente, todavía no, aún no, manca ancora, ainda não,
-        ainda falta, осталось, ещё не, еще не"""
-    ),
-    "preference": _signs(
-        """prefer, prefers, preferred, preferably, favourite, favorite, ideally, if possible,
+        ainda falta, осталось, ещё не, еще не""",
+    "preference": """prefer, prefers, preferred, preferably, favourite, favorite, ideally, if possible,
         i/we would/'d/much rather, i'd/we'd rather, rather not, i/we like/love/hate/dislike/enjoy,
         i really/don't/just like/love/hate, don't/not/wouldn't want, really don't/dislike,
         is/are/works/work better/best/easier/nicer, much better, the cheapest/fastest/earliest/latest/shortest,
         fly after/before, lieber, am liebsten, bevorzuge, bevorzugt, ich mag, mag ich, mag keine, je préfère,
-        de préférence, j'aime, prefiero, me gusta, preferisco, prefiro, предпочитаю, больше нравится"""
-    ),
-    "circumstance": _signs(
-        """,
-        i/we was/were/had/have/live/lived/work/worked/can't/cannot/could/lost/forgot/moved/missed,
-        i/we booked/bought/noticed/thought/expected/just/recently/,
-        already/currently/don't/didn't, i am/do/did, i'm/i've/we're/we've, my, our, as a/an,
-        you cannot/can't/don't, ich/wir bin/war/habe/hatte/kann/wohne/arbeite/sind/waren/haben, bin/war/habe ich,
-        mein, meine, meinen, meiner, unser, unsere, je suis, j'ai, j'étais, j'habite, nous sommes/avons, mon,
-        mes, notre, nos, soy, estoy, tengo, estaba, tenemos, nuestro, nuestra, mi, mis, sono, ho, estou, tenho,
-        у меня, мой, моя, моё, наш, наша, я был/была/живу/работаю"""
-    ),
-    "request": _signs(
-        """?, please, can/could/would/will you, i'd/we'd like, i would like, i/we want/need, i'll go/take, go ahead,
-        looking for, help me, how about, let's, bitte, kannst du, können sie, ich möchte/brauche/will,
+        de préférence, j'aime, prefiero, me gusta, preferisco, prefiro, предпочитаю, больше нравится""",
+    "circumstance": """i/we was/were/had/have/live/lived/work/worked/can't/cannot/could/lost/forgot/moved/missed,
+        i/we booked/bought/noticed/thought/expected/just/recently/already/currently/don't/didn't, i am/do/did,
+        i'm/i've/we're/we've, my, our, as a/an, you cannot/can't/don't,
+        ich/wir bin/war/habe/hatte/kann/wohne/arbeite/sind/waren/haben, bin/war/habe ich, mein, meine, meinen,
+        meiner, unser, unsere, je suis, j'ai, j'étais, j'habite, nous sommes/avons, mon, mes, notre, nos, soy,
+        estoy, tengo, estaba, tenemos, nuestro, nuestra, mi, mis, sono, ho, estou, tenho, у меня, мой, моя, моё,
+        наш, наша, я был/была/живу/работаю""",
+    "request": """?, please, can/could/would/will you, i'd/we'd like, i would like, i/we want/need, i'll go/take,
+        go ahead, looking for, help me, how about, let's, bitte, kannst du, können sie, ich möchte/brauche/will,
         s'il te/vous, peux-tu, pouvez-vous, je veux/voudrais, por favor, quiero, necesito, puedes, per favore,
-        vorrei, puoi, пожалуйста, можешь, можете"""
-    ),
+        vorrei, puoi, пожалуйста, можешь, можете""",
+    # What does not work, is not there, or holds only somewhere: why something was done, or not done, follows from it.
+    "limit": """doesn't, does/do/did/is/are/was/were/has/have/had/can/could/would/will not, don't, didn't, isn't,
+        aren't, wasn't, weren't, hasn't, haven't, can't, couldn't, wouldn't, won't, cannot, no longer, unable,
+        not available/possible/supported/allowed/found/recognized/configured/eligible, missing, lacks, wrong,
+        broken, fails, failed, failing, requires, only for/if/when/after/with/in/on/works, needs, unreachable,
+        non-refundable, restrictions, unfortunately, nicht, nur für, ne peut, n'est pas, ne fonctionne, no puede,
+        no se puede, no es posible, не работает, не может, нельзя""",
+    "asks back": """?, let me know, feel free, please confirm/provide/let/specify/share/choose/reply/hold/tell/reach,
+        would you like, happy to help, anything else, further assistance/questions/help, i'm sorry, i am sorry,
+        i'm here, i understand, i apologize, i appreciate, to proceed, here are/is, here's, can help you,
+        can assist you, to assist you, safe travels, sagen sie bescheid, n'hésitez pas""",
+    "gives reasons": "because, due to, since, weil, parce que, porque",
 }
-# What does not work, is not there, or holds only somewhere: why something was done, or not done, follows from it.
-_LIMITS = _signs(
-    """doesn't, does/do/did/is/are/was/were/has/have/had/can/could/would/will not, don't, didn't, isn't, aren't,
-    wasn't, weren't, hasn't, haven't, can't, couldn't, wouldn't, won't, cannot, no longer, unable,
-    not available/possible/supported/allowed/found/recognized/configured/eligible, missing, lacks, wrong,
-    broken, fails, failed, failing, requires, only for/if/when/after/with/in/on/works, needs, unreachable,
-    non-refundable, restrictions, unfortunately, nicht, nur für, ne peut, n'est pas, ne fonctionne, no puede,
-    no se puede, no es posible, не работает, не может, нельзя"""
-)
 _EASTERN: Mapping[Category, tuple[str, ...]] = {  # scripts without spaces: looked for as they stand
     "decision": ("代わりに", "而不是", "改为", "保留", "대신", *(sign for sign in DECIDING_SIGNS if CJK.search(sign))),
     "cause": ("因为", "因為", "由于", "由於", "原因", "所以", "ためです", "からです", "ので", "때문", "이유"),
     "open task": (
-        "尚未",
-        "还没",
-        "還沒",
-        "待办",
-        "未完成",
-        "下一步",
-        "まだ",
-        "残り",
-        "これから",
-        "아직",
-        "남은",
-        "남았",
+        *("尚未", "还没", "還沒", "待办", "未完成", "下一步"),
+        *("まだ", "残り", "これから", "아직", "남은", "남았"),
     ),
     "preference": ("喜欢", "喜歡", "偏好", "好き", "嫌い", "ほうがいい", "方がいい", "좋아", "선호", "싫"),
     "request": ("？", "请", "帮", "我想", "ください", "お願い", "해 주", "해주", "주세요"),
@@ -129,20 +101,13 @@ _FILLERS = set_of(
     """ok okay then next first finally great good perfect excellent and also so alright understood sure certainly
     right success , . ! : - — yes"""
 )
-_ANNOUNCING = _signs(
-    """let me/us, let's, lets, i'll, we'll, i will, we will, i'm going, i am going, we are going, i can, we can,
-    i need to, we need to, we should, to proceed/fix/assist/test, run, running, reading, checking, starting,
-    continuing, adding, updating, creating, calling, add, write, update, check, create, implement, register,
-    replace, compile, task, instrument, read, commit, close, mark, expected —, now, i see, it looks, we see,
-    we are, ich werde, ich schaue, ich prüfe, lass mich, je vais, voy a, deja"""
-)
-_ASKING_BACK = _signs(
-    """?, let me know, feel free, please confirm/provide/let/specify/share/choose/reply/hold/tell/reach,
-    would you like, happy to help, anything else, further assistance/questions/help, i'm sorry, i am sorry,
-    i'm here, i understand, i apologize, i appreciate, to proceed, here are/is, here's, can help you,
-    can assist you, to assist you, safe travels, sagen sie bescheid, n'hésitez pas"""
-)
-_GIVING_REASONS = _signs("because, due to, since, weil, parce que, porque")
+_ANNOUNCING = """let me/us, let's, lets, i'll, we'll, i will, we will, i'm going, i am going, we are going, i can,
+    we can, i need to, we need to, we should, to proceed/fix/assist/test, run, running, reading,
+    checking, starting, continuing, adding, updating, creating, calling, add, write, update, check,
+    create, implement, register, replace, compile, task, instrument, read, commit, close, mark,
+    expected —, now, i see, it looks, we see, we are, ich werde, ich schaue, ich prüfe, lass mich,
+    je vais, voy a, deja"""
+_SAID: tuple[Category, ...] = ("decision", "open task", "cause")  # of people's, in the order in which they count
 _CONDITIONS = set_of("if please once when wenn falls bitte si")
 _VERBS = set_of(
     """use touch change edit modify run write answer reply take book read send work commit push deploy delete
@@ -152,51 +117,74 @@ _VERBS = set_of(
 )
 
 
+def _parted(signs: str) -> Iterator[tuple[str, ...]]:
+    for sign in signs.split(","):
+        parts = [part.replace("_", ",").split("/") for part in sign.split()]
+        yield from (tuple(_WORD.findall(" ".join(words))) for words in product(*parts))
+
+
+def _by_first(signs: Iterable[tuple[tuple[str, ...], _Sign]]) -> Mapping[str, list[tuple[tuple[str, ...], _Sign]]]:
+    found: dict[str, list[tuple[tuple[str, ...], _Sign]]] = {}
+    for words, sign in signs:
+        found.setdefault(words[0], []).append((words, sign))
+    return found
+
+
+_BEGINNING = _by_first(
+    [
+        *((words, sign) for sign, signs in _SIGNS.items() for words in _parted(signs)),
+        *((tuple(_WORD.findall(sign)), "decision") for sign in DECIDING_SIGNS if not CJK.search(sign)),
+    ]
+)
+_ANNOUNCED = _by_first((words, "") for words in _parted(_ANNOUNCING))
+
+
 @lru_cache(maxsize=1 << 14)  # a plan and the report after it ask of the same sentences
 def category_of(sentence: str, *, typed: bool) -> Category | None:
     """What a sentence says: of people's (`typed`) all categories, of others' decisions, causes and open tasks, "" for
     none of them. None if it says nothing: an agent only announces what it does next, offers help or asks back.
     """
-    words = _WORD.findall(sentence[:LONGEST].lower().replace("’", "'"))
-    rows = _rows(words)
-    met = {category for category, signs in _SIGNS.items() if not signs.isdisjoint(rows)}
+    words = ["^", *_WORD.findall(sentence[:LONGEST].lower().replace("’", "'"))]
+    met = {
+        sign
+        for at, word in enumerate(words)
+        for sought, sign in _BEGINNING.get(word, ())
+        if len(sought) == 1 or tuple(words[at : at + len(sought)]) == sought
+    }
     if CJK.search(sentence):
         met |= {category for category, signs in _EASTERN.items() if any(sign in sentence for sign in signs)}
-    return _typed(sentence, words, met) if typed else _written(words, rows, met)
+    return _typed(sentence, words[1:], met) if typed else _written(words[1:], met)
 
 
-def _rows(words: Sequence[str]) -> set[str]:
-    """The words, alone and in a row; "^" stands before the first."""
-    marked = ["^", *words]
-    return {" ".join(marked[at : at + size]) for size in range(1, _MOST + 1) for at in range(len(marked) - size + 1)}
-
-
-def _typed(sentence: str, words: Sequence[str], met: set[Category]) -> Category:
-    asks = sentence.endswith(("?", "？"))
+def _typed(sentence: str, words: Sequence[str], met: set[_Sign]) -> Category:
+    asks = sentence.endswith(("?", "？"))  # noqa: RUF001
     if "preference" in met and not asks:
         return "preference"
     if is_binding(sentence):
         return "instruction"
-    for category in ("decision", "open task", "cause"):
-        if category in met and not asks and not (words and words[0] in _CONDITIONS):
-            return category
+    if not asks and words[:1] and words[0] not in _CONDITIONS:
+        for category in _SAID:
+            if category in met:
+                return category
     if "request" in met or not _VERBS.isdisjoint(words[:2]):
         return "request"
     return "circumstance" if "circumstance" in met else ""
 
 
-def _written(words: Sequence[str], rows: set[str], met: set[Category]) -> Category | None:
-    if not _ASKING_BACK.isdisjoint(rows) and "but" not in rows:
+def _written(words: Sequence[str], met: set[_Sign]) -> Category | None:
+    if "asks back" in met and "but" not in words:
         return None
     first = next((at for at, word in enumerate(words) if word not in _FILLERS), len(words))
-    announces = not _ANNOUNCING.isdisjoint(" ".join(words[first : first + size]) for size in (1, 2, 3))
-    if "cause" in met and (not announces or not _GIVING_REASONS.isdisjoint(rows)):
+    begins = words[first] if first < len(words) else ""
+    announces = any(tuple(words[first : first + len(sought)]) == sought for sought, _ in _ANNOUNCED.get(begins, ()))
+    if "cause" in met and (not announces or "gives reasons" in met):
         return "cause"
-    if announces or (words and words[-1] == ":"):
+    if announces or words[-1:] == [":"]:
         return None
-    if words and words[first : first + 1] and words[first] in _CONDITIONS:
+    if begins in _CONDITIONS:
         return ""
-    for category in ("decision", "open task"):
-        if category in met:
-            return category
-    return "" if _LIMITS.isdisjoint(rows) else "cause"
+    if "decision" in met:
+        return "decision"
+    if "open task" in met:
+        return "open task"
+    return "cause" if "limit" in met else ""

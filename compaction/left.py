@@ -14,7 +14,7 @@ from .sentences import sentences
 from .statements import Detail, Statement, statements, stems_of
 from .values import day_of, is_spelled, without_unit
 
-THOROUGH = 600_000  # characters, the newest, of what was said and called, and again of what is left, that are read
+THOROUGH = 300_000  # characters, the newest, of what was said and called, and again of what is left, that are read
 # for details of every kind; what is beyond, and all that tools printed, is looked through for names inside words
 _TOKEN = re.compile(r"[^\W_\u3040-\U0010ffff]+")  # of scripts that set spaces
 _SPACE = re.compile(r"\s{2,}|[^\S ]")  # what " ".join(text.split()) changes

@@ -106,6 +106,8 @@ _AFTER = re.compile(
     r"|[Ss]chema|[Nn]amespace|[Dd]eployment|[Pp]od|[Nn]ode) [\"'`]?"
     r"([A-Za-z]\w*(?:[-_.]\w+)+)"
 )
+# Without these nothing is found by what is costly to look for.
+_DIGIT, _PARTED, _COMPOUND = re.compile(r"\d"), re.compile(r"\w[-_.]\w"), re.compile(r"[a-z0-9][A-Z]|_|\w\.\w[\w.$]*\(")
 _FOLLOWED = re.compile(
     r"(?:['’]s)? (?:is|was|has|had|said|says|asks|asked|wants|wanted|will|would|can|could|lives|works|wrote|sent|paid"
     r"|called|sounds|seems|looks|needs|[a-z]{3,12}ed|and [A-Z])\b|['’]s? reservation"
@@ -130,6 +132,7 @@ class Phrases:
     def __init__(self, text: str) -> None:
         self.text = text
         self.taken = bytearray(len(text))
+        self.has_digits = bool(_DIGIT.search(text))
         self.found: list[Found] = []
 
     def take(self, kind: Kind, start: int, end: int) -> None:
@@ -151,6 +154,8 @@ class Phrases:
     # --- numbers -----------------------------------------------------------------------------------------------------
     def exact(self) -> None:
         """Account and phone numbers, which hold what else would be smaller numbers."""
+        if not self.has_digits:
+            return
         self.all("account", _ACCOUNT)
         for match in _PHONE.finditer(self.text):
             if sum(map(str.isdigit, match[0])) >= 8:
@@ -172,9 +177,12 @@ class Phrases:
 
     def numbers(self, dates: Sequence[tuple[int, int]]) -> None:
         """Dates and times, amounts, numbers with a unit, and bare ones."""
-        self.skip(_ORDINAL)
+        if self.has_digits:
+            self.skip(_ORDINAL)
         for start, end in dates:
             self.take("date", start, end)
+        if not self.has_digits:
+            return
         self.all("version", _VERSION, 1)
         self.all("number", _AMOUNT)
         self.all("number", _AMOUNT_BEHIND)
@@ -243,8 +251,9 @@ class Phrases:
 
     def symbols(self) -> None:
         """Names that code defines or calls, but those of its language."""
-        self.all("name", _AFTER, 1)
-        for pattern in (_CALLED, _CAMEL):
+        if _PARTED.search(self.text):
+            self.all("name", _AFTER, 1)
+        for pattern in (_CALLED, _CAMEL) if _COMPOUND.search(self.text) else ():
             for match in pattern.finditer(self.text):
                 group = 1 if pattern is _CALLED else 0
                 if _is_own(match[group]):
@@ -286,7 +295,8 @@ def details_of(text: str, origin: str) -> list[tuple[Kind, str, int]]:
             text = text.replace(escape, plain)
     phrases = Phrases(text)
     phrases.exact()
-    dates = sorted(match.span() for pattern in _DATES for match in pattern.finditer(text))
+    patterns = _DATES if phrases.has_digits else _DATES[-1:]
+    dates = sorted(match.span() for pattern in patterns for match in pattern.finditer(text))
     phrases.words(dates)
     if origin == "args":
         phrases.skip(_OPTION)

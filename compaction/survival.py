@@ -169,10 +169,12 @@ def _says_something(line: Statement, passage: Passage) -> bool:
     if category is None:
         return False
     line.category = category
-    words = len(line.stems())
-    if not line.details and (_ROW.match(line.text) or words < (1 if typed and category else 2)):
+    if line.details:
+        return True
+    if _ROW.match(line.text):
         return False
-    return typed or bool(category or line.details) or words >= _FEW
+    words = len(line.stems())
+    return words >= (1 if category else 2) if typed else words >= (2 if category else _FEW)
 
 
 def _called_with(arguments: str) -> str:

@@ -88,7 +88,7 @@ def redact_all(texts: Sequence[str], most: Sequence[int] | None = None) -> list[
     """
     if most is not None:
         texts = [text if limit else "" for text, limit in zip(texts, most, strict=True)]
-    everything = "\n".join(texts).lower()
+    everything = "\n".join({word for text in texts for word in text.lower().split()})  # no start has a blank
     met = tuple((start, rule) for start, rule in _STARTS if start in everything)
     if most is not None:
         wanted = zip(texts, most, strict=True)
