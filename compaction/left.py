@@ -112,7 +112,10 @@ class RemainingLines:
 
     def stands(self, text: str) -> bool:
         """Whether a sentence or command stands anywhere, however it is broken into lines."""
-        return next(_occurrences(" ".join(text.lower().split()), self.flat), -1) >= 0
+        text = " ".join(text.lower().split())
+        if not self.tokens.issuperset(_TOKEN.findall(text)):
+            return False
+        return next(_occurrences(text, self.flat), -1) >= 0
 
     def places(self, text: str) -> set[int]:
         """The lines in which a text stands as a whole."""

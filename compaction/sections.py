@@ -145,7 +145,7 @@ def read_back(summary: str) -> dict[str, list[str]]:
         heading = _HEADING.fullmatch(text) if text and not line[0].isspace() else None
         if heading and (found_title := _section_of(heading[1] or heading[2], LEFT if heading[1] else "")):
             title = found_title
-        elif (words := _BULLET.sub("", text, count=1)) and not _is_stale(words):
+        elif (words := _BULLET.sub("", text, count=1)) and not is_stale(words):
             found[title].append(words)
             on = True
     found[SAID] = _with_speakers(found[SAID])
@@ -169,7 +169,8 @@ def _section_of(heading: str, other: str) -> str:
     return next((title for title, words in _KNOWN if any(word in heading for word in words)), other)
 
 
-def _is_stale(line: str) -> bool:
+def is_stale(line: str) -> bool:
+    """Whether a line of a summary says nothing: how it was made, or that there is nothing to say."""
     return (
         line.rstrip(".").lower() in _EMPTY
         or line.startswith((TALLY, FRAMING, EARLIER_FRAMING, *_QUOTED_CALLS))

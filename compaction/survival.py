@@ -30,7 +30,8 @@ from .messages import Message, patched
 from .names import Kind, names_of, words_of
 from .passages import Passage, passages
 from .planning import Plan
-from .redaction import redact
+from .redaction import redact, redact_all
+from .sections import is_stale
 from .sentences import TROUBLE_WORDS, error_line, holding, pasted_error
 from .statements import SOURCES, Detail, Statement, statements
 from .tool_groups import repairs
@@ -42,7 +43,7 @@ _RANK = {"error": 0, "date": 2, "version": 2, "number": 3, "command": 4}  # of o
 _FEW = 4  # words without which a sentence of an agent says little, if it has neither a category nor a detail
 _ROW = re.compile(r"[|]|(?:[-*+]|\d+[.)])\s+(?:\*\*|`)?[^:.!?]{1,40}:")  # of a table, or a list of labels
 _TITLE = re.compile(
-    r"#{1,6} |\*\*[^*]+\*\*:?$|<[^>]*>$|[\[(][^\])]*[\])]$|[-=*_ ]+$"
+    r"#{1,6} |\*\*[^*]+\*\*:?$|<[^>]*>$|[\[(][^\])]*[\])]$|[-=*_ ]+$|\d+[:|→]"
 )  # a heading, a tag, an aside, a rule
 # Ids that programs give to their own messages and calls: nobody refers to them.
 _OF_PROGRAMS = re.compile(
@@ -50,6 +51,10 @@ _OF_PROGRAMS = re.compile(
     r"|#(?=[0-9]*[a-fA-F])[0-9a-fA-F]{3,8}"  # a colour
     r"|\d+[a-z]|session[_-]\w+"
 )
+_SIGNS, _PROSE = (
+    re.compile(r"[^\w\s,.?!'’`*\u3000-\u303f\uff00-\uff20-]"),
+    8,
+)  # one in so many characters of language is a sign
 _LETTER = re.compile(r"\w")
 _TIMES = ("ns", "us", "ms", "s", "min", "h")  # units of durations
 
@@ -70,6 +75,7 @@ class Leaving:
     def read(self, found: Sequence[Passage]) -> None:
         spoken = [each for each in found if each.source != "tool"]
         newest = thorough(spoken, THOROUGH)
+        self._commands([each for each in spoken if each.source == "call"])
         for n, passage in enumerate(spoken):
             if passage.source == "call":
                 self._called(passage, n in newest)
@@ -96,10 +102,14 @@ class Leaving:
         if not detailed:
             self._named(passage)
 
+    def _commands(self, calls: Sequence[Passage]) -> None:
+        ran = [(command, passage) for passage in calls for command in commands_of(passage.text)]
+        shown = redact_all([command for command, _ in ran])  # again: JSON may have written them with escapes
+        for command, (_, passage) in zip(shown, ran, strict=True):
+            self._line("command", command, passage)
+
     def _called(self, passage: Passage, detailed: bool) -> None:
         """What a call was made with: not what it writes."""
-        for command in commands_of(passage.text):
-            self._line("command", redact(command), passage)
         passage = replace(passage, text=_called_with(passage.text))
         if detailed:
             for line in statements(passage.text, passage.origin, sentences=False):
@@ -163,7 +173,10 @@ def _begins(detail: Detail, line: Statement) -> bool:
 def _says_something(line: Statement, passage: Passage) -> bool:
     """Whether a reader would miss it; notes what it is."""
     typed = passage.source == "person"
-    if is_courtesy(line) or _TITLE.match(line.text):
+    text = line.text
+    if is_courtesy(line) or _TITLE.match(text) or not (line.details or _is_prose(text)):
+        return False
+    if passage.source == "summary" and is_stale(text.lstrip("-*> ")):
         return False
     category = category_of(line.text, typed=typed)
     if category is None:
@@ -175,6 +188,11 @@ def _says_something(line: Statement, passage: Passage) -> bool:
         return False
     words = len(line.stems())
     return words >= (1 if category else 2) if typed else words >= (2 if category else _FEW)
+
+
+def _is_prose(text: str) -> bool:
+    """Whether it is language, not code or what a program printed: of its characters few are signs."""
+    return len(_SIGNS.findall(text)) * _PROSE <= len(text)
 
 
 def _called_with(arguments: str) -> str:

@@ -29,7 +29,7 @@ def _names(half: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(("half", "share"), [("tuned", 0.95), ("held_out", 0.9)])
 def test_what_a_reader_would_miss_of_an_invented_transcript_is_reported(half: str, share: float) -> None:
     reported, silent = _shares(tuple(name for name in _names(half) if name in INVENTED))
-    assert reported >= 20 and reported / (reported + len(silent)) >= share, silent
+    assert reported >= 15 and reported / (reported + len(silent)) >= share, silent
 
 
 @pytest.mark.parametrize(("half", "share"), [*slow(("tuned", 0.95), ("held_out", 0.8))])
