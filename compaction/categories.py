@@ -47,7 +47,8 @@ _SIGNS: Mapping[_Sign, str] = {
         porque, debido a, por eso, ya que, a causa de, el motivo, perché, a causa di, dovuto a, poiché, devido a,
         потому что, из-за, так как, причина, поэтому""",
     "open task": """still open/to/be/needs/need/missing/have/has/pending/waiting/not/fails/failing, is/are still,
-        remains, remaining, to-do, todo, to do, fixme, not yet/done/finished/implemented/started, yet to,
+        remains, remaining task/tasks/work/step/steps/issue/issues/to, to-do, todo, to do,
+        fixme, not yet/done/finished/implemented/started, yet to,
         follow-up, follow up, followup, has/have to be, needs/need to be, left to do, left to be, pending,
         outstanding, unfinished, unresolved, uncommitted, unmerged, blocked, waiting for/on, in progress,
         depends/depend on, dependent on, next is/step/steps/up/comes/we, is/are next, don't forget, remember to,
@@ -105,7 +106,7 @@ _ANNOUNCING = """let me/us, let's, lets, i'll, we'll, i will, we will, i'm going
     we can, i need to, we need to, we should, to proceed/fix/assist/test, run, running, reading,
     checking, starting, continuing, adding, updating, creating, calling, add, write, update, check,
     create, implement, register, replace, compile, task, instrument, read, commit, close, mark,
-    expected —, now, i see, it looks, we see, we are, ich werde, ich schaue, ich prüfe, lass mich,
+    expected —, now, ich werde, ich schaue, ich prüfe, lass mich,
     je vais, voy a, deja"""
 _SAID: tuple[Category, ...] = ("decision", "open task", "cause")  # of people's, in the order in which they count
 _CONDITIONS = set_of("if please once when wenn falls bitte si")

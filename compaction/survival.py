@@ -43,7 +43,7 @@ _RANK = {"error": 0, "date": 2, "version": 2, "number": 3, "command": 4}  # of o
 _FEW = 4  # words without which a sentence of an agent says little, if it has neither a category nor a detail
 _ROW = re.compile(r"[|]|(?:[-*+]|\d+[.)])\s+(?:\*\*|`)?[^:.!?]{1,40}:")  # of a table, or a list of labels
 _TITLE = re.compile(
-    r"#{1,6} |\*\*[^*]+\*\*:?$|<[^>]*>$|[\[(][^\])]*[\])]$|[-=*_ ]+$|\d+[:|→]"
+    r"(?:> ?)*#{1,6} |\*\*[^*]+\*\*:?$|<[^>]*>$|[\[(][^\])]*[\])]$|[-=*_ ]+$|\d+[:|→]"
 )  # a heading, a tag, an aside, a rule
 # Ids that programs give to their own messages and calls: nobody refers to them.
 _OF_PROGRAMS = re.compile(
