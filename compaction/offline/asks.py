@@ -68,6 +68,34 @@ def alike(text: str) -> str:
     return "".join(c for c in text[: 4 * _ALIKE].casefold() if c.isalnum())[:_ALIKE]
 
 
+def without_paste(text: str) -> str:
+    """A message in which what was pasted, a program's output or code, is cut to its first line and a count of lines."""
+    if len(text) <= _LONG_PASTE:
+        return text
+    pieces: list[str] = []
+    pasted: list[str] = []
+    for paragraph in [*_PARAGRAPH.split(text), ""]:
+        if paragraph and (_is_pasted(paragraph) or _in_fence(pasted)):
+            pasted.append(paragraph)
+            continue
+        if pasted:
+            pieces.append(_cut_paste("\n\n".join(pasted)))
+            pasted = []
+        pieces.append(paragraph)
+    return "\n\n".join(piece for piece in pieces if piece)
+
+
+def _in_fence(paragraphs: list[str]) -> bool:
+    return "\n\n".join(paragraphs).count("```") % 2 > 0
+
+
+def _cut_paste(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip(" `")]
+    if len(text) <= _LONG_PASTE or not lines:
+        return text
+    return f"{clip(lines[0], _SHOWN_OF_PASTE)} … ({len(lines):,} lines)"
+
+
 def in_short(text: str, most: int) -> str:
     """What a message asks, on one line: all of a short one; of a long one how it begins and, where that asks something,
     how it ends, without what was pasted in between.
@@ -117,10 +145,12 @@ def _is_pasted(paragraph: str) -> bool:
     return sum(bool(_PASTED.match(line)) for line in lines) * 2 > len(lines)
 
 
+_LONG_PASTE, _SHOWN_OF_PASTE = 400, 120  # characters from which on what was pasted is cut, and what is shown of it
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _PASTED = re.compile(
-    r"[>|#+<{}\[$@=]|\s{4,}|\t|\d{1,4}[:|→]|\d{4}-\d\d-\d\d|.*[;{}]\s*$|\s*at \S+\(|\s*File \"|\S*(?:Error|Exception):"
+    r"```|[>|#+<{}\[$@=]|\s{4,}|\t|\d{1,4}[:|→]|\d{4}-\d\d-\d\d|.*[;{}]\s*$|\s*at \S+\("
+    r"|\s*File \"|\S*(?:Error|Exception):"
     r"|(?i:error|warn(?:ing)?|info|debug|trace(?:back)?)\b.{0,20}[:\]]"
 )
 

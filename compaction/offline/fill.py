@@ -43,7 +43,17 @@ from ..sections import (
 from ..sentences import sentences
 from ..text.clip import clip, start_of
 from ..tokens import Counter
-from .asks import Request, alike, answer_in_short, in_short, is_assent, names_in, question_in, requests_in
+from .asks import (
+    Request,
+    alike,
+    answer_in_short,
+    in_short,
+    is_assent,
+    names_in,
+    question_in,
+    requests_in,
+    without_paste,
+)
 from .findings import announces, findings_in, open_tasks_in
 from .name_lists import NameLists
 from .people import spoken
@@ -61,6 +71,7 @@ GOAL, LINE = 300, 300  # characters of a line of intent, of what was done
 MOST_REQUESTS, MOST_FINDINGS, MOST_OPEN, MOST_REFERRED = 6, 15, 10, 4  # lines
 REFERRED, REFERRED_SHARE = 3_000, 0.15  # characters of what was printed about a name in a request; of the budget
 RECENT_REPLIES = 4  # that are asked what is left: older ones speak of what may be done since
+TRIES, SPARE = 3, 0.04  # attempts; the share of the budget that may stay free where something was cut
 MISSES = 3  # lines that do not fit, after which no further one is tried
 AT_LEAST = 40  # tokens: what a section may take however small the budget is
 WORTH_A_CUT = 12  # tokens of room for which a line is worth being cut
@@ -101,16 +112,29 @@ class Draft:
         self.work, self.failed = settled(self.found.work())
         self.taken: list[tuple[str, Line]] = []
         self.titles: set[str] = set()
-        self.said: dict[int, Line] = {}  # what people and agent said, by place, once it is taken whole
+        self.cut = False  # whether what was said did not fit whole
         self.left = request.budget_tokens
         self.head = tally(self.found, request)
         if self.count(self.head) > request.budget_tokens * 0.2:
             self.head = ""
-        self.left -= self.count(self.head) + 2
 
     # --- filling -----------------------------------------------------------------------------------------------------
     def fill(self) -> None:
-        """Each section its share, then the rest to what has the most right to it."""
+        """Each section its share, then the rest to what has the most right to it; once more where room is left over
+        though what was said had to be cut.
+        """
+        budget, spare = self.request.budget_tokens, 0
+        for _ in range(TRIES):
+            self.taken, self.titles, self.cut = [], set(), False
+            self.left = budget - self.count(self.head) - 2 + spare
+            self._fill()
+            free = budget - self.count(self.text())
+            if not self.cut or free <= budget * SPARE:
+                break
+            spare += free
+
+    def _fill(self) -> None:
+        """One attempt at what is `left`: what stands in brackets before many lines costs less than it is counted."""
         total = self.request.budget_tokens
         self.take(INTENT, Offer(self._intent()), int(total * INTENT_SHARE), cut=True)
         self.take(STANDING, Offer(self._standing()), int(total * STANDING_SHARE), cut=True)
@@ -167,7 +191,7 @@ class Draft:
             if over <= 0 or not self.taken:
                 return text
             while over > 0 and len(self.taken) > 1:
-                over -= max(self.count(self.taken.pop()[1].text), 1)
+                over -= max(self.count(self.taken.pop()[1].text) // 2, 1)
             if len(self.taken) == 1:
                 title, line = self.taken.pop()
                 self.head = ""
@@ -266,7 +290,7 @@ class Draft:
         once = [(same[-1], len(same)) for same in often.values()]
         once = [(turn, n) for turn, n in once if not only_instructs(turn.words)]
         earlier = [line for line in self.earlier[SAID] if speaker(line)[0] == USER]
-        texts = [f"{plain(turn.words)}{f' ({n} times)' if n > 1 else ''}" for turn, n in once]
+        texts = [f"{without_paste(plain(turn.words))}{f' ({n} times)' if n > 1 else ''}" for turn, n in once]
         size = longest([*texts, *earlier], room, self.count)
         asked = {each.place for each in self.requests if each.open or each.first}
         lines = [
@@ -291,7 +315,9 @@ class Draft:
                 texts[who] += [(turn, text)] if text else []
         tables = Tables()
         texts[AGENT] = [(turn, tables.shorter(text)) for turn, text in reversed(texts[AGENT])][::-1]
-        size = longest([*(text for said in texts.values() for _, text in said), *earlier], room, self.count)
+        every = [*(text for said in texts.values() for _, text in said), *earlier]
+        size = longest(every, room, self.count)
+        self.cut = any(len(text) > size for text in every)
         carried = list(self._carried(earlier, size))
         lines: list[Line] = []
         for who, said_by in texts.items():

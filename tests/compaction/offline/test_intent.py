@@ -101,3 +101,12 @@ def test_the_first_request_lives_through_five_summaries() -> None:
         )
     intent = summary.partition(f"## {INTENT}\n")[2].partition("\n\n")[0].splitlines()
     assert intent == ["- [x] Fix the login bug", "- [x] Now do part 4 of it."]
+
+
+@pytest.mark.parametrize("fence", ["", "```"])
+def test_of_what_was_pasted_the_first_line_is_kept(fence: str) -> None:
+    log = "\n".join(f"2026-11-02 10:00:{n:02} ERROR the door is open" for n in range(50))
+    text = f"See what it printed.\n\n{fence}\n{log}\n{fence}\n\nMend the door, not the lock."
+    said = "\n".join(sections([user(text), reply("", "a"), result("a")])[SAID])
+    assert "See what it printed." in said and "Mend the door, not the lock." in said
+    assert "10:00:00 ERROR" in said and "(50 lines)" in said and "10:00:01" not in said
