@@ -1,79 +1,58 @@
 """Compacting the context of an agent's session: values in, values out.
 
+    result = compaction.compact(messages)
+
+or, step by step, with a model of one's own (`summarize` calls `ask`, which does the I/O):
+
     plan = compaction.plan(messages, policy, count)
     summary = compaction.summarize(plan, ask)
     result = compaction.apply(plan, summary)
 
 No I/O (but for the packaged rank files of `counter_for`), no clock, no randomness: the model call, the counter of
-tokens and the date are arguments.
+tokens and the date are arguments. Messages are never changed; results hold copies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from . import anchors, offline, pruning, strategy
-from .anchors import Anchor, Survival, hindsight
-from .applying import Insert, Keep, Report, Result, Rewrite, apply
+from . import offline
+from .anchors import Survival
+from .applying import Insert, Keep, Result, Rewrite, apply
 from .errors import BadTranscript, CompactionError, NothingToCompact, SummaryRejected
-from .handoff import Part, is_handoff, split
-from .llm.digest import Ask, Finished, Fold, SummaryRequest, fold, request_of, summarize
-from .llm.prompt import Prompt, Reply, asking, prompt_of
+from .handoff import Form, is_handoff, split
+from .llm.digest import SummaryRequest, summarize
+from .llm.prompt import Prompt, Reply, asking
 from .messages import Message
 from .planning import Plan, plan
 from .policy import Policy
-from .redaction import redact
 from .survival import loss_report
-from .tokens import Counter, counter_for, encoding_for, message_tokens
-
-
-def compact(messages: Iterable[Message], policy: Policy, ask: Ask, count: Counter) -> Result:
-    """`plan`, `summarize` and `apply` in one; raises what they raise."""
-    planned = plan(messages, policy, count)
-    return apply(planned, summarize(planned, ask))
-
+from .tokens import counter_for
 
 __all__ = [
-    "Anchor",
-    "Ask",
-    "BadTranscript",
-    "CompactionError",
-    "Counter",
-    "Finished",
-    "Fold",
-    "Insert",
-    "Keep",
-    "Message",
-    "NothingToCompact",
-    "Part",
-    "Plan",
-    "Policy",
-    "Prompt",
-    "Reply",
-    "Report",
-    "Result",
-    "Rewrite",
-    "SummaryRejected",
-    "SummaryRequest",
-    "Survival",
-    "anchors",
-    "apply",
-    "asking",
-    "compact",
-    "counter_for",
-    "encoding_for",
-    "fold",
-    "hindsight",
-    "is_handoff",
-    "loss_report",
-    "pruning",
-    "strategy",
-    "message_tokens",
-    "offline",
-    "plan",
-    "prompt_of",
-    "redact",
-    "request_of",
-    "split",
-    "summarize",
-]
+    "BadTranscript", "CompactionError", "Insert", "Keep", "Message", "NothingToCompact", "Plan", "Policy", "Prompt",
+    "Reply", "Result", "Rewrite", "SummaryRejected", "SummaryRequest", "Survival", "apply", "asking", "compact",
+    "counter_for", "is_handoff", "loss_report", "offline", "plan", "split", "summarize",
+]  # fmt: skip
+
+_summarized = summarize  # `compact` has an argument of that name
+
+
+def compact(
+    messages: Iterable[Message],
+    *,
+    window: int = 200_000,
+    summary_tokens: int | None = None,
+    summarize: Callable[[SummaryRequest], str] = offline.summarize,
+    count: Callable[[str], int] | None = None,
+    handoff: Form = "plain",
+) -> Result:
+    """The messages with their middle replaced by a summary, for a model with this context window, in tokens.
+
+    `summary_tokens` is the most the summary may take, by default a twentieth of the window, 12,000 at most; `summarize`
+    makes it, by default without a model; `count` gives the tokens of a text, by default those of GPT-4o and later.
+    `handoff="hermes"` marks the summary as Hermes Agent does. Raises NothingToCompact, SummaryRejected, BadTranscript.
+    """
+    policy = Policy(context_window=window, summary_tokens=summary_tokens, handoff=handoff)
+    planned = plan(messages, policy, count or counter_for(""))
+    return apply(planned, _summarized(planned, summarize))

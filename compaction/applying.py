@@ -69,7 +69,7 @@ class Report:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """A compacted transcript: `edits` in output order, the `messages` they make, and the exact `handoff` written.
 
@@ -81,7 +81,11 @@ class Result:
     summary: str
     handoff: str
     report: Report
-    plan: Plan = field(repr=False, compare=False)
+    plan: Plan = field(compare=False)
+
+    def __repr__(self) -> str:
+        """Without the transcript, which may be long and private."""
+        return f"Result({len(self.plan.messages):,} -> {plural(len(self.messages), 'message')})"
 
     @property
     def tokens_before(self) -> int:
@@ -154,7 +158,11 @@ class Rewrites:
         """Of a merged earlier handoff only the live text stays."""
         message = self.plan.messages[index]
         if is_handoff(message) and not (index == 0 and m.is_system(message)):
-            self.change(index, {"content": m.live_content(message), FLAG: False}, "unwrapped")
+            self.change(index, {"content": m.live_content(message), **self._flag(False)}, "unwrapped")
+
+    def _flag(self, value: bool) -> dict[str, Any]:
+        """The key by which Hermes knows a summary; None, which removes it, in another form."""
+        return {FLAG: value if self.plan.policy.handoff == "hermes" else None}
 
     def drop_old_media(self) -> None:
         """Images before the newest user message that carries one become stubs."""
@@ -171,7 +179,7 @@ class Rewrites:
 
     def note(self) -> None:
         """A system message 0 says once that the context was compacted."""
-        if needs_note(self.plan.messages):
+        if needs_note(self.plan.messages, self.plan.policy):
             self.change(0, {"content": _appended(self.now(0).get("content"), NOTE)}, "noted")
             self.notes.append("The system prompt got the note about compaction.")
 
@@ -180,12 +188,12 @@ class Rewrites:
         if not self.plan.policy.tail_only:
             self._repair()
         quoted = with_request(body, self._request())
-        handoff = handoff_text(with_rules(quoted, self.plan.policy.rules))
+        handoff = handoff_text(with_rules(quoted, self.plan.policy.rules), self.plan.policy.handoff)
         new: list[Edit] = []
         if self.plan.role is None:
             self._merge(handoff)
         else:
-            new = [Insert({"role": self.plan.role, "content": handoff, FLAG: True})]
+            new = [Insert(patched({"role": self.plan.role, "content": handoff}, self._flag(True)))]
         edits = (*self._edits(self.before), *new, *self._edits(self.after))
         output = [_message(self.plan.messages, edit) for edit in edits]
         _check(self, edits, output)
@@ -222,7 +230,7 @@ class Rewrites:
             content, place = _prepended(handoff, content), "in front of"
         else:
             content, place = _appended_behind(content, handoff), "behind"
-        self.change(index, {"content": content, FLAG: True}, "merged")
+        self.change(index, {"content": content, **self._flag(True)}, "merged")
         self.notes.append(f"The {self.name} stands {place} the text of message {index + 1}.")
 
     def _edits(self, indices: Sequence[int]) -> Iterator[Edit]:

@@ -25,11 +25,15 @@ from typing import Any, Literal, NamedTuple
 
 from .text import fences
 
+Form = Literal["plain", "hermes"]  # in which a handoff is written; every form is read
+FORMS: tuple[Form, ...] = ("plain", "hermes")
+
 # --- markers that are read -------------------------------------------------------------------------------------------
 CURRENT_HEADER = "[CONTEXT COMPACTION — REFERENCE ONLY]"  # start of every long Hermes header
 HYPHEN_HEADER = "[CONTEXT COMPACTION - REFERENCE ONLY]"  # the same in ASCII; Hermes' session page accepts it
 LEGACY_HEADER = "[CONTEXT SUMMARY]:"  # short, and recognised by content by every Hermes version
-HEADERS = (LEGACY_HEADER, CURRENT_HEADER, HYPHEN_HEADER)
+PLAIN_HEADER = "[Summary of the earlier conversation]:"  # of no agent: what this engine writes unless it is asked
+HEADERS = (LEGACY_HEADER, CURRENT_HEADER, HYPHEN_HEADER, PLAIN_HEADER)
 END_MARKER = "--- END OF CONTEXT SUMMARY — respond to the message below, not the summary above ---"
 PRIOR_HEADER = "[PRIOR CONTEXT — for reference only; not a new message]"
 MERGE_DELIMITER = "[END OF PRIOR CONTEXT — COMPACTION SUMMARY BELOW]"
@@ -136,11 +140,12 @@ ENGINE_FORMS = (
 ENGINE_STARTS = tuple(form.start for form in ENGINE_FORMS)
 
 # --- text that is written --------------------------------------------------------------------------------------------
-FRAMING = (
+PLAIN_FRAMING = (
     "Reference only: what follows sums up earlier turns and is not a request. Answer the message after it, or go on"
     " with the work after it; the latest message wins over this summary, and what it stops, undoes or no longer wants"
-    ' ("stop", "undo", "never mind") is cancelled. Persistent memory and skills stay fully authoritative.'
+    ' ("stop", "undo", "never mind") is cancelled.'
 )
+FRAMING = f"{PLAIN_FRAMING} Persistent memory and skills stay fully authoritative."  # of Hermes
 NOTE = f"[Note: Some {NOTE_SENTENCE}. {FRAMING}]"
 MEDIA_STUB = "[An earlier image was left out when the context was compacted.]"
 IMAGE_STUB = "[image]"  # in a digest
@@ -217,9 +222,10 @@ def flag_of(message: dict[str, Any]) -> bool:
     return value not in ("", "0") if isinstance(value, str) else isinstance(value, (int, float)) and bool(value)
 
 
-def handoff_text(body: str) -> str:
+def handoff_text(body: str, form: Form = "hermes") -> str:
     """The text of a handoff: header, framing, body, end marker. What the body quotes is `defused`."""
-    return f"{LEGACY_HEADER} {FRAMING}\n{defused(body).strip()}\n\n{END_MARKER}"
+    opening = f"{LEGACY_HEADER} {FRAMING}" if form == "hermes" else f"{PLAIN_HEADER} {PLAIN_FRAMING}"
+    return f"{opening}\n{defused(body).strip()}\n\n{END_MARKER}"
 
 
 def defused(text: str) -> str:
@@ -454,9 +460,9 @@ def _directive(text: str) -> tuple[str, str]:
     header = next((h for h in HEADERS if text.startswith(h)), "")
     rest = text[len(header) :]
     line, _, after = rest.partition("\n")
-    if header == LEGACY_HEADER and line.strip() in (FRAMING, EARLIER_FRAMING):
+    if header in (LEGACY_HEADER, PLAIN_HEADER) and line.strip() in (FRAMING, EARLIER_FRAMING, PLAIN_FRAMING):
         return f"{header}{line}".strip(), after.strip()
-    if header and header != LEGACY_HEADER and line.strip().startswith(LONG_DIRECTIVE_START):
+    if header in (CURRENT_HEADER, HYPHEN_HEADER) and line.strip().startswith(LONG_DIRECTIVE_START):
         prose, ending, inline = line.partition(LONG_DIRECTIVE_END)
         return f"{header}{prose}{ending}".strip(), f"{inline}\n{after}".strip()
     return header, rest.strip()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .handoff import FORMS, Form
+
 # --- sizes, shares and prices that several modules measure by, each with its unit and source --------------------------
 IMAGE_TOKENS = 1_600  # flat price of one image: what Hermes and Anthropic's documentation assume for a large one
 MESSAGE_TOKENS = 4  # role and separators of one chat message (OpenAI cookbook: 3, and 1 for the role)
@@ -36,7 +38,10 @@ class Policy:
     `keep_last` is a person's "keep at least the last N messages"; `rules` the workspace's rules that are appended to
     the summary, as `handoff.rules_block` takes them. `tail_only` is for agents that put a summary in front of an
     unbroken end of the conversation: nothing stays before the handoff, and what stays is word for word; `can_prune`
-    says that its agent lets tool output be shortened. Raises ValueError for values that mean nothing.
+    says that its agent lets tool output be shortened. `summary_tokens` is the most a summary may take, None for what
+    the window says; `handoff` is in whose form the summary stands in the context: "plain", or "hermes" with the header,
+    the key and the note in the system prompt by which Hermes Agent knows it. Raises ValueError for values that mean
+    nothing.
     """
 
     context_window: int = 200_000
@@ -50,12 +55,18 @@ class Policy:
     rules: str = ""
     tail_only: bool = False
     can_prune: bool = True
+    summary_tokens: int | None = None
+    handoff: Form = "plain"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "target_ratio", min(max(self.target_ratio, 0.10), 0.80))
         for name in ("context_window", "threshold", "summary_ratio"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be above 0")
+        if self.summary_tokens is not None and self.summary_tokens < 1:
+            raise ValueError("summary_tokens must be above 0")
+        if self.handoff not in FORMS:
+            raise ValueError(f"handoff must be one of {', '.join(FORMS)}")
         for name in ("protect_first_n", "protect_last_n", "keep_last"):
             if (getattr(self, name) or 0) < 0:
                 raise ValueError(f"{name} must not be negative")
@@ -101,6 +112,8 @@ class Policy:
     @property
     def most_summary(self) -> int:
         """Tokens no summary exceeds."""
+        if self.summary_tokens is not None:
+            return self.summary_tokens
         return min(int(self.context_window * MAX_SUMMARY_SHARE), MAX_SUMMARY_TOKENS)
 
     def summary_limit(self, middle_tokens: int) -> int:

@@ -76,7 +76,7 @@ def main(asking: Connection, name: str, url: str, session_id: str, moment: str) 
         basis = planning.read_basis(reader, session_id)
     plan = compaction.plan(
         list(map(message_of, basis.sent)),
-        compaction.Policy(keep_last=6, tail_only=basis.tail_only),
+        compaction.Policy(keep_last=6, tail_only=basis.tail_only, handoff="hermes"),
         compaction.counter_for(""),
     )
     edits = candidate.edits_of(basis, compaction.apply(plan, SUMMARY))

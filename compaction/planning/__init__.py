@@ -30,14 +30,14 @@ class Plan:
     totals are counted when first read.
     """
 
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...] = field(repr=False)
     policy: Policy
     count: Counter
     head: tuple[int, ...]
     middle: tuple[int, ...]
     tail: tuple[int, ...]
     lifted: tuple[int, ...]
-    previous_summary: str
+    previous_summary: str = field(repr=False)
     recompaction: bool
     role: Role | None
     reasons: tuple[str, ...]

@@ -68,7 +68,7 @@ class Cut:
         self.quoted: int | None = None
         self.index, why = by_tokens(len(rows), head_end, policy, sizes, lifted)
         self.reasons = [why]
-        self.around = overhead(rows, sizes.count, policy.rules)
+        self.around = overhead(rows, sizes.count, policy)
         self._move(align_end(rows, self.index, head_end), "so that no tool call is parted from its results")
         self._anchor_user()
         self._anchor_reply()
@@ -312,10 +312,10 @@ def earlier_cuts(
             yield at
 
 
-def overhead(messages: Sequence[Message], count: Counter, rules: str) -> int:
+def overhead(messages: Sequence[Message], count: Counter, policy: Policy) -> int:
     """Tokens of a handoff around an empty body, and of the note if the system message still lacks it."""
-    tokens = count(handoff_text(with_rules("", rules))) + MESSAGE_TOKENS
-    return tokens + (count(NOTE) if needs_note(messages) else 0)
+    tokens = count(handoff_text(with_rules("", policy.rules), policy.handoff)) + MESSAGE_TOKENS
+    return tokens + (count(NOTE) if needs_note(messages, policy) else 0)
 
 
 def growth(head: list[Message], tail: list[Message], count: Counter) -> int:
@@ -338,9 +338,9 @@ def room_in(replaced: int, kept: int, around: int) -> int:
     return int(replaced - around - SLACK - SMALLEST_WIN * (kept + replaced))
 
 
-def needs_note(messages: Sequence[Message]) -> bool:
-    """Whether message 0 is a system prompt that does not carry the note yet."""
-    if not messages or not m.is_system(messages[0]):
+def needs_note(messages: Sequence[Message], policy: Policy) -> bool:
+    """Whether message 0 is a system prompt that is to carry the note and does not yet."""
+    if policy.handoff != "hermes" or not messages or not m.is_system(messages[0]):
         return False
     content = messages[0].get("content")
     readable = content is None or isinstance(content, (str, list, dict))

@@ -12,7 +12,7 @@ for an output begin with a fixed mark, and what was cut is short.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from .. import messages as m
@@ -37,7 +37,7 @@ class PrunePlan(Plan):
     `previous_summary` is empty and `summary_budget` the size of the note.
     """
 
-    shorter: Mapping[int, Shortened]
+    shorter: Mapping[int, Shortened] = field(repr=False)
 
     @property
     def keeps_middle(self) -> bool:
@@ -105,7 +105,7 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> PrunePl
         rows, policy, count, tuple(i for i in before if i not in shorter), tuple(i for i in before if i in shorter),
         tuple(tail), tuple(sorted(lifted)), "", is_recompaction(rows), seat.role,
         (*seat.reasons, *_lifted_reason(len(lifted))),
-        _around(seat.role, count) + growth(kept, [rows[i] for i in tail], count),
+        _around(seat.role, count, policy) + growth(kept, [rows[i] for i in tail], count),
         sizes, shorter,
     )  # fmt: skip
     _require_gain(made)
@@ -204,9 +204,9 @@ def _lifted_reason(notes: int) -> list[str]:
     return ["The note of an earlier run is replaced."] if notes else []
 
 
-def _around(role: Role | None, count: Counter) -> int:
+def _around(role: Role | None, count: Counter, policy: Policy) -> int:
     """Tokens around the note's body: of its message, or of what sets it apart in the row it is merged into."""
-    text = handoff_text("")
+    text = handoff_text("", policy.handoff)
     if role is None:
         text += f"{PRIOR_HEADER}\n\n\n{MERGE_DELIMITER}\n\n"
     return count(text) + MESSAGE_TOKENS

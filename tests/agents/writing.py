@@ -24,7 +24,7 @@ def compacted(agent: Agent, meanwhile: Callable[[], object] = str, strategy: str
     session = agent.id_of("s")
     with opened(agent) as reader:
         basis = planning.read_basis(reader, session)
-    policy = compaction.Policy(keep_last=4, tail_only=basis.tail_only)
+    policy = compaction.Policy(keep_last=4, tail_only=basis.tail_only, handoff="hermes")
     chosen = STRATEGIES[strategy]
     plan = chosen.plan(list(map(message_of, basis.sent)), policy, compaction.counter_for(""))
     edits = candidate.edits_of(basis, chosen.apply(plan, SUMMARY))

@@ -37,7 +37,7 @@ def test_a_named_secret_is_kept_nowhere_but_in_its_message(
 
 
 def test_a_model_is_sent_no_named_secret() -> None:
-    policy = compaction.Policy(context_window=8_000, focus=FOCUS, keep_last=4)
+    policy = compaction.Policy(context_window=8_000, focus=FOCUS, keep_last=4, handoff="hermes")
     asked: list[str] = []
 
     def ask(request: compaction.SummaryRequest) -> str:

@@ -174,7 +174,7 @@ def _engine(store: Any, session: Any) -> None:
     with open_store(store) as reader:
         messages = [message_of(row) for row in for_model(reading.live_context(reader, session.id))]
     count = counting.counter_for(session.model)
-    policy = compaction.Policy(context_window=counting.context_window(session.model))
+    policy = compaction.Policy(context_window=counting.context_window(session.model), handoff="hermes")
     made: list[Any] = []
     _time("  engine: plan", lambda: made.append(compaction.plan(messages, policy, count)))
     plan = made[-1]

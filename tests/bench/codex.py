@@ -141,7 +141,7 @@ def planned(name: str, session: str) -> tuple[Any, Any]:
 
     with open_store(get_store(name)) as reader:
         basis = planning.read_basis(reader, session)
-    policy = compaction.Policy(keep_last=20, tail_only=basis.tail_only)
+    policy = compaction.Policy(keep_last=20, tail_only=basis.tail_only, handoff="hermes")
     plan = compaction.plan(list(map(message_of, basis.sent)), policy, compaction.counter_for(""))
     return basis.token, candidate.edits_of(basis, compaction.apply(plan, "## Goal\nFinish."))
 

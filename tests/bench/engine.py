@@ -22,7 +22,9 @@ from typing import Any
 
 import compaction
 from compaction import Message, Policy, counter_for, offline, pruning
+from compaction.llm.digest import request_of
 from compaction.survival import survival_of
+from compaction.tokens import Counter
 from tests.compaction.survival import (
     BUDGET,
     CUTS,
@@ -34,7 +36,7 @@ from tests.compaction.survival import (
     message,
     visible_text,
 )
-from tests.compaction.transcripts import tool_turn
+from tests.compaction.transcripts import compacted_by, tool_turn
 
 REPEATS = 3
 LENGTHS = (25_000, 50_000, 100_000, 200_000)  # messages, each twice as many as before
@@ -87,7 +89,7 @@ def large_talk(turns: int = 2_000) -> list[Message]:
     return messages
 
 
-def _survival(count: compaction.Counter) -> None:
+def _survival(count: Counter) -> None:
     found = [
         one
         for title, rows in long_transcripts(DATABASES)
@@ -117,7 +119,7 @@ def _survival_line(name: str, rows: list[Measured]) -> None:
     print(f"{name:44} {sizes:>11} {spread} {max(one.tokens for one in rows):7,} {seconds * 1000:5.0f}ms")
 
 
-def _counting(count: compaction.Counter) -> None:
+def _counting(count: Counter) -> None:
     from compaction import tokens
 
     text = "\n".join(f"def f_{i}(x):\n    return x + {i}  # a tool printed this line" for i in range(20_000))
@@ -127,7 +129,7 @@ def _counting(count: compaction.Counter) -> None:
     _time("  ours", lambda: count(text))
 
 
-def _large(messages: list[Message], count: compaction.Counter) -> None:
+def _large(messages: list[Message], count: Counter) -> None:
     size = sum(len(visible_text([row])) for row in messages)
     print(f"\nengine on {len(messages):,} messages, {size / 1e6:.1f} MB of text")
     policy, made = Policy(), {}
@@ -136,12 +138,12 @@ def _large(messages: list[Message], count: compaction.Counter) -> None:
         made[name] = do()
 
     _time("  plan", lambda: step("plan", lambda: compaction.plan(messages, policy, count)))
-    _time("  request", lambda: step("request", lambda: compaction.request_of(made["plan"])))
+    _time("  request", lambda: step("request", lambda: request_of(made["plan"])))
     _time("  offline summary", lambda: step("summary", lambda: offline.summarize(made["request"])))
     _time("  apply", lambda: step("result", lambda: compaction.apply(made["plan"], made["summary"])))
-    _time("  plan + request + offline + apply", lambda: compaction.compact(messages, policy, offline.summarize, count))
+    _time("  plan + request + offline + apply", lambda: compacted_by(messages, policy, offline.summarize, count))
     _time("  mask", lambda: pruning.compact(messages, policy, count))
-    _time("  digest for a model", lambda: len(compaction.request_of(made["plan"]).digest))
+    _time("  digest for a model", lambda: len(request_of(made["plan"]).digest))
     _time("  report: anchors that survived", lambda: made["result"].report.plan and _survived(made["result"]))
     print(f"    summary of {count(made['summary']):,} tokens")
 
@@ -162,7 +164,7 @@ def print_peak(large: Path) -> None:
     count("load the rank file")
     gc.collect()
     tracemalloc.start()
-    compaction.compact(messages, Policy(), offline.summarize, count)
+    compacted_by(messages, Policy(), offline.summarize, count)
     print(f"  peak memory over the input: {tracemalloc.get_traced_memory()[1] / 1e6:.0f} MB", flush=True)
 
 
@@ -193,7 +195,7 @@ def _doubling() -> None:
         before = taken
 
 
-def _steps(messages: list[Message], count: compaction.Counter) -> list[float]:
+def _steps(messages: list[Message], count: Counter) -> list[float]:
     """Seconds of plan, offline summary, apply and mask."""
     times = [time.perf_counter()]
 

@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import compaction
-from compaction import Counter, Message, NothingToCompact, Policy, Survival, offline
+from compaction import Message, NothingToCompact, Policy, Survival, offline
 from compaction import messages as m
 from compaction.anchors import Anchor, anchors_in, hindsight, survival
 from compaction.folders import spelled_out
 from compaction.handoff import FLAG, is_handoff
+from compaction.llm.digest import request_of
 from compaction.redaction import redact_all
+from compaction.tokens import Counter
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 DATABASES = sorted(DATA.glob("hermes-v*.db"))
@@ -51,7 +53,7 @@ def measure(title: str, messages: list[Message], cut: float, window: int, count:
         plan = compaction.plan(messages[:split], Policy(context_window=window), count)
     except NothingToCompact:
         return None
-    request = replace(compaction.request_of(plan), budget_tokens=BUDGET)
+    request = replace(request_of(plan), budget_tokens=BUDGET)
     started = time.perf_counter()
     summary = offline.summarize(request)
     seconds = time.perf_counter() - started

@@ -25,6 +25,7 @@ from compaction.messages import patched
 from tests.compaction.transcripts import (
     SMALL,
     call,
+    compacted_by,
     count,
     exchange,
     handoff,
@@ -147,7 +148,7 @@ def test_old_text_does_not_stand_behind_the_end_marker_as_if_it_were_new(live: A
 def test_a_handoff_in_front_of_calls_is_a_message_of_its_own() -> None:
     big = [row for i in range(4) for row in (reply("", f"c{i}"), result(f"c{i}", words(900)))]
     messages = [system(), user("go"), *big, reply(None, "b"), result("b", words(400)), reply("Done.")]
-    made = compacted(messages, Policy(context_window=4_000, protect_first_n=2))
+    made = compacted(messages, Policy(context_window=4_000, protect_first_n=2, handoff="hermes"))
     assert [row["role"] for row in made.messages] == ["system", "user", "assistant", "assistant", "tool", "assistant"]
     assert made.messages[2]["content"] == handoff_text(BODY)
     assert made.messages[3:] == messages[-3:]
@@ -261,5 +262,5 @@ def test_a_summary_that_repeats_the_markers_is_taken_by_its_body() -> None:
 
 def test_compact_is_the_three_in_one() -> None:
     messages = exchange(30)
-    made = compaction.compact(messages, SMALL, lambda request: BODY, count)
+    made = compacted_by(messages, SMALL, lambda request: BODY, count)
     assert made == apply(plan(messages, SMALL, count), BODY)

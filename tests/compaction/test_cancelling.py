@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from compaction import Policy, plan, request_of
+from compaction import Policy, plan
 from compaction.cancelling import takes_back
 from compaction.handoff import SYNTHETIC_USER_STARTS
+from compaction.llm.digest import request_of
 from compaction.llm.prompt import prompt_of
 from tests.compaction.transcripts import count, exchange, reply, user
 from tests.cost import within

@@ -22,13 +22,12 @@ from compaction import (
     counter_for,
     offline,
     plan,
-    request_of,
     summarize,
 )
 from compaction.handoff import handoff_text, is_handoff
 from compaction.llm import digest
 from compaction.llm.chunks import chunks_of, cut_to_fit
-from compaction.llm.digest import Finished, fold
+from compaction.llm.digest import Finished, fold, request_of
 from compaction.llm.prompt import prompt_of
 from compaction.llm.transcript import entries
 from compaction.policy import LONGEST_SUMMARY, PROMPT_TOKENS, SMALLEST_CHUNK_TOKENS

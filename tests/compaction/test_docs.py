@@ -9,6 +9,7 @@ from pathlib import Path
 
 import compaction
 from compaction import Policy, counter_for, offline
+from compaction.llm.digest import request_of
 from tests.compaction.transcripts import stored
 from viewer.stores.hermes.demo import stocktaking
 
@@ -31,7 +32,7 @@ def test_the_summary_of_the_stocktaking_is_as_the_page_shows() -> None:
     shown = re.findall(r"```text\n(.*?)```", section, re.DOTALL)[0]
     rows = [stored(row) for row in stocktaking.session().rows[:370]]
     plan = compaction.plan(rows, Policy(), counter_for("gpt-5"))
-    summary = offline.summarize(compaction.request_of(plan))
+    summary = offline.summarize(request_of(plan))
     assert all(piece in summary for piece in shown.split("[...]\n"))
     kept, all_ = compaction.loss_report(compaction.apply(plan, summary)).statements
     assert kept == all_ > 300

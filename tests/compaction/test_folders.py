@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from compaction import Message, Policy, compact, counter_for, loss_report, offline
+from compaction import Message, Policy, counter_for, loss_report, offline
 from compaction.folders import shared_folders, spelled_out
 from tests.compaction.offline.summaries import step
-from tests.compaction.transcripts import reply, user
+from tests.compaction.transcripts import compacted_by, reply, user
 
 APP = [f"/srv/app/{name}" for name in ("a.py", "lib/b.py", "lib/c.py")]
 
@@ -39,6 +39,6 @@ def test_a_path_below_a_folder_is_not_reported_as_lost() -> None:
     for n in range(40):
         turns += step(f"w{n}", "Write", {"file_path": f"/srv/shop/src/part_{n}.py", "content": "x = 1\n" * 40}, "ok")
     turns += [reply("Done."), *(row for n in range(4) for row in (user(f"And {n}?"), reply("Yes.")))]
-    result = compact(turns, Policy(context_window=16_000), offline.summarize, counter_for("gpt-5"))
+    result = compacted_by(turns, Policy(context_window=16_000), offline.summarize, counter_for("gpt-5"))
     assert "/srv/shop/src" in result.summary
     assert [anchor.text for anchor in loss_report(result).lost if anchor.text.startswith("/srv/shop")] == []

@@ -31,6 +31,7 @@ from compaction.handoff import (
     handoff_text,
     split,
 )
+from compaction.llm.digest import request_of
 from tests.compaction.transcripts import image
 from tests.cost import within
 
@@ -502,7 +503,7 @@ def test_a_request_that_an_engine_repeats_is_summarised_without_the_engines_line
     messages = [{"role": "user", "content": f"{OBJECTIVE}\nShip it.\n\n---\n\n{RECENT}"}]
     messages += [{"role": ("assistant", "user")[n % 2], "content": f"{n} " + "word " * 300} for n in range(40)]
     planned = compaction.plan(messages, compaction.Policy(context_window=20_000), len)
-    request = compaction.request_of(planned)
+    request = request_of(planned)
     assert request.previous_summary == ROTATED
     assert "Ship it." in request.digest
     assert OBJECTIVE not in request.digest

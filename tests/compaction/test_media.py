@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import compaction
-from compaction import Policy, offline, plan, request_of, summarize
+from compaction import Policy, offline, plan, summarize
 from compaction.handoff import NEUTRAL, defused, handoff_text
+from compaction.llm.digest import request_of
 from compaction.llm.prompt import prompt_of
 from tests.compaction.transcripts import call, count, exchange, handoff, reply, result, user
 from tests.cost import within

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from compaction import message_tokens
 from compaction import messages as m
 from compaction.handoff import MERGE_DELIMITER, PRIOR_HEADER, handoff_text
+from compaction.tokens import message_tokens
 from tests.compaction.transcripts import call, call_item, count, handoff, image, reply, result, result_item, user
 
 ANTHROPIC_USE = {"type": "tool_use", "id": "t1", "name": "look", "input": {"q": "ä"}}

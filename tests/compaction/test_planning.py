@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from compaction import BadTranscript, Message, NothingToCompact, Policy, apply, plan, pruning, request_of
+from compaction import BadTranscript, Message, NothingToCompact, Policy, apply, plan, pruning
 from compaction.handoff import NOTE
+from compaction.llm.digest import request_of
 from tests.compaction.transcripts import (
     SMALL,
     count,

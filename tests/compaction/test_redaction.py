@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from compaction import redact, redaction
+from compaction import redaction
+from compaction.redaction import redact
 from tests.cost import within
 from tests.slow import one_in, slow
 

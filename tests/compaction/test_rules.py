@@ -16,7 +16,9 @@ import pytest
 import compaction
 from compaction import Insert, Keep, Message, NothingToCompact, Policy, Result, SummaryRejected, offline, pruning
 from compaction.handoff import END_MARKER, FLAG, FRAMING, HEADERS, MEDIA_STUB, NOTE_SENTENCE, handoff_text
+from compaction.llm.digest import request_of
 from compaction.planning import boundaries
+from compaction.tokens import message_tokens
 from tests.compaction.properties import unpaired
 from tests.compaction.transcripts import (
     LAYOUTS,
@@ -24,6 +26,7 @@ from tests.compaction.transcripts import (
     call,
     call_item,
     carrier,
+    compacted_by,
     image,
     reply,
     result,
@@ -33,9 +36,9 @@ from tests.compaction.transcripts import (
     user,
 )
 
-SMALL = Policy(context_window=10_000)  # tail budget 1,000 tokens, soft ceiling 1,500
+SMALL = Policy(context_window=10_000, handoff="hermes")  # tail budget 1,000 tokens, soft ceiling 1,500
 TIGHT = Policy(context_window=4_000)  # tail budget 400 tokens, soft ceiling 600
-FEW = Policy(context_window=4_000, protect_last_n=3)  # the same, and no more than three messages beyond the budget
+FEW = Policy(context_window=4_000, protect_last_n=3, handoff="hermes")  # the same, and no more than three beyond it
 SHORT = "The work so far, in short."
 
 
@@ -477,13 +480,13 @@ IMAGES: list[Any] = [
 
 @pytest.mark.parametrize("picture", IMAGES)
 def test_an_image_is_1600_tokens_whatever_its_shape(picture: Any) -> None:
-    bare = compaction.message_tokens(user([]), count)
-    assert compaction.message_tokens(user([picture]), count) == bare + 1_600
-    assert compaction.message_tokens(user(picture), count) == bare + 1_600
+    bare = message_tokens(user([]), count)
+    assert message_tokens(user([picture]), count) == bare + 1_600
+    assert message_tokens(user(picture), count) == bare + 1_600
     inside = [{"type": "tool_result", "tool_use_id": "t", "content": [picture, picture]}]
-    assert compaction.message_tokens(user(inside), count) == bare + 3_200
+    assert message_tokens(user(inside), count) == bare + 3_200
     huge = json.loads(json.dumps(picture).replace("AAAA", "A" * 400_000))
-    assert compaction.message_tokens(user([huge]), count) == bare + 1_600
+    assert message_tokens(user([huge]), count) == bare + 1_600
 
 
 @pytest.mark.parametrize("picture", IMAGES)
@@ -511,7 +514,7 @@ def test_no_summary_an_empty_one_and_one_that_grows_the_context_fail(summary: An
     messages = [system(), *block(40)]
     before = copy.deepcopy(messages)
     with pytest.raises(SummaryRejected) as caught:
-        compaction.compact(messages, SMALL, lambda request: summary, count)
+        compacted_by(messages, SMALL, lambda request: summary, count)
     assert messages == before and caught.value.reason.endswith(".")
 
 
@@ -560,7 +563,7 @@ def test_responses_items_are_calls_and_results() -> None:
     found = [result_item(f"c{i}", hundred("found")) for i in (0, 1)]
     rows: list[Message] = [*block(10), *asked, *found, reply("Done."), user("next")]
     assert [boundaries.align_end(rows, i) for i in range(10, 16)] == [10, 10, 10, 10, 14, 15]
-    assert compaction.message_tokens(found[0], count) == 100
+    assert message_tokens(found[0], count) == 100
     lost: list[Message] = [asked[0], user("stop"), found[1], reply("Stopped.")]
     _, made = compacted([*block(30), *lost], Policy(context_window=10_000, keep_last=4))
     assert made.messages[-2:] == [user("stop"), reply("Stopped.")]
@@ -619,7 +622,7 @@ def test_items_are_treated_as_the_same_calls_in_chat_shape(policy: Policy) -> No
     one, other = (compaction.plan(rows, policy, count) for rows in (chat, items))
     for name in ("head", "middle", "tail", "role"):  # the JSON around a call differs, and so do the tokens
         assert getattr(one, name) == getattr(other, name), name
-    assert compaction.request_of(one).digest == compaction.request_of(other).digest
+    assert request_of(one).digest == request_of(other).digest
     assert compaction.summarize(one, offline.summarize) == compaction.summarize(other, offline.summarize)
     made = [compaction.apply(plan, SHORT) for plan in (one, other)]
     assert compaction.loss_report(made[0]) == compaction.loss_report(made[1])

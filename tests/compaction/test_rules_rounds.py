@@ -20,12 +20,13 @@ from compaction import BadTranscript, Insert, Message, NothingToCompact, Policy,
 from compaction import messages as m
 from compaction.handoff import FLAG, handoff_text
 from compaction.sections import INTENT
+from compaction.tokens import message_tokens
 from tests.compaction.properties import examples, unpaired
-from tests.compaction.transcripts import call, image, policies, reply, result, system, transcripts, user
+from tests.compaction.transcripts import call, compacted_by, image, policies, reply, result, system, transcripts, user
 from tests.cost import calls
 from tests.slow import one_in, slow
 
-POLICY = Policy(context_window=16_000)  # tail budget 1,600 tokens, soft ceiling 2,400, summaries up to 800
+POLICY = Policy(context_window=16_000, handoff="hermes")  # tail budget 1,600 tokens, summaries up to 800
 
 
 def count(text: str) -> int:
@@ -132,7 +133,7 @@ def test_ten_compactions_carry_the_newest_task_and_never_the_first(
         for i in range(18):
             messages += shape(f"TASK {round_}/{i}/ please", i)
         before = copy.deepcopy(messages)
-        made = compaction.compact(messages, POLICY, ask, count)
+        made = compacted_by(messages, POLICY, ask, count)
         assert messages == before
         assert made.tokens_after < made.tokens_before
         assert unpaired(made.messages) == 0 and not made.report.repairs
@@ -153,10 +154,10 @@ def test_ten_compactions_carry_the_newest_task_and_never_the_first(
 def test_compacting_what_was_just_compacted_ends_in_a_refusal_and_never_grows() -> None:
     for shape in SHAPES:
         messages = [system(), *(row for i in range(40) for row in shape(f"TASK {i}/", i))]
-        tokens = sum(compaction.message_tokens(row, count) for row in messages)
+        tokens = sum(message_tokens(row, count) for row in messages)
         for _ in range(10):
             try:
-                made = compaction.compact(messages, POLICY, plain_ask, count)
+                made = compacted_by(messages, POLICY, plain_ask, count)
             except NothingToCompact as refusal:
                 assert refusal.reason.endswith(".") and len(refusal.reason) > 30
                 break
@@ -210,7 +211,7 @@ def test_the_cost_of_ten_thousand_of_one_kind_grows_with_them(rows: list[Message
 
     def compacted_or_refused() -> None:
         try:
-            made = compaction.compact(messages, POLICY, plain_ask, count)
+            made = compacted_by(messages, POLICY, plain_ask, count)
             assert made.tokens_after < made.tokens_before
         except NothingToCompact as refusal:
             assert refusal.reason.endswith(".")
@@ -239,7 +240,7 @@ def test_any_transcript_and_any_summary_end_in_a_shorter_context_or_a_reason(
 ) -> None:
     before = copy.deepcopy(messages)
     try:
-        made = compaction.compact(messages, policy, lambda request: summary, count)
+        made = compacted_by(messages, policy, lambda request: summary, count)
     except (NothingToCompact, BadTranscript, SummaryRejected) as refusal:
         event(refusal.code)
         assert messages == before
@@ -248,12 +249,12 @@ def test_any_transcript_and_any_summary_end_in_a_shorter_context_or_a_reason(
         return
     event("compacted")
     assert messages == before
-    sizes = [sum(compaction.message_tokens(row, count) for row in rows) for rows in (messages, made.messages)]
+    sizes = [sum(message_tokens(row, count) for row in rows) for rows in (messages, made.messages)]
     assert sizes == [made.tokens_before, made.tokens_after] and sizes[1] < sizes[0]
     at = next((i for i, edit in enumerate(made.edits) if isinstance(edit, Insert)), None)
     if at is not None:
         role = made.messages[at]["role"]
-        assert role in ("user", "assistant") and made.messages[at][FLAG]
+        assert role in ("user", "assistant") and compaction.is_handoff(made.messages[at])
         assert all(row.get("role") != role for row in made.messages[max(at - 1, 0) : at])
         behind = made.messages[at + 1]
         assert behind.get("role") != role or (role == "assistant" and m.calls(behind))

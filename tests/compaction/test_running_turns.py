@@ -10,8 +10,9 @@ import compaction
 from compaction import Insert, Message, NothingToCompact, Policy, Result, counter_for, offline, pruning, strategy
 from compaction import messages as m
 from compaction.handoff import is_handoff
+from compaction.tokens import message_tokens
 from compaction.tool_groups import loose_ends
-from tests.compaction.transcripts import exchange, handoff, image, reply, result, system, user, words
+from tests.compaction.transcripts import compacted_by, exchange, handoff, image, reply, result, system, user, words
 
 WINDOW = Policy(context_window=128_000)
 TOKENS = counter_for("gpt-5")
@@ -28,7 +29,7 @@ def steps(n: int, size: int = 400, first: int = 0) -> list[Message]:
 
 
 def compacted(messages: list[Message], policy: Policy = WINDOW) -> Result:
-    made = compaction.compact(messages, policy, offline.summarize, TOKENS)
+    made = compacted_by(messages, policy, offline.summarize, TOKENS)
     loose = loose_ends(made.messages)
     assert not loose.calls and not loose.results and not made.report.repairs
     return made
@@ -85,7 +86,7 @@ def test_a_held_reply_keeps_its_results_or_loses_its_calls() -> None:
     for size, roles in ((20, ["user", "assistant", "tool"]), (20_000, ["user", "assistant"])):
         said = [reply("Let me look.", "x"), result("x", words(size))]
         messages = [*exchange(8), user(REQUEST), *said, *steps(300)]
-        made = compaction.compact(messages, WINDOW, offline.summarize, TOKENS)
+        made = compacted_by(messages, WINDOW, offline.summarize, TOKENS)
         at = handoff_at(made.messages)
         assert [row["role"] for row in made.messages[2:at]] == roles
         assert made.messages[3]["content"] == "Let me look." and not loose_ends(made.messages).calls
@@ -187,4 +188,4 @@ def test_a_refusal_names_the_strategy_that_helps() -> None:
 
 
 def chat_tokens(messages: list[Message]) -> int:
-    return sum(compaction.message_tokens(row, TOKENS) for row in messages)
+    return sum(message_tokens(row, TOKENS) for row in messages)

@@ -14,9 +14,10 @@ import tiktoken_ext.openai_public as published  # type: ignore[import-untyped]  
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction import Counter, Message, counter_for, encoding_for, message_tokens, tokens
+from compaction import Message, counter_for, tokens
 from compaction import messages as m
 from compaction.policy import IMAGE_TOKENS, MESSAGE_TOKENS
+from compaction.tokens import Counter, encoding_for, message_tokens
 from tests.compaction.transcripts import call, image, reply, result, user
 from tests.slow import slow
 

@@ -7,12 +7,14 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from compaction import Message, Policy
+import compaction
+from compaction import Message, Policy, Result
 from compaction import messages as m
 from compaction.handoff import (
     CURRENT_HEADER,
     END_MARKER,
     FLAG,
+    FORMS,
     FRAMING,
     HYPHEN_HEADER,
     LEGACY_HEADER,
@@ -22,15 +24,22 @@ from compaction.handoff import (
     PRIOR_HEADER,
     handoff_text,
 )
+from compaction.llm.digest import Ask
 from compaction.planning.boundaries import align_end, anchor_last_reply, anchor_last_user, by_tokens
 from compaction.tokens import Counter, Sizes
 
-SMALL = Policy(context_window=4_000)  # tail budget 400, soft ceiling 600, summaries up to 200 tokens
+SMALL = Policy(context_window=4_000, handoff="hermes")  # tail budget 400, soft ceiling 600, summaries up to 200 tokens
 
 
 def count(text: str) -> int:
     """A counter without a vocabulary: four characters a token, rounded up."""
     return (len(text) + 3) // 4
+
+
+def compacted_by(messages: list[Message], policy: Policy, ask: Ask, counter: Counter = count) -> Result:
+    """A plan, its summary by `ask`, and both together."""
+    plan = compaction.plan(messages, policy, counter)
+    return compaction.apply(plan, compaction.summarize(plan, ask))
 
 
 def tail_start(messages: list[Message], head_end: int, policy: Policy, counter: Counter = count) -> int:
@@ -324,4 +333,5 @@ policies = st.builds(
     protect_first_n=st.integers(0, 6),
     protect_last_n=st.sampled_from([0, 3, 20]),
     keep_last=st.sampled_from([None, None, None, 0, 2, 9]),
+    handoff=st.sampled_from(FORMS),
 )

@@ -133,7 +133,7 @@ class Ours:
             with open_store(self.store) as reader:
                 basis = planning.read_basis(reader, self.session_id)
             strategy = STRATEGIES[chance.choice(["summary", "summary", "prune"])]
-            policy = compaction.Policy(keep_last=4, tail_only=basis.tail_only)
+            policy = compaction.Policy(keep_last=4, tail_only=basis.tail_only, handoff="hermes")
             try:
                 plan = strategy.plan(list(map(message_of, basis.sent)), policy, compaction.counter_for(""))
             except compaction.NothingToCompact as refused:

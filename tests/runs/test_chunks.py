@@ -16,6 +16,7 @@ from django.db import connection
 from pytest_django import Settings
 
 import compaction
+from compaction.llm.digest import Finished
 from tests.factories.runs import IMMEDIATE, QUEUED
 from tests.factories.stores import HermesStore
 from tests.model_services import KEY, NOTES, Behaviour, ModelService, answers, refuses, stalls
@@ -194,7 +195,7 @@ def test_cancelled_between_parts_nothing_more_is_asked(
 ) -> None:
     finished = Progress.finished
 
-    def cancel_after_two(progress: Progress, part: compaction.Finished) -> None:
+    def cancel_after_two(progress: Progress, part: Finished) -> None:
         finished(progress, part)
         if len(progress._hold.run.chunks) == 2:
             service.cancel(service.get_run(progress._hold.run.pk))

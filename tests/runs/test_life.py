@@ -14,6 +14,7 @@ from django.db import connection
 from pytest_django import Settings
 
 import compaction
+from compaction.llm.digest import request_of
 from tests.factories.histories import receipt_of
 from tests.factories.runs import QUEUED, in_thread, until
 from tests.factories.stores import HermesStore
@@ -92,7 +93,7 @@ def test_a_summariser_is_told_when_things_were_said(hermes_store: HermesStore) -
     with open_store(hermes_store.store) as reader:
         basis = planning.read_basis(reader, hermes_store.session_id)
     plan = planning.plan_of(basis, Options(), "")
-    digest = compaction.request_of(plan).digest
+    digest = request_of(plan).digest
     times = [basis.sent[i].timestamp for i in plan.middle]
     days = {f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d}" for time in times if time}
     assert days and all(f", {day} " in digest for day in days)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from compaction import message_tokens
+from compaction.tokens import message_tokens
 from tests.agents.base import Line
 from tests.agents.codex.by_hand import INTERNAL, CodexByHand, agent, fresh, items, meta, session_id, told
 from tests.agents.codex.writing import compacted, lines_of, planned, undo, with_meta, writer, written

@@ -15,6 +15,7 @@ import pytest
 
 import compaction
 from compaction.handoff import CURRENT_HEADER, END_MARKER, HYPHEN_HEADER, LEGACY_HEADER, PRIOR_HEADER
+from compaction.tokens import message_tokens
 from tests.cost import calls
 from tests.factories.odd_demo import make_odd_demo
 from viewer.errors import NotFound, StoreUnavailable
@@ -214,7 +215,7 @@ def test_nothing_happened_in_the_future(demo: sqlite3.Connection) -> None:
 def test_one_session_is_far_above_its_threshold(demo: sqlite3.Connection) -> None:
     live = rows(demo, "session_id = ? AND active = 1", session_id(demo, "Stocktaking, ten warehouses"))
     count = compaction.counter_for("gpt-4o")
-    tokens = sum(compaction.message_tokens(message_of(row), count) for row in live)
+    tokens = sum(message_tokens(message_of(row), count) for row in live)
     assert 0.75 * 128_000 < tokens < 128_000  # Hermes' highest threshold for its window, and the window
 
 

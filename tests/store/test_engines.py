@@ -77,7 +77,7 @@ def test_the_next_compaction_folds_it_and_asks_nothing_again(tmp_path: Path, for
         )
     with reader_of(path) as reader:
         messages = [message_of(row) for row in reader.live("s1")]
-    plan = compaction.plan(messages, compaction.Policy(context_window=20_000), len)
+    plan = compaction.plan(messages, compaction.Policy(context_window=20_000, handoff="hermes"), len)
     assert "The desk moved in May." in plan.previous_summary
     assert ("The tokens were rotated." in plan.previous_summary) == (form != "lossless-claw")
     requests: list[compaction.SummaryRequest] = []

@@ -54,7 +54,7 @@ def test_a_compaction_and_its_undo(tmp_path: Path, version: str) -> None:
     before, writer, holder = kept.read(session), writer_of(kept.store), new_holder()
     with open_store(kept.store) as reader:
         basis = planning.read_basis(reader, session)
-    policy = compaction.Policy(keep_last=3, tail_only=True)
+    policy = compaction.Policy(keep_last=3, tail_only=True, handoff="hermes")
     plan = compaction.plan(list(map(message_of, basis.sent)), policy, compaction.counter_for(""))
     edits = candidate.edits_of(basis, compaction.apply(plan, "## Goal\nFinish."))
     commit = writer.apply(session, basis.token, edits, mode="in_place", holder=holder, now=time.time())

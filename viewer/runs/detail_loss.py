@@ -7,8 +7,9 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import compaction
-from compaction import Anchor, Survival
+from compaction import Survival
 from compaction import survival as engine
+from compaction.anchors import Anchor
 from compaction.survival import survival_of
 from viewer.stores.message import StoredMessage, message_of
 from viewer.stores.registry import Reader

@@ -19,6 +19,7 @@ from django.utils import timezone
 from django_tasks import task
 
 import compaction
+from compaction.llm.digest import Finished
 from viewer.errors import SessionBusy, StoreError
 from viewer.history import records
 from viewer.stores.changes import edits_from_json
@@ -105,7 +106,7 @@ def _summary(hold: Hold, plan: compaction.Plan, doing: str) -> str:
         progress.asking(chosen.ask),
         today=timezone.localdate(),
         window=chosen.window,
-        finished=[compaction.Finished(**part) for part in hold.run.chunks],
+        finished=[Finished(**part) for part in hold.run.chunks],
         on_chunk=progress.finished,
     )
 

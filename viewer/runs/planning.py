@@ -214,6 +214,7 @@ def plan_of(basis: Basis, options: Options, rules: str) -> compaction.Plan:
         rules=rules if options.carry else "",
         tail_only=basis.tail_only,
         can_prune=not basis.not_shortened,
+        handoff="hermes",  # which every agent's store is read back by
     )
     messages, count = list(map(_dated, basis.sent)), counting.counter_for(basis.session.model)
     plan = strategy.plan(messages, policy, count)

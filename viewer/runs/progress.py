@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 
 import compaction
+from compaction.llm.digest import Ask, Finished
+from compaction.tokens import Counter
 
 from .hold import Hold
 from .summarizers import Usage
@@ -16,7 +18,7 @@ TELL_SECONDS = 1.0  # between two updates of the row while an answer comes
 class Progress:
     """The `summarizers.ProgressCallback` of one run. All raise hold.LeaseLost once the run is not ours."""
 
-    def __init__(self, hold: Hold, doing: str, count: compaction.Counter) -> None:
+    def __init__(self, hold: Hold, doing: str, count: Counter) -> None:
         self._hold = hold
         self._doing = doing
         self._count = count
@@ -25,7 +27,7 @@ class Progress:
         self._request: compaction.SummaryRequest | None = None
         self._tokens = 0
 
-    def asking(self, ask: Callable[[compaction.SummaryRequest, Progress], str]) -> compaction.Ask:
+    def asking(self, ask: Callable[[compaction.SummaryRequest, Progress], str]) -> Ask:
         """`ask` with this listener; a run that was cancelled asks nothing more."""
 
         def asked(request: compaction.SummaryRequest) -> str:
@@ -44,7 +46,7 @@ class Progress:
         self._usage += usage
         self._hold.update(usage=self._usage.to_json())
 
-    def finished(self, part: compaction.Finished) -> None:
+    def finished(self, part: Finished) -> None:
         """Keep a finished part, so that a run that is taken up again goes on behind it."""
         self._hold.update(chunks=[*self._hold.run.chunks, {"key": part.key, "summary": part.summary}])
 

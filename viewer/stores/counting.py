@@ -10,8 +10,8 @@ from threading import Lock
 import genai_prices.data
 from cachetools import LRUCache
 
-import compaction
 from compaction import tokens
+from compaction.tokens import Counter
 from viewer.stores.message import StoredMessage, weighed
 
 REMEMBERED = 100_000  # texts; about 20 MB of hashes and numbers
@@ -23,7 +23,7 @@ _counted: LRUCache[bytes, int] = LRUCache(REMEMBERED)
 _lock = Lock()
 
 
-def counter_for(model: str) -> compaction.Counter:
+def counter_for(model: str) -> Counter:
     """The engine's token counter for this model, with the counts of longer texts remembered by their hash."""
     count, encoding = tokens.counter_for(model), tokens.encoding_for(model)[0].encode()
 
@@ -42,12 +42,12 @@ def counter_for(model: str) -> compaction.Counter:
     return remembered
 
 
-def row_tokens(row: StoredMessage, count: compaction.Counter) -> int:
+def row_tokens(row: StoredMessage, count: Counter) -> int:
     """Tokens of the message this row says, calls, images and the agent's notes beside it included."""
     return tokens.message_tokens(weighed(row), count)
 
 
-def note_tokens(rows: Iterable[StoredMessage], count: compaction.Counter) -> tuple[int, int]:
+def note_tokens(rows: Iterable[StoredMessage], count: Counter) -> tuple[int, int]:
     """How many notes the agent tells beside these messages, and their tokens."""
     notes = [note for row in rows for note in row.notes]
     return len(notes), sum(map(count, notes))

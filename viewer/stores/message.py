@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import compaction
 from compaction import messages
+from compaction.handoff import Part
 
 from .envelopes import Envelopes, Split, split
 from .history_types import Boundary, HistoryEntry
@@ -192,9 +193,9 @@ def parted(row: StoredMessage) -> Parted:
     )
 
 
-def _parts(row: StoredMessage) -> list[compaction.Part]:
+def _parts(row: StoredMessage) -> list[Part]:
     if row.role in messages.RESULT_ROLES:  # what a tool gave back may quote a handoff, and is none
-        return [compaction.Part("live", "", content=row.content)]
+        return [Part("live", "", content=row.content)]
     return compaction.split(row.content, flagged=row.flagged)
 
 

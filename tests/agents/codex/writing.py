@@ -34,7 +34,7 @@ def planned(
 ) -> tuple[Json, list[Edit]]:
     """Token and edits of a plan."""
     basis = planning.read_basis(fresh(agent), session_id)
-    policy, messages = compaction.Policy(keep_last=6), list(map(message_of, basis.sent))
+    policy, messages = compaction.Policy(keep_last=6, handoff="hermes"), list(map(message_of, basis.sent))
     chosen = STRATEGIES[strategy]
     plan = chosen.plan(messages, policy, compaction.counter_for(""))
     return basis.token, candidate.edits_of(basis, chosen.apply(plan, summary))

@@ -24,7 +24,7 @@ from viewer.stores.message import message_of
 
 SUMMARY = "## Goal\nFinish every step, says the marmalade note.\n\n## Completed Actions\n1. RAN the earlier steps."
 RULES = "## Session Startup\nRead SOUL.md.\n\n## Red Lines\nNever touch the apricot ledger."
-POLICY = compaction.Policy(context_window=32_000, rules=RULES)  # a tail of some 3,200 tokens
+POLICY = compaction.Policy(context_window=32_000, rules=RULES, handoff="hermes")  # a tail of some 3,200 tokens
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-import compaction
 from compaction import messages as engine
+from compaction.tokens import Counter
 from viewer.pages.boundary.views import ShownSummary, summary_text
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import redacted, redacts, text_for
@@ -139,7 +139,7 @@ def _stop(index: TranscriptIndex, start: int) -> int:
     return stop
 
 
-def _prompt(text: str, count: compaction.Counter, place: Place) -> ShownPrompt:
+def _prompt(text: str, count: Counter, place: Place) -> ShownPrompt:
     return ShownPrompt(blocks.plain(text, place.view("context/prompt")), formats.number(count(text), "tokens"))
 
 

@@ -9,9 +9,9 @@ from typing import ClassVar, Literal, NamedTuple
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-import compaction
 from compaction import messages as engine
 from compaction.handoff import restated
+from compaction.tokens import Counter
 from viewer.places import Place
 from viewer.rendering import cache, calls, formats, tools
 from viewer.rendering.marking import WordMarks
@@ -71,7 +71,7 @@ class MessageContext:
     """
 
     place: Place
-    count: compaction.Counter
+    count: Counter
     marked: int | None = None
     newest: int | None = None
     tokens: Callable[[int], int | None] | None = None

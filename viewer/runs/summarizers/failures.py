@@ -20,7 +20,7 @@ import httpx2
 from django.conf import settings
 from django.utils import timezone
 
-import compaction
+from compaction.redaction import redact
 from viewer.runs.errors import ModelFailed
 
 from . import limits
@@ -247,7 +247,7 @@ def _shown(text: str, connection: ModelAccess) -> str:
     """A service's own words: one short line without our key and other secrets."""
     if connection.api_key:
         text = text.replace(connection.api_key, "[REDACTED]")
-    line = " ".join(compaction.redact(text[: 10 * QUOTED]).split())
+    line = " ".join(redact(text[: 10 * QUOTED]).split())
     line = "".join(sign for sign in line if sign.isprintable())
     return line if len(line) <= QUOTED else f"{line[:QUOTED].rstrip()}..."
 

@@ -14,6 +14,7 @@ from genai_prices.types import ModelInfo
 
 import compaction
 from compaction.policy import LONGEST_SUMMARY
+from compaction.tokens import encoding_for
 
 from .connections import ModelAccess
 
@@ -66,4 +67,4 @@ def price(connection: ModelAccess, models: list[str], usage: genai_prices.Usage)
 
 
 def _share(connection: ModelAccess) -> float:
-    return ESTIMATED_SHARE if compaction.encoding_for(connection.model)[1] else EXACT_SHARE
+    return ESTIMATED_SHARE if encoding_for(connection.model)[1] else EXACT_SHARE

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import genai_prices
 
 import compaction
+from compaction.llm.digest import fold, request_of
+from compaction.llm.prompt import prompt_of
 
 from . import limits
 from .connections import ModelAccess
@@ -25,10 +27,10 @@ class Sending:
 
 def sending(plan: compaction.Plan, connection: ModelAccess) -> Sending:
     """The estimate for this plan. Raises SummaryRejected (window_too_small)."""
-    first = compaction.fold(plan, limits.planned_window(connection)).request
+    first = fold(plan, limits.planned_window(connection)).request
     assert first is not None  # a plan has something to summarise
-    whole = first if first.chunks == 1 else compaction.request_of(plan)
-    asked = compaction.prompt_of(first)
+    whole = first if first.chunks == 1 else request_of(plan)
+    asked = prompt_of(first)
     around = plan.count(asked.system) + plan.count(asked.user.replace(first.digest.rstrip(), ""))
     carried = (first.chunks - 1) * first.budget_tokens
     tokens_in = plan.count(whole.digest) + carried + first.chunks * around

@@ -18,6 +18,7 @@ from compaction.handoff import (
     RESTATED_STARTS,
     SYNTHETIC_USER_STARTS,
     TASK_LIST,
+    Part,
     restated,
 )
 from compaction.messages import RESULT_ROLES
@@ -146,7 +147,7 @@ def parted(content: Any, flagged: bool) -> tuple[str | None, Any, bool]:
     return "\n".join(summaries) if summaries else None, content, False
 
 
-def _own_words(part: compaction.Part) -> Any:
+def _own_words(part: Part) -> Any:
     return notices.without_task_list(part.content) if isinstance(part.content, str) else part.content
 
 
