@@ -58,11 +58,12 @@ _VALUES = (  # what reads as one value, with its kind
     ("time", re.compile(r"\b\d{1,2}(?::\d\d)? ?(?:[ap]\.?m\b\.?|uhr\b|o['’]clock)|\b\d{1,2}:\d\d\b")),
     ("date", re.compile(rf"\b\d{{1,2}}(?:st|nd|rd|th|\.)?(?: of| de)? {_MONTH}\b|\b{_MONTH} \d{{1,2}}\b|\d+月\d+日")),
 )
+_WHEN = r"(?= (?:\d|one|two|noon|midnight|\w+day\b))"
 _BOUNDS = (
     ("most", r"under|below|within|up to|at most|(?:no|not) more than|(?:not|never) exceed\w*|max(?:imum)?|höchstens"),
     ("least", r"over|above|at least|(?:no|not) (?:less|fewer) than|min(?:imum)?|mindestens"),
-    ("before", r"before|until|by|vor|avant|antes de|до"),
-    ("after", r"after(?! all)|since|nach|après|después de|после"),
+    ("before", rf"(?:before|until|by|vor|avant|antes de|до){_WHEN}"),
+    ("after", rf"(?:after|since|nach|après|después de|после){_WHEN}"),
 )
 _BOUND = re.compile("|".join(rf"(?P<{name}>\b(?:{words})(?!\w))" for name, words in _BOUNDS))
 _INSTEAD_OF = re.compile(
@@ -99,7 +100,9 @@ _ONE_NAME = {
     **dict.fromkeys(("€", "euro", "euros"), "eur"),
     **{"e-mail": "email", "£": "gbp", "pounds": "gbp", "元": "yuan", "円": "yen"},
 }
-_TOKEN = re.compile(r"日本語|\w[语文語]|[元円]|\d[\d.,]*\d|\d|[぀-ヿ一-鿿]+|[^\W\d_]+(?:-[^\W\d_]+)*|[$€£]")
+_TOKEN = re.compile(
+    r"日本語|\w[语文語]|[元円]|[^\W\d_v]\w*\d\w*|\d[\d.,]*\d|\d|[぀-ヿ一-鿿]+|[^\W\d_]+(?:-[^\W\d_]+)*|[$€£]"
+)
 _UNSPACED = re.compile("是|为|為|改[成为為到]|现在|变成|は|です|に変更|になりました|不要|别|请|吧")
 _CLAUSES = re.compile(r"[,;—–]\s+|\s(?:but|and|aber|und|mais|pero)\s")
 
@@ -193,7 +196,7 @@ def _about(text: str) -> tuple[frozenset[str], dict[str, tuple[str, ...]]]:
     for token in _TOKEN.finditer(_UNSPACED.sub(lambda match: " " * len(match[0]), text)):
         word = _ONE_NAME.get(token[0], token[0])
         number = _NUMBERS.get(word, word)
-        if number[0].isdigit() and not (sets and token.end() < sets.start()):  # else the subject's: "ticket 12 is"
+        if number[0].isdigit() and not (sets and token.end() <= sets.start()):  # else the subject's: "ticket 12 is"
             values["number"] = (*values.get("number", ()), number.replace(",", ""))
         elif word in _CHOICES:
             values[_CHOICES[word]] = (*values.get(_CHOICES[word], ()), word)

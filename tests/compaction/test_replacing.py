@@ -32,6 +32,8 @@ def test_what_replaces_is_told_from_what_may_hold_beside(half: str, recall: floa
         ("Deploy before 8am.", "Deploy before 8 a.m.", False),
         ("Never call me before 9 on Mondays.", "Never call me before 10 on Fridays.", False),
         ("Flights after 8 am and before 9 pm.", "Flights after 10 am.", False),
+        ("Never drop table t12 before I agree.", "Never drop table t13 before I agree.", False),
+        ("12: Never drop table 12 before I agree.", "13: Never drop table 13 before I agree.", False),
         ("", "", False),
         ("?!", "Use spaces instead.", False),
     ],
