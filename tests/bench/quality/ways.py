@@ -33,7 +33,8 @@ def newest(messages: list[Message], size: int) -> list[Message]:
 def all_ways(engine: Engine, others: bool) -> Iterator[dict[str, Callable[[], Way]]]:
     """The engine, and `others` by name, each made anew for a transcript; Hermes' only where Hermes is in the cache.
 
-    "prune, then engine" compacts what is left of a context only if an agent would still do so by itself.
+    "prune, then engine" compacts what is left of a context only if an agent would still do so by itself, "prune, always
+    engine" in any case.
     """
     found: dict[str, Callable[[], Way]] = {OWN: lambda: lambda messages, _: engine.compact(messages).left}
     if not others:
@@ -48,6 +49,7 @@ def all_ways(engine: Engine, others: bool) -> Iterator[dict[str, Callable[[], Wa
         "newest messages": lambda: newest,
         "prune": lambda: lambda messages, _: pruned(messages),
         "prune, then engine": lambda: pruned_then_engine,
+        "prune, always engine": lambda: lambda messages, _: engine.compact(pruned(messages)).left,
     }
     python = next(iter(sorted(CACHE.glob("hermes-*/bin/python"), reverse=True)), None)
     if python is None:
