@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from compaction.__main__ import main
-from compaction.handoff import is_handoff
+from compaction.handoff import FLAG, is_handoff
+from tests.agents.pi.by_hand import PiByHand
 from tests.compaction.transcripts import exchange, result, system, user, words
 from tests.compaction.transcripts import reply as said
 
@@ -52,7 +53,9 @@ def test_it_compacts_a_list_of_messages() -> None:
     [handoff] = [row for row in messages if is_handoff(row)]
     assert "on 2026-11-22" in handoff["content"]
     assert messages[-1] == LONG[-1]
-    assert f"{len(LONG)} -> {len(messages)} messages" in done.stderr and "details we recognise" in done.stderr
+    assert f"{len(LONG)} -> {len(messages)} messages" in done.stderr
+    assert "details we recognise" not in done.stderr
+    assert "details we recognise" in run(LONG, "--window", "4000", "--report").stderr
 
 
 def test_it_reads_an_object_and_a_summary_of_somebody_else(tmp_path: Path) -> None:
@@ -70,6 +73,21 @@ def test_it_can_shorten_tool_output_instead() -> None:
     assert len(messages) == len(turns) + 1 and len(done.stdout) < len(json.dumps(turns, indent=2))
 
 
+def test_a_summary_is_marked_as_hermes_does_where_that_is_asked_for() -> None:
+    assert FLAG not in run(LONG, "--window", "4000").stdout
+    assert FLAG in run(LONG, "--window", "4000", "--handoff", "hermes").stdout
+
+
+def test_it_reads_the_file_of_an_agent(tmp_path: Path) -> None:
+    agent = PiByHand(tmp_path)
+    agent.write("s", LONG[1:])
+    done = run(agent.path("s").read_text(), "--window", "4000")
+    messages = json.loads(done.stdout)
+    assert (
+        done.returncode == 0 and sum(map(is_handoff, messages)) == 1 and messages[-1]["content"] == LONG[-1]["content"]
+    )
+
+
 @pytest.mark.parametrize(
     ("given", "arguments", "code", "says"),
     [
@@ -78,6 +96,9 @@ def test_it_can_shorten_tool_output_instead() -> None:
         (LONG, ["--keep-last", "100"], 1, "keep the last 100"),
         ("{", [], 2, "not JSON"),
         ({"rows": []}, [], 2, "no list of messages"),
+        ('{"rows": []}\n{"rows": []}', [], 2, "no session of an agent"),
+        ({"messages": "none"}, [], 2, "no list of messages"),
+        (LONG, ["--strategy", "mask"], 2, "invalid choice"),
         (LONG, ["--window", "0"], 2, "context_window must be above 0"),
         (LONG, ["--summary", "no-such-file"], 2, "no-such-file"),
         (LONG, ["--strategy", "magic"], 2, "invalid choice"),

@@ -1,0 +1,75 @@
+"""A file of one session, as an agent wrote it, on its own: what of it is in context.
+
+The file is read by the agent's own kind of store, in a directory that holds nothing else. What other files of the agent
+would add (settings, sub-agents, the session that a fork began in) is not there.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from compaction.messages import Message
+from viewer.errors import StoreError
+
+from .base import Store
+from .message import message_of
+from .registry import open_store
+
+FIRST = 50  # lines that are looked at to see whose file it is
+UNKNOWN = "no list of messages, and no session of an agent that is known (Claude Code, Codex, OpenClaw, pi)"
+IN_TWO = "This file of Codex goes on from another one, without which it says little: compact the session where it lies."
+
+
+def messages_of(data: bytes) -> list[Message]:
+    """The messages in context, oldest first, as a model is sent them. Raises ValueError with a sentence for people."""
+    kind, place, session_id = _whose(data)
+    with TemporaryDirectory() as home:
+        path = Path(home, place)
+        path.parent.mkdir(parents=True)
+        path.write_bytes(data)
+        try:
+            with open_store(Store("file", f"{kind}://{home}", "configured")) as reader:
+                return [message_of(row) for row in reader.live(session_id)]
+        except StoreError as problem:
+            raise ValueError(str(problem)) from problem
+
+
+def _whose(data: bytes) -> tuple[str, str, str]:
+    """The kind of store, where in one such a file lies, and the session's id."""
+    for entry in _entries(data):
+        payload = entry.get("payload")
+        if entry.get("type") == "session_meta" and isinstance(payload, dict) and _is_name(payload.get("id")):
+            session = payload["id"]
+            if payload.get("history_base"):
+                raise ValueError(IN_TWO)
+            return "codex", f"sessions/rollout-2026-01-01T00-00-00-{session}.jsonl", session
+        if entry.get("type") == "session" and _is_name(entry.get("id")):
+            session = entry["id"]
+            if entry.get("version") in (1, 2, 3):  # pi's; OpenClaw's older files are in the same form
+                return "pi", f"sessions/a/{session}.jsonl", session
+            return "openclaw", f"agents/main/sessions/{session}.jsonl", session
+        if _is_name(entry.get("sessionId")) and "parentUuid" in entry:
+            session, agent = entry["sessionId"], entry.get("agentId")
+            if entry.get("isSidechain") and _is_name(agent):
+                return "claude-code", f"projects/a/{session}/subagents/agent-{agent}.jsonl", f"{session}/agent-{agent}"
+            return "claude-code", f"projects/a/{session}.jsonl", session
+    raise ValueError(f"This is {UNKNOWN}.")
+
+
+def _entries(data: bytes) -> list[dict[str, Any]]:
+    found = []
+    for line in data.split(b"\n", FIRST)[:FIRST]:
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        found += [value] if isinstance(value, dict) else []
+    return found
+
+
+def _is_name(value: object) -> bool:
+    """Whether an id may be a part of a file's name."""
+    return isinstance(value, str) and 0 < len(value) <= 100 and value.replace("-", "").replace("_", "").isalnum()
