@@ -17,16 +17,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from . import offline
-from .anchors import Survival
 from .applying import Insert, Keep, Result, Rewrite, apply
 from .errors import BadTranscript, CompactionError, NothingToCompact, SummaryRejected
 from .handoff import Form, is_handoff, split
 from .llm.digest import SummaryRequest, summarize
 from .llm.prompt import Prompt, Reply, asking
+from .loss.records import Survival
+from .loss.report import loss_report
 from .messages import Message
 from .planning import Plan, plan
 from .policy import Policy
-from .survival import loss_report
 from .tokens import counter_for
 
 __all__ = [

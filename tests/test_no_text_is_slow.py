@@ -167,7 +167,7 @@ ELSEWHERE = {
         compaction.wording.sentence compaction.tokens.load compaction.actions.Work compaction.actions.in_short
         compaction.applying.Result.tokens_after compaction.applying.Rewrites compaction.planning.boundaries.by_tokens
         compaction.pruning.PrunePlan compaction.pruning.apply viewer.compressing
-        compaction.llm.digest.fold compaction.llm.digest.Fold.take compaction.left.RemainingLines.below
+        compaction.llm.digest.fold compaction.llm.digest.Fold.take compaction.loss.remaining.RemainingLines.below
         viewer.api.Api viewer.api.cursors.read viewer.api.errors.problem viewer.apps viewer.bad_requests
         viewer.enforcement.apps
         viewer.exports.making.download viewer.exports.making.written

@@ -11,11 +11,11 @@ import re
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Sequence
 
+from ..details.names import Kind, names_of, words_of
 from ..folders import BELOW, shared_folders
-from ..names import Kind, names_of, words_of
+from ..loss.statements import SHORT_ID
 from ..sections import Line
 from ..sentences import set_of
-from ..statements import SHORT_ID
 from ..tokens import Counter
 from .reading import Transcript
 from .tool_calls import path_of

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from ..code import called_in, defined_in
+from ..details.recognise import called_in, defined_in
 from ..lines import arguments_of, legible_name, line_count, outcome, parsed, unwrapped
 from ..redaction import redact
 from ..text.clip import clip

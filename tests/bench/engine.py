@@ -17,25 +17,15 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from statistics import mean, median
+from statistics import median
 from typing import Any
 
 import compaction
 from compaction import Message, Policy, counter_for, offline, pruning
 from compaction.llm.digest import request_of
-from compaction.survival import survival_of
+from compaction.loss.report import survival_of
 from compaction.tokens import Counter
-from tests.compaction.survival import (
-    BUDGET,
-    CUTS,
-    DATABASES,
-    WINDOWS,
-    Measured,
-    long_transcripts,
-    measure,
-    message,
-    visible_text,
-)
+from tests.compaction.shared_data import message
 from tests.compaction.transcripts import compacted_by, tool_turn
 
 REPEATS = 3
@@ -46,7 +36,6 @@ def main(large: Path | None) -> None:
     """Print all of it; `large` is the store with a session of 20,000 messages, if there is one."""
     count = counter_for("gpt-5")
     count("load the rank file")
-    _survival(count)
     _counting(count)
     if large is not None:
         _large(list(_largest_session(large)), count)
@@ -89,36 +78,6 @@ def large_talk(turns: int = 2_000) -> list[Message]:
     return messages
 
 
-def _survival(count: Counter) -> None:
-    found = [
-        one
-        for title, rows in long_transcripts(DATABASES)
-        for cut in CUTS
-        for window in WINDOWS
-        if (one := measure(title, rows, cut, window, count)) is not None
-    ]
-    if not found:
-        print("\nsurvival: the shared databases are not here")
-        return
-    print(f"\nsurvival with a summary of at most {BUDGET:,} tokens, without a model: lowest and mean of the cuts")
-    columns = f"{'hindsight':>13} {'spoken':>13} {'constraints':>13} {'tokens':>7} {'time':>7}"
-    print(f"{'transcript, context window':44} {'messages':>11} {columns}")
-    groups: dict[tuple[str, int], list[Measured]] = {}
-    for one in found:
-        groups.setdefault((one.title, one.window), []).append(one)
-    for (title, window), rows in groups.items():
-        _survival_line(f"{title}, {window // 1000}k", rows)
-    _survival_line(f"all {len(found)} cuts", found)
-
-
-def _survival_line(name: str, rows: list[Measured]) -> None:
-    shares = [[getattr(one, what).share for one in rows] for what in ("hindsight", "spoken", "constraints")]
-    spread = " ".join(f"{min(share):6.3f} {mean(share):6.3f}" for share in shares)
-    sizes = f"{min(one.messages for one in rows):,}-{max(one.messages for one in rows):,}"
-    seconds = median(one.seconds for one in rows)
-    print(f"{name:44} {sizes:>11} {spread} {max(one.tokens for one in rows):7,} {seconds * 1000:5.0f}ms")
-
-
 def _counting(count: Counter) -> None:
     from compaction import tokens
 
@@ -130,7 +89,7 @@ def _counting(count: Counter) -> None:
 
 
 def _large(messages: list[Message], count: Counter) -> None:
-    size = sum(len(visible_text([row])) for row in messages)
+    size = sum(len(str(row.get("content") or "")) for row in messages)
     print(f"\nengine on {len(messages):,} messages, {size / 1e6:.1f} MB of text")
     policy, made = Policy(), {}
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from compaction import Message
-from tests.compaction.survival import DATA
+from tests.compaction.shared_data import DATA
 
 SESSIONS = DATA / "claude-code"
 

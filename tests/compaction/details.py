@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from compaction.phrases import details_of
+from compaction.details.recognise import details_of
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "details"
 HALVES = ("development", "held_out")

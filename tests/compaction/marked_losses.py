@@ -19,9 +19,9 @@ from typing import NamedTuple
 import compaction
 from compaction import Message, Policy, Survival, offline
 from compaction import messages as m
-from compaction.survival import survival_of
+from compaction.loss.report import survival_of
 from tests.compaction.coding import SESSIONS, session
-from tests.compaction.survival import DATA, message
+from tests.compaction.shared_data import DATA, message
 from tests.compaction.transcripts import count, handoff
 
 MARKED = Path(__file__).resolve().parents[1] / "data" / "losses"

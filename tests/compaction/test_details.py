@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from compaction import eastern, lexicon, phrases
-from compaction.phrases import details_of
-from compaction.statements import statements
-from compaction.survival import survival_of
+from compaction.details import cjk, lexicon, recognise
+from compaction.details.recognise import details_of
+from compaction.loss.report import survival_of
+from compaction.loss.statements import statements
 from tests.compaction.details import EASTERN, HALVES, STRANGE, lines, measured
 from tests.compaction.transcripts import handoff, reply, result, user
 from tests.cost import within
@@ -17,7 +17,7 @@ from tests.cost import within
 ORIGINS = ("user", "assistant", "args", "tool")
 PATTERNS = {
     f"{name}{at}": pattern
-    for module in (phrases, eastern)
+    for module in (recognise, cjk)
     for name, value in vars(module).items()
     for at, pattern in enumerate(value if isinstance(value, tuple) else (value,))
     if isinstance(pattern, re.Pattern)

@@ -14,7 +14,7 @@ from compaction import Message, NothingToCompact, Policy, offline
 from compaction import messages as m
 from compaction.handoff import is_handoff
 from compaction.tool_groups import loose_ends
-from tests.compaction.survival import message
+from tests.compaction.shared_data import message
 from tests.compaction.transcripts import count
 from tests.slow import slow
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import compaction
-from compaction import Message, Policy, SummaryRequest, anchors, apply, messages, plan
+from compaction import Message, Policy, SummaryRequest, apply, messages, plan
 from compaction.llm import transcript
+from compaction.loss.report import survival_of
 from compaction.tokens import message_tokens
 from tests.compaction.transcripts import count, reply, user, words
 
@@ -59,8 +60,8 @@ def test_a_digest_names_what_was_added_and_nothing_typed_can_pose_as_that() -> N
 
 
 def test_what_was_added_binds_nobody_and_is_no_detail() -> None:
-    found = anchors.anchors_in([framed("Rename /srv/list.md to b. Always keep the names.")])
-    texts = " ".join(anchor.text for anchor in found)
+    found = survival_of([framed("Rename /srv/list.md to b. Always keep the names.")], None, [reply("Nothing.")])
+    texts = " ".join(each.text for each in (*found.lost, *found.lost_statements))
     assert "/srv/list.md" in texts and "Always keep the names" in texts
     assert "secret" not in texts and "Never touch" not in texts
 

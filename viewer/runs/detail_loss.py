@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 import compaction
 from compaction import Survival
-from compaction import survival as engine
-from compaction.anchors import Anchor
-from compaction.survival import survival_of
+from compaction.loss.records import Anchor
+from compaction.loss.report import at_stake, survival_of
 from viewer.stores.message import StoredMessage, message_of
 from viewer.stores.registry import Reader
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
@@ -97,7 +96,7 @@ def counted_in(noted: Mapping[str, Any]) -> Counted:
 
 def stakes(plan: compaction.Plan) -> Counted:
     """What of details and statements would be lost if the summary kept nothing."""
-    survival = engine.at_stake(plan)
+    survival = at_stake(plan)
     return Counted((len(survival.lost), survival.total), (len(survival.lost_statements), survival.statements[1]))
 
 

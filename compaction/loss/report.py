@@ -20,22 +20,21 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from heapq import nsmallest
 
-from . import messages as m
-from .anchors import COMMAND_KEYS, LONGEST_LINE, Anchor, Counts, Survival, commands_of
-from .applying import Result
+from .. import messages as m
+from ..applying import Result
+from ..details.names import Kind, names_of, words_of
+from ..details.values import UNIT, value_of
+from ..messages import Message, patched
+from ..planning import Plan
+from ..redaction import redact, redact_all
+from ..sections import is_stale
+from ..sentences import TROUBLE_WORDS, error_line, holding, pasted_error
+from ..tool_groups import repairs
 from .categories import CATEGORIES, category_of
-from .courtesy import is_courtesy
-from .left import THOROUGH, RemainingLines, thorough
-from .messages import Message, patched
-from .names import Kind, names_of, words_of
-from .passages import Passage, passages
-from .planning import Plan
-from .redaction import redact, redact_all
-from .sections import is_stale
-from .sentences import TROUBLE_WORDS, error_line, holding, pasted_error
-from .statements import SOURCES, Detail, Statement, statements
-from .tool_groups import repairs
-from .values import UNIT, value_of
+from .pleasantries import is_courtesy
+from .records import COMMAND_KEYS, LONGEST_LINE, Anchor, Counts, Survival, commands_of
+from .remaining import THOROUGH, RemainingLines, thorough
+from .statements import SOURCES, Detail, Passage, Statement, passages, statements
 
 PRINTED_SHOWN = 2_000  # lost details that tools printed which are named; the others are counted
 _LONG = 200  # characters of an argument of a call that is what a tool is to write, not what it is called with
@@ -123,18 +122,18 @@ class Leaving:
         key = (detail.kind, detail.value)
         if key not in self.details and is_worth_naming(detail.kind, detail.text) and not _begins(detail, line):
             text = line.text[:LONGEST_LINE]
-            self.details[key] = Anchor(detail.kind, detail.text, line.message, detail.start, text, line.source)
+            self.details[key] = Anchor(detail.kind, detail.text, line.message, text, line.source)
 
     def _line(self, kind: Kind, text: str, passage: Passage) -> None:
         text = text[:LONGEST_LINE]
-        anchor = Anchor(kind, text, passage.message, max(passage.text.find(text), 0), text, passage.source)
+        anchor = Anchor(kind, text, passage.message, text, passage.source)
         self.lines.setdefault((kind, text), anchor)
 
     def _named(self, passage: Passage) -> None:
         for word in self._new_words(words_of(passage.text)):
             for kind, name in names_of(word):
                 if is_worth_naming(kind, name):
-                    anchor = Anchor(kind, name, passage.message, passage.text.find(name), "", passage.source)
+                    anchor = Anchor(kind, name, passage.message, "", passage.source)
                     self.details.setdefault((kind, value_of(kind, name)), anchor)
 
     def _printed(self, passage: Passage) -> None:
@@ -325,7 +324,7 @@ def _repaired(plan: Plan) -> dict[int, Message | None]:
 
 def _stated(line: Statement) -> Anchor:
     text = line.text[:LONGEST_LINE]
-    return Anchor("statement", text, line.message, line.start, text, line.source, line.category)
+    return Anchor("statement", text, line.message, text, line.source, line.category)
 
 
 def _rank(line: Statement) -> tuple[int, bool, int, int]:

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 
-from .names import Kind, names_of, words_of
-from .passages import Passage
-from .sentences import sentences
-from .statements import Detail, Statement, statements, stems_of
-from .values import day_of, is_spelled, without_unit
+from ..details.names import Kind, names_of, words_of
+from ..details.values import day_of, is_spelled, without_unit
+from ..sentences import sentences
+from .statements import Detail, Passage, Statement, statements, stems_of
 
 THOROUGH = 300_000  # characters, the newest, of what was said and called, and again of what is left, that are read
 # for details of every kind; what is beyond, and all that tools printed, is looked through for names inside words

@@ -1,13 +1,12 @@
 """Names inside words: paths, URLs, ids, versions, amounts and dates, told by their form alone.
 
 Theory: they stand inside words, so a text is taken apart into words and each distinct word is looked at once. What is
-longer than a word, or told only by what stands around it, is found in the text itself (`phrases`).
+longer than a word, or told only by what stands around it, is found in the text itself (`recognise`).
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -23,31 +22,9 @@ Kind = Literal[
     "account",
     "error",
     "command",
-    "constraint",
     "statement",
 ]
 LONGEST_NAME = 120  # characters
-
-
-@dataclass(slots=True)
-class NameUse:
-    """One exact thing: in how many messages it was said, in how many calls used, in how many results printed.
-
-    `written`: in how many calls that write files; `age`: how many messages ago it was met last.
-    """
-
-    kind: Kind
-    said: int = 0
-    called: int = 0
-    written: int = 0
-    printed: int = 0
-    age: int = 0
-    tool: str = ""  # the one last called with it
-
-    @property
-    def weight(self) -> int:
-        """What people say and calls are made with is needed more than output, and so is what is repeated."""
-        return 6 * min(self.said, 4) + 4 * min(self.called + self.written, 4) + min(self.printed, 6)
 
 
 WORD_BREAKS = "\"'`;()[]{}<>|，。、；：！？（）「」『』“”《》【】"  # noqa: RUF001  (what parts words in Chinese and Japanese)
@@ -61,12 +38,6 @@ _SUFFIXES = (
     "py|pyi|pl|ex|exs|dart|hs|tf|less|mp3|mp4|bak|pem|js|mjs|cjs|ts|tsx|jsx|vue|rs|go|java|kt|c|h|cc|cpp|hpp|cs|rb|php|swift|scala|lua|r|jl|sh|bash|zsh|ps1|sql"
     "|md|rst|txt|log|csv|tsv|json|jsonl|yaml|yml|toml|ini|cfg|conf|env|lock|xml|html|css|scss|svg|png|jpg|jpeg|gif|webp"
     "|pdf|docx|xlsx|pptx|zip|tar|gz|tgz|whl|db|sqlite|ipynb|tex|proto|diff|patch|out|exe|so|dll"
-)
-_UNITS = (
-    "ns|us|µs|ms|s|sec|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|months?|years?|%|percent|B|kB|KB|MB|GB|TB|KiB"
-    "|MiB|GiB|bytes?|tokens?|lines?|rows?|px|mm|cm|m|km|mi|miles?|g|kg|lbs?|°C|°F|Hz|MHz|GHz|W|kW|V|USD|EUR|GBP|JPY"
-    "|dollars?|euros?|pounds?|people|persons?|passengers?|bags?|items?|files?|tests?|Tage?|Stunden?|Minuten|Wochen?"
-    "|jours?|heures?|días?|horas?"
 )
 _HOSTS = "com|org|net|io|dev|app|ai|co|eu|de|fr|nl|be|uk|us|ru|cn|jp|kr|internal|local|lan|example|test|cloud"
 # What holds a slash, a backslash or a dot; tried first.
@@ -103,7 +74,6 @@ _PHRASE = re.compile(
     r"(?:^|-)(?:an?|the|of|to|in|on|off|at|by|for|from|and|or|not|no|as|up|out|down|over|with|without|be|is|it|this|so|all"
     r"|any|one|two|three|four|five|six|seven|eight|nine|ten|well|ever|old|new|year|day|way|use|side|end|back|free)(?:-|$)"
 )
-MEASURE = re.compile(rf"(?<![\w.,$€£¥-])\d(?:[\d,]*\d)?(?:\.\d+)?\s(?:{_UNITS})(?!\w)")
 
 
 def words_of(text: str) -> dict[str, None]:
@@ -159,8 +129,3 @@ def _bare(word: str) -> str:
     """The word without the marks around it."""
     word = word.strip(_LEAD)
     return (_HEADING.sub("", word, count=1) if word[:1] == "#" else word).rstrip(_TRAIL)
-
-
-def measures(text: str) -> list[str]:
-    """Numbers with a unit behind a space, as in "30 minutes"."""
-    return MEASURE.findall(text)

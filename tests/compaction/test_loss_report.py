@@ -11,10 +11,24 @@ from hypothesis import strategies as st
 
 import compaction
 from compaction import Message, NothingToCompact, Policy, SummaryRejected, offline, sentences
+from compaction.loss.records import commands_of
+from compaction.loss.report import at_stake, loss_report, survival_of
 from compaction.strategy import STRATEGIES
-from compaction.survival import at_stake, loss_report, survival_of
 from tests.compaction.properties import SETTINGS
-from tests.compaction.transcripts import call, count, handoff, policies, reply, result, stored, transcripts, user
+from tests.compaction.transcripts import (
+    SMALL,
+    call,
+    count,
+    exchange,
+    handoff,
+    policies,
+    reply,
+    result,
+    stored,
+    system,
+    transcripts,
+    user,
+)
 from tests.slow import slow
 from viewer.stores.hermes.demo import stocktaking, support
 
@@ -383,3 +397,47 @@ def test_a_plan_and_its_result_speak_of_the_same_details(messages: list[Message]
     event("repaired" if done.report.repairs else "whole")
     assert (stake.total, stake.statements[1]) == (found.total, found.statements[1])
     assert len(stake.lost) >= len(found.lost) and len(stake.lost_statements) >= len(found.lost_statements)
+
+
+def test_commands_are_arguments_of_that_name() -> None:
+    assert commands_of('{"command": "pytest -q tests", "cwd": "/srv"}') == ["pytest -q tests"]
+    assert commands_of('{"path": "command"}') == commands_of("command: ls") == commands_of('["command"]') == []
+
+
+def test_a_compaction_reports_what_survived_and_what_is_lost() -> None:
+    messages = [system(), user("Fix /srv/old/app.py for ticket ABC-77."), *exchange(12), user("Go on."), reply("Yes.")]
+    plan = compaction.plan(messages, Policy(context_window=4_000, protect_first_n=1), count)
+    found = compaction.loss_report(compaction.apply(plan, "The ticket is ABC-77."))
+    assert found.by_kind["path"] == (0, 1) and found.by_kind["id"] == (1, 1)
+    lost = next(one for one in found.lost if one.kind == "path")
+    assert (lost.kind, lost.text, lost.message) == ("path", "/srv/old/app.py", 1)
+    assert (lost.source, lost.line) == ("person", "Fix /srv/old/app.py for ticket ABC-77.")
+
+
+def test_what_only_an_earlier_summary_knew_counts_too() -> None:
+    messages = [handoff("The port is localhost:8080, the file /srv/a/b.py."), *exchange(12)]
+    plan = compaction.plan(messages, SMALL, count)
+    survived = compaction.loss_report(compaction.apply(plan, "It listens on localhost:8080."))
+    assert (survived.by_kind["id"], survived.by_kind["path"]) == ((1, 1), (0, 1))
+
+
+def test_what_is_lost_names_no_credential() -> None:
+    key = "abcdEFGH12345678ijkl"
+    secret = [
+        user("Never share password=hunter2pass1 with anyone."),
+        {
+            **reply(""),
+            "tool_calls": [call("a", "sh", json.dumps({"command": f"curl -H 'Bearer {key}' https://x.org"}))],
+        },
+        result("a", f"Error: token={key} refused for https://bob:hunter2pass1@h.example/x/y"),
+    ]
+    messages = [system(), *exchange(1), *secret, *exchange(12, first=2), user("Go on."), reply("Yes.")]
+    plan = compaction.plan(messages, Policy(context_window=4_000, protect_first_n=1), count)
+    survival = compaction.loss_report(compaction.apply(plan, "Nothing of it."))
+    lost = (*survival.lost, *survival.lost_printed, *survival.lost_statements)
+    assert {anchor.kind for anchor in lost} >= {"statement", "command", "error", "url"}
+    shown = [text for anchor in lost for text in (anchor.text, anchor.line)]
+    assert not any(part in text for text in shown for part in (key, "hunter2pass1"))
+    summary = compaction.summarize(plan, compaction.offline.summarize)
+    kept = compaction.loss_report(compaction.apply(plan, summary))
+    assert "instruction" not in {one.category for one in kept.lost_statements}, "it is quoted, without the password"

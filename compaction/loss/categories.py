@@ -14,8 +14,8 @@ from functools import lru_cache
 from itertools import product
 from typing import Literal
 
-from .eastern import CJK
-from .sentences import DECIDING_SIGNS, is_binding, set_of
+from ..details.cjk import CJK
+from ..sentences import DECIDING_SIGNS, is_binding, set_of
 
 Category = Literal["instruction", "decision", "cause", "open task", "preference", "circumstance", "request", ""]
 CATEGORIES: tuple[Category, ...] = (  # the most telling first

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..sentences import set_of
 from .lexicon import PLACES
-from .sentences import set_of
 
 CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LOOK_BACK = 24  # characters before a name that are searched for a label

@@ -137,5 +137,7 @@ BUILT_IN = _set_of(
     React ReactDOM self this super cls os sys re json math time datetime pathlib Path logging random itertools
     functools collections typing subprocess io asyncio string str int float list dict tuple set bytes object
     print pytest unittest np pd plt fmt strings strconv errors fs path util http https std System Collections
-    Arrays Integer Optional"""
+    Arrays Integer Optional RegExp err evt shutil torch ctx Enum Logger IO File Regex Keyword Application
+    Process GenServer Agent Task List Float Atom Kernel vec Vec Some Ok Err Box Rc Arc Option Result res req
+    response request assert expect test jest vi describe it text args kwargs"""
 )

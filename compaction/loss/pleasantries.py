@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from .eastern import CJK
-from .sentences import set_of
+from ..details.cjk import CJK
+from ..sentences import set_of
 from .statements import Statement
 
 _LONGEST = 120  # characters of a courtesy

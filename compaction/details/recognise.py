@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from operator import itemgetter
 
-from . import eastern
-from .eastern import CJK
+from ..sentences import set_of
+from . import cjk
+from .cjk import CJK
 from .lexicon import (
     ACRONYMS,
     BUILT_IN,
@@ -89,11 +90,16 @@ _SHOUTED = re.compile(r"\b[A-Z]{2,} [A-Z]{2,}\b")
 _TICKED = re.compile(r"`([^`\n]{2,80})`")
 _SYMBOL = re.compile(r"[A-Za-z_$@][\w$-]*(?:\.[\w$-]+)*")
 _DEFINED = re.compile(
-    r"(?:\b(?:def|class(?= [A-Z])|function|func|fn|interface|struct|enum|trait)"
-    r"|\b(?:CREATE|ALTER|DROP) TABLE(?: IF (?:NOT )?EXISTS)?) "
-    r"(?!__)([A-Za-z_$][\w$]*)"
+    r"(?<![\w.])(?:def|defp|defmodule|defmacro|defstruct|class|function|func|fn|fun|interface|type|struct|enum|trait"
+    r"|(?<![^\n])(?:export\s)?(?:const|let|var|val)|CREATE TABLE"  # indented, they are local
+    r"|create table)\s+(?:async\s+)?(?:\([^)\n]{0,60}\)\s*)?\*?([A-Za-z_][\w.]{2,60}[!?]?)"
+    r"(?=\s*[(=:{<,;]|\s+do\b|\s+(?:extends|implements)\b|\s*\n|\s*$)"
 )
-_CALLED = re.compile(r"\b([A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*){1,4})\(")
+_CALLED = re.compile(r"(?<![\w./\\-])([A-Za-z_]\w{1,40}(?:\.[A-Za-z_]\w{1,40}){1,3}[!?]?)\(")
+_PLAIN = set_of(
+    """None True False null undefined result value index item items data self this test main init setup name
+    error response request props state args options params config key"""
+)
 _CAMEL = re.compile(
     r"(?<![\w./@\"'-])(?:[a-z][a-z0-9]{0,40}(?:[A-Z][a-z0-9]{1,40}){1,8}|[A-Z][a-z0-9]{1,40}(?:[A-Z][a-z0-9]{1,40}){1,8}"
     r"|[a-z][a-z0-9]{0,40}(?:_[a-z0-9]{1,40}){1,8})(?![\w/@-]|\.\w|[\"']?:)"
@@ -212,7 +218,7 @@ class Phrases:
             if words and not _LABELS.match(self.text, match.end()) and self._is_name(words, german):
                 self.take("name", words[0][1], words[-1][2])
         if CJK.search(self.text):
-            for start, end in eastern.names_in(self.text):
+            for start, end in cjk.names_in(self.text):
                 self.take("name", start, end)
 
     def _is_name(self, words: list[tuple[str, int, int]], german: bool) -> bool:
@@ -317,3 +323,13 @@ def details_of(text: str, origin: str) -> list[tuple[Kind, str, int]]:
     phrases.people_and_places()
     phrases.codes()
     return sorted(((kind, text[a:b], a) for kind, a, b in phrases.found), key=lambda each: each[2])
+
+
+def defined_in(code: str) -> list[str]:
+    """The names a piece of code defines, in order."""
+    return [name for name in dict.fromkeys(_DEFINED.findall(code)) if name not in _PLAIN and len(name) > 3]
+
+
+def called_in(code: str) -> list[str]:
+    """The dotted names it calls, in order, but those of the language."""
+    return [name for name in dict.fromkeys(_CALLED.findall(code)) if _is_own(name)] if "." in code else []

@@ -1,0 +1,1 @@
+"""Exact details in a text: names, ids, dates, amounts, told by their form and by what stands around them."""
