@@ -1,8 +1,8 @@
 """What credentials look like: the published shapes of common services' keys, and values beside a telling name.
 
 A bare word is only a secret when it has the shape of a known credential; reservation numbers, hashes, UUIDs and prices
-must stay. Every pattern is tried only where one of its literal starts stands (`secrets` says why), and none of them may
-read far without a match: repeated starts in a line of 10 MB must not take minutes.
+must stay. Every pattern is tried only where one of its literal starts stands (the package says why), and none of them
+may read far without a match: repeated starts in a line of 10 MB must not take minutes.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _LABELLED = (
     r"|=(?P<part>[^\s\"';<>{}$()\[\]]{4,256}+)(?=;\s?[A-Za-z][\w ]{1,30}=)"
     r")"
 )
-# A password as people say it, without the marks that programs need. `secrets` leaves out words that only describe one.
+# A password as people say it, without the marks that programs need; the package leaves out words that only describe it.
 _SIGN = r"[!#%&*+./0-9:?@A-Z^_a-z~-]"
 _PHRASE_END = r"(?=[.,;!?)*_`]{0,3}(?:\s|\\n|[\"']|\Z))"
 _NAME_OF_CODE = r"(?![a-z]{1,30}[A-Z_]|\w{1,60}\.[a-z])"
