@@ -1,8 +1,9 @@
 """What people asked for, and whether it was answered.
 
-Theory: a request is open until the agent's turn ends with a reply that asks nothing back. What a person types after
-such a question belongs to the request before it. Thanks, greetings and words of assent ask for nothing; thanks end what
-was open. What a harness says over and over is not what a person asks, however it is stored.
+Theory: a request is open until the agent has ended its turn with a reply that asks nothing back and the person goes
+on to something else, or says thanks: a reply alone does not say that all is done. What a person types after a question
+of the agent belongs to the request before it. Greetings and words of assent ask for nothing. What a harness says over
+and over is not what a person asks, however it is stored.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Request:
     place: int
     opening: str
     answers: list[tuple[int, str, str]] = field(default_factory=list)  # place, question, answer
-    reply: str = ""  # the first one after it
+    answer: str = ""  # the reply that ended the agent's turn, the newest
     open: bool = True
     first: bool = False  # what the session began with
 
@@ -180,32 +181,32 @@ def question_in(reply: str) -> str:
 def requests_in(turns: Sequence[Turn], before: Iterable[Request] = ()) -> list[Request]:
     """The requests, oldest first; those still open from `before`, an earlier summary, come first."""
     requests = list(before)
-    still_open, question = [each for each in requests if each.open], ""
+    still_open = [each for each in requests if each.open]
+    question, ended = "", bool(still_open) and bool(still_open[-1].answer)
     said = [turn for turn in turns if turn.words.strip() and (turn.typed or turn.is_reply)]
     harness = _harness(turn.words for turn in said if turn.typed)
     for at, turn in enumerate(said):
         if not turn.typed:
-            if requests and not requests[-1].reply:
-                requests[-1].reply = turn.words
             if not turn.calls and all(after.typed for after in said[at + 1 : at + 2]):
                 question = question_in(turn.words)
-                if not question:
-                    _close(still_open)
+                ended = not question
+                if still_open and ended:
+                    still_open[-1].answer = turn.words
             continue
         text = plain(turn.words)
         if (key := alike(text)) in harness:
             continue
         if is_closing(turn.words) and (not question or MARKER.search(turn.words)):
             _close(still_open)
+            ended = False
         elif question and requests and requests[-1].open and not (takes_back(text) or is_greeting(text)):
             requests[-1].answers.append((turn.place, question, text))
         elif is_assent(text) and requests:
-            if not requests[-1].open:  # "go on": the agent is at it again
-                requests[-1].open = True
-                still_open.append(requests[-1])
+            ended = False  # "go on": the agent is at it again
         else:
-            if stops := takes_back(text):
+            if (stops := takes_back(text)) or ended or is_greeting(text):
                 _close(still_open)
+            ended = False
             known = next((each for each in requests if alike(each.opening) == key), None)
             if known is not None:  # said once more: it counts once, where it was said last
                 requests.remove(known)

@@ -8,7 +8,6 @@ fit, and then the oldest go. What an earlier summary says travels line by line, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice
@@ -16,7 +15,7 @@ from itertools import chain, islice
 from ..constraints import instructions, is_binding
 from ..lines import distinct, unwrapped
 from ..llm.digest import SummaryRequest
-from ..policy import SMALLEST_BODY_TOKENS
+from ..policy import MIN_SUMMARY_TOKENS, SMALLEST_BODY_TOKENS
 from ..polite import is_closing, plain, says_little
 from ..redaction import redact
 from ..replacing import replaced
@@ -54,7 +53,7 @@ from .asks import (
     requests_in,
     without_paste,
 )
-from .findings import announces, findings_in, open_tasks_in
+from .findings import announces, findings_in, names_something, open_tasks_in
 from .name_lists import NameLists
 from .people import spoken
 from .reading import Transcript, Turn, read
@@ -62,12 +61,15 @@ from .tables import Tables
 from .work import Work, settled
 
 STANDING_SHARE, INTENT_SHARE = 0.5, 0.15  # of the budget: the most that each takes at once
+LOOKED_SHARE, RECENT_CALLS = 0.06, 40  # for what was looked up lately; calls of which a failure may still stand
 LEFT_SHARE, FOUND_SHARE, DONE_SHARE = 0.1, 0.08, 0.12  # taken before what was said; more of them where room is left
 PEOPLE, NAMES_SHARE = 0.4, 0.15
+NEW_SHARE = 0.3  # of the room for what was said: the least for what is new
 LATER_DONE_SHARE = 0.4  # of what is then left: the most for what was done, before what the agent said
 # Characters to which what was said is cut, where it does not fit whole.
 SIZES = tuple(int(4_000 * 0.86**step) for step in range(22))
 GOAL, LINE = 300, 300  # characters of a line of intent, of what was done
+MOST_COMPARED = 200  # instructions that an older one is compared with: the newest
 MOST_REQUESTS, MOST_FINDINGS, MOST_OPEN, MOST_REFERRED = 6, 15, 10, 4  # lines
 REFERRED, REFERRED_SHARE = 3_000, 0.15  # characters of what was printed about a name in a request; of the budget
 RECENT_REPLIES = 4  # that are asked what is left: older ones speak of what may be done since
@@ -75,10 +77,12 @@ TRIES, SPARE = 3, 0.04  # attempts; the share of the budget that may stay free w
 MISSES = 3  # lines that do not fit, after which no further one is tried
 AT_LEAST = 40  # tokens: what a section may take however small the budget is
 WORTH_A_CUT = 12  # tokens of room for which a line is worth being cut
+FAILED = "Failed: "  # begins what failed to the end
 EARLIER = "Earlier summary: "  # begins a line of an earlier summary that may no longer be so
 USER, AGENT, WORKING, ANNOUNCING = "User", "Agent", "Agent, working", "Agent, announcing"  # who says a line, and when
 PARAGRAPH = 600  # characters of a line of what the agent said while it worked
 OPEN, CLOSED = "[ ] ", "[x] "
+ANSWER = ' (last answer: "'  # behind an open request, before what the agent's last turn ended with
 
 
 class Offer:
@@ -138,23 +142,25 @@ class Draft:
         total = self.request.budget_tokens
         self.take(INTENT, Offer(self._intent()), int(total * INTENT_SHARE), cut=True)
         self.take(STANDING, Offer(self._standing()), int(total * STANDING_SHARE), cut=True)
-        left, done = Offer(self._left()), Offer(self._done())
+        left, done, referred = Offer(self._left()), Offer(self._done()), Offer(self._referred())
         self.take(LEFT, left, int(total * LEFT_SHARE))
         self.take(FOUND, Offer(self._findings()), int(total * FOUND_SHARE))
         self.take(DONE, done, int(total * DONE_SHARE))
-        self.take(REFERENCES, Offer(self._referred()), int(total * REFERRED_SHARE))
+        self.take(DONE, Offer(self._looked()), int(total * LOOKED_SHARE))
+        self.take(REFERENCES, referred, int(total * REFERRED_SHARE))
         people = Offer(self._people_lines(min(int(total * PEOPLE), self.left)))
         self.take(SAID, people, int(total * PEOPLE))
         names = min(int(total * NAMES_SHARE), self.left // 4)
         work = self._cost_of_work(int(self.left * LATER_DONE_SHARE))
         answers = Offer(self._answers(self.left - names - work))
         self.take(SAID, answers, self.left - names - work)
-        for title, offer in ((LEFT, left), (DONE, done), (SAID, answers)):
+        for title, offer in ((LEFT, left), (DONE, done)):
+            self.take(title, offer, self.left - names)
+        for title, offer in ((SAID, answers), (REFERENCES, referred)):
             self.take(title, offer, self.left - names)
         self._take_names(min(int(total * NAMES_SHARE), self.left))
         for offer in (answers, people):
             self.take(SAID, offer, self.left)
-        self.take(DONE, Offer(self._looked()), self.left)
 
     def take(self, title: str, offer: Offer, room: int, cut: bool = False) -> None:
         """Take lines while they fit into the room. Where nothing fits at all, the first may be `cut`."""
@@ -181,24 +187,24 @@ class Draft:
 
     def text(self) -> str:
         """The summary within its budget: lines with the least right to room go where it is over it."""
-        while True:
-            lines: dict[str, list[Line]] = {title: [] for title in TITLES}
-            for title, line in self.taken:
-                lines[title].append(line)
-            lines[SAID] = joined(lines[SAID])
-            text = "\n\n".join(filter(None, [self.head, *(section(title, lines[title]) for title in TITLES)]))
-            over = self.count(text) - self.request.budget_tokens
-            if over <= 0 or not self.taken:
-                return text
-            while over > 0 and len(self.taken) > 1:
-                over -= max(self.count(self.taken.pop()[1].text) // 2, 1)
-            if len(self.taken) == 1:
-                title, line = self.taken.pop()
-                self.head = ""
-                room = self.request.budget_tokens - self.count(f"## {title}\n") - 1
-                if room >= SMALLEST_BODY_TOKENS:
-                    return f"## {title}\n{fitting(line.text, room, self.count)}"
-                return fitting(line.text, self.request.budget_tokens, self.count)
+        budget, taken = self.request.budget_tokens, list(self.taken)
+        while (over := self.count(text := self._written(taken)) - budget) > 0 and len(taken) > 1:
+            while over > 0 and len(taken) > 1:
+                over -= max(self.count(taken.pop()[1].text) // 2, 1)
+        if over <= 0 or not taken:
+            return text
+        [(title, line)] = taken
+        room = budget - self.count(f"## {title}\n") - 1
+        if room >= SMALLEST_BODY_TOKENS:
+            return f"## {title}\n{fitting(line.text, room, self.count)}"
+        return fitting(line.text, budget, self.count)
+
+    def _written(self, taken: Sequence[tuple[str, Line]]) -> str:
+        lines: dict[str, list[Line]] = {title: [] for title in TITLES}
+        for title, line in taken:
+            lines[title].append(line)
+        lines[SAID] = joined(lines[SAID])
+        return "\n\n".join(filter(None, [self.head, *(section(title, lines[title]) for title in TITLES)]))
 
     def _focused(self, lines: Iterable[Line]) -> Iterator[Line]:
         """The lines, those about the focus first."""
@@ -215,10 +221,11 @@ class Draft:
         """What an earlier summary has as asked: by its boxes whether it is open, the first line being the first."""
         boxed = [line for line in self.earlier[INTENT] if line.startswith((OPEN, CLOSED))]
         size = len(boxed)
-        return [
-            Request(at - size, line.removeprefix(OPEN).removeprefix(CLOSED), open=line.startswith(OPEN), first=not at)
-            for at, line in enumerate(boxed)
-        ]
+        found: list[Request] = []
+        for at, line in enumerate(boxed):
+            text, _, answer = line.removeprefix(OPEN).removeprefix(CLOSED).partition(ANSWER)
+            found.append(Request(at - size, text, answer=answer[:-2], open=line.startswith(OPEN), first=not at))
+        return found
 
     @cached_property
     def newest(self) -> Request | None:
@@ -235,6 +242,7 @@ class Draft:
         first = next((each for each in self.requests if each.first), None)
         others = [each for each in reversed(self.requests) if each.open and not self._only_binds(each)][:MOST_REQUESTS]
         seen: set[int] = set()
+        roomy = self.request.budget_tokens >= MIN_SUMMARY_TOKENS
         for each in filter(None, (self.newest, first, *others)):
             if id(each) in seen or (each is not self.newest and each.place in self.kept_places):
                 continue
@@ -243,6 +251,8 @@ class Draft:
             text = in_short(each.opening, GOAL)
             if each is self.newest and each.answers and not is_assent(each.newest):
                 text += f" -> {in_short(each.newest, GOAL)}"
+            if each.open and each.answer and roomy and each.place not in self.kept_places:
+                text += f'{ANSWER}{answer_in_short(each.answer, GOAL // 2)}")'
             at = -float("inf") if each.first else each.place
             yield Line(flat(f"- {OPEN if each.open else CLOSED}{whose}{redact(text)}"), at)
         unboxed = (line for line in self.earlier[INTENT] if not line.startswith((OPEN, CLOSED)))
@@ -256,15 +266,18 @@ class Draft:
             if turn.typed and turn.words:
                 given = list(instructions(sentences(plain(turn.words))))
                 found += (self._labelled(turn, each) for each in reversed(given))
-        lines: list[str] = []
-        for line in distinct(chain(found, reversed(self.earlier[STANDING]))):
-            if not any(self._same_person(line, newer) and replaced(line, newer) for newer in lines):
-                lines.append(line)
+        lines = self._unreplaced(distinct(chain(found, reversed(self.earlier[STANDING]))))
         return self._focused(Line(f"- {flat(line)}", -at) for at, line in enumerate(lines))
 
-    def _same_person(self, line: str, other: str) -> bool:
-        """Whether two lines are of one person: where there are several, what stands before them says whose each is."""
-        return not self.several or re.split("[,:]", line)[0] == re.split("[,:]", other)[0]
+    def _unreplaced(self, lines: Iterable[str]) -> Iterator[str]:
+        """Instructions, the newest first, without those that a newer one of the same person replaces."""
+        newer: list[tuple[str, str]] = []
+        for line in lines:
+            whose, _, text = line.partition(": ") if self.several or self.dated else ("", "", line)
+            person = whose.partition(",")[0] if self.several else ""
+            if not any(who == person and replaced(text, other) for who, other in newer[:MOST_COMPARED]):
+                newer.append((person, text))
+                yield line
 
     def _whose(self, turn: Turn) -> str:
         """ "mia_li_3668, 15 July 2026", as far as it is known and says something."""
@@ -291,14 +304,14 @@ class Draft:
         once = [(turn, n) for turn, n in once if not only_instructs(turn.words)]
         earlier = [line for line in self.earlier[SAID] if speaker(line)[0] == USER]
         texts = [f"{without_paste(plain(turn.words))}{f' ({n} times)' if n > 1 else ''}" for turn, n in once]
-        size = longest([*texts, *earlier], room, self.count)
+        size = self._size(texts, earlier, room)
         asked = {each.place for each in self.requests if each.open or each.first}
         lines = [
             self._line(turn, USER, text if turn.place in asked or len(text) <= size else in_short(text, size))
             for (turn, _), text in zip(once, texts, strict=True)
         ]
         lines.sort(key=lambda line: (line.at not in asked, -line.at))
-        return self._focused([*lines, *self._carried(earlier, size)])
+        return self._focused([*lines, *self._carried(earlier)])
 
     def _answers(self, room: int) -> Iterator[Line]:
         """What the agent answered at the end of its turns, then what it said while it worked; the newest first."""
@@ -315,10 +328,8 @@ class Draft:
                 texts[who] += [(turn, text)] if text else []
         tables = Tables()
         texts[AGENT] = [(turn, tables.shorter(text)) for turn, text in reversed(texts[AGENT])][::-1]
-        every = [*(text for said in texts.values() for _, text in said), *earlier]
-        size = longest(every, room, self.count)
-        self.cut = any(len(text) > size for text in every)
-        carried = list(self._carried(earlier, size))
+        size = self._size([text for said in texts.values() for _, text in said], earlier, room)
+        carried = list(self._carried(earlier))
         lines: list[Line] = []
         for who, said_by in texts.items():
             lines += (
@@ -339,17 +350,23 @@ class Draft:
         ]
         return (
             " ".join(each for each in pieces if not announces(each)),
-            " ".join(each for each in pieces if announces(each)),
+            " ".join(each for each in pieces if announces(each) and names_something(each)),
         )
 
     def _line(self, turn: Turn, who: str, text: str) -> Line:
         return Line(bullet(said(who, self._whose(turn), text)), turn.place)
 
-    def _carried(self, lines: Sequence[str], size: int) -> Iterator[Line]:
+    def _size(self, texts: Sequence[str], earlier: Sequence[str], room: int) -> int:
+        """Characters to which what is new is cut, so that it fits beside the lines of an earlier summary."""
+        carried = sum(self.count(line) + 1 for line in earlier)
+        size = longest(texts, max(room - carried, int(room * NEW_SHARE)), self.count)
+        self.cut = self.cut or any(len(text) > size for text in texts)
+        return size
+
+    def _carried(self, lines: Sequence[str]) -> Iterator[Line]:
         """Lines of an earlier summary, the newest first, in front of what is new."""
         places = {line: at - len(self.earlier[SAID]) - 1 for at, line in enumerate(self.earlier[SAID])}
-        for line in reversed(lines):
-            yield Line(bullet(line if len(line) <= size else clip(line, size)), places[line])
+        return (Line(bullet(line), places[line]) for line in reversed(lines))
 
     # --- findings, what is left --------------------------------------------------------------------------------------
     def _findings(self) -> Iterator[Line]:
@@ -398,15 +415,18 @@ class Draft:
             yield Line(f"- Asked the user: {flat(question)}", 1e6)
         yield from (Line(f"- {text}", at) for at, text in boxes if text.startswith(CLOSED))
         had_plan = bool(self.found.plan or self.kept.plan)
-        earlier = [each for each in self.earlier[LEFT] if not (had_plan and each.startswith((OPEN, CLOSED)))]
+        gone = ((OPEN, CLOSED) if had_plan else ()) + ((FAILED, f"{EARLIER}{FAILED}") if self.work else ())
+        earlier = [each for each in self.earlier[LEFT] if not (gone and each.startswith(gone))]
         yield from (Line(bullet(_as_earlier(each)), at - 1e6) for at, each in reversed(list(enumerate(earlier))))
 
     def _still_failing(self) -> Iterator[Line]:
+        """What failed lately and was not got over: of what failed long ago it is not known."""
         seen: set[str] = set()
+        recent = {id(call) for call in self.found.calls[-RECENT_CALLS:]}
         for at, work in enumerate(self.failed):
-            if (said := work.failed()) not in seen:
+            if id(work.last) in recent and (said := work.failed()) not in seen:
                 seen.add(said)
-                yield Line(f"- Failed: {flat(clip(work.error(LINE // 2, self.dated), LINE))}", 1e4 - at)
+                yield Line(f"- {FAILED}{flat(clip(work.error(LINE // 2, self.dated), LINE))}", 1e4 - at)
 
     def _open_question(self) -> str:
         said = [turn for turn in self.turns if turn.words.strip() and (turn.typed or turn.is_reply)]
@@ -434,9 +454,10 @@ class Draft:
         return cost
 
     def _looked(self) -> Iterator[Line]:
-        """What was only looked up: not what a file or a command shows, unless nothing was changed or run."""
+        """What was only looked up for the newest request: not what a file or a command shows, unless all was that."""
         idle = not any(work.weight for work in self.work)
-        looks = (work for work in self.work if not work.weight and work.kind != "read")
+        since = self.newest.place if self.newest else -1
+        looks = (work for work in self.work if not work.weight and work.kind != "read" and work.last.at > since)
         return distinct_lines(self._told(work) for work in looks if idle or work.looks_up)
 
     def _told(self, work: Work) -> Line:

@@ -27,6 +27,12 @@ _CAUSE = re.compile(
     r"|оказалось|поэтому)\b"
     r"|因为|原因|所以|导致|发现|なので|ため(?:です|に)|原因|わかりました|때문|이유|그래서"
 )
+_GUESSES = re.compile(
+    r"(?i)\b(?:might|may be|maybe|perhaps|probably|possibly|could be|I['’]m"
+    r"|I (?:think|guess|suspect|assume|need|am|was)|(?:it )?seems?|looks like"
+    r"|vielleicht|wahrscheinlich|peut-être|quizás|forse|может быть|наверное)\b|可能|也许|かもしれ|아마"
+)
+_NOTHING = re.compile(r"(?i)\W*(?:nothing|none|no (?:one|longer|need)|nichts|rien|nada|niente|ничего|没有)\b")
 _OPEN = re.compile(
     r"(?i)\b(?:next (?:step|is|up|we|I|comes|task)|next,"
     r"|still (?:open|to do|to be|needs?|has to|have to|missing|failing|left|pending)"
@@ -49,21 +55,31 @@ _ANNOUNCES = re.compile(
 
 def is_finding(sentence: str) -> bool:
     """Whether a sentence says what was found or decided, with its cause."""
-    if not _SHORTEST <= len(sentence) <= _LONGEST or sentence.endswith(("?", "？", ":")) or _ANNOUNCES.match(sentence):
+    if not _SHORTEST <= len(sentence) <= _LONGEST or sentence.endswith(("?", "？", ":")):
+        return False
+    if _ANNOUNCES.match(sentence) or _GUESSES.search(sentence):
         return False
     return bool(_CAUSE.search(sentence)) or is_decision(sentence)
 
 
 def is_open_task(sentence: str) -> bool:
     """Whether a sentence says that something is still to be done."""
-    if not _SHORTEST <= len(sentence) <= _LONGEST or sentence.endswith(("?", "？")):
+    if not _SHORTEST <= len(sentence) <= _LONGEST or sentence.endswith(("?", "？", ":")):
         return False
-    return bool(_OPEN.search(sentence))
+    return bool(_OPEN.search(sentence)) and not _NOTHING.match(sentence)
 
 
 def announces(sentence: str) -> bool:
     """Whether a sentence only says what comes next at once: "Let me read the file."."""
     return bool(_ANNOUNCES.match(sentence))
+
+
+def names_something(sentence: str) -> bool:
+    """Whether a sentence has an exact name, a number, or something in marks."""
+    return bool(_EXACT.search(sentence))
+
+
+_EXACT = re.compile(r"\d|[`\"“«]|\w[_/.]\w|[a-z][A-Z]")
 
 
 def findings_in(text: str, typed: bool = False) -> Iterator[str]:

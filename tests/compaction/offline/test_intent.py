@@ -35,7 +35,7 @@ def test_an_answer_stands_behind_the_request_it_belongs_to() -> None:
 
 def test_a_yes_or_a_go_on_asks_for_nothing_and_opens_what_was_asked() -> None:
     found = sections([user(LONG[0]), reply("Part one is done."), user("continue"), reply("", "a"), result("a")])
-    assert found[INTENT] == [f"- [ ] {LONG[0]}"]
+    assert found[INTENT] == [f'- [ ] {LONG[0]} (last answer: "Part one is done.")']
     assert (
         is_assent("continue implementation")
         and is_assent("Yes, go ahead")
@@ -56,7 +56,7 @@ def test_what_a_harness_says_over_and_over_is_no_request() -> None:
         *(row for n in range(9) for row in (user(nudge), reply(f"Step {n}."))),
     ]
     found = sections(turns)
-    assert found[INTENT] == ["- [x] Draw the nominal scale."]
+    assert found[INTENT] == ['- [ ] Draw the nominal scale. (last answer: "Step 8.")']
     assert sum(nudge in line for line in found[SAID]) == 1 and any("(9 times)" in line for line in found[SAID])
 
 
@@ -100,7 +100,7 @@ def test_the_first_request_lives_through_five_summaries() -> None:
             request([user(f"Now do part {n} of it."), reply(f"Part {n} is done.")], previous_summary=summary)
         )
     intent = summary.partition(f"## {INTENT}\n")[2].partition("\n\n")[0].splitlines()
-    assert intent == ["- [x] Fix the login bug", "- [x] Now do part 4 of it."]
+    assert intent == ["- [x] Fix the login bug", '- [ ] Now do part 4 of it. (last answer: "Part 4 is done.")']
 
 
 @pytest.mark.parametrize("fence", ["", "```"])

@@ -37,7 +37,7 @@ def test_what_is_said_while_it_works_is_one_line_and_what_it_only_announces_is_p
     turns = [
         user("Find out why it flickers."),
         *step("a", "Read", {"file_path": "/srv/a.py"}),
-        *step("b", "Bash", {"command": "make"}, content="The cache is read twice. Let me run it."),
+        *step("b", "Bash", {"command": "make"}, content="The cache is read twice. Let me run it. Let me try 2 more."),
         *step("c", "Bash", {"command": "make"}, content="The second read is the old one."),
         reply("It flickers as the old picture is drawn once more."),
     ]
@@ -45,7 +45,7 @@ def test_what_is_said_while_it_works_is_one_line_and_what_it_only_announces_is_p
         "- User: Find out why it flickers.",
         "- Agent, working: The cache is read twice. The second read is the old one.",
         "- Agent: It flickers as the old picture is drawn once more.",
-        "- Agent, announcing: Let me run it.",
+        "- Agent, announcing: Let me try 2 more.",
     ]
 
 
