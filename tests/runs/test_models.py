@@ -497,7 +497,7 @@ def test_every_code_is_explained() -> None:
     """In docs/models.md, which names no code that does not exist either."""
     made = set(re.findall(r'"(model_[a-z_]+)"', (ROOT / "viewer/runs/summarizers/failures.py").read_text()))
     made |= set(re.findall(r'code = "(model_[a-z_]+)"', (ROOT / "viewer/runs/errors.py").read_text()))
-    for source in (ROOT / "compaction").glob("*.py"):
+    for source in (ROOT / "compaction").rglob("*.py"):
         made |= {f"summary_{code}" for code in re.findall(r'SummaryRejected\(\s*"([a-z_]+)"', source.read_text())}
     named = set(re.findall(r"`((?:model|summary)_[a-z_]+)`", (ROOT / "docs/models.md").read_text()))
     assert made == named and len(made) > 20
