@@ -26,6 +26,10 @@ ALIKE = slow("hermes21", "demo", "openclaw-files")
 STARTED = slow("hermes22", "hermes31", "postgres")
 COMPACTED = ("hermes", "openclaw", "claude-code", "codex", "pi", *ALIKE, *STARTED)
 KINDS = ("hermes16", "json", *COMPACTED)
+# Where nearly all is done by what the kinds share, each run asks one of rows and one of files.
+_SHARED = ("hermes", "claude-code", *slow("openclaw", "codex", "pi"), *ALIKE, *STARTED)
+shared = pytest.mark.parametrize("agent", ("json", *slow("hermes16"), *_SHARED), indirect=True)
+shared_by_compacted = pytest.mark.parametrize("agent", _SHARED, indirect=True)
 
 
 @pytest.fixture(scope="session")

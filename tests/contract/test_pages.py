@@ -9,9 +9,12 @@ from tests.agents.talk import talk
 from tests.html import read
 from tests.store_api import StoreApi
 
+from .conftest import shared
+
 PLACES = ("", "/context", "/timeline", "/rows", "/find?q=request", "/export", "/rename")
 
 
+@shared
 def test_a_session_has_all_its_pages(agent: Agent, store_api: StoreApi, signed_in: Client) -> None:
     agent.write("s", talk(3))
     for place in PLACES:
@@ -21,6 +24,7 @@ def test_a_session_has_all_its_pages(agent: Agent, store_api: StoreApi, signed_i
     assert "request0" in page.text and "reply2" in page.text
 
 
+@shared
 def test_its_store_is_in_all_lists(agent: Agent, store_api: StoreApi, signed_in: Client) -> None:
     agent.write("s", talk(3))
     for address in ("/", "/search?q=reply1", "/stores", "/compactions", "/settings"):

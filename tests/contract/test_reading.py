@@ -10,6 +10,8 @@ from tests.agents.base import Agent
 from tests.agents.talk import FILLING, heard, talk, turn
 from tests.store_api import StoreApi, loaded_as_sent
 
+from .conftest import shared
+
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(1)>",
     "\x1b[31mred\x1b[0m \x07 \u202eback\u202c \u2028 \ufeff",
@@ -20,6 +22,7 @@ HOSTILE = (
 FORMATS = ("md", "html", "json", "jsonl")
 
 
+@shared
 def test_the_list(agent: Agent, store_api: StoreApi) -> None:
     said = {"first": talk(1, "a"), "second": talk(2, "b")}
     for name, messages in said.items():
@@ -36,6 +39,7 @@ def test_the_list(agent: Agent, store_api: StoreApi) -> None:
     assert [each["id"] for each in store_api.sessions()] == ["first", "second"], "the one that was active last is first"
 
 
+@shared
 def test_windows(agent: Agent, store_api: StoreApi) -> None:
     agent.write("long", talk(8))
     everything = store_api.messages("long")
@@ -117,6 +121,7 @@ def test_hostile_content(agent: Agent, store_api: StoreApi) -> None:
     assert store_api.api_client.get(f"/stores/{store_api.store}/search", q="DROP TABLE")["items"]
 
 
+@shared
 @pytest.mark.parametrize("form", FORMATS)
 def test_exports(agent: Agent, store_api: StoreApi, form: str) -> None:
     agent.write("s", [{"role": "user", "content": HOSTILE[0]}, *talk(2)])
@@ -135,6 +140,7 @@ def test_what_is_not_there(agent: Agent, store_api: StoreApi) -> None:
     assert store_api.refusal("GET", f"{store_api.at('s')}/messages?around=987654321") == "not_found"
 
 
+@shared
 def test_a_kind_says_what_it_cannot_do(agent: Agent, store_api: StoreApi) -> None:
     agent.write("s", talk(12))
     session = store_api.api_client.get(store_api.at("s"))

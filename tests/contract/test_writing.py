@@ -11,9 +11,9 @@ from tests.agents.base import Agent
 from tests.agents.talk import heard, talk, turn
 from tests.store_api import StoreApi, loaded_as_sent
 
-from .conftest import COMPACTED
+from .conftest import COMPACTED, shared_by_compacted
 
-pytestmark = pytest.mark.parametrize("agent", COMPACTED, indirect=True)
+each_kind = pytest.mark.parametrize("agent", COMPACTED, indirect=True)
 
 TURNS = 8
 ASKED = {"role": "user", "content": "What came meanwhile?"}
@@ -28,6 +28,7 @@ def said(agent: Agent) -> list[Any]:
     return heard(list(messages))
 
 
+@shared_by_compacted
 def test_a_plan_has_each_message_once_and_writes_nothing(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     before = agent.rows()
     plan = store_api.api_client.call("POST", f"{store_api.at('s')}/plan", {"keep_last": 6})[1]
@@ -39,6 +40,7 @@ def test_a_plan_has_each_message_once_and_writes_nothing(agent: Agent, store_api
     assert agent.rows() == before
 
 
+@each_kind
 def test_a_compaction(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     run = store_api.compact("s")
     assert run["session_id"] == agent.id_of("s")
@@ -60,6 +62,7 @@ def test_a_compaction(agent: Agent, store_api: StoreApi, said: list[Any]) -> Non
     assert loaded_as_sent(agent, store_api)
 
 
+@shared_by_compacted
 def test_the_agent_goes_on(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     store_api.compact("s")
     more = turn("next")
@@ -70,6 +73,7 @@ def test_the_agent_goes_on(agent: Agent, store_api: StoreApi, said: list[Any]) -
     assert loaded_as_sent(agent, store_api)
 
 
+@each_kind
 def test_a_second_compaction_on_top(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     first = store_api.compact("s")
     more = talk(TURNS, "more")
@@ -83,6 +87,7 @@ def test_a_second_compaction_on_top(agent: Agent, store_api: StoreApi, said: lis
     assert loaded_as_sent(agent, store_api)
 
 
+@each_kind
 @pytest.mark.slow
 def test_later_compactions_leave_what_one_did_as_it_was(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     def told() -> dict[str, Any]:
@@ -107,6 +112,7 @@ def test_later_compactions_leave_what_one_did_as_it_was(agent: Agent, store_api:
     assert told() == first
 
 
+@shared_by_compacted
 def test_what_comes_meanwhile_stays_behind(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     run = store_api.run("s", apply=False)
     assert run["status"] == "ready"
@@ -120,6 +126,7 @@ def test_what_comes_meanwhile_stays_behind(agent: Agent, store_api: StoreApi, sa
     assert heard(store_api.context("s")) == [*said, *late] and loaded_as_sent(agent, store_api)
 
 
+@each_kind
 def test_what_changed_under_us_is_a_conflict(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     run = store_api.run("s", apply=False)
     agent.take_back("s")
@@ -131,6 +138,7 @@ def test_what_changed_under_us_is_a_conflict(agent: Agent, store_api: StoreApi, 
     assert loaded_as_sent(agent, store_api)
 
 
+@each_kind
 @pytest.mark.slow
 def test_what_changed_while_a_writer_was_about_to_commit(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     """The rows are compared within the commit's transaction, too."""
@@ -146,6 +154,7 @@ def test_what_changed_while_a_writer_was_about_to_commit(agent: Agent, store_api
     assert heard(store_api.context("s"))[-1] == heard([ASKED])[0] and loaded_as_sent(agent, store_api)
 
 
+@each_kind
 def test_while_somebody_else_compacts(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     before = agent.rows()
     with agent.compacting("s"):
@@ -155,6 +164,7 @@ def test_while_somebody_else_compacts(agent: Agent, store_api: StoreApi, said: l
     store_api.compact("s")
 
 
+@each_kind
 def test_undo(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     before = agent.load("s")
     run = store_api.compact("s")
@@ -168,6 +178,7 @@ def test_undo(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     assert store_api.refusal("POST", f"/runs/{run['id']}/undo") == "not_undoable"
 
 
+@each_kind
 def test_redo(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     run = store_api.compact("s")
     redo, short = f"/runs/{run['id']}/redo", agent.load("s")
@@ -194,6 +205,7 @@ def test_redo(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     assert [each["run"] for each in store_api.compactions("s")] == [later["id"]]
 
 
+@shared_by_compacted
 def test_undo_keeps_what_was_said_and_taken_back_since(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     run = store_api.compact("s")
     for message in (*turn("kept"), ASKED, ANSWERED):
@@ -204,6 +216,7 @@ def test_undo_keeps_what_was_said_and_taken_back_since(agent: Agent, store_api: 
     assert loaded_as_sent(agent, store_api)
 
 
+@each_kind
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["inside", "behind"])
 def test_a_writer_that_is_killed(agent: Agent, store_api: StoreApi, said: list[Any], moment: str) -> None:
@@ -221,6 +234,7 @@ def test_a_writer_that_is_killed(agent: Agent, store_api: StoreApi, said: list[A
     assert len(store_api.compactions("s")) == 1 + (moment == "behind")
 
 
+@shared_by_compacted
 def test_what_is_kept_is_word_for_word(agent: Agent, store_api: StoreApi) -> None:
     hostile = [
         {"role": "user", "content": "<b>&amp;</b> \x1b[1m 👩‍👩‍👧 \u2028 %s '; --"},
@@ -234,6 +248,7 @@ def test_what_is_kept_is_word_for_word(agent: Agent, store_api: StoreApi) -> Non
     assert agent.load("s")[-2:] == before
 
 
+@each_kind
 def test_append_and_create(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     if not agent.writes_messages:
         before = agent.rows()
@@ -252,6 +267,7 @@ def test_append_and_create(agent: Agent, store_api: StoreApi, said: list[Any]) -
     assert status == 201 and agent.load(made["id"]) == heard([ASKED])
 
 
+@each_kind
 def test_branch_and_rename(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     agent.write("made", [ASKED])
     before = agent.rows()
@@ -274,6 +290,7 @@ def test_branch_and_rename(agent: Agent, store_api: StoreApi, said: list[Any]) -
         assert store_api.refusal("PATCH", store_api.at("made"), {"title": "renamed"}) == "title_taken"
 
 
+@shared_by_compacted
 def test_list_and_session_agree_on_what_is_active(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     """Also where a clock was wrong: a time that is yet to come tells nothing."""
     late = {"role": "user", "content": "later", "timestamp": time.time() + 3_600}

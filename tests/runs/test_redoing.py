@@ -33,7 +33,7 @@ def store_api(
     settings.DEMO_STORE = tmp_path / "no-demo.db"
     agent = CodexByHand(tmp_path / "codex")
     settings.STORES = {"agent": agent.url}
-    agent.write("s", talk(16))
+    agent.write("s", talk(8))
     store_api = StoreApi(api_client, "agent", agent)
     run = store_api.compact("s")
     assert api_client.call("POST", f"/runs/{run['id']}/undo")[1]["status"] == "undone"
