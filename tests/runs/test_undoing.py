@@ -59,7 +59,7 @@ SINCE: dict[str, Callable[[HermesAtWork], object]] = {
 
 
 @pytest.mark.parametrize("version", [*slow(21), 31])
-@pytest.mark.parametrize("whose", ["ours", "the agent's"])
+@pytest.mark.parametrize("whose", ["ours", *slow("the agent's")])
 @pytest.mark.parametrize("since", SINCE)
 def test_the_result_is_what_was_said_first(
     open_hermes_store: Callable[[int], HermesStore], version: int, whose: str, since: str

@@ -9,6 +9,7 @@ from pytest_django import Settings
 
 from tests.factories.other_engines import SENT, compacted_by_engine, handoff_rows
 from tests.factories.stores import HermesStore, small_talk
+from tests.slow import slow
 from viewer.errors import NotUndoable
 from viewer.runs import service
 from viewer.stores.registry import get_store
@@ -28,7 +29,7 @@ def talk(tmp_path: Path, settings: Settings) -> HermesStore:
     return HermesStore(get_store("hermes"), path, "s1")
 
 
-@pytest.mark.parametrize("role", ["user", "assistant"])
+@pytest.mark.parametrize("role", ["user", *slow("assistant")])
 @pytest.mark.parametrize("form", SENT)
 def test_what_it_summarised_is_in_context_again(talk: HermesStore, form: str, role: str) -> None:
     before = talk.live()

@@ -17,6 +17,7 @@ from tests.agents.codex.by_hand import CodexByHand, agent, fresh, meta, session_
 from tests.agents.codex.writing import lines_of, with_meta
 from tests.agents.reading import history, sent
 from tests.agents.talk import heard, talk
+from tests.slow import slow
 from viewer.stores.history_types import HistoryEntry
 from viewer.stores.jsonl import lines
 from viewer.stores.passages import words_of
@@ -68,7 +69,7 @@ def damaged(agent: CodexByHand, damage: Callable[[bytes], bytes], message: dict[
     path.write_bytes(b"\n".join([*stored[:at], damage(stored[at]), *stored[at + 1 :]]) + b"\n")
 
 
-@pytest.mark.parametrize("message", [ASKED, ANSWER], ids=["asked", "answered"])
+@pytest.mark.parametrize("message", [ASKED, *slow(ANSWER)], ids=["asked", "answered"])
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_what_the_client_leaves_out_is_there_and_not_in_context(
     agent: CodexByHand, session_id: str, damage: Callable[[bytes], bytes], message: dict[str, Any]

@@ -12,6 +12,7 @@ import compaction
 from compaction.handoff import OBJECTIVE
 from tests.factories.other_engines import ASKED, FRAMES, SENT, compacted_by_engine, handoff_rows
 from tests.factories.stores import add_row, add_session, reader_of, small_talk
+from tests.slow import slow
 from viewer.stores.hermes import reading, undoing
 from viewer.stores.hermes.reader import HermesReader
 from viewer.stores.history_types import History
@@ -24,7 +25,7 @@ def history_of(path: Path) -> tuple[History, list[HistoryMessage | Handoff]]:
         return history, reading.history_messages(reader, history.items)
 
 
-@pytest.mark.parametrize("role", ["user", "assistant"])
+@pytest.mark.parametrize("role", ["user", *slow("assistant")])
 @pytest.mark.parametrize("form", SENT)
 def test_what_an_engine_made_is_a_boundary_and_no_message(tmp_path: Path, form: str, role: str) -> None:
     path = small_talk(tmp_path / "state.db", 20)
