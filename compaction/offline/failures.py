@@ -37,7 +37,7 @@ def judge(calls: Sequence[ToolCall]) -> None:
     """Note of each call what went wrong."""
     structured = {each.call.name for each in calls if each.flagged or _has_structure(each.outcome or "")}
     for each in calls:
-        words = each.kind == "run" and not each.shows and each.call.name not in structured
+        words = each.kind == "run" and not each.filters and each.call.name not in structured
         each.failure = failure(each.outcome or "", each.flagged, words, report=each.kind != "read")
 
 

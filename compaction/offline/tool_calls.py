@@ -37,6 +37,7 @@ _SHOWING = re.compile(
     r"|git (?:status|log|diff|show|branch|remote|blame|ls-files|rev-parse|stash list)|type|printenv|sort|awk|jq"
     r"|\S+ (?:show|list|status|ready|--help|--version|-v))\b"
 )
+_FILTERING = re.compile(r"\|\s*(?:[ef]?grep|rg|awk|sed|jq|cut|sort|uniq|column)\b")
 _CODE_FILE = re.compile(r"\.(?!md$|txt$|rst$|org$|adoc$|log$)\w{1,6}$")
 _QUIET = re.compile(r"\d?>&?\s*(?:/dev/null|\d)")
 _PARTS = re.compile(r"&&|\|\||[;|\n]")
@@ -70,6 +71,11 @@ class ToolCall:
     def shows(self) -> bool:
         """Whether the call only shows something."""
         return self.kind in ("read", "look") or (self.kind == "run" and shows(command_of(self)))
+
+    @property
+    def filters(self) -> bool:
+        """Whether a command only shows something, or lines that it picks from what another printed."""
+        return self.shows or (self.kind == "run" and bool(_FILTERING.search(_command(self))))
 
     @property
     def prints_text(self) -> bool:

@@ -131,6 +131,8 @@ def test_a_call_failed_where_its_result_says_so_by_structure(output: str, told: 
 def test_words_count_in_what_a_shell_printed_where_nothing_has_structure() -> None:
     assert failure("fatal: no such branch", words=True) == "fatal: no such branch"
     assert done(step("a", "sh", {"command": "git pull"}, "fatal: no such branch")) == []
+    table = step("a", "sh", {"command": "smartctl -A sda | grep Real"}, "5 Reallocated 0x0033 199 Pre-fail Always - 11")
+    assert len(done(table)) == 1, "lines of a table that were looked for"
     plain = step("a", "sh", {"command": "make a"}, "warning: the error was mended")
     ended = step("b", "sh", {"command": "make b"}, "Exit code 1\nno")
     assert any("make a" in line for line in done(plain, ended)), "this shell says by a code what fails"
