@@ -14,7 +14,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from compaction.handoff import END_MARKER, EVENT_START, RULES_CLOSE, RULES_OPEN
+from compaction.handoff import END_MARKER, EVENT_START, LEGACY_HEADER, RULES_CLOSE, RULES_OPEN
 from tests.agents.hermes.at_work import HermesAtWork
 from tests.factories.session_lists import settle
 from tests.factories.stores import HermesStore
@@ -111,6 +111,7 @@ def test_one_file_is_read_then_the_other(
     hermes_store = open_hermes_store(version)
     run = compacted(hermes_store)
     handoff = hermes_store.rows("SELECT content FROM messages WHERE id = ?", run.handoff_id)[0][0]
+    assert handoff.startswith(LEGACY_HEADER), "by which every version of Hermes knows it"
     assert handoff.endswith(f"Never push to main.\n{RULES_CLOSE}\n\n{END_MARKER}")
     audit = look(hermes_store)
     assert (audit.status, audit.settled, audit.run, audit.handoff_id) == ("not_yet", False, run.pk, run.handoff_id)
