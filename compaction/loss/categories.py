@@ -124,20 +124,29 @@ def _parted(signs: str) -> Iterator[tuple[str, ...]]:
         yield from (tuple(_WORD.findall(" ".join(words))) for words in product(*parts))
 
 
-def _by_first(signs: Iterable[tuple[tuple[str, ...], _Sign]]) -> Mapping[str, list[tuple[tuple[str, ...], _Sign]]]:
-    found: dict[str, list[tuple[tuple[str, ...], _Sign]]] = {}
-    for words, sign in signs:
-        found.setdefault(words[0], []).append((words, sign))
-    return found
+class _Signs:
+    """Signs, by the words they consist of."""
+
+    def __init__(self, listed: Iterable[tuple[tuple[str, ...], _Sign]]) -> None:
+        self.of: dict[tuple[str, ...], set[_Sign]] = {}
+        self.lengths: dict[str, set[int]] = {}  # of those that begin with a word
+        for words, sign in listed:
+            self.of.setdefault(words, set()).add(sign)
+            self.lengths.setdefault(words[0], set()).add(len(words))
+
+    def at(self, words: Sequence[str], at: int) -> Iterator[_Sign]:
+        """The signs that begin there."""
+        for length in self.lengths.get(words[at], ()):
+            yield from self.of.get(tuple(words[at : at + length]), ())
 
 
-_BEGINNING = _by_first(
+_ALL = _Signs(
     [
         *((words, sign) for sign, signs in _SIGNS.items() for words in _parted(signs)),
         *((tuple(_WORD.findall(sign)), "decision") for sign in DECIDING_SIGNS if not CJK.search(sign)),
     ]
 )
-_ANNOUNCED = _by_first((words, "") for words in _parted(_ANNOUNCING))
+_ANNOUNCED = _Signs((words, "") for words in _parted(_ANNOUNCING))
 
 
 @lru_cache(maxsize=1 << 14)  # a plan and the report after it ask of the same sentences
@@ -146,12 +155,7 @@ def category_of(sentence: str, *, typed: bool) -> Category | None:
     none of them. None if it says nothing: an agent only announces what it does next, offers help or asks back.
     """
     words = ["^", *_WORD.findall(sentence[:LONGEST].lower().replace("’", "'"))]
-    met = {
-        sign
-        for at, word in enumerate(words)
-        for sought, sign in _BEGINNING.get(word, ())
-        if len(sought) == 1 or tuple(words[at : at + len(sought)]) == sought
-    }
+    met = {sign for at, word in enumerate(words) if word in _ALL.lengths for sign in _ALL.at(words, at)}
     if CJK.search(sentence):
         met |= {category for category, signs in _EASTERN.items() if any(sign in sentence for sign in signs)}
     return _typed(sentence, words[1:], met) if typed else _written(words[1:], met)
@@ -177,7 +181,7 @@ def _written(words: Sequence[str], met: set[_Sign]) -> Category | None:
         return None
     first = next((at for at, word in enumerate(words) if word not in _FILLERS), len(words))
     begins = words[first] if first < len(words) else ""
-    announces = any(tuple(words[first : first + len(sought)]) == sought for sought, _ in _ANNOUNCED.get(begins, ()))
+    announces = bool(begins) and any(True for _ in _ANNOUNCED.at(words, first))
     if "cause" in met and (not announces or "gives reasons" in met):
         return "cause"
     if announces or words[-1:] == [":"]:

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain, islice
 
 from ..details.names import Kind, names_of, words_of
 from ..details.values import day_of, is_spelled, without_unit
@@ -32,6 +32,7 @@ def thorough(found: Sequence[Passage], most: int) -> set[int]:
 
 
 _NONE: set[int] = set()
+_LOOKED_AT = 500  # sentences with a word of a statement: where more have its rarest words, the words are no sign of it
 
 
 class RemainingLines:
@@ -101,7 +102,7 @@ class RemainingLines:
         rarest = sorted((self._by_stem.get(stem, _NONE) for stem in stems), key=len)[: len(stems) - most + 1]
         return any(
             len(stems & self._stems[n]) >= most and self.below({self._of_line[n]}, line.heading)
-            for n in set().union(*rarest)
+            for n in islice(chain.from_iterable(rarest), _LOOKED_AT)
         )
 
     @cached_property
