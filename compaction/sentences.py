@@ -99,13 +99,19 @@ def _holds(sentence: str, words: frozenset[str], phrases: Sequence[str] = ()) ->
     return not words.isdisjoint(_WORDS.findall(lowered)) or any(phrase in lowered for phrase in phrases)
 
 
-def error_line(text: str) -> str:
+def signs_in(word: str) -> tuple[str, ...]:
+    """The signs of trouble that a text with this word may have: `error_line` need look for no others."""
+    word = word.lower()
+    return tuple(sign for sign, part in zip(_TROUBLE, TROUBLE_WORDS, strict=True) if part in word)
+
+
+def error_line(text: str, signs: Iterable[str] = _TROUBLE) -> str:
     """The first line of a tool's output that reports trouble, or ""; program code and "0 errors" do not."""
     lowered = text.lower()
     if len(lowered) != len(text):  # a few capitals become two characters; positions must stay
         lowered = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
     first, found = len(text), ""
-    for sign in _TROUBLE:
+    for sign in signs:
         at = lowered.find(sign, 0, first)
         while at >= 0:
             start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)

@@ -50,7 +50,13 @@ class RemainingLines:
         self.starts = [0, *accumulate(len(text) + 1 for text in texts)]
         self.text = "\n".join(texts)
         # Without a list of all words: of a text of ten megabytes it takes ten times as much memory.
-        self.flat = " ".join(_SPACE.sub(" ", each.text.lower()).strip() for each in found)
+        said, printed = (
+            " ".join(
+                _SPACE.sub(" ", each.text.lower()).strip() for each in found if (each.source == "tool") is by_tools
+            )
+            for by_tools in (False, True)
+        )
+        self.said, self.flat = said, f"{said}\n{printed}"
         self.tokens = {token[0] for token in _TOKEN.finditer(self.flat)}
         self._found: dict[str, set[int]] = {}
         self._stems: list[set[str]] = []  # the beginnings of the words of every sentence
@@ -110,12 +116,12 @@ class RemainingLines:
         """All that is left, without what people put into phone and account numbers."""
         return _SPACED.sub("", self.flat)
 
-    def stands(self, text: str) -> bool:
-        """Whether a sentence or command stands anywhere, however it is broken into lines."""
+    def stands(self, text: str, *, printed: bool) -> bool:
+        """Whether a line stands in what was said and called, or anywhere (`printed`), broken as it may be."""
         text = " ".join(text.lower().split())
         if not self.tokens.issuperset(_TOKEN.findall(text)):
             return False
-        return next(_occurrences(text, self.flat), -1) >= 0
+        return next(_occurrences(text, self.flat if printed else self.said), -1) >= 0
 
     def places(self, text: str) -> set[int]:
         """The lines in which a text stands as a whole."""

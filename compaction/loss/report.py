@@ -28,7 +28,7 @@ from ..messages import Message, patched
 from ..planning import Plan
 from ..redaction import redact, redact_all
 from ..sections import is_stale
-from ..sentences import TROUBLE_WORDS, error_line, holding, pasted_error
+from ..sentences import TROUBLE_WORDS, error_line, holding, pasted_error, signs_in
 from ..tool_groups import repairs
 from .categories import CATEGORIES, category_of
 from .pleasantries import is_courtesy
@@ -69,7 +69,7 @@ class Leaving:
         self.statements: dict[tuple[str, frozenset[str]], Statement] = {}
         self.heard: set[tuple[str, frozenset[str]]] = set()  # lines that were looked at, with what they stand under
         self.words: set[str] = set()  # those that were looked at
-        self.troubled: set[str] = set()  # of them those that a line that reports trouble may have
+        self.signs: dict[str, tuple[str, ...]] = {}  # of trouble, by those of the words that hold one
 
     def read(self, found: Sequence[Passage]) -> None:
         spoken = [each for each in found if each.source != "tool"]
@@ -140,8 +140,9 @@ class Leaving:
         """Names inside words of what a tool printed, and a line that reports trouble."""
         words = words_of(passage.text)
         new = self._new_words(words)
-        self.troubled.update(word for word, holds in zip(new, holding(new, TROUBLE_WORDS), strict=True) if holds)
-        if not self.troubled.isdisjoint(words) and (line := error_line(passage.text)[:LONGEST_LINE]):
+        self.signs |= {w: signs_in(w) for w, holds in zip(new, holding(new, TROUBLE_WORDS), strict=True) if holds}
+        signs = {sign for word in self.signs.keys() & words.keys() for sign in self.signs[word]}
+        if signs and (line := error_line(passage.text, signs)[:LONGEST_LINE]):
             self.printed.setdefault(("error", line), passage.message)
         for word in new:
             for kind, name in names_of(word):
@@ -246,7 +247,7 @@ def _said(found: Leaving, stay: RemainingLines) -> Iterator[tuple[Anchor, bool]]
     for (_, value), anchor in found.details.items():
         yield anchor, stay.holds(anchor.kind, anchor.text, value)
     for anchor in found.lines.values():
-        yield anchor, stay.stands(anchor.text)
+        yield anchor, stay.stands(anchor.text, printed=anchor.kind == "error")
 
 
 def _printed(found: Leaving, stay: RemainingLines) -> tuple[Counts, list[Anchor]]:
@@ -257,7 +258,7 @@ def _printed(found: Leaving, stay: RemainingLines) -> tuple[Counts, list[Anchor]
     for at, ((kind, text), message) in enumerate(found.printed.items()):
         value = value_of(kind, text) if kind in ("number", "date") else text.lower()
         if (kind, value) not in known:
-            stands = stay.stands(text) if kind == "error" else text.lower() in stay.names
+            stands = stay.stands(text, printed=True) if kind == "error" else text.lower() in stay.names
             stands = stands or (kind == "date" and bool(stay.saying(value)))
             kept.append((kind, stands))
             if not stands:
@@ -279,7 +280,8 @@ def _shown(lost: Sequence[Anchor], texts: Sequence[Passage]) -> Iterator[Anchor]
     for each in texts:
         if each.source == "tool" and each.message in wanted:
             by_message.setdefault(each.message, []).append(each.text)
-    clean = {at: redact("\n".join(pieces)) for at, pieces in by_message.items()}
+    joined = ["\n".join(pieces) for pieces in by_message.values()]
+    clean = dict(zip(by_message, redact_all(joined), strict=True))
     for anchor in lost:
         text = clean[anchor.message]
         at = text.find(anchor.text)

@@ -51,7 +51,8 @@ def _command(run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     sent = json.dumps([planning._dated(row) for row in basis.sent])
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(sent.encode())))
     day = (run.finished_at or run.created_at).date()
-    assert main(["--window", str(basis.window), "--today", str(day), "--strategy", run.strategy]) == 0
+    options = ["--window", str(basis.window), "--today", str(day), "--strategy", run.strategy, "--report"]
+    assert main(options) == 0
     told = capsys.readouterr().err.strip().splitlines()[-1]
     total, lost, statements, stated = numbers(told)[:4]
     return (lost, total), (stated, statements)
