@@ -113,12 +113,15 @@ def in_short(text: str, most: int) -> str:
 
 
 def answer_in_short(reply: str, most: int) -> str:
-    """What a reply tells, on one line: its sentences and table rows from the first on, as many as fit.
+    """What a reply tells, on one line: its sentences and table rows from the first on that fit, and the last one.
 
     None that is only polite or offers more help.
     """
-    told = (each for each in sentences(reply) if not (_OFFER.search(each) or is_closing(each)))
-    return _beginning("\n".join(" ".join(each.strip("|").split()) for each in told), most) or clip(reply, most)
+    told = [each for each in sentences(reply) if not (_OFFER.search(each) or is_closing(each))]
+    told = [" ".join(each.strip("|").split()) for each in told]
+    last = told[-1] if len(told) > 1 and len(told[-1]) <= most // 2 else ""
+    first = _beginning("\n".join(told[:-1] if last else told), most - len(last) - 3)
+    return " … ".join(filter(None, [first, last])) or clip(reply, most)
 
 
 def names_in(request: str) -> set[str]:

@@ -8,6 +8,7 @@ fit, and then the oldest go. What an earlier summary says travels line by line, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice
@@ -94,7 +95,7 @@ class Offer:
     def __iter__(self) -> Iterator[Line]:
         while self.waiting:
             yield self.waiting.pop(0)
-        while (line := next(self.lines, None)) is not None:  # a `yield from` would end them with the reader's `break`
+        while (line := next(self.lines, None)) is not None:  # `yield from` would end them with the reader's `break`
             yield line
 
 
@@ -385,14 +386,17 @@ class Draft:
         return self._focused(distinct_lines(Line(bullet(text), place) for text, place in lines))
 
     def _referred(self) -> Iterator[Line]:
-        """What was printed when the agent looked up what a request names: a ticket, a plan, a page."""
-        asked = [
-            each for each in (self.newest, *self.requests) if each and (each.open or each.first or each is self.newest)
-        ]
+        """What was printed when the agent looked up what a request names: a ticket, a plan, a page.
+
+        First what has the very name, then what has it as a part ("SHOP-12.3"); of each the newest.
+        """
+        asked = [each for each in self.requests if each.open or each.first or each is self.newest]
         names = {name for each in asked for name in names_in(each.opening)}
-        told = [
-            call for call in self.found.calls if call.prints_text and any(name in call.call.arguments for name in names)
-        ]
+        printing = [call for call in self.found.calls if call.prints_text]
+        whole = (rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)" for name in sorted(names))
+        very = re.compile("|".join(whole) or r"(?!)")
+        parts = [call for call in printing if any(name in call.call.arguments for name in names)]
+        told = sorted(parts, key=lambda call: bool(very.search(call.call.arguments)))
         seen: set[str] = set()
         for call in reversed(told):
             text = unwrapped(call.outcome or "").strip()
