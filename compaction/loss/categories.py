@@ -109,7 +109,8 @@ _ANNOUNCING = """let me/us, let's, lets, i'll, we'll, i will, we will, i'm going
     expected —, now, ich werde, ich schaue, ich prüfe, lass mich,
     je vais, voy a, deja"""
 _SAID: tuple[Category, ...] = ("decision", "open task", "cause")  # of people's, in the order in which they count
-_CONDITIONS = set_of("if please once when wenn falls bitte si")
+# What begins so decides nothing and leaves nothing open.
+_CONDITIONS = set_of("if please once when nothing none wenn falls bitte nichts si rien nada")
 _VERBS = set_of(
     """use touch change edit modify run write answer reply take book read send work commit push deploy delete
     remove add create show make ask call pay include keep test fix look search install publish merge refund

@@ -178,10 +178,10 @@ def _says_something(line: Statement, passage: Passage) -> bool:
         return False
     if passage.source == "summary" and is_stale(text.lstrip("-*> ")):
         return False
-    category = category_of(line.text, typed=typed)
+    category = category_of(text, typed=typed)
     if category is None:
         return False
-    line.category = category
+    line.category = category = "" if text.startswith("|") else category
     if line.details:
         return True
     if _ROW.match(line.text):
@@ -238,7 +238,7 @@ def survival_of(
         printed=printed_counts,
         lost_printed=tuple(_shown(printed_lost, texts)),
         statements=(len(leaving.statements) - len(gone), len(leaving.statements)),
-        lost_statements=tuple(map(_stated, sorted(gone, key=_rank))),
+        lost_statements=tuple(map(_stated, _ranked(gone))),
     )
 
 
@@ -329,10 +329,17 @@ def _stated(line: Statement) -> Anchor:
     return Anchor("statement", text, line.message, text, line.source, line.category)
 
 
-def _rank(line: Statement) -> tuple[int, bool, int, int]:
-    """What it says first, of that sentences before rows of lists, what people said, then the newest."""
-    is_row = bool(_ROW.match(line.text))
-    return CATEGORIES.index(line.category), is_row, SOURCES.index(line.source), -line.message
+def _ranked(lines: Iterable[Statement]) -> list[Statement]:
+    """By category, in each what says the same as one before last, sentences before rows of lists, what people said, the
+    newest.
+    """
+    ordered = sorted(lines, key=lambda each: (bool(_ROW.match(each.text)), SOURCES.index(each.source), -each.message))
+    times: Counter[str] = Counter()
+    again = {}
+    for each in ordered:
+        again[id(each)] = times[each.text]
+        times[each.text] += 1
+    return sorted(ordered, key=lambda each: (CATEGORIES.index(each.category), again[id(each)]))
 
 
 def _weight(anchor: Anchor) -> tuple[int, int, int]:

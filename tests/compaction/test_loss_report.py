@@ -277,6 +277,13 @@ def test_what_matters_most_comes_first() -> None:
     assert [one.source for one in found.lost_statements if one.category == "decision"] == ["person", "person", "agent"]
 
 
+def test_what_says_the_same_again_comes_behind_the_others_of_its_category() -> None:
+    why = ["dust", "rain", "rain"]
+    said = [reply(f"## Ghent {n}\n\nThe light is broken because of {each}.") for n, each in enumerate(why)]
+    found = survival_of([*said, reply("Everybody waits for the lamp which was ordered.")], None, [handoff("nothing")])
+    assert [one.message for one in found.lost_statements] == [2, 0, 1, 3]
+
+
 @pytest.mark.parametrize(
     "line",
     [
