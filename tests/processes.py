@@ -17,7 +17,7 @@ from django_tasks import task
 
 ROOT: Path = settings.BASE_DIR
 
-PATIENCE = 90.0  # seconds; a start takes 3 on an idle machine, and 30 beside other work
+PATIENCE = 270.0  # seconds; a start takes 3 on an idle machine, and 30 beside other work
 
 
 @task()

@@ -27,7 +27,7 @@ from django.contrib.staticfiles.finders import get_finders
 from tests.processes import ROOT, free_port
 from viewer.up import prepare
 
-PATIENCE = 60.0  # seconds, on a machine with other work
+PATIENCE = 180.0  # seconds, on a machine with other work
 LOST_AFTER = 6  # seconds
 OPEN = ("queued", "planning", "summarizing", "waiting", "applying")
 MANAGE = """

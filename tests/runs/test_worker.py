@@ -23,7 +23,7 @@ from viewer.runs.planning import Options
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]  # its workers are processes
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60.0  # seconds, for a worker's start beside other work
+PATIENCE = 180.0  # seconds, for a worker's start beside other work
 
 
 @pytest.fixture
