@@ -16,7 +16,7 @@ from compaction.sections import TITLES
 
 NOTES = "\n\n".join(f"## {title}\n- What is to be said about it." for title in TITLES)
 READ, WRITTEN = 12_000, 80  # tokens a good answer says it took
-PATIENCE = 60.0  # seconds until a stuck behaviour gives up, and the test with it
+PATIENCE = 180.0  # seconds until a stuck behaviour gives up, and the test with it
 
 Behaviour = Callable[["Request"], None]
 

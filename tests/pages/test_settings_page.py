@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from tests.factories.stores import HermesStore
 from tests.html import Element, read
-from tests.model_services import KEY, ModelService, answers, refuses, stalls
+from tests.model_services import KEY, PATIENCE, ModelService, answers, refuses, stalls
 from tests.slow import slow
 from viewer import access
 from viewer.runs.models import Connection, Run
@@ -243,7 +243,7 @@ def test_a_test_ends_when_it_takes_too_long(
     monkeypatch.setattr(connection_test, "PATIENCE", 0.3)
     model_service.behaviours = [stalls("## Active task")]
     assert "did not finish two short messages" in tried(signed_in, model_service).text
-    assert model_service.left.wait(60)
+    assert model_service.left.wait(PATIENCE)
 
 
 # --- who may, and what is told to nobody -----------------------------------------------------------------------------

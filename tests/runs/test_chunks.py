@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 ROOT = Path(__file__).resolve().parents[2]
 WINDOW = 15_000  # tokens: the session's middle is read in four parts
 PARTS = 4
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 def notes(part: int) -> str:

@@ -73,20 +73,22 @@ def has_it_open(process: int) -> str:
 def writing(path: Path) -> Iterator[int]:
     """Other processes that have a file open to write to it, as far as this user may look at them; none but on Linux."""
     try:
-        wanted = os.stat(path)
+        named, wanted = os.path.basename(os.path.realpath(path)), os.stat(path)
         processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
         return
     for process in processes:
-        if process != os.getpid() and _writes(process, wanted):
+        if process != os.getpid() and _writes(process, named, wanted):
             yield process
 
 
-def _writes(process: int, wanted: os.stat_result) -> bool:
+def _writes(process: int, named: str, wanted: os.stat_result) -> bool:
+    """Only what has the file's name is looked at: of all others there are thousands."""
+    directory = f"/proc/{process}/fd/"
     try:
-        for name in os.listdir(f"/proc/{process}/fd"):
-            with suppress(OSError):
-                if _is_open_to_write(process, name, wanted):
+        for name in os.listdir(directory):
+            with suppress(OSError):  # it is closed by now
+                if os.readlink(directory + name).endswith(named) and _is_open_to_write(process, name, wanted):
                     return True
     except OSError:
         pass
@@ -95,8 +97,6 @@ def _writes(process: int, wanted: os.stat_result) -> bool:
 
 def _is_open_to_write(process: int, name: str, wanted: os.stat_result) -> bool:
     """Raises OSError where it is closed by now."""
-    if not os.readlink(f"/proc/{process}/fd/{name}").startswith("/"):
-        return False
     found = os.stat(f"/proc/{process}/fd/{name}")
     if (found.st_dev, found.st_ino) != (wanted.st_dev, wanted.st_ino):
         return False
