@@ -240,9 +240,12 @@ def test_a_text_that_is_no_summary_is_told_from_no_answer(signed_in: Client, mod
 def test_a_test_ends_when_it_takes_too_long(
     signed_in: Client, model_service: ModelService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection_test, "PATIENCE", 0.3)
     model_service.behaviours = [stalls("## Active task")]
-    assert "did not finish two short messages" in tried(signed_in, model_service).text
+    for patience in (0.3, 3.0, 30.0):  # a busy machine may need more of it before it has asked
+        monkeypatch.setattr(connection_test, "PATIENCE", patience)
+        assert "did not finish two short messages" in tried(signed_in, model_service).text
+        if model_service.requests:
+            break
     assert model_service.left.wait(PATIENCE)
 
 
