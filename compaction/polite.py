@@ -47,8 +47,15 @@ SPLIT = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+|,\s+(?=thank|bye)")
 
 
 def plain(text: str) -> str:
-    """The message without markers of a test bench."""
+    """The message without markers of a test bench; a slash command in Claude Code's tags as it was typed."""
+    if text.lstrip().startswith("<command-") and (name := _tagged(text, "command-name")):
+        return f"{name} {_tagged(text, 'command-args')}".strip()
     return MARKER.sub("", text).strip() if "#" in text or "[" in text or "<" in text else text.strip()
+
+
+def _tagged(text: str, tag: str) -> str:
+    """What stands between a tag and its end."""
+    return text.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0].strip()
 
 
 def is_closing(text: str) -> bool:

@@ -347,7 +347,7 @@ class Draft:
         pieces = [
             each
             for each in sentences(turn.words.replace("```", ""))
-            if f"- {self._labelled(turn, each)}" not in listed and not (is_closing(each) and says_little(each))
+            if f"- {self._labelled(turn, each)}" not in listed and (len(each.split()) > 2 or names_something(each))
         ]
         return (
             " ".join(each for each in pieces if not announces(each)),
@@ -377,7 +377,7 @@ class Draft:
         new = (
             (self._labelled(turn, each), turn.place)
             for turn in said
-            for each in reversed(list(findings_in(turn.words, turn.typed)))
+            for each in reversed(list(findings_in(turn.words, turn.typed, ended=not turn.calls)))
             if not (turn.typed and is_binding(each))
         )
         size = len(self.earlier[FOUND])

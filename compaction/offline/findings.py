@@ -15,7 +15,7 @@ from ..sentences import is_decision, sentences
 _LONGEST = 500  # characters of a sentence that is put first: a longer one is pasted
 _SHORTEST = 20
 _CAUSE = re.compile(
-    r"(?i)\b(?:because|root cause|the (?:cause|reason|problem|issue|bug|culprit|trick|catch|key) (?:is|was|here)"
+    r"(?i)\b(?:because|root cause|the (?:cause|reason|problem|issue|bug|culprit|trick|catch|key) was"
     r"|caused by|due to|turn(?:s|ed) out|it (?:was|is) (?:actually|really)|which (?:means|explains|is why)"
     r"|that['’]?s why"
     r"|(?:I|we) (?:found|discovered|learned|confirmed|verified|noticed) (?:that|the|a|an|out|it|no|\d)"
@@ -27,6 +27,7 @@ _CAUSE = re.compile(
     r"|оказалось|поэтому)\b"
     r"|因为|原因|所以|导致|发现|なので|ため(?:です|に)|原因|わかりました|때문|이유|그래서"
 )
+_NOW = re.compile(r"(?i)\bthe (?:cause|reason|problem|issue|bug|culprit|trick|catch|key) (?:is|here)\b")
 _GUESSES = re.compile(
     r"(?i)\b(?:might|may be|maybe|perhaps|probably|possibly|could be|I['’]m"
     r"|I (?:think|guess|suspect|assume|need|am|was)|(?:it )?seems?|looks like"
@@ -53,13 +54,16 @@ _ANNOUNCES = re.compile(
 )
 
 
-def is_finding(sentence: str) -> bool:
-    """Whether a sentence says what was found or decided, with its cause."""
+def is_finding(sentence: str, ended: bool = True) -> bool:
+    """Whether a sentence says what was found or decided, with its cause.
+
+    "The issue is ..." says so where the agent's turn `ended`: while it works that is often the next guess.
+    """
     if not _SHORTEST <= len(sentence) <= _LONGEST or sentence.endswith(("?", "？", ":")):
         return False
     if _ANNOUNCES.match(sentence) or _GUESSES.search(sentence):
         return False
-    return bool(_CAUSE.search(sentence)) or is_decision(sentence)
+    return bool(_CAUSE.search(sentence)) or (ended and bool(_NOW.search(sentence))) or is_decision(sentence)
 
 
 def is_open_task(sentence: str) -> bool:
@@ -82,11 +86,11 @@ def names_something(sentence: str) -> bool:
 _EXACT = re.compile(r"\d|[`\"“«]|\w[_/.]\w|[a-z][A-Z]")
 
 
-def findings_in(text: str, typed: bool = False) -> Iterator[str]:
+def findings_in(text: str, typed: bool = False, ended: bool = True) -> Iterator[str]:
     """The findings of a text, in order; what stands in a code fence or a table says none, and of what a person `typed`
     only what decides something.
     """
-    return (each for each in _prose(text) if is_finding(each) and (not typed or is_decision(each)))
+    return (each for each in _prose(text) if is_finding(each, ended) and (not typed or is_decision(each)))
 
 
 def open_tasks_in(text: str) -> Iterator[str]:

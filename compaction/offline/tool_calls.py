@@ -32,13 +32,14 @@ _BEFORE = re.compile(r"^\s*(?:cd\s+\S+\s*(?:&&|;)\s*|(?:export\s+)?[A-Z_]{3,}=\S
 _BEHIND = re.compile(r"\s*(?:2>&1|2>\s*/dev/null|\|\s*(?:tail|head)(?:\s+-\S+)*(?:\s+\d+)?|;\s*echo\s.*)\s*$")
 _SHOWING = re.compile(
     r"^(?:cat|ls|cd|tac|cut|uniq|tr|true|column|grep|egrep|rg|ag|find|fd|head|tail|sed -n|less|more|wc|tree|pwd|echo"
-    r"|which|file|stat|du|df|ps"
+    r"|which|file|stat|du|df|ps|curl(?!.*\s(?:-X|-d|-F|-T|--data|--request|--form|--upload))"
     r"|env|diff|nl|journalctl|pgrep|systemctl status"
     r"|git (?:status|log|diff|show|branch|remote|blame|ls-files|rev-parse|stash list)|type|printenv|sort|awk|jq"
     r"|\S+ (?:show|list|status|ready|--help|--version|-v))\b"
 )
 _FILTERING = re.compile(r"\|\s*(?:[ef]?grep|rg|awk|sed|jq|cut|sort|uniq|column)\b")
 _CODE_FILE = re.compile(r"\.(?!md$|txt$|rst$|org$|adoc$|log$)\w{1,6}$")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _QUIET = re.compile(r"\d?>&?\s*(?:/dev/null|\d)")
 _PARTS = re.compile(r"&&|\|\||[;|\n]")
 _ELSEWHERE = re.compile(
@@ -154,6 +155,6 @@ def _command(call: ToolCall) -> str:
 
 def shows(command: str) -> bool:
     """Whether a command, in each of its parts, only shows something."""
-    quiet = _QUIET.sub("", _ELSEWHERE.sub("", command, count=1))
+    quiet = _QUIET.sub("", _QUOTED.sub("''", _ELSEWHERE.sub("", command, count=1)))
     parts = [part for each in _PARTS.split(quiet) if (part := _BEFORE.sub("", each).strip())]
     return bool(parts) and ">" not in quiet and all(_SHOWING.match(part) for part in parts)

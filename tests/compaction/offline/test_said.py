@@ -74,10 +74,17 @@ def test_people_have_no_more_than_their_share_while_answers_wait() -> None:
         ("Let me look at the file because it may be wrong.", False),
         ("Does it fail because of the port?", False),
         ("All tests pass.", False),
+        ("The port might be taken because of the other one.", False),
+        ("The issue is that the key has no user in it.", True),
     ],
 )
 def test_what_is_a_finding(text: str, found: bool) -> None:
     assert [*findings_in(text)] == ([text] if found else [])
+
+
+def test_while_the_agent_works_what_the_issue_is_is_the_next_guess() -> None:
+    guess = "The issue is that the macro needs the tracer."
+    assert [*findings_in(guess, ended=False)] == [] and [*findings_in(guess)] == [guess]
 
 
 def test_code_and_tables_hold_no_findings() -> None:
