@@ -70,7 +70,7 @@ _QUOTED_CALLS = ("ASSISTANT: tool calls: ", "TOOL: [")
 _EMPTY = ("none", "(none)", "n/a", "nothing")
 
 
-class Line(NamedTuple):
+class SummaryLine(NamedTuple):
     """A line of a section: its text, and where it stands among the others."""
 
     text: str
@@ -121,7 +121,7 @@ def said(who: str, about: str, words: str) -> str:
     return f"{who}{f' [{about}]' if about else ''}: {words}"
 
 
-def section(title: str, lines: list[Line]) -> str:
+def section(title: str, lines: list[SummaryLine]) -> str:
     """The section, "" without lines."""
     if not lines:
         return ""

@@ -164,7 +164,7 @@ ELSEWHERE = {
         viewer.runs.summarizers.anthropic.pieces viewer.runs.summarizers.openai.pieces
         viewer.runs.summarizers.failures.of viewer.runs.summarizers.exchange.Exchange""",
     "reads what we wrote: rows, numbers, names of ours": """
-        compaction.wording.sentence compaction.tokens.load compaction.actions.Work compaction.actions.in_short
+        compaction.offline.wording.sentence compaction.tokens.load compaction.offline.work.Work
         compaction.applying.Result.tokens_after compaction.applying.Rewrites compaction.planning.boundaries.by_tokens
         compaction.pruning.PrunePlan compaction.pruning.apply viewer.compressing
         compaction.llm.digest.fold compaction.llm.digest.Fold.take compaction.loss.remaining.RemainingLines.below

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ..llm.answers import OPEN_ENDS
 from ..llm.digest import SummaryRequest
+from ..text import fences
 from .fill import Draft
 
 __all__ = ["summarize"]
@@ -22,4 +23,7 @@ def summarize(request: SummaryRequest) -> str:
     """
     draft = Draft(request)
     draft.fill()
-    return draft.text().rstrip(" >\n#" + "".join(OPEN_ENDS)) or _NOTHING[: max(request.budget_tokens, 1)]
+    lines = draft.text().rstrip(" >\n#" + "".join(OPEN_ENDS)).splitlines()
+    if fences.open_behind(line.strip() for line in lines):  # a fence that somebody's words leave open ends no summary
+        lines = [line for line in lines if not line.strip().startswith(("```", "~~~"))]
+    return "\n".join(lines) or _NOTHING[: max(request.budget_tokens, 1)]

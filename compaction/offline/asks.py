@@ -12,15 +12,12 @@ import re
 from collections import Counter as Tally
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ..cancelling import takes_back
 from ..polite import ASKING, MARKER, SPLIT, is_closing, is_greeting, plain
 from ..sentences import sentences
 from ..text.clip import clip
-
-if TYPE_CHECKING:
-    from .reading import Turn
+from .reading import Turn
 
 _LOOKED_AT = 2_000  # characters at either end of a message
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..lines import parsed
 from ..redaction import redact
 from ..sentences import error_line
 from ..text.clip import clip
 from ..tool_results import EXIT_FIRST, EXIT_LINE, EXIT_SENTENCE, HEAD, exit_code, is_failure, says_failure
-
-if TYPE_CHECKING:
-    from .tool_calls import ToolCall
+from .tool_calls import ToolCall
 
 _TRACED = 6_000  # characters of a traceback that are read, its end
 _LONGEST = 600  # characters of the line

@@ -31,7 +31,7 @@ from ..sections import (
     STANDING,
     TALLY,
     TITLES,
-    Line,
+    SummaryLine,
     bullet,
     flat,
     read_back,
@@ -89,10 +89,10 @@ ANSWER = ' (last answer: "'  # behind an open request, before what the agent's l
 class Offer:
     """Lines that a section may take, the most wanted first; those there was no room for wait to be tried again."""
 
-    def __init__(self, lines: Iterable[Line]) -> None:
-        self.lines, self.waiting = iter(lines), list[Line]()
+    def __init__(self, lines: Iterable[SummaryLine]) -> None:
+        self.lines, self.waiting = iter(lines), list[SummaryLine]()
 
-    def __iter__(self) -> Iterator[Line]:
+    def __iter__(self) -> Iterator[SummaryLine]:
         while self.waiting:
             yield self.waiting.pop(0)
         while (line := next(self.lines, None)) is not None:  # `yield from` would end them with the reader's `break`
@@ -115,7 +115,7 @@ class Draft:
         self.focus = [word for word in request.focus.casefold().split() if len(word) > 2]
         self.requests = requests_in(self.turns, self._requests_before())
         self.work, self.failed = settled(self.found.work())
-        self.taken: list[tuple[str, Line]] = []
+        self.taken: list[tuple[str, SummaryLine]] = []
         self.titles: set[str] = set()
         self.cut = False  # whether what was said did not fit whole
         self.left = request.budget_tokens
@@ -165,7 +165,7 @@ class Draft:
 
     def take(self, title: str, offer: Offer, room: int, cut: bool = False) -> None:
         """Take lines while they fit into the room. Where nothing fits at all, the first may be `cut`."""
-        room, missed = min(max(room, AT_LEAST), self.left), list[Line]()
+        room, missed = min(max(room, AT_LEAST), self.left), list[SummaryLine]()
         for line in offer:
             cost = self._cost(title, line.text)
             if cost > room and cut and title not in self.titles and room >= WORTH_A_CUT:
@@ -200,14 +200,14 @@ class Draft:
             return f"## {title}\n{fitting(line.text, room, self.count)}"
         return fitting(line.text, budget, self.count)
 
-    def _written(self, taken: Sequence[tuple[str, Line]]) -> str:
-        lines: dict[str, list[Line]] = {title: [] for title in TITLES}
+    def _written(self, taken: Sequence[tuple[str, SummaryLine]]) -> str:
+        lines: dict[str, list[SummaryLine]] = {title: [] for title in TITLES}
         for title, line in taken:
             lines[title].append(line)
         lines[SAID] = joined(lines[SAID])
         return "\n\n".join(filter(None, [self.head, *(section(title, lines[title]) for title in TITLES)]))
 
-    def _focused(self, lines: Iterable[Line]) -> Iterator[Line]:
+    def _focused(self, lines: Iterable[SummaryLine]) -> Iterator[SummaryLine]:
         """The lines, those about the focus first."""
         if not self.focus:
             return iter(lines)
@@ -238,7 +238,7 @@ class Draft:
         """Whether a request has nothing but standing instructions, which are told by themselves."""
         return not request.answers and only_instructs(request.opening)
 
-    def _intent(self) -> Iterator[Line]:
+    def _intent(self) -> Iterator[SummaryLine]:
         """The newest request, the first one of the session, those that are open; each with a box."""
         first = next((each for each in self.requests if each.first), None)
         others = [each for each in reversed(self.requests) if each.open and not self._only_binds(each)][:MOST_REQUESTS]
@@ -255,12 +255,12 @@ class Draft:
             if each.open and each.answer and roomy and each.place not in self.kept_places:
                 text += f'{ANSWER}{answer_in_short(each.answer, GOAL // 2)}")'
             at = -float("inf") if each.first else each.place
-            yield Line(flat(f"- {OPEN if each.open else CLOSED}{whose}{redact(text)}"), at)
+            yield SummaryLine(flat(f"- {OPEN if each.open else CLOSED}{whose}{redact(text)}"), at)
         unboxed = (line for line in self.earlier[INTENT] if not line.startswith((OPEN, CLOSED)))
-        yield from (Line(bullet(line), 1e8 + at) for at, line in enumerate(unboxed))
+        yield from (SummaryLine(bullet(line), 1e8 + at) for at, line in enumerate(unboxed))
 
     # --- standing instructions ---------------------------------------------------------------------------------------
-    def _standing(self) -> Iterator[Line]:
+    def _standing(self) -> Iterator[SummaryLine]:
         """What people laid down, word for word, the newest first."""
         found: list[str] = []
         for turn in reversed(self.found.turns):
@@ -268,7 +268,7 @@ class Draft:
                 given = list(instructions(sentences(plain(turn.words))))
                 found += (self._labelled(turn, each) for each in reversed(given))
         lines = self._unreplaced(distinct(chain(found, reversed(self.earlier[STANDING]))))
-        return self._focused(Line(f"- {flat(line)}", -at) for at, line in enumerate(lines))
+        return self._focused(SummaryLine(f"- {flat(line)}", -at) for at, line in enumerate(lines))
 
     def _unreplaced(self, lines: Iterable[str]) -> Iterator[str]:
         """Instructions, the newest first, without those that a newer one of the same person replaces."""
@@ -295,7 +295,7 @@ class Draft:
         return {turn.place: turn.person for turn in self.found.turns if self.several and turn.person}
 
     # --- what was said -----------------------------------------------------------------------------------------------
-    def _people_lines(self, room: int) -> Iterator[Line]:
+    def _people_lines(self, room: int) -> Iterator[SummaryLine]:
         """What people said, whole while it fits; else the first, open and newest requests, and of others the start."""
         turns = [turn for turn in self.found.turns if turn.typed and not is_closing(turn.words)]
         often: dict[str, list[Turn]] = {}
@@ -314,7 +314,7 @@ class Draft:
         lines.sort(key=lambda line: (line.at not in asked, -line.at))
         return self._focused([*lines, *self._carried(earlier)])
 
-    def _answers(self, room: int) -> Iterator[Line]:
+    def _answers(self, room: int) -> Iterator[SummaryLine]:
         """What the agent answered at the end of its turns, then what it said while it worked; the newest first."""
         replies = [turn for turn in self.found.turns if turn.is_reply and not says_little(turn.words)]
         ends = {turn.place for turn, after in zip(self.turns, [*self.turns[1:], None], strict=True)
@@ -331,7 +331,7 @@ class Draft:
         texts[AGENT] = [(turn, tables.shorter(text)) for turn, text in reversed(texts[AGENT])][::-1]
         size = self._size([text for said in texts.values() for _, text in said], earlier, room)
         carried = list(self._carried(earlier))
-        lines: list[Line] = []
+        lines: list[SummaryLine] = []
         for who, said_by in texts.items():
             lines += (
                 self._line(turn, who, text if len(text) <= size else answer_in_short(text, size))
@@ -354,8 +354,8 @@ class Draft:
             " ".join(each for each in pieces if announces(each) and names_something(each)),
         )
 
-    def _line(self, turn: Turn, who: str, text: str) -> Line:
-        return Line(bullet(said(who, self._whose(turn), text)), turn.place)
+    def _line(self, turn: Turn, who: str, text: str) -> SummaryLine:
+        return SummaryLine(bullet(said(who, self._whose(turn), text)), turn.place)
 
     def _size(self, texts: Sequence[str], earlier: Sequence[str], room: int) -> int:
         """Characters to which what is new is cut, so that it fits beside the lines of an earlier summary."""
@@ -364,13 +364,13 @@ class Draft:
         self.cut = self.cut or any(len(text) > size for text in texts)
         return size
 
-    def _carried(self, lines: Sequence[str]) -> Iterator[Line]:
+    def _carried(self, lines: Sequence[str]) -> Iterator[SummaryLine]:
         """Lines of an earlier summary, the newest first, in front of what is new."""
         places = {line: at - len(self.earlier[SAID]) - 1 for at, line in enumerate(self.earlier[SAID])}
-        return (Line(bullet(line), places[line]) for line in reversed(lines))
+        return (SummaryLine(bullet(line), places[line]) for line in reversed(lines))
 
     # --- findings, what is left --------------------------------------------------------------------------------------
-    def _findings(self) -> Iterator[Line]:
+    def _findings(self) -> Iterator[SummaryLine]:
         """What was found and decided, the newest first."""
         said = [turn for turn in reversed(self.found.turns) if turn.words and (turn.is_reply or turn.typed)]
         said.sort(key=lambda turn: bool(turn.calls))  # what is said when a turn ends counts more than on the way
@@ -383,9 +383,9 @@ class Draft:
         size = len(self.earlier[FOUND])
         earlier = ((line, at - size) for at, line in reversed(list(enumerate(self.earlier[FOUND]))))
         lines = chain(islice(new, MOST_FINDINGS), earlier)
-        return self._focused(distinct_lines(Line(bullet(text), place) for text, place in lines))
+        return self._focused(distinct_lines(SummaryLine(bullet(text), place) for text, place in lines))
 
-    def _referred(self) -> Iterator[Line]:
+    def _referred(self) -> Iterator[SummaryLine]:
         """What was printed when the agent looked up what a request names: a ticket, a plan, a page.
 
         First what has the very name, then what has it as a part ("SHOP-12.3"); of each the newest.
@@ -402,35 +402,41 @@ class Draft:
             text = unwrapped(call.outcome or "").strip()
             if text not in seen and len(seen) < MOST_REFERRED and text.count(" ") > len(text) / 20:
                 seen.add(text)
-                yield Line(bullet(f"{Work(call.kind, [call]).name(80)}: {redact(start(text, REFERRED))}"), call.at)
+                yield SummaryLine(
+                    bullet(f"{Work(call.kind, [call]).name(80)}: {redact(start(text, REFERRED))}"), call.at
+                )
         size = len(self.earlier[REFERENCES])
-        yield from (Line(bullet(each), at - size) for at, each in reversed(list(enumerate(self.earlier[REFERENCES]))))
+        yield from (
+            SummaryLine(bullet(each), at - size) for at, each in reversed(list(enumerate(self.earlier[REFERENCES])))
+        )
 
-    def _left(self) -> Iterator[Line]:
+    def _left(self) -> Iterator[SummaryLine]:
         """The plan's open steps, what failed to the end, open tasks, the open question, steps that are done."""
         steps = [] if self.kept.plan else self.found.plan
         boxes = [(at, flat(redact(step.line()))) for at, step in enumerate(steps)]
-        yield from (Line(f"- {text}", at) for at, text in boxes if not text.startswith(CLOSED))
+        yield from (SummaryLine(f"- {text}", at) for at, text in boxes if not text.startswith(CLOSED))
         yield from self._still_failing()
         replies = [turn for turn in self.found.turns if turn.is_reply][-RECENT_REPLIES:]
         open_tasks = [flat(each) for turn in reversed(replies) for each in open_tasks_in(turn.words)]
-        yield from (Line(f"- {each}", 1e5 - at) for at, each in enumerate(list(distinct(open_tasks))[:MOST_OPEN]))
+        yield from (
+            SummaryLine(f"- {each}", 1e5 - at) for at, each in enumerate(list(distinct(open_tasks))[:MOST_OPEN])
+        )
         if question := self._open_question():
-            yield Line(f"- Asked the user: {flat(question)}", 1e6)
-        yield from (Line(f"- {text}", at) for at, text in boxes if text.startswith(CLOSED))
+            yield SummaryLine(f"- Asked the user: {flat(question)}", 1e6)
+        yield from (SummaryLine(f"- {text}", at) for at, text in boxes if text.startswith(CLOSED))
         had_plan = bool(self.found.plan or self.kept.plan)
         gone = ((OPEN, CLOSED) if had_plan else ()) + ((FAILED, f"{EARLIER}{FAILED}") if self.work else ())
         earlier = [each for each in self.earlier[LEFT] if not (gone and each.startswith(gone))]
-        yield from (Line(bullet(_as_earlier(each)), at - 1e6) for at, each in reversed(list(enumerate(earlier))))
+        yield from (SummaryLine(bullet(_as_earlier(each)), at - 1e6) for at, each in reversed(list(enumerate(earlier))))
 
-    def _still_failing(self) -> Iterator[Line]:
+    def _still_failing(self) -> Iterator[SummaryLine]:
         """What failed lately and was not got over: of what failed long ago it is not known."""
         seen: set[str] = set()
         recent = {id(call) for call in self.found.calls[-RECENT_CALLS:]}
         for at, work in enumerate(self.failed):
             if id(work.last) in recent and (said := work.failed()) not in seen:
                 seen.add(said)
-                yield Line(f"- {FAILED}{flat(clip(work.error(LINE // 2, self.dated), LINE))}", 1e4 - at)
+                yield SummaryLine(f"- {FAILED}{flat(clip(work.error(LINE // 2, self.dated), LINE))}", 1e4 - at)
 
     def _open_question(self) -> str:
         said = [turn for turn in self.turns if turn.words.strip() and (turn.typed or turn.is_reply)]
@@ -439,11 +445,11 @@ class Draft:
         return clip(question_in(said[-1].words), LINE)
 
     # --- what was done -----------------------------------------------------------------------------------------------
-    def _done(self) -> Iterator[Line]:
+    def _done(self) -> Iterator[SummaryLine]:
         """What changed or ran something, the newest first; behind each few one of an earlier summary."""
         told = self._focused(self._told(work) for work in sorted(self.work, key=_wanted) if work.weight)
         size = len(self.earlier[DONE])
-        before = (Line(bullet(text), at - size) for at, text in reversed(list(enumerate(self.earlier[DONE]))))
+        before = (SummaryLine(bullet(text), at - size) for at, text in reversed(list(enumerate(self.earlier[DONE]))))
         return distinct_lines(mixed(told, before))
 
     def _cost_of_work(self, most: int) -> int:
@@ -457,15 +463,15 @@ class Draft:
                 return most
         return cost
 
-    def _looked(self) -> Iterator[Line]:
+    def _looked(self) -> Iterator[SummaryLine]:
         """What was only looked up for the newest request: not what a file or a command shows, unless all was that."""
         idle = not any(work.weight for work in self.work)
         since = self.newest.place if self.newest else -1
         looks = (work for work in self.work if not work.weight and work.kind != "read" and work.last.at > since)
         return distinct_lines(self._told(work) for work in looks if idle or work.looks_up)
 
-    def _told(self, work: Work) -> Line:
-        return Line(f"- {flat(clip(work.done(LINE // 2, self.dated), LINE))}", work.last.at)
+    def _told(self, work: Work) -> SummaryLine:
+        return SummaryLine(f"- {flat(clip(work.done(LINE // 2, self.dated), LINE))}", work.last.at)
 
     def _take_names(self, room: int) -> None:
         standing = "\n".join(line.text for _, line in self.taken)
@@ -497,11 +503,11 @@ def longest(texts: Sequence[str], room: int, count: Counter) -> int:
     return SIZES[-1]
 
 
-def joined(lines: Sequence[Line]) -> list[Line]:
+def joined(lines: Sequence[SummaryLine]) -> list[SummaryLine]:
     """What was said in the order it was said, in brackets only what changes; what the agent said while it worked, one
     after another, in one line.
     """
-    found: list[Line] = []
+    found: list[SummaryLine] = []
     last, last_who = "", ""
     for line in sorted(lines, key=lambda line: (speaker(line.text[2:])[0] == ANNOUNCING, line.at)):
         who, about, words = speaker(line.text[2:])
@@ -511,12 +517,12 @@ def joined(lines: Sequence[Line]) -> list[Line]:
             found[-1] = found[-1]._replace(text=f"{text}{space}{words}")
             continue
         text = f"- {said(who, about if about != last else '', words)}" if who else line.text
-        found.append(Line(text, len(found)))
+        found.append(SummaryLine(text, len(found)))
         last, last_who = about or last, who
     return found
 
 
-def distinct_lines(lines: Iterable[Line]) -> Iterator[Line]:
+def distinct_lines(lines: Iterable[SummaryLine]) -> Iterator[SummaryLine]:
     """The lines without repetitions, compared regardless of case."""
     seen: set[str] = set()
     for line in lines:
@@ -525,7 +531,7 @@ def distinct_lines(lines: Iterable[Line]) -> Iterator[Line]:
             yield line
 
 
-def mixed(new: Iterator[Line], earlier: Iterator[Line]) -> Iterator[Line]:
+def mixed(new: Iterator[SummaryLine], earlier: Iterator[SummaryLine]) -> Iterator[SummaryLine]:
     """The new lines, behind each three one of the earlier: what was done long ago is not forgotten all at once."""
     for at, line in enumerate(new, 1):
         yield line

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..details.names import Kind, names_of, words_of
 from ..folders import BELOW, shared_folders
 from ..loss.statements import SHORT_ID
-from ..sections import Line
+from ..sections import SummaryLine
 from ..sentences import set_of
 from ..tokens import Counter
 from .reading import Transcript
@@ -34,6 +34,7 @@ _PLAIN_LABELS = set_of(
     expression output type name value key message title label summary id"""
 )
 _TITLES: dict[Kind, str] = {"path": "files", "url": "URLs", "version": "versions", "name": "names"}
+_LABEL = re.compile(r"[\w@.+-][\w @.+/-]{0,200}")  # what stands before the names of a list
 _LONGEST = 60  # names of a list
 
 
@@ -50,7 +51,7 @@ class NameLists:
         self.owners = self._owners() if len(found.people) > 1 else {}
         self.labels = self._labels()
 
-    def lines(self, room: int, count: Counter) -> Iterator[Line]:
+    def lines(self, room: int, count: Counter) -> Iterator[SummaryLine]:
         """A bullet for each list, as long as they fit into the room."""
         lists: dict[str, list[str]] = {}
         names = self._wanted()
@@ -64,7 +65,7 @@ class NameLists:
             room -= cost
             lists.setdefault(label, []).append(name[len(folder) + 1 :] if folder else name)
         for at, (label, listed) in enumerate(lists.items()):
-            yield Line(f"- {label}: {' '.join(listed)}", at)
+            yield SummaryLine(f"- {label}: {' '.join(listed)}", at)
 
     def _wanted(self) -> dict[str, Kind]:
         """The names by how much they are needed: said, called with, files that were read; of each the newest first."""
@@ -86,13 +87,14 @@ class NameLists:
                 times[path] += 1
         for line in self.earlier:
             label, _, rest = line.partition(": ")
-            folder = label.partition(BELOW)[2]
-            for name in rest.split():
-                path = f"{folder}/{name}" if folder else name
-                for kind, known in names_of(path) or ():
+            is_list = bool(_LABEL.fullmatch(label))
+            title, _, folder = label.partition(BELOW) if is_list else ("", "", "")
+            for word in rest.split() if is_list else words_of(line):
+                for kind, known in names_of(f"{folder}/{word}" if folder else word):
                     order.setdefault(known, kind)
                     times[known] += 2
-                    self.labels.setdefault(known, label.partition(BELOW)[0])
+                    if title:
+                        self.labels.setdefault(known, title)
         ranked = sorted(order, key=lambda name: -min(times[name], 4))
         wanted = (name for name in ranked if name not in self.known and not _NOISE.fullmatch(name))
         return {name: order[name] for name in wanted if order[name] != "id" or len(name) > SHORT_ID}

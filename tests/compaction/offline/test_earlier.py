@@ -128,6 +128,14 @@ def test_names_of_an_earlier_summary_are_carried_with_their_labels() -> None:
     assert found[NAMES] == ["- files in /srv/app/src: a.py b.py c.py", "- user_id: mia_li_3668"]
 
 
+def test_of_files_that_another_agent_describes_the_names_are_carried() -> None:
+    described = (
+        "## Files\n- **`/srv/shop/basket.py`** — new: the merge.\n  ```python\n  def merge(a, b):\n      return a"
+    )
+    found = sections([user("Go on."), reply("ok")], previous_summary=described)
+    assert found[NAMES] == ["- files: /srv/shop/basket.py"]
+
+
 def test_a_second_summary_with_room_for_the_first_keeps_what_that_said() -> None:
     turns = [row for n in range(30) for row in (user(f"What of box {n}?"), reply(f"Box {n} is in hall {n * 7}."))]
     first = offline.summarize(request(turns, budget_tokens=1_200))
