@@ -87,6 +87,8 @@ _TOGETHER = (
 # What makes a test slow, wherever it is: a browser, a server of PostgreSQL, a real agent.
 SLOW_FIXTURES = {"browser", "postgres", "running"}
 SLOW_FOLDERS = ("tests/interop/", "tests/faults/", "tests/e2e/")
+# What takes minutes in one process.
+LONGEST = (*SLOW_FOLDERS, "tests/test_up.py", "tests/test_install.py", "tests/test_no_text_is_slow.py")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -110,7 +112,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long begins first, so that no process is left with it when the others are done."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, not item.nodeid.startswith(LONGEST)))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -66,8 +66,7 @@ def test_both_compact_on_top(opened: Open, sort: str) -> None:
     assert ours(again) and work.tools() == tools
 
 
-@pytest.mark.parametrize("later", [0, 2, 6])
-@pytest.mark.parametrize("strategy", ["summary", "prune"])
+@pytest.mark.parametrize(("strategy", "later"), [("summary", 0), ("summary", 2), ("prune", 2)])
 def test_undo(opened: Open, strategy: str, later: int) -> None:
     work = opened("paginated")
     before, stored = work.read(), work.file.read_bytes()

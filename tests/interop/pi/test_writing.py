@@ -77,7 +77,7 @@ def test_it_goes_on_and_both_compact_on_top(work: Work) -> None:
     assert len(work.store_api.compactions(work.session)) == 3
 
 
-@pytest.mark.parametrize("later", [0, 2, 6])
+@pytest.mark.parametrize("later", [0, 2])
 def test_undo_and_redo(work: Work, later: int) -> None:
     before, stored = work.read(), work.file.read_bytes()
     run = work.compact()
@@ -178,7 +178,7 @@ def test_a_client_that_had_it_open_goes_on_without_it(work: Work, tmp_path: Path
         assert "gone on since" in service.pick_up(service.get_run(again), reader).sentence
 
 
-@pytest.mark.parametrize("moment", ["inside", "torn 0.5", "overwritten 0", "overwritten 0.5", "behind"])
+@pytest.mark.parametrize("moment", ["torn 0.5", "overwritten 0.5", "behind"])
 def test_a_writer_that_is_killed(work: Work, moment: str) -> None:
     before = work.read()
     work.age()
