@@ -170,6 +170,20 @@ _ASSENT = re.compile(
 )
 
 
+_SHORT_QUESTION = 4  # words: "How is it doing?"
+_STATES = re.compile(
+    r"(?i)\W*(?:it|i|i['’]\w+|you|we|they|he|she|that|this|there|here|my|our|oh|ah|er|es|ich|du|wir|sie|das|il|elle|je|tu"
+    r"|nous|vous|él|ella|yo|lui|lei|io|он|она|это|я)(?!\w)"
+)
+
+
+def goes_on(text: str) -> bool:
+    """Whether a message only asks how it goes or says how things are: it goes on with what was asked before."""
+    if text.endswith(("?", "？")):
+        return len(text.split()) <= _SHORT_QUESTION
+    return bool(_STATES.match(text)) and not ASKING.search(text)
+
+
 def question_in(reply: str) -> str:
     """The last thing a reply asks for, "" for nothing; an offer of more help is nothing."""
     pieces = [piece.strip() for piece in SPLIT.split(reply[-4 * _LOOKED_AT :]) if piece.strip()]
@@ -201,7 +215,7 @@ def requests_in(turns: Sequence[Turn], before: Iterable[Request] = ()) -> list[R
             ended = False
         elif question and requests and requests[-1].open and not (takes_back(text) or is_greeting(text)):
             requests[-1].answers.append((turn.place, question, text))
-        elif is_assent(text) and requests:
+        elif requests and (is_assent(text) or goes_on(text)):
             ended = False  # "go on": the agent is at it again
         else:
             if (stops := takes_back(text)) or ended or is_greeting(text):
