@@ -318,12 +318,38 @@ def test_rows_of_the_user_role_that_a_program_wrote_are_no_ones_words() -> None:
         "The call toolu_01Dp29Lm was made.",
         "The request req_011CQ4Hx was made.",
         "It is 3f2b8c1e-9d4a-4c6e-8f01-2a3b4c5d6e7f.",
-        "Whether it is true, we shall see.",
+        "Unlocks, levels and shops are new.",
         "The text is #8f8f99.",
     ],
 )
 def test_a_detail_that_nobody_asks_for_by_itself_is_none(text: str) -> None:
     assert survival_of([reply(text)], None, [handoff("nothing")]).lost == ()
+
+
+def test_code_that_somebody_pastes_is_no_statement() -> None:
+    code = "if (cache) { return rows; } else { load(rows); }"
+    assert survival_of([user(code)], None, [handoff("nothing")]).statements == (0, 0)
+
+
+def test_a_row_of_a_table_has_no_category() -> None:
+    row = reply("| bin | why |\n|---|---|\n| 4-02 | wrong bin because of a mistake |")
+    found = survival_of([row], None, [handoff("nothing")])
+    assert [(one.text[:6], one.category) for one in found.lost_statements] == [("| 4-02", "")]
+
+
+def test_how_an_earlier_summary_was_made_is_no_statement() -> None:
+    lines = [
+        "- This fallback was generated locally because no model answered.",
+        "- The cache is broken because of a bug.",
+    ]
+    found = survival_of([], None, [handoff("nothing")], [(0, "\n".join(lines))])
+    assert [one.text for one in found.lost_statements] == lines[1:]
+
+
+def test_a_credential_that_json_escapes_is_not_shown() -> None:
+    ran = {**reply(""), "tool_calls": [call("c", "sh", '{"command": "login --password\\u003dhunter2pass1"}')]}
+    found = survival_of([ran], None, [handoff("nothing")])
+    assert found.lost and not any("hunter2pass1" in one.text for one in found.lost if one.kind == "command")
 
 
 def test_what_a_call_writes_is_no_detail_of_the_call() -> None:
