@@ -142,7 +142,7 @@ def test_of_a_compaction_made_here_its_receipt_leads_there(
 
 
 @pytest.mark.usefixtures("at_once")
-@pytest.mark.parametrize("version", [21, 31])
+@pytest.mark.parametrize("version", [*slow(21), 31])
 def test_of_old_tool_output_made_shorter_no_message_left(
     signed_in: Client, open_hermes_store: Callable[..., HermesStore], version: int
 ) -> None:

@@ -11,6 +11,7 @@ from django.test import Client
 from tests.factories.histories import history_of
 from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import read
+from tests.slow import slow
 from viewer.catalog.lines import SessionFilter, page_of_lines
 from viewer.runs import branching, compaction_list, service
 from viewer.runs.planning import Options
@@ -36,7 +37,7 @@ def made_of(hermes_store: HermesStore) -> str:
     return f"/stores/hermes/sessions/{made}"
 
 
-@pytest.mark.parametrize("version", [21, 31])
+@pytest.mark.parametrize("version", [*slow(21), 31])
 def test_from_a_boundary_without_javascript(
     signed_in: Client, open_hermes_store: Callable[..., HermesStore], version: int
 ) -> None:
@@ -157,7 +158,7 @@ def test_a_session_that_was_split_here_leads_on_and_can_be_branched(
     assert read(signed_in.get(f"/runs/{run.pk}")).one("main").text.count(run.new_session_id) >= 1
 
 
-@pytest.mark.parametrize("version", [21, 31])
+@pytest.mark.parametrize("version", [*slow(21), 31])
 def test_a_summary_that_a_branch_begins_with_is_no_compaction_of_its_own(
     signed_in: Client, open_hermes_store: Callable[..., HermesStore], version: int
 ) -> None:

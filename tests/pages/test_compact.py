@@ -163,7 +163,7 @@ def test_it_is_said_that_nothing_leaves_the_machine(
     assert said.one("a").attributes["href"] == "/settings"
 
 
-@pytest.mark.parametrize("version", [21, 31])
+@pytest.mark.parametrize("version", [*slow(21), 31])
 def test_preview_then_apply_then_undo(
     signed_in: Client, open_hermes_store: Callable[..., HermesStore], at_once: None, version: int
 ) -> None:
@@ -267,7 +267,7 @@ def test_without_htmx_a_run_has_its_own_page(
     assert "Discarded" in read(signed_in.get(f"/runs/{run.pk}")).one("section", "card").text
 
 
-@pytest.mark.parametrize("status", ["failed", "cancelled", "discarded", "conflict", "queued"])
+@pytest.mark.parametrize("status", ["failed", *slow("cancelled", "discarded", "conflict", "queued")])
 def test_a_run_that_left_nothing_in_context_shows_no_tokens_after_it(
     signed_in: Client, open_hermes_store: Callable[..., HermesStore], status: str
 ) -> None:
@@ -298,7 +298,7 @@ def test_the_time_in_which_somebody_looked_at_a_candidate_is_no_time_it_took(
     assert run.worked_seconds is not None and 0 <= run.worked_seconds < 60
 
 
-@pytest.mark.parametrize("strategy", ["summary", "prune"])
+@pytest.mark.parametrize("strategy", ["summary", *slow("prune")])
 @pytest.mark.parametrize("version", [*slow(21), 31])
 def test_a_compaction_is_counted_alike_wherever_it_is_told(
     signed_in: Client, open_hermes_store: Callable[..., HermesStore], at_once: None, strategy: str, version: int

@@ -108,7 +108,7 @@ def test_all_that_is_said_of_a_loss_agrees(
     assert _command(run, monkeypatch, capsys) == said
 
 
-@pytest.mark.parametrize("strategy", ["summary", "prune"])
+@pytest.mark.parametrize("strategy", ["summary", *slow("prune")])
 def test_it_agrees_for_a_session_compacted_before(
     signed_in: Client,
     api_client: ApiClient,

@@ -17,6 +17,7 @@ from pytest_django import Settings
 from compaction.handoff import CURRENT_HEADER, END_MARKER, LONG_DIRECTIVE_START
 from tests.factories.stores import PRESENT, EmptyStore
 from tests.html import Element, read
+from tests.slow import slow
 from viewer.pages import redaction
 from viewer.pages.search import hits
 from viewer.pages.search import views as search
@@ -282,7 +283,7 @@ def test_filters_are_links_and_narrow(signed_in: Client, empty_store: EmptyStore
     assert "telegram" in [link.text for link in chosen.all("a") if "aria-current" in link.attributes]
 
 
-@pytest.mark.parametrize("order", ["", "best"])
+@pytest.mark.parametrize("order", ["", *slow("best")])
 def test_pages_of_several_stores_hold_each_hit_once(
     signed_in: Client, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, order: str
 ) -> None:

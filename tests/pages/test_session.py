@@ -14,6 +14,7 @@ from django.test import Client
 
 from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import message_ids, read
+from tests.slow import slow
 
 FRAGMENT = {"HX-Request": "true"}
 
@@ -251,7 +252,7 @@ def test_a_part_of_a_chain_opens_its_newest(signed_in: Client, open_hermes_store
 
 
 @pytest.mark.parametrize("title", ["Merged carrier 92", "Merged carrier 98"])
-@pytest.mark.parametrize("version", [21, 31])
+@pytest.mark.parametrize("version", [*slow(21), 31])
 def test_a_merged_row_is_a_boundary_and_a_message(
     signed_in: Client, open_hermes_store: Callable[..., HermesStore], version: int, title: str
 ) -> None:

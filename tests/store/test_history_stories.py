@@ -38,7 +38,9 @@ def of_the_agent(story: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def recorded(paths: list[Path]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("story", [pytest.param(path, id=path.stem) for path in paths], indirect=True)
+    """Of these stories, each second of which is slow."""
+    cases = [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (at % 2)) for at, path in enumerate(paths)]
+    return pytest.mark.parametrize("story", cases, indirect=True)
 
 
 @pytest.fixture

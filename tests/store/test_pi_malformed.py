@@ -42,7 +42,7 @@ ENTRIES: list[Line] = [
     entry("b7", "b6", "usage", kind="cache_warm", provider="p", model="m", usage={"input": 5, "cost": {"total": 1}}),
     entry("b8", "b7"),
 ]  # fmt: skip
-EACH, STEP = list(variants(ENTRIES)), 40
+EACH, STEP = list(variants(ENTRIES)), 80
 
 
 def write(path: Path, lines: list[Line]) -> None:

@@ -14,6 +14,7 @@ from tests.factories.locks import turn_lease
 from tests.factories.messages import HANDOFF
 from tests.factories.session_lists import tips
 from tests.factories.stores import add_row, add_session, reader_of, small_talk, store_at
+from tests.slow import slow
 from tests.store.commits import planned, steps_for
 from tests.store.tables import COPIED, SESSIONS, path, query, rows, session, stored, version
 from viewer import holders
@@ -239,7 +240,7 @@ def test_columns_that_changed_go_into_the_new_session_alone(small: Path) -> None
     assert [row[1] for row in rows(small, "s1", COPIED)] == [f"message {number}" for number in range(8)]
 
 
-@pytest.mark.parametrize("kept", [0, 7, 30])
+@pytest.mark.parametrize("kept", [7, *slow(0, 30)])
 def test_history_shows_each_message_once_when_the_agent_rewrites_a_shortened_part(
     path: Path, version: int, kept: int
 ) -> None:

@@ -19,6 +19,7 @@ from tests.agents.reading import history, opened, sent, store_of
 from tests.agents.talk import talk
 from tests.agents.writing import compacted
 from tests.factories.locks import HOLDER, locked
+from tests.slow import slow
 from viewer.errors import NotUndoable, StoreUnavailable
 from viewer.stores.changes import UndoPlan
 from viewer.stores.jsonl.append import UNDO_NOT_AS_MEANT, Appending
@@ -105,7 +106,7 @@ def test_what_the_agent_writes_meanwhile_is_its_own_matter(agent: Agent, monkeyp
     assert len(context(agent)) == len(plan.what.live) + 1
 
 
-@pytest.mark.parametrize("nanoseconds", [1_000_000, 2_000_000_000])
+@pytest.mark.parametrize("nanoseconds", [1_000_000, *slow(2_000_000_000)])
 def test_where_times_of_files_are_coarse(agent: Agent, monkeypatch: pytest.MonkeyPatch, nanoseconds: int) -> None:
     real = os.utime
 

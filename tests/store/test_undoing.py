@@ -14,6 +14,7 @@ import pytest
 
 from tests.agents.hermes.at_work import HermesAtWork
 from tests.factories.stores import WEEK_29, reader_of
+from tests.slow import slow
 from tests.store.commits import committed, live, map_of, path, planned, query, said, steps_for, undone
 from viewer.errors import StoreError
 from viewer.stores.hermes import reading, receipts, undoing
@@ -124,7 +125,7 @@ REFUSED: dict[str, tuple[Callable[[Done], object], str]] = {
 }
 
 
-@pytest.fixture(params=[ours, agents, agents_new], ids=["ours", "the agent's", "the agent's just now"])
+@pytest.fixture(params=[ours, agents, *slow(agents_new)], ids=["ours", "the agent's", "the agent's just now"])
 def done(path: Path, request: pytest.FixtureRequest) -> Done:
     made: Done = request.param(path)
     return made
