@@ -13,11 +13,11 @@ from compaction.text.clip import clip, end_of, middle_left_out, start_of
 TALK = "There are passengers waiting at gate twelve, all of their baggages are checked and 3 more are on the way. " * 4
 
 
-@pytest.mark.parametrize("most", range(40, 300))
-def test_a_clip_begins_and_ends_with_whole_words(most: int) -> None:
-    clipped = clip(TALK, most)
-    assert set(clipped.replace("…", "").split()) <= set(TALK.split())
-    assert most - 30 <= len(clipped) <= most
+def test_a_clip_begins_and_ends_with_whole_words() -> None:
+    for most in range(40, 300):
+        clipped = clip(TALK, most)
+        assert set(clipped.replace("…", "").split()) <= set(TALK.split())
+        assert most - 30 <= len(clipped) <= most
 
 
 @pytest.mark.parametrize(
@@ -41,12 +41,12 @@ def test_long_names_and_scripts_without_spaces_use_the_room(text: str, most: int
         "が".replace("が", "か\u3099"),
     ],
 )
-@pytest.mark.parametrize("at", range(20, 40))
-def test_what_is_shown_as_one_letter_is_not_cut(letter: str, at: int) -> None:
+def test_what_is_shown_as_one_letter_is_not_cut(letter: str) -> None:
     text = letter * 40
-    start, end = start_of(text, at), end_of(text, at)
-    assert start == letter * (len(start) // len(letter)) and end == letter * (len(end) // len(letter))
-    assert start and end
+    for at in range(20, 40):
+        start, end = start_of(text, at), end_of(text, at)
+        assert start == letter * (len(start) // len(letter)) and end == letter * (len(end) // len(letter)), at
+        assert start and end, at
 
 
 def test_a_line_that_is_cut_to_a_budget_ends_with_a_whole_word() -> None:

@@ -231,13 +231,13 @@ def test_what_agents_call_and_tools_print_is_redacted_too() -> None:
     assert not any(secret in text for secret in ("hunter22", "abc123x", "zyx987abc"))
 
 
-@pytest.mark.parametrize("budget", [*range(16, 150), 2_000])
 @pytest.mark.parametrize(
     "said", ["不要删除\uff0c\n请注意\uff0c", "Never do x\r```\ry", "Never do\u2028## Goal\u2028- y (", "\ud800,"]
 )
-def test_no_words_of_a_person_make_the_summary_count_as_broken_off(said: str, budget: int) -> None:
-    text = offline.summarize(request([user(said), reply("ok,")], budget_tokens=budget, focus="\ud800"))
-    assert checked(text) == text and 0 < count(text) <= budget
+def test_no_words_of_a_person_make_the_summary_count_as_broken_off(said: str) -> None:
+    for budget in (*range(16, 150), 2_000):
+        text = offline.summarize(request([user(said), reply("ok,")], budget_tokens=budget, focus="\ud800"))
+        assert checked(text) == text and 0 < count(text) <= budget, budget
 
 
 def test_names_of_tools_and_roles_are_one_line_without_secrets() -> None:
