@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..cancelling import takes_back
-from ..polite import ASKING, MARKER, SPLIT, is_closing, is_greeting, plain
+from ..polite import ASKING, MARKER, SPLIT, is_closing, is_greeting, is_polite, plain
 from ..sentences import sentences
 from ..text.clip import clip
 from .reading import Turn
@@ -140,6 +140,11 @@ def _beginning(text: str, most: int) -> str:
     return found or clip(text, most)
 
 
+def _is_only_pasted(text: str) -> bool:
+    """Whether a long message is a program's output and nothing else."""
+    return len(text) > _LONG_PASTE and all(_is_pasted(each) for each in _PARAGRAPH.split(text) if each.strip())
+
+
 def _is_pasted(paragraph: str) -> bool:
     """Whether most lines of a paragraph are a program's: code, a log, a table, a heading, a quotation."""
     lines = [line for line in paragraph.splitlines() if line.strip()]
@@ -181,7 +186,8 @@ def goes_on(text: str) -> bool:
     """Whether a message only asks how it goes or says how things are: it goes on with what was asked before."""
     if text.endswith(("?", "？")):
         return len(text.split()) <= _SHORT_QUESTION
-    return bool(_STATES.match(text)) and not ASKING.search(text)
+    pieces = [piece for piece in SPLIT.split(text) if piece.strip() and not is_polite(piece)]
+    return bool(pieces) and bool(_STATES.match(pieces[0])) and not ASKING.search(text)
 
 
 def question_in(reply: str) -> str:
@@ -208,7 +214,7 @@ def requests_in(turns: Sequence[Turn], before: Iterable[Request] = ()) -> list[R
                     still_open[-1].answer = turn.words
             continue
         text = plain(turn.words)
-        if (key := alike(text)) in harness:
+        if (key := alike(text)) in harness or (requests and _is_only_pasted(text)):
             continue
         if is_closing(turn.words) and (not question or MARKER.search(turn.words)):
             _close(still_open)

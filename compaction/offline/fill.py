@@ -78,6 +78,7 @@ TRIES, SPARE = 3, 0.04  # attempts; the share of the budget that may stay free w
 MISSES = 3  # lines that do not fit, after which no further one is tried
 AT_LEAST = 40  # tokens: what a section may take however small the budget is
 WORTH_A_CUT = 12  # tokens of room for which a line is worth being cut
+UNKNOWN = "unknown"  # whom a message is about, where several people are served and nothing names one
 FAILED = "Failed: "  # begins what failed to the end
 EARLIER = "Earlier summary: "  # begins a line of an earlier summary that may no longer be so
 USER, AGENT, WORKING, ANNOUNCING = "User", "Agent", "Agent, working", "Agent, announcing"  # who says a line, and when
@@ -282,7 +283,7 @@ class Draft:
 
     def _whose(self, turn: Turn) -> str:
         """ "mia_li_3668, 15 July 2026", as far as it is known and says something."""
-        known = [turn.person if self.several else "", spoken(turn.day) if self.dated and turn.day else ""]
+        known = [(turn.person or UNKNOWN) if self.several else "", spoken(turn.day) if self.dated and turn.day else ""]
         return ", ".join(filter(None, known))
 
     def _labelled(self, turn: Turn, text: str) -> str:

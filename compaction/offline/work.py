@@ -26,7 +26,7 @@ _TEXTS = (
 )
 _SUMMARY = re.compile(
     r"(?i)^.*\b(?<!mode )\d+ (?:tests?|passed|passing|failed|examples?|specs?|failures?|errors?|warnings?"
-    r"|files? changed|insertions?)\b.*$",
+    r"|files? changed|insertions?)\b.*$|^.*\bno (?:issues|problems|errors|warnings|offenses)\b.*$",
     re.MULTILINE,
 )
 _MARKUP = re.compile(r"<[^<>]*>|[^\w\s]")  # tags and signs: a line of nothing else says nothing
@@ -316,10 +316,11 @@ def settled(works: Sequence[Work]) -> tuple[list[Work], list[Work]]:
 
 
 def _same_try(work: Work) -> str:
-    """Equal for two tries at the same thing: of commands their first two words, of calls tool and person."""
+    """Equal for two tries at the same thing: of commands the program and what it is to do, of calls tool and person."""
     call = work.last
     if work.kind == "run":
-        return f"run {' '.join(command_of(call).split()[:2])}"
+        program, *rest = command_of(call).split() or [""]
+        return f"run {program} {next((word for word in rest if word.isalpha()), rest[0] if rest else '')}"
     if work.kind in ("edit", "write", "read"):
         return f"{call.call.name} {path_of(call)}"
     return f"{call.call.name} {call.person}"

@@ -90,6 +90,12 @@ def test_a_failure_that_was_got_over_is_told_with_its_fix() -> None:
     assert '(a try failed before: "Error: the amount does not add up")' in found[DONE][0]
 
 
+def test_another_command_of_a_program_is_no_try_at_the_same() -> None:
+    turns = [*step("a", "sh", {"command": "restic -r sftp:x snapshots"}, "Exit code 1\nno such host")]
+    turns += step("b", "sh", {"command": "restic -r sftp:y backup /attic"}, "snapshot 5f0d9b13 saved")
+    assert done(turns) == ["- Ran `restic -r sftp:y backup /attic`: snapshot 5f0d9b13 saved"]
+
+
 def test_what_failed_to_the_end_is_left() -> None:
     turns = [
         row for i in range(2) for row in step(f"c{i}", "Bash", {"command": "npm test"}, "Exit code 1\nno such file")

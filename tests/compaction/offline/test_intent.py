@@ -43,7 +43,9 @@ def test_a_yes_or_a_go_on_asks_for_nothing_and_opens_what_was_asked() -> None:
     )
 
 
-@pytest.mark.parametrize("said", ["How is it doing?", "It is in. The label says WD80.", "Oh. I forgot about this."])
+@pytest.mark.parametrize(
+    "said", ["How is it doing?", "It is in. The label says WD80.", "Oh. I forgot about this.", "Lovely. I'll send it."]
+)
 def test_what_asks_how_it_goes_or_says_how_things_are_is_no_new_request(said: str) -> None:
     found = sections([user(LONG[0]), reply("Part one is done."), user(said), reply("", "a"), result("a")])
     assert found[INTENT] == [f'- [ ] {LONG[0]} (last answer: "Part one is done.")']

@@ -123,6 +123,26 @@ def test_standing_instructions_are_told_word_for_word_and_first_at_any_budget() 
     assert not any("Never touch" in line for line in found[SAID]), "nor twice"
 
 
+def test_where_several_people_are_served_words_of_nobody_known_are_nobodys() -> None:
+    def talk(id_: str, person: str) -> list[Message]:
+        return [
+            user("Hi! I need a room."),
+            *step(id_, "get_user", {"user_id": person}, "{}"),
+            reply("It is booked now, room 4."),
+        ]
+
+    turns = [
+        *talk("a", "sofia_kim_7287"),
+        *talk("b", "mia_li_3668"),
+        user("Hello! Is there a bus to the lake?"),
+        reply("Yes, line 12 goes there."),
+    ]
+    assert sections(turns)[SAID][-2:] == [
+        "- User [unknown]: Hello! Is there a bus to the lake?",
+        "- Agent: Yes, line 12 goes there.",
+    ]
+
+
 def test_whose_and_of_when_an_instruction_and_a_word_is() -> None:
     def talk(id_: str, person: str, day: str, wish: str) -> list[Message]:
         at = {"timestamp": f"2026-07-{day}T10:00:00+00:00"}
