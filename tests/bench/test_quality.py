@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,12 @@ from tests.bench.quality import (
     statements,
     verdicts,
 )
+from tests.bench.quality.__main__ import YARDSTICKS
 from tests.bench.quality.engine import Compacted, Engine, Palimpsest, tokens
 from tests.bench.quality.figures import Figure
 from tests.bench.quality.messages import Message, results, shown, whole_until, words
 from tests.bench.quality.spoken import Left, is_announcement, sentences
-from tests.bench.quality.transcripts import HALVES, Transcript, half_of
+from tests.bench.quality.transcripts import HALVES, SHARED, Transcript, half_of
 from tests.bench.quality.ways import as_openai, newest
 
 TAIL = 4
@@ -270,6 +272,39 @@ class TestClones:
         halves = [next(iter(lost_in_compaction.figures(half, PERFECT))) for half in HALVES]
         assert sum(figure.of or 0 for figure in halves) == 16
         assert [figure.got for figure in halves] == [figure.of for figure in halves]
+
+
+@cache
+def _measured(yardstick: str) -> dict[str, Figure]:
+    return {figure.what: figure for figure in YARDSTICKS[yardstick]("tuning", Palimpsest(), False)}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.exists(), reason="the shared sessions are not here")
+class TestBounds:
+    """What docs/quality.md says of the half for tuning, with a little room below."""
+
+    @pytest.mark.parametrize(
+        ("yardstick", "what", "least"),
+        [
+            ("statements", "chat, engine", 0.6),
+            ("statements", "coding, engine, no announcements", 0.9),
+            ("second", "good second compactions", 0.95),
+            ("five", "goal there after five, engine", 1.0),
+            ("five", "  instructions there, engine", 1.0),
+            ("five", "  against one compaction", 0.8),
+            ("verdicts", "verdicts that are right", 0.97),
+        ],
+    )
+    def test_a_share_does_not_fall(self, yardstick: str, what: str, least: float) -> None:
+        found = _measured(yardstick)[what]
+        assert found.of and found.got / found.of >= least, found
+
+    def test_no_line_is_long_and_few_are_bare_names(self) -> None:
+        found = _measured("size")
+        assert found["characters of the longest line"].got <= 1000
+        names = found["tokens of bare names"]
+        assert names.of and names.got / names.of <= 0.15
 
 
 def test_the_kit_runs_the_engine() -> None:
