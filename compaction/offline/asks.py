@@ -36,7 +36,7 @@ _WANTED = re.compile(
 
 
 OFTEN = 3  # times from which on equal messages are a harness's
-_ALIKE = 120  # characters, letters and digits alone, by which two messages are near enough to be one
+_ALIKE = 2_000  # characters, letters and digits alone, that are compared
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ class Request:
 
 def alike(text: str) -> str:
     """Equal for messages that say the same but for case, marks and spaces."""
-    return "".join(c for c in text[: 4 * _ALIKE].casefold() if c.isalnum())[:_ALIKE]
+    return "".join(filter(str.isalnum, text[:_ALIKE].casefold()))
 
 
 def without_paste(text: str) -> str:

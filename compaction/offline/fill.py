@@ -74,7 +74,7 @@ MOST_COMPARED = 200  # instructions that an older one is compared with: the newe
 MOST_REQUESTS, MOST_FINDINGS, MOST_OPEN, MOST_REFERRED = 6, 15, 10, 4  # lines
 REFERRED, REFERRED_SHARE = 3_000, 0.15  # characters of what was printed about a name in a request; of the budget
 RECENT_REPLIES = 4  # that are asked what is left: older ones speak of what may be done since
-TRIES, SPARE = 3, 0.04  # attempts; the share of the budget that may stay free where something was cut
+TRIES, SPARE = 2, 0.04  # attempts; the share of the budget that may stay free where something was cut
 MISSES = 3  # lines that do not fit, after which no further one is tried
 AT_LEAST = 40  # tokens: what a section may take however small the budget is
 WORTH_A_CUT = 12  # tokens of room for which a line is worth being cut
@@ -146,7 +146,7 @@ class Draft:
         self.take(STANDING, Offer(self._standing()), int(total * STANDING_SHARE), cut=True)
         left, done, referred = Offer(self._left()), Offer(self._done()), Offer(self._referred())
         self.take(LEFT, left, int(total * LEFT_SHARE))
-        self.take(FOUND, Offer(self._findings()), int(total * FOUND_SHARE))
+        self.take(FOUND, Offer(self.findings), int(total * FOUND_SHARE))
         self.take(DONE, done, int(total * DONE_SHARE))
         self.take(DONE, Offer(self._looked()), int(total * LOOKED_SHARE))
         self.take(REFERENCES, referred, int(total * REFERRED_SHARE))
@@ -241,7 +241,7 @@ class Draft:
 
     def _intent(self) -> Iterator[SummaryLine]:
         """The newest request, the first one of the session, those that are open; each with a box."""
-        first = next((each for each in self.requests if each.first), None)
+        first = next((each for each in self.requests if each.first and not self._only_binds(each)), None)
         others = [each for each in reversed(self.requests) if each.open and not self._only_binds(each)][:MOST_REQUESTS]
         seen: set[int] = set()
         roomy = self.request.budget_tokens >= MIN_SUMMARY_TOKENS
@@ -296,33 +296,44 @@ class Draft:
         return {turn.place: turn.person for turn in self.found.turns if self.several and turn.person}
 
     # --- what was said -----------------------------------------------------------------------------------------------
+    @cached_property
+    def words_of_people(self) -> list[tuple[Turn, str]]:
+        """What people said, in order, pastes cut; what was said again counts once, thanks and instructions not."""
+        often: dict[str, list[Turn]] = {}
+        for turn in self.found.turns:
+            if turn.typed and not is_closing(turn.words):
+                often.setdefault(alike(turn.words), []).append(turn)
+        once = [(same[-1], len(same)) for same in often.values() if not only_instructs(same[-1].words)]
+        return [(turn, f"{without_paste(plain(turn.words))}{f' ({n} times)' if n > 1 else ''}") for turn, n in once]
+
     def _people_lines(self, room: int) -> Iterator[SummaryLine]:
         """What people said, whole while it fits; else the first, open and newest requests, and of others the start."""
-        turns = [turn for turn in self.found.turns if turn.typed and not is_closing(turn.words)]
-        often: dict[str, list[Turn]] = {}
-        for turn in turns:
-            often.setdefault(alike(turn.words), []).append(turn)
-        once = [(same[-1], len(same)) for same in often.values()]
-        once = [(turn, n) for turn, n in once if not only_instructs(turn.words)]
         earlier = [line for line in self.earlier[SAID] if speaker(line)[0] == USER]
-        texts = [f"{without_paste(plain(turn.words))}{f' ({n} times)' if n > 1 else ''}" for turn, n in once]
-        size = self._size(texts, earlier, room)
+        size = self._size([text for _, text in self.words_of_people], earlier, room)
         asked = {each.place for each in self.requests if each.open or each.first}
         lines = [
             self._line(turn, USER, text if turn.place in asked or len(text) <= size else in_short(text, size))
-            for (turn, _), text in zip(once, texts, strict=True)
+            for turn, text in self.words_of_people
         ]
         lines.sort(key=lambda line: (line.at not in asked, -line.at))
         return self._focused([*lines, *self._carried(earlier)])
 
-    def _answers(self, room: int) -> Iterator[SummaryLine]:
-        """What the agent answered at the end of its turns, then what it said while it worked; the newest first."""
+    @cached_property
+    def replies(self) -> dict[str, list[tuple[Turn, str]]]:
+        """What the agent said, by when it said it, the newest first; what it said again counts once, and "Noted." not.
+
+        Made once what was found is taken: that is not said twice.
+        """
         replies = [turn for turn in self.found.turns if turn.is_reply and not says_little(turn.words)]
-        ends = {turn.place for turn, after in zip(self.turns, [*self.turns[1:], None], strict=True)
-                if not turn.calls and (after is None or after.typed)}  # fmt: skip
-        earlier = [line for line in self.earlier[SAID] if speaker(line)[0] != USER]
+        once = {alike(turn.words): turn for turn in replies}
+        following = [*self.turns[1:], None] if self.turns else []
+        ends = {
+            turn.place
+            for turn, after in zip(self.turns, following, strict=True)
+            if not turn.calls and (after is None or after.typed)
+        }
         texts: dict[str, list[tuple[Turn, str]]] = {AGENT: [], WORKING: [], ANNOUNCING: []}
-        for turn in reversed(replies):
+        for turn in sorted(once.values(), key=lambda turn: -turn.place):
             if turn.place in ends:
                 texts[AGENT].append((turn, turn.words))
                 continue
@@ -330,6 +341,12 @@ class Draft:
                 texts[who] += [(turn, text)] if text else []
         tables = Tables()
         texts[AGENT] = [(turn, tables.shorter(text)) for turn, text in reversed(texts[AGENT])][::-1]
+        return texts
+
+    def _answers(self, room: int) -> Iterator[SummaryLine]:
+        """What the agent answered at the end of its turns, then what it said while it worked; the newest first."""
+        earlier = [line for line in self.earlier[SAID] if speaker(line)[0] != USER]
+        texts = self.replies
         size = self._size([text for said in texts.values() for _, text in said], earlier, room)
         carried = list(self._carried(earlier))
         lines: list[SummaryLine] = []
@@ -371,7 +388,8 @@ class Draft:
         return (SummaryLine(bullet(line), places[line]) for line in reversed(lines))
 
     # --- findings, what is left --------------------------------------------------------------------------------------
-    def _findings(self) -> Iterator[SummaryLine]:
+    @cached_property
+    def findings(self) -> list[SummaryLine]:
         """What was found and decided, the newest first."""
         said = [turn for turn in reversed(self.found.turns) if turn.words and (turn.is_reply or turn.typed)]
         said.sort(key=lambda turn: bool(turn.calls))  # what is said when a turn ends counts more than on the way
@@ -384,7 +402,7 @@ class Draft:
         size = len(self.earlier[FOUND])
         earlier = ((line, at - size) for at, line in reversed(list(enumerate(self.earlier[FOUND]))))
         lines = chain(islice(new, MOST_FINDINGS), earlier)
-        return self._focused(distinct_lines(SummaryLine(bullet(text), place) for text, place in lines))
+        return list(self._focused(distinct_lines(SummaryLine(bullet(text), place) for text, place in lines)))
 
     def _referred(self) -> Iterator[SummaryLine]:
         """What was printed when the agent looked up what a request names: a ticket, a plan, a page.

@@ -128,6 +128,10 @@ def test_names_of_an_earlier_summary_are_carried_with_their_labels() -> None:
     assert found[NAMES] == ["- files in /srv/app/src: a.py b.py c.py", "- user_id: mia_li_3668"]
 
 
+def test_an_earlier_summary_alone_is_carried() -> None:
+    assert sections([], previous_summary="## Done\n- Built the shed")[DONE] == ["- Built the shed"]
+
+
 def test_of_files_that_another_agent_describes_the_names_are_carried() -> None:
     described = (
         "## Files\n- **`/srv/shop/basket.py`** — new: the merge.\n  ```python\n  def merge(a, b):\n      return a"

@@ -56,6 +56,16 @@ def test_where_room_is_short_the_newest_words_and_the_first_request_stay() -> No
     assert "question 59" in said and "question 1 " not in said
 
 
+def test_what_the_agent_says_again_counts_once() -> None:
+    turns = [
+        row
+        for n in range(9)
+        for row in (user(f"Note box {n}, please."), reply("Acknowledged. Continuing with the plan."))
+    ]
+    said = sections(turns)[SAID]
+    assert sum("Acknowledged" in line for line in said) == 1 and sum("Note box" in line for line in said) == 9
+
+
 def test_people_have_no_more_than_their_share_while_answers_wait() -> None:
     turns = [row for n in range(60) for row in (user(f"Ask {n}: {words(60)}"), reply(f"Answer {n}: {words(20)}"))]
     lines = sections(turns)[SAID]
@@ -149,7 +159,7 @@ def test_whose_and_of_when_an_instruction_and_a_word_is() -> None:
         return [
             {**user(f"Hi! I need a room. {wish}"), **at},
             *step(id_, "get_user_details", {"user_id": person}, "{}", **at),
-            {**reply("The room is booked from today on."), **at},
+            {**reply(f"The room is booked from the {day}th on."), **at},
         ]
 
     turns = [
@@ -163,9 +173,9 @@ def test_whose_and_of_when_an_instruction_and_a_word_is() -> None:
     ]
     assert found[SAID] == [
         "- User [sofia_kim_7287, 15 July 2026]: Hi! I need a room. I don't need insurance.",
-        "- Agent: The room is booked from today on.",
+        "- Agent: The room is booked from the 15th on.",
         "- User [mia_li_3668, 16 July 2026]: Hi! I need a room. Never call me before noon.",
-        "- Agent: The room is booked from today on.",
+        "- Agent: The room is booked from the 16th on.",
     ]
     again = sections([user("And now?"), reply("We wait.")], previous_summary=offline.summarize(request(turns)))
     assert again[SAID][:4] == found[SAID] and again[STANDING] == found[STANDING]
