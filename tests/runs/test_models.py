@@ -120,7 +120,10 @@ def test_what_it_cost_stands_on_the_run(
     use_model: UseModel,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    listed, price = {"openai": ("gpt-4o", (2.5, 10)), "anthropic": ("claude-sonnet-4-6", (3, 15))}[kind]
+    listed, price, from_cache = {
+        "openai": ("gpt-4o", (2.5, 10, 1.25), 0),
+        "anthropic": ("claude-sonnet-4-6", (3, 15, 0.3), 1),
+    }[kind]
     [provider] = [found for found in genai_prices.data.providers if found.id == kind]
     monkeypatch.setattr(provider, "api_pattern", re.escape(model_service.url))  # as if it ran here
     monkeypatch.setattr(data_snapshot, "_custom_snapshot", data_snapshot.DataSnapshot([provider], False))
@@ -129,7 +132,8 @@ def test_what_it_cost_stands_on_the_run(
     run = started(hermes_store, kind)
     limits.listed.cache_clear()
     assert run.status == "applied", run.error_message
-    assert run.usage["cost"] == pytest.approx((READ * price[0] + WRITTEN * price[1]) / 1e6)
+    cost = (READ - from_cache) * price[0] + WRITTEN * price[1] + from_cache * price[2]
+    assert run.usage["cost"] == pytest.approx(cost / 1e6)
 
 
 def test_errors_that_pass_are_asked_again(
