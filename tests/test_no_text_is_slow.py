@@ -30,7 +30,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 import compaction
 import viewer
-from compaction import Plan, Policy, pruning, strategy, tokens
+from compaction import Plan, Policy, pruning, sentences, strategy, tokens
 from compaction.llm import digest, prompt
 from compaction.strategy import Strategy
 from tests import filling
@@ -137,6 +137,7 @@ BY_HAND: dict[str, Callable[[str], object]] = {
     "compaction.pruning.would_win": lambda text: pruning.would_win(_rows(text), POLICY, len),
     "compaction.strategy.Prune.apply": lambda text: pruning.apply(pruning.plan(_rows(text), POLICY, len)),
     "compaction.strategy.Summary.plan": lambda text: strategy.STRATEGIES["summary"].plan(_rows(text), POLICY, len),
+    "compaction.sentences.error_line": sentences.error_line,  # its signs are a few of ours
     "compaction.tokens.counter_for": lambda text: [tokens.counter_for(model)(text) for model in ("gpt-4o", "gpt-4")],
     "compaction.llm.prompt.check": lambda text: prompt.check(prompt.Reply(text), digest.request_of(_planned(WORDS))),
 }

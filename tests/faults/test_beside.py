@@ -1,4 +1,4 @@
-"""Thirty rounds of clients that write beside us (`beside`): `python -m tests.faults beside` has as many as wanted."""
+"""Twelve rounds of clients that write beside us (`beside`): `python -m tests.faults beside` has as many as wanted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 KINDS = ("claude-code", "codex", "openclaw-files", "pi")
-ROUNDS = 30
+ROUNDS = 12
 
 
 @pytest.mark.parametrize("kind", KINDS)

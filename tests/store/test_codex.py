@@ -467,6 +467,7 @@ def test_an_index_grows_with_what_is_appended(agent: CodexByHand, reader: Reader
     [b"{broken", b"[1]", b'"text"', b'{"type":"response_item","payl', b"\0\0", b'{"type":5,"payload":{}}', b"{}",
      b'{"type":"response_item","payload":{"type":"message","role":"user","content":7}}',
      b'{"type":"response_item","payload":{"type":"later_kind","x":[1]}}',
+     b'{"type":"response_item","payload":{"type":"reasoning","summary":7,"content":true}}',
      b'{"type":"response_item","payload":{"type":"message","role":"user","content":[{"text":"\\ud800"}]}}',
      b'{"type":"compacted","payload":{"replacement_history":7}}', b'{"type":"event_msg","payload":{"type":[]}}',
      b'{"type":"session_meta","payload":{"history_base":{"thread_id":"x","end_byte_offset":-1}}}'],

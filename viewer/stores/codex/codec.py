@@ -200,8 +200,9 @@ def _content(content: Any) -> Any:
 def _thought(item: dict[str, Any]) -> str:
     if item.get("type") != "reasoning":
         return ""
-    said = [part for name in ("summary", "content") for part in item.get(name) or () if isinstance(part, dict)]
-    return "\n\n".join(part["text"] for part in said if isinstance(part.get("text"), str))
+    lists = [found for name in ("summary", "content") if isinstance(found := item.get(name), list)]
+    parts = [part for found in lists for part in found if isinstance(part, dict)]
+    return "\n\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
 
 
 def _call(item: dict[str, Any]) -> dict[str, Any]:
