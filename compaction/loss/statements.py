@@ -225,7 +225,7 @@ def _of_message(message: Message, at: int, called: dict[str, str], live: bool) -
     if m.role(message) not in m.RESULT_ROLES:
         typed = m.is_typed(message)
         words = m.words(message)
-        if typed and is_notice(words):
+        if m.role(message) == "user" and (not typed or is_notice(words)):
             yield Passage(words, "tool", at)
         elif words:
             yield Passage(plain(words) if typed else words, "person" if typed else "agent", at)

@@ -474,3 +474,10 @@ def test_what_is_lost_names_no_credential() -> None:
     summary = compaction.summarize(plan, compaction.offline.summarize)
     kept = compaction.loss_report(compaction.apply(plan, summary))
     assert "instruction" not in {one.category for one in kept.lost_statements}, "it is quoted, without the password"
+
+
+def test_what_a_client_says_in_the_place_of_a_person_is_nobodys_statement() -> None:
+    notice = "Core rules: never use the other list, because the tracker has all of it in section 12."
+    rows = [user(notice) | {"display_kind": "hook"}, reply("The door is shut because the key is lost.")]
+    found = survival_of(rows, None, [])
+    assert [each.text for each in found.lost_statements] == ["The door is shut because the key is lost."]
