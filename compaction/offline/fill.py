@@ -1,4 +1,4 @@
-"""A summary without a model while it fills: what each section offers, and what of it there is room for.
+"""A summary without a model while it fills: what of the lines that its sections offer there is room for.
 
 Theory: the room goes, in this order, to what people want and laid down, to what is left and was found, to what people
 said (whole while it takes no more than `PEOPLE` of the room), to what the agent answered, to what was done, and to
@@ -8,18 +8,11 @@ fit, and then the oldest go. What an earlier summary says travels line by line, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
-from itertools import chain, islice
 
-from ..constraints import instructions, is_binding
-from ..lines import distinct, unwrapped
 from ..llm.digest import SummaryRequest
-from ..policy import MIN_SUMMARY_TOKENS, SMALLEST_BODY_TOKENS
-from ..polite import is_closing, plain, says_little
+from ..policy import SMALLEST_BODY_TOKENS
 from ..redaction import redact
-from ..replacing import replaced
 from ..sections import (
     DONE,
     FOUND,
@@ -32,59 +25,28 @@ from ..sections import (
     TALLY,
     TITLES,
     SummaryLine,
-    bullet,
     flat,
-    read_back,
     said,
     section,
     speaker,
-    start,
 )
-from ..sentences import sentences
 from ..text.clip import clip, start_of
 from ..tokens import Counter
-from .asks import (
-    Request,
-    alike,
-    answer_in_short,
-    in_short,
-    is_assent,
-    names_in,
-    question_in,
-    requests_in,
-    without_paste,
-)
-from .findings import announces, findings_in, names_something, open_tasks_in
 from .name_lists import NameLists
+from .offers import ANNOUNCING, LINE, WORKING, Offers
 from .people import spoken
-from .reading import Transcript, Turn, read
-from .tables import Tables
-from .work import Work, settled
+from .reading import Transcript
 
 STANDING_SHARE, INTENT_SHARE = 0.5, 0.15  # of the budget: the most that each takes at once
-LOOKED_SHARE, RECENT_CALLS = 0.06, 40  # for what was looked up lately; calls of which a failure may still stand
 LEFT_SHARE, FOUND_SHARE, DONE_SHARE = 0.1, 0.08, 0.12  # taken before what was said; more of them where room is left
+LOOKED_SHARE, REFERRED_SHARE = 0.06, 0.15  # for what was looked up lately, and for what requests name
 PEOPLE, NAMES_SHARE = 0.4, 0.15
-NEW_SHARE = 0.3  # of the room for what was said: the least for what is new
 LATER_DONE_SHARE = 0.4  # of what is then left: the most for what was done, before what the agent said
-# Characters to which what was said is cut, where it does not fit whole.
-SIZES = tuple(int(4_000 * 0.86**step) for step in range(22))
-GOAL, LINE = 300, 300  # characters of a line of intent, of what was done
-MOST_COMPARED = 200  # instructions that an older one is compared with: the newest
-MOST_REQUESTS, MOST_FINDINGS, MOST_OPEN, MOST_REFERRED = 6, 15, 10, 4  # lines
-REFERRED, REFERRED_SHARE = 3_000, 0.15  # characters of what was printed about a name in a request; of the budget
-RECENT_REPLIES = 4  # that are asked what is left: older ones speak of what may be done since
 TRIES, SPARE = 2, 0.04  # attempts; the share of the budget that may stay free where something was cut
 MISSES = 3  # lines that do not fit, after which no further one is tried
 AT_LEAST = 40  # tokens: what a section may take however small the budget is
 WORTH_A_CUT = 12  # tokens of room for which a line is worth being cut
-UNKNOWN = "unknown"  # whom a message is about, where several people are served and nothing names one
-FAILED = "Failed: "  # begins what failed to the end
-EARLIER = "Earlier summary: "  # begins a line of an earlier summary that may no longer be so
-USER, AGENT, WORKING, ANNOUNCING = "User", "Agent", "Agent, working", "Agent, announcing"  # who says a line, and when
 PARAGRAPH = 600  # characters of a line of what the agent said while it worked
-OPEN, CLOSED = "[ ] ", "[x] "
-ANSWER = ' (last answer: "'  # behind an open request, before what the agent's last turn ended with
 
 
 class Offer:
@@ -105,56 +67,45 @@ class Draft:
 
     def __init__(self, request: SummaryRequest) -> None:
         self.request, self.count = request, request.count
-        size = len(request.sources)
-        places = request.places or range(size + len(request.kept))
-        self.found = read(request.sources, tuple(places[:size]))
-        self.kept = read(request.kept, tuple(places[size:]))
-        self.earlier = read_back(redact(request.previous_summary))
-        self.turns = sorted([*self.found.turns, *self.kept.turns], key=lambda turn: turn.place)
-        self.kept_places = {turn.place for turn in self.kept.turns}
-        self.several, self.dated = len(self.found.people) > 1, len(self.found.days) > 1
-        self.focus = [word for word in request.focus.casefold().split() if len(word) > 2]
-        self.requests = requests_in(self.turns, self._requests_before())
-        self.work, self.failed = settled(self.found.work())
+        self.offers = Offers(request)
         self.taken: list[tuple[str, SummaryLine]] = []
         self.titles: set[str] = set()
-        self.cut = False  # whether what was said did not fit whole
         self.left = request.budget_tokens
-        self.head = tally(self.found, request)
+        self.head = tally(self.offers.found, request)
         if self.count(self.head) > request.budget_tokens * 0.2:
             self.head = ""
 
-    # --- filling -----------------------------------------------------------------------------------------------------
     def fill(self) -> None:
         """Each section its share, then the rest to what has the most right to it; once more where room is left over
         though what was said had to be cut.
         """
         budget, spare = self.request.budget_tokens, 0
         for _ in range(TRIES):
-            self.taken, self.titles, self.cut = [], set(), False
+            self.taken, self.titles, self.offers.cut = [], set(), False
             self.left = budget - self.count(self.head) - 2 + spare
             self._fill()
             free = budget - self.count(self.text())
-            if not self.cut or free <= budget * SPARE:
+            if not self.offers.cut or free <= budget * SPARE:
                 break
             spare += free
 
     def _fill(self) -> None:
         """One attempt at what is `left`: what stands in brackets before many lines costs less than it is counted."""
         total = self.request.budget_tokens
-        self.take(INTENT, Offer(self._intent()), int(total * INTENT_SHARE), cut=True)
-        self.take(STANDING, Offer(self._standing()), int(total * STANDING_SHARE), cut=True)
-        left, done, referred = Offer(self._left()), Offer(self._done()), Offer(self._referred())
+        self.take(INTENT, Offer(self.offers.intent()), int(total * INTENT_SHARE), cut=True)
+        self.take(STANDING, Offer(self.offers.standing()), int(total * STANDING_SHARE), cut=True)
+        left, done, referred = Offer(self.offers.left()), Offer(self.offers.done()), Offer(self.offers.referred())
         self.take(LEFT, left, int(total * LEFT_SHARE))
-        self.take(FOUND, Offer(self.findings), int(total * FOUND_SHARE))
+        self.take(FOUND, Offer(self.offers.findings), int(total * FOUND_SHARE))
+        self.offers.told_first = frozenset(line.text for title, line in self.taken if title == FOUND)
         self.take(DONE, done, int(total * DONE_SHARE))
-        self.take(DONE, Offer(self._looked()), int(total * LOOKED_SHARE))
+        self.take(DONE, Offer(self.offers.looked()), int(total * LOOKED_SHARE))
         self.take(REFERENCES, referred, int(total * REFERRED_SHARE))
-        people = Offer(self._people_lines(min(int(total * PEOPLE), self.left)))
+        people = Offer(self.offers.said_by_people(min(int(total * PEOPLE), self.left)))
         self.take(SAID, people, int(total * PEOPLE))
         names = min(int(total * NAMES_SHARE), self.left // 4)
         work = self._cost_of_work(int(self.left * LATER_DONE_SHARE))
-        answers = Offer(self._answers(self.left - names - work))
+        answers = Offer(self.offers.said_by_agent(self.left - names - work))
         self.take(SAID, answers, self.left - names - work)
         for title, offer in ((LEFT, left), (DONE, done)):
             self.take(title, offer, self.left - names)
@@ -208,293 +159,20 @@ class Draft:
         lines[SAID] = joined(lines[SAID])
         return "\n\n".join(filter(None, [self.head, *(section(title, lines[title]) for title in TITLES)]))
 
-    def _focused(self, lines: Iterable[SummaryLine]) -> Iterator[SummaryLine]:
-        """The lines, those about the focus first."""
-        if not self.focus:
-            return iter(lines)
-        return iter(sorted(lines, key=lambda line: not self._is_in_focus(line.text)))
-
-    def _is_in_focus(self, text: str) -> bool:
-        lowered = text.casefold()
-        return any(word in lowered for word in self.focus)
-
-    # --- intent ------------------------------------------------------------------------------------------------------
-    def _requests_before(self) -> list[Request]:
-        """What an earlier summary has as asked: by its boxes whether it is open, the first line being the first."""
-        boxed = [line for line in self.earlier[INTENT] if line.startswith((OPEN, CLOSED))]
-        size = len(boxed)
-        found: list[Request] = []
-        for at, line in enumerate(boxed):
-            text, _, answer = line.removeprefix(OPEN).removeprefix(CLOSED).partition(ANSWER)
-            found.append(Request(at - size, text, answer=answer[:-2], open=line.startswith(OPEN), first=not at))
-        return found
-
-    @cached_property
-    def newest(self) -> Request | None:
-        """The newest request that is open; if none is, the newest."""
-        asked = [each for each in self.requests if not self._only_binds(each)] or self.requests
-        return next((each for each in reversed(asked) if each.open), asked[-1] if asked else None)
-
-    def _only_binds(self, request: Request) -> bool:
-        """Whether a request has nothing but standing instructions, which are told by themselves."""
-        return not request.answers and only_instructs(request.opening)
-
-    def _intent(self) -> Iterator[SummaryLine]:
-        """The newest request, the first one of the session, those that are open; each with a box."""
-        first = next((each for each in self.requests if each.first and not self._only_binds(each)), None)
-        others = [each for each in reversed(self.requests) if each.open and not self._only_binds(each)][:MOST_REQUESTS]
-        seen: set[int] = set()
-        roomy = self.request.budget_tokens >= MIN_SUMMARY_TOKENS
-        for each in filter(None, (self.newest, first, *others)):
-            if id(each) in seen or (each is not self.newest and each.place in self.kept_places):
-                continue
-            seen.add(id(each))
-            whose = f"{person}: " if (person := self.people.get(each.place)) else ""
-            text = in_short(each.opening, GOAL)
-            if each is self.newest and each.answers and not is_assent(each.newest):
-                text += f" -> {in_short(each.newest, GOAL)}"
-            if each.open and each.answer and roomy and each.place not in self.kept_places:
-                text += f'{ANSWER}{answer_in_short(each.answer, GOAL // 2)}")'
-            at = -float("inf") if each.first else each.place
-            yield SummaryLine(flat(f"- {OPEN if each.open else CLOSED}{whose}{redact(text)}"), at)
-        unboxed = (line for line in self.earlier[INTENT] if not line.startswith((OPEN, CLOSED)))
-        yield from (SummaryLine(bullet(line), 1e8 + at) for at, line in enumerate(unboxed))
-
-    # --- standing instructions ---------------------------------------------------------------------------------------
-    def _standing(self) -> Iterator[SummaryLine]:
-        """What people laid down, word for word, the newest first."""
-        found: list[str] = []
-        for turn in reversed(self.found.turns):
-            if turn.typed and turn.words:
-                given = list(instructions(sentences(plain(turn.words))))
-                found += (self._labelled(turn, each) for each in reversed(given))
-        lines = self._unreplaced(distinct(chain(found, reversed(self.earlier[STANDING]))))
-        return self._focused(SummaryLine(f"- {flat(line)}", -at) for at, line in enumerate(lines))
-
-    def _unreplaced(self, lines: Iterable[str]) -> Iterator[str]:
-        """Instructions, the newest first, without those that a newer one of the same person replaces."""
-        newer: list[tuple[str, str]] = []
-        for line in lines:
-            whose, _, text = line.partition(": ") if self.several or self.dated else ("", "", line)
-            person = whose.partition(",")[0] if self.several else ""
-            if not any(who == person and replaced(text, other) for who, other in newer[:MOST_COMPARED]):
-                newer.append((person, text))
-                yield line
-
-    def _whose(self, turn: Turn) -> str:
-        """ "mia_li_3668, 15 July 2026", as far as it is known and says something."""
-        known = [(turn.person or UNKNOWN) if self.several else "", spoken(turn.day) if self.dated and turn.day else ""]
-        return ", ".join(filter(None, known))
-
-    def _labelled(self, turn: Turn, text: str) -> str:
-        whose = self._whose(turn)
-        return f"{whose}: {flat(text)}" if whose else flat(text)
-
-    @cached_property
-    def people(self) -> dict[int, str]:
-        """The person whom the message at a place is about, where there are several."""
-        return {turn.place: turn.person for turn in self.found.turns if self.several and turn.person}
-
-    # --- what was said -----------------------------------------------------------------------------------------------
-    @cached_property
-    def words_of_people(self) -> list[tuple[Turn, str]]:
-        """What people said, in order, pastes cut; what was said again counts once, thanks and instructions not."""
-        often: dict[str, list[Turn]] = {}
-        for turn in self.found.turns:
-            if turn.typed and not is_closing(turn.words):
-                often.setdefault(alike(turn.words), []).append(turn)
-        once = [(same[-1], len(same)) for same in often.values() if not only_instructs(same[-1].words)]
-        return [(turn, f"{without_paste(plain(turn.words))}{f' ({n} times)' if n > 1 else ''}") for turn, n in once]
-
-    def _people_lines(self, room: int) -> Iterator[SummaryLine]:
-        """What people said, whole while it fits; else the first, open and newest requests, and of others the start."""
-        earlier = [line for line in self.earlier[SAID] if speaker(line)[0] == USER]
-        size = self._size([text for _, text in self.words_of_people], earlier, room)
-        asked = {each.place for each in self.requests if each.open or each.first}
-        lines = [
-            self._line(turn, USER, text if turn.place in asked or len(text) <= size else in_short(text, size))
-            for turn, text in self.words_of_people
-        ]
-        lines.sort(key=lambda line: (line.at not in asked, -line.at))
-        return self._focused([*lines, *self._carried(earlier)])
-
-    @cached_property
-    def replies(self) -> dict[str, list[tuple[Turn, str]]]:
-        """What the agent said, by when it said it, the newest first; what it said again counts once, and "Noted." not.
-
-        Made once what was found is taken: that is not said twice.
-        """
-        replies = [turn for turn in self.found.turns if turn.is_reply and not says_little(turn.words)]
-        once = {alike(turn.words): turn for turn in replies}
-        following = [*self.turns[1:], None] if self.turns else []
-        ends = {
-            turn.place
-            for turn, after in zip(self.turns, following, strict=True)
-            if not turn.calls and (after is None or after.typed)
-        }
-        texts: dict[str, list[tuple[Turn, str]]] = {AGENT: [], WORKING: [], ANNOUNCING: []}
-        for turn in sorted(once.values(), key=lambda turn: -turn.place):
-            if turn.place in ends:
-                texts[AGENT].append((turn, turn.words))
-                continue
-            for who, text in zip((WORKING, ANNOUNCING), self._remarks(turn), strict=True):
-                texts[who] += [(turn, text)] if text else []
-        tables = Tables()
-        texts[AGENT] = [(turn, tables.shorter(text)) for turn, text in reversed(texts[AGENT])][::-1]
-        return texts
-
-    def _answers(self, room: int) -> Iterator[SummaryLine]:
-        """What the agent answered at the end of its turns, then what it said while it worked; the newest first."""
-        earlier = [line for line in self.earlier[SAID] if speaker(line)[0] != USER]
-        texts = self.replies
-        size = self._size([text for said in texts.values() for _, text in said], earlier, room)
-        carried = list(self._carried(earlier))
-        lines: list[SummaryLine] = []
-        for who, said_by in texts.items():
-            lines += (
-                self._line(turn, who, text if len(text) <= size else answer_in_short(text, size))
-                for turn, text in said_by
-            )
-            lines += (line for line in carried if speaker(line.text[2:])[0] == who)
-        lines += (line for line in carried if not speaker(line.text[2:])[0])
-        return self._focused(lines)
-
-    def _remarks(self, turn: Turn) -> tuple[str, str]:
-        """What the agent said while it worked and is not put first already, and what it only announced to do next."""
-        listed = {line.text for title, line in self.taken if title == FOUND}
-        pieces = [
-            each
-            for each in sentences(turn.words.replace("```", ""))
-            if f"- {self._labelled(turn, each)}" not in listed and (len(each.split()) > 2 or names_something(each))
-        ]
-        return (
-            " ".join(each for each in pieces if not announces(each)),
-            " ".join(each for each in pieces if announces(each) and names_something(each)),
-        )
-
-    def _line(self, turn: Turn, who: str, text: str) -> SummaryLine:
-        return SummaryLine(bullet(said(who, self._whose(turn), text)), turn.place)
-
-    def _size(self, texts: Sequence[str], earlier: Sequence[str], room: int) -> int:
-        """Characters to which what is new is cut, so that it fits beside the lines of an earlier summary."""
-        carried = sum(self.count(line) + 1 for line in earlier)
-        size = longest(texts, max(room - carried, int(room * NEW_SHARE)), self.count)
-        self.cut = self.cut or any(len(text) > size for text in texts)
-        return size
-
-    def _carried(self, lines: Sequence[str]) -> Iterator[SummaryLine]:
-        """Lines of an earlier summary, the newest first, in front of what is new."""
-        places = {line: at - len(self.earlier[SAID]) - 1 for at, line in enumerate(self.earlier[SAID])}
-        return (SummaryLine(bullet(line), places[line]) for line in reversed(lines))
-
-    # --- findings, what is left --------------------------------------------------------------------------------------
-    @cached_property
-    def findings(self) -> list[SummaryLine]:
-        """What was found and decided, the newest first."""
-        said = [turn for turn in reversed(self.found.turns) if turn.words and (turn.is_reply or turn.typed)]
-        said.sort(key=lambda turn: bool(turn.calls))  # what is said when a turn ends counts more than on the way
-        new = (
-            (self._labelled(turn, each), turn.place)
-            for turn in said
-            for each in reversed(list(findings_in(turn.words, turn.typed, ended=not turn.calls)))
-            if not (turn.typed and is_binding(each))
-        )
-        size = len(self.earlier[FOUND])
-        earlier = ((line, at - size) for at, line in reversed(list(enumerate(self.earlier[FOUND]))))
-        lines = chain(islice(new, MOST_FINDINGS), earlier)
-        return list(self._focused(distinct_lines(SummaryLine(bullet(text), place) for text, place in lines)))
-
-    def _referred(self) -> Iterator[SummaryLine]:
-        """What was printed when the agent looked up what a request names: a ticket, a plan, a page.
-
-        First what has the very name, then what has it as a part ("SHOP-12.3"); of each the newest.
-        """
-        asked = [each for each in self.requests if each.open or each.first or each is self.newest]
-        names = {name for each in asked for name in names_in(each.opening)}
-        printing = [call for call in self.found.calls if call.prints_text]
-        whole = (rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)" for name in sorted(names))
-        very = re.compile("|".join(whole) or r"(?!)")
-        parts = [call for call in printing if any(name in call.call.arguments for name in names)]
-        told = sorted(parts, key=lambda call: bool(very.search(call.call.arguments)))
-        seen: set[str] = set()
-        for call in reversed(told):
-            text = unwrapped(call.outcome or "").strip()
-            if text not in seen and len(seen) < MOST_REFERRED and text.count(" ") > len(text) / 20:
-                seen.add(text)
-                yield SummaryLine(
-                    bullet(f"{Work(call.kind, [call]).name(80)}: {redact(start(text, REFERRED))}"), call.at
-                )
-        size = len(self.earlier[REFERENCES])
-        yield from (
-            SummaryLine(bullet(each), at - size) for at, each in reversed(list(enumerate(self.earlier[REFERENCES])))
-        )
-
-    def _left(self) -> Iterator[SummaryLine]:
-        """The plan's open steps, what failed to the end, open tasks, the open question, steps that are done."""
-        steps = [] if self.kept.plan else self.found.plan
-        boxes = [(at, flat(redact(step.line()))) for at, step in enumerate(steps)]
-        yield from (SummaryLine(f"- {text}", at) for at, text in boxes if not text.startswith(CLOSED))
-        yield from self._still_failing()
-        replies = [turn for turn in self.found.turns if turn.is_reply][-RECENT_REPLIES:]
-        open_tasks = [flat(each) for turn in reversed(replies) for each in open_tasks_in(turn.words)]
-        yield from (
-            SummaryLine(f"- {each}", 1e5 - at) for at, each in enumerate(list(distinct(open_tasks))[:MOST_OPEN])
-        )
-        if question := self._open_question():
-            yield SummaryLine(f"- Asked the user: {flat(question)}", 1e6)
-        yield from (SummaryLine(f"- {text}", at) for at, text in boxes if text.startswith(CLOSED))
-        had_plan = bool(self.found.plan or self.kept.plan)
-        gone = ((OPEN, CLOSED) if had_plan else ()) + ((FAILED, f"{EARLIER}{FAILED}") if self.work else ())
-        earlier = [each for each in self.earlier[LEFT] if not (gone and each.startswith(gone))]
-        yield from (SummaryLine(bullet(_as_earlier(each)), at - 1e6) for at, each in reversed(list(enumerate(earlier))))
-
-    def _still_failing(self) -> Iterator[SummaryLine]:
-        """What failed lately and was not got over: of what failed long ago it is not known."""
-        seen: set[str] = set()
-        recent = {id(call) for call in self.found.calls[-RECENT_CALLS:]}
-        for at, work in enumerate(self.failed):
-            if id(work.last) in recent and (said := work.failed()) not in seen:
-                seen.add(said)
-                yield SummaryLine(f"- {FAILED}{flat(clip(work.error(LINE // 2, self.dated), LINE))}", 1e4 - at)
-
-    def _open_question(self) -> str:
-        said = [turn for turn in self.turns if turn.words.strip() and (turn.typed or turn.is_reply)]
-        if not said or said[-1].typed or said[-1].calls or said[-1].place in self.kept_places:
-            return ""
-        return clip(question_in(said[-1].words), LINE)
-
-    # --- what was done -----------------------------------------------------------------------------------------------
-    def _done(self) -> Iterator[SummaryLine]:
-        """What changed or ran something, the newest first; behind each few one of an earlier summary."""
-        told = self._focused(self._told(work) for work in sorted(self.work, key=_wanted) if work.weight)
-        size = len(self.earlier[DONE])
-        before = (SummaryLine(bullet(text), at - size) for at, text in reversed(list(enumerate(self.earlier[DONE]))))
-        return distinct_lines(mixed(told, before))
-
     def _cost_of_work(self, most: int) -> int:
         """Tokens of what was done, as far as it is not told yet; no more than `most`."""
         told = {line.at for title, line in self.taken if title == DONE}
         cost = 0
-        for work in self.work:
+        for work in self.offers.work:
             if work.weight and work.last.at not in told:
-                cost += self.count(self._told(work).text) + 1
+                cost += self.count(self.offers.told(work).text) + 1
             if cost >= most:
                 return most
         return cost
 
-    def _looked(self) -> Iterator[SummaryLine]:
-        """What was only looked up for the newest request: not what a file or a command shows, unless all was that."""
-        idle = not any(work.weight for work in self.work)
-        since = self.newest.place if self.newest else -1
-        looks = (work for work in self.work if not work.weight and work.kind != "read" and work.last.at > since)
-        return distinct_lines(self._told(work) for work in looks if idle or work.looks_up)
-
-    def _told(self, work: Work) -> SummaryLine:
-        return SummaryLine(f"- {flat(clip(work.done(LINE // 2, self.dated), LINE))}", work.last.at)
-
     def _take_names(self, room: int) -> None:
         standing = "\n".join(line.text for _, line in self.taken)
-        names = NameLists(self.found, self.kept, self.earlier[NAMES], standing)
+        names = NameLists(self.offers.found, self.offers.kept, self.offers.earlier[NAMES], standing)
         self.take(NAMES, Offer(names.lines(room - self._cost(NAMES, ""), self.count)), room)
 
 
@@ -511,15 +189,6 @@ def tally(found: Transcript, request: SummaryRequest) -> str:
         f"{TALLY}{when} from {len(request.sources):,} messages{written}{calls}.{unread}{focus} If a newer message"
         " contradicts this, the newer message counts."
     )
-
-
-def longest(texts: Sequence[str], room: int, count: Counter) -> int:
-    """The characters to which texts must be cut so that all of them fit into the room, whole if they can."""
-    sizes = [(len(text), count(text) + 8) for text in texts]
-    for most in (max((length for length, _ in sizes), default=0), *SIZES):
-        if sum(tokens if length <= most else tokens * most // length for length, tokens in sizes) <= room:
-            return most
-    return SIZES[-1]
 
 
 def joined(lines: Sequence[SummaryLine]) -> list[SummaryLine]:
@@ -541,24 +210,6 @@ def joined(lines: Sequence[SummaryLine]) -> list[SummaryLine]:
     return found
 
 
-def distinct_lines(lines: Iterable[SummaryLine]) -> Iterator[SummaryLine]:
-    """The lines without repetitions, compared regardless of case."""
-    seen: set[str] = set()
-    for line in lines:
-        if (key := line.text.casefold()) not in seen:
-            seen.add(key)
-            yield line
-
-
-def mixed(new: Iterator[SummaryLine], earlier: Iterator[SummaryLine]) -> Iterator[SummaryLine]:
-    """The new lines, behind each three one of the earlier: what was done long ago is not forgotten all at once."""
-    for at, line in enumerate(new, 1):
-        yield line
-        if at % 3 == 0:
-            yield from (each for each in [next(earlier, None)] if each)
-    yield from earlier
-
-
 def fitting(text: str, budget: int, count: Counter) -> str:
     """The longest start of the text that is within the budget, of whole words, never less than one character."""
     if count(text) <= budget:
@@ -569,18 +220,3 @@ def fitting(text: str, budget: int, count: Counter) -> str:
         least, most = (middle, most) if count(text[:middle]) <= budget else (least, middle - 1)
     words = start_of(text, least).rstrip()
     return words if words and count(words) <= budget else text[:least]
-
-
-def only_instructs(text: str) -> bool:
-    """Whether a message has nothing but standing instructions, which are told by themselves."""
-    pieces = list(sentences(plain(text)))
-    return len(list(instructions(pieces))) == len(pieces)
-
-
-def _wanted(work: Work) -> tuple[bool, int, int]:
-    """The order in which work is told: files with nothing to tell of them last, what changes most first, the newest."""
-    return (work.is_plain, -work.weight, -work.last.at)
-
-
-def _as_earlier(line: str) -> str:
-    return line if line.startswith(EARLIER) else f"{EARLIER}{line}"

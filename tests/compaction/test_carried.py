@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import compaction
-from compaction import Policy
+from compaction import Policy, pruning
 from compaction.handoff import (
     END_MARKER,
     FLAG,
@@ -123,7 +123,7 @@ def test_shortening_tool_output_carries_none() -> None:
             {"role": "tool", "tool_call_id": f"c{i}", "content": "line of output\n" * 100},
         )
     ]
-    result = compaction.pruning.compact([*first.messages, *calls, *talk(20)[1:]], Policy(rules=OTHER), count)
+    result = pruning.compact([*first.messages, *calls, *talk(20)[1:]], Policy(rules=OTHER), count)
     blocks = [text for text in map(str, (m.get("content") for m in result.messages)) if OPEN in text]
     assert len(blocks) == 1 and RULES in blocks[0]
 
