@@ -57,7 +57,7 @@ SIZES = tuple(int(4_000 * 0.86**step) for step in range(22))
 GOAL, LINE = 300, 300  # characters of a line of intent, of what was done
 MOST_COMPARED = 200  # instructions that an older one is compared with: the newest
 MOST_REQUESTS, MOST_FINDINGS, MOST_OPEN, MOST_REFERRED = 6, 15, 10, 4  # lines
-REFERRED = 3_000  # characters of what was printed about a name in a request
+REFERRED, SHORTEST = 5_000, 60  # characters of what was printed about a name in a request: the most, the fewest
 RECENT_REPLIES = 4  # that are asked what is left: older ones speak of what may be done since
 UNKNOWN = "unknown"  # whom a message is about, where several people are served and nothing names one
 FAILED = "Failed: "  # begins what failed to the end
@@ -290,16 +290,20 @@ class Offers:
         First what has the very name, then what has it as a part ("SHOP-12.3"); of each the newest.
         """
         asked = [each for each in self.requests if each.open or each.first or each is self.newest]
-        names = {name for each in asked for name in names_in(each.opening)}
+        names = sorted({name for each in asked for name in names_in(each.opening)})
         printing = [call for call in self.found.calls if call.prints_text]
-        whole = (rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)" for name in sorted(names))
-        very = re.compile("|".join(whole) or r"(?!)")
-        parts = [call for call in printing if any(name in call.call.arguments for name in names)]
-        told = sorted(parts, key=lambda call: bool(very.search(call.call.arguments)))
+        parts, very = _naming(names, r"(?![\w/-])"), _naming(names, r"(?![\w/-]|\.\w)")
+        told = [call for call in printing if parts.search(call.call.arguments)]
+        told.sort(key=lambda call: bool(very.search(call.call.arguments)))
         seen: set[str] = set()
         for call in reversed(told):
             text = unwrapped(call.outcome or "").strip()
-            if text not in seen and len(seen) < MOST_REFERRED and text.count(" ") > len(text) / 20:
+            if (
+                text not in seen
+                and len(seen) < MOST_REFERRED
+                and len(text) > SHORTEST
+                and text.count(" ") > len(text) / 20
+            ):
                 seen.add(text)
                 yield SummaryLine(
                     bullet(f"{Work(call.kind, [call]).name(80)}: {redact(start(text, REFERRED))}"), call.at
@@ -387,6 +391,12 @@ def mixed(new: Iterator[SummaryLine], earlier: Iterator[SummaryLine]) -> Iterato
         if at % 3 == 0:
             yield from (each for each in [next(earlier, None)] if each)
     yield from earlier
+
+
+def _naming(names: Sequence[str], end: str) -> re.Pattern[str]:
+    """Where one of the names stands: by itself and not as a directory of a path, unless it is a path."""
+    whole = (rf"(?<![\w.{'' if '/' in name else '/'}-]){re.escape(name)}{end}" for name in names)
+    return re.compile("|".join(whole) or r"(?!)")
 
 
 def only_instructs(text: str) -> bool:

@@ -96,6 +96,13 @@ def test_what_a_request_names_is_told_as_it_was_looked_up() -> None:
     ticket = "SHOP-12 (open)\nThe basket forgets its items when a person signs in, as the two are never merged."
     turns = [user("Implement SHOP-12"), *step("a", "Bash", {"command": "tracker show SHOP-12"}, ticket)]
     turns += step("b", "Read", {"file_path": "/srv/SHOP-12/basket.py"}, "def merge(a, b):\n    return a")
+    turns += step(
+        "c",
+        "Bash",
+        {"command": "ls /srv/SHOP-12/docs"},
+        "the plan of it and the notes on it and all the rest of them, too",
+    )
+    turns += step("d", "Bash", {"command": "tracker show SHOP-12"}, "No ticket.")
     found = sections([*turns, *exchange(2)])[REFERENCES]
     assert found == ["- `tracker show SHOP-12`: SHOP-12 (open)", f"  {ticket.splitlines()[1]}"]
 
