@@ -26,7 +26,7 @@ from .playing import WORKERS
 from .scenes import shell
 from .service import Service, calls, says
 
-COUNT = 300
+COUNT = 120
 TURNS = 5
 
 

@@ -21,7 +21,7 @@ from viewer.stores.reader import Reader
 from .client import EDITING, NEWEST, PiClient, program
 from .damaged import damaged
 
-COUNT = 300  # files
+COUNT = 120  # files
 
 
 @pytest.fixture(params=[NEWEST, EDITING])
