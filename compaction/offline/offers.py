@@ -152,12 +152,13 @@ class Offers:
         return self._focused(SummaryLine(f"- {flat(line)}", -at) for at, line in enumerate(lines))
 
     def _unreplaced(self, lines: Iterable[str]) -> Iterator[str]:
-        """Instructions, the newest first, without those that a newer one of the same person replaces."""
+        """Instructions, the newest first, without those that a newer one of the same person replaces or says again."""
         newer: list[tuple[str, str]] = []
         for line in lines:
             whose, _, text = line.partition(": ") if self.several or self.dated else ("", "", line)
             person = whose.partition(",")[0] if self.several else ""
-            if not any(who == person and replaced(text, other) for who, other in newer[:MOST_COMPARED]):
+            same = (other for who, other in newer[:MOST_COMPARED] if who == person)
+            if not any(text.casefold() == other.casefold() or replaced(text, other) for other in same):
                 newer.append((person, text))
                 yield line
 

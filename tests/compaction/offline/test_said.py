@@ -153,6 +153,16 @@ def test_where_several_people_are_served_words_of_nobody_known_are_nobodys() -> 
     ]
 
 
+def test_an_instruction_that_is_replaced_or_said_again_stands_once_as_it_was_said_last() -> None:
+    at = [{"timestamp": f"2026-07-1{day}T10:00:00+00:00"} for day in range(3)]
+    rules = ["Never call me before noon.", "The deadline is 14 December.", "Never call me before noon."]
+    turns = [row for rule, time in zip(rules, at, strict=True) for row in ({**user(rule), **time}, reply("Noted."))]
+    turns += [{**user("The deadline is now 16 December."), **at[2]}, reply("Noted.")]
+    assert sections(turns)[STANDING] == [
+        "- 12 July 2026: Never call me before noon.", "- 12 July 2026: The deadline is now 16 December.",
+    ]  # fmt: skip
+
+
 def test_whose_and_of_when_an_instruction_and_a_word_is() -> None:
     def talk(id_: str, person: str, day: str, wish: str) -> list[Message]:
         at = {"timestamp": f"2026-07-{day}T10:00:00+00:00"}
