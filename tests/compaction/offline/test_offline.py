@@ -17,7 +17,7 @@ from compaction.sections import INTENT, SAID, STANDING
 from tests.compaction.offline.summaries import request, sections, step
 from tests.compaction.transcripts import call, count, exchange, reply, result, user, words
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 REFUND: list[Message] = [
@@ -78,7 +78,7 @@ def test_constraints_are_quoted_in_any_language(sentence: str) -> None:
 def test_the_same_in_every_process() -> None:
     """Python orders sets of strings differently from run to run."""
     program = (
-        "import sys; from compaction import SummaryRequest, offline; "
+        "from compaction import offline; from compaction.llm.digest import SummaryRequest; "
         "turns = tuple({'role': 'user', 'content': f'See A{i}B{i}C{i} /x/y/{i} 3 days'} for i in range(400)); "
         "print(offline.summarize(SummaryRequest(turns, budget_tokens=900, count=lambda text: len(text) // 4)))"
     )
