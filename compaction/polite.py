@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from .sentences import set_of
+
 # How notices begin that agents and harnesses store as if a person had typed them.
 _NOTICES = (
     *("OBSERVATION:", "Observation:", "EXECUTION RESULT of", "<returncode>", "<output>", "<observation"),
@@ -43,6 +45,29 @@ _GREETING = re.compile(
     r"(?i)^\W*(?:hi|hello|hey|good (?:morning|afternoon|evening)|hallo|guten tag|bonjour|hola|ciao|olá|привет"
     r"|здравствуйте|你好|您好|こんにちは)\b"
 )
+_COMMA = re.compile(r"\s*[,!–—-]+\s*")
+_NAMES = 2  # words of a name
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_COURTESIES = set_of(
+    """ok okay alright perfect awesome excellent brilliant fantastic cool super got understood appreciate appreciated
+    really it's that's fine works sounds nothing no yes will that was this hear to meet know too bye-bye cya
+    a all again and any anything are as at best bye care cheers day dear do else enjoy evening ever everything flight
+    for forward from glad good goodbye great greetings happy have hello help helping here hey hi hope i in is it journey
+    kind later let lot lovely luck many me morning mr mrs ms dr much my need nice of on our patience patient pleasant
+    pleasure regards safe see so soon stay take team thank thanks thx the then there time to travel travels trip
+    very warm we week weekend welcome wish wishes wonderful you your yours sincerely you're understanding
+    vielen dank danke schön sehr herzlichen für ihre ihren deine hilfe geduld hallo guten tag morgen abend liebe lieber
+    geehrte geehrter frau herr mit freundlichen grüßen grüße viele beste schönen
+    merci beaucoup pour votre aide bonjour bonsoir bonne journée m mme mlle cher chère cordialement bien à vous
+    gracias muchas por su tu ayuda hola buenos buenas días tardes sr sra estimado estimada saludos
+    grazie mille ciao buongiorno obrigado obrigada muito olá спасибо большое здравствуйте привет добрый день уважаемый
+    уважаемая с уважением"""
+)
+_SPACELESS = re.compile(  # scripts in which a word is not what stands between spaces
+    r"(?:谢谢您?|多谢|您好|你好|先生|女士|小姐|さん|様|ありがとうございま(?:す|した)|ありがとう|お世話になっております"
+    r"|よろしくお願いいたします|よろしくお願いします|どうも|誠に|고객|님|씨|감사합니다|감사드립니다|고맙습니다|안녕하세요"
+    r"|안녕히 계세요|대단히|정말|[\s、。，！!,.])+"  # noqa: RUF001
+)
 SPLIT = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+|,\s+(?=thank|bye)")
 
 
@@ -59,7 +84,10 @@ def _tagged(text: str, tag: str) -> str:
 
 
 def is_closing(text: str) -> bool:
-    """Whether a message only greets, thanks or takes leave, or ends with the marker that a test bench stops at."""
+    """Whether a message only greets, thanks or takes leave, or ends with the marker that a test bench stops at.
+
+    One that begins so and then asks for something ("Hey, fix the login") does not: what a person wants must not vanish.
+    """
     if MARKER.search(text[-80:]):
         return True
     text = plain(text)
@@ -67,9 +95,25 @@ def is_closing(text: str) -> bool:
         return not text
     if ASKING.search(_THANKING.sub("", text)):
         return False
-    pieces = [piece.strip() for piece in SPLIT.split(text) if piece.strip(" .!,")]
-    polite = sum(bool(_POLITE.match(piece)) for piece in pieces)
-    return polite == len(pieces) or (polite > 0 and bool(_THANKING.search(text)) and polite * 2 >= len(pieces))
+    return all(map(_is_courtesy, filter(None, map(str.strip, SPLIT.split(text)))))
+
+
+def _is_courtesy(piece: str) -> bool:
+    """Whether a piece of a message thanks, or has nothing but words of courtesies, behind a first one and its comma."""
+    begun = _POLITE.match(piece)
+    if begun and (behind := _COMMA.match(piece, begun.end())):
+        rest = piece[behind.end() :]
+        return not rest or _is_courtesy(rest)
+    return bool(_THANKING.search(piece)) or (bool(begun) and has_only_courtesies(piece))
+
+
+def has_only_courtesies(text: str) -> bool:
+    """Whether a text has nothing but the words of greetings, thanks and leave, and the name of whom it addresses."""
+    if _SPACELESS.fullmatch(text):
+        return True
+    words = [word[0].replace("’", "'") for word in _WORD.finditer(text)]
+    others = [word for word in words if word.casefold() not in _COURTESIES]
+    return bool(words) and len(others) <= _NAMES and all(map(str.istitle, others)) and words[0] not in others
 
 
 def is_polite(line: str) -> bool:

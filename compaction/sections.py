@@ -42,8 +42,7 @@ _CLIPPED_BY_HERMES = re.compile(r"⟪HERMES-CONTEXT-COMPRESSION:[^⟫]*⟫?")
 # Lines of Hermes' own model-free summaries that say how they were made, not what happened (docs/hermes.md section 4);
 # those of 0.19, then what 0.22 words anew and puts behind any summary. Hermes cuts long lines, so starts count.
 FALLBACK_PHRASES = (
-    "deterministic fallback",
-    "deterministic fall",
+    "deterministic fall",  # "... fallback", where it was not cut
     "This fallback was generated",
     "Secrets and credentials were redacted",
     "The summary may be incomplete",

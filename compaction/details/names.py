@@ -129,3 +129,15 @@ def _bare(word: str) -> str:
     """The word without the marks around it."""
     word = word.strip(_LEAD)
     return (_HEADING.sub("", word, count=1) if word[:1] == "#" else word).rstrip(_TRAIL)
+
+
+# Ids that programs give to their own messages and calls, and colours: nobody refers to them.
+_OF_PROGRAMS = re.compile(
+    r"(?:toolu|srvtoolu|req|msg|call|chatcmpl|resp|fc|rs|evt)[_-][\w-]+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|#(?=[0-9]*[a-fA-F])[0-9a-fA-F]{3,8}|\d+[a-z]|session[_-]\w+"
+)
+
+
+def is_of_program(name: str) -> bool:
+    """Whether a name is one that programs give to what nobody else refers to: a call, a request, a colour."""
+    return bool(_OF_PROGRAMS.fullmatch(name))

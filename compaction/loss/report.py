@@ -5,7 +5,7 @@ Theory: three things are distinguished.
   it is (`categories`): an instruction, a decision, a cause. One is kept if a single line that is left has all its
   details, says its heading or stands under it, and has most of its other words.
 - *Details* that were said and that calls were made with: strings that cannot be guessed again. One is kept where it
-  stands anywhere in what is left, an amount or a date however it is spelled. What it belonged to is told by the
+  stands anywhere in what is left, an amount or a date however it is spelled. What it belonged to shows in the
   statement it stands in. Bare numbers, durations and the ids of programs are none.
 - Details that *tools merely printed* are counted apart: they are many, and a tool can print them again.
 Survival of text is an upper bound on what a model makes of it, and what is phrased anew counts as lost.
@@ -22,7 +22,7 @@ from heapq import nsmallest
 
 from .. import messages as m
 from ..applying import Result
-from ..details.names import Kind, names_of, words_of
+from ..details.names import Kind, is_of_program, names_of, words_of
 from ..details.values import UNIT, value_of
 from ..messages import Message, patched
 from ..planning import Plan
@@ -44,12 +44,6 @@ _ROW = re.compile(r"[|]|(?:[-*+]|\d+[.)])\s+(?:\*\*|`)?[^:.!?]{1,40}:")  # of a 
 _TITLE = re.compile(
     r"(?:> ?)*#{1,6} |\*\*[^*]+\*\*:?$|<[^>]*>$|[\[(][^\])]*[\])]$|[-=*_ ]+$|\d+[:|→]"
 )  # a heading, a tag, an aside, a rule
-# Ids that programs give to their own messages and calls: nobody refers to them.
-_OF_PROGRAMS = re.compile(
-    r"(?:toolu|req|msg|call|chatcmpl|resp|srvtoolu|fc|rs)[_-][\w-]+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-    r"|#(?=[0-9]*[a-fA-F])[0-9a-fA-F]{3,8}"  # a colour
-    r"|\d+[a-z]|session[_-]\w+"
-)
 _SIGNS, _PROSE = (
     re.compile(r"[^\w\s,.?!'’`*\u3000-\u303f\uff00-\uff20-]"),
     8,
@@ -161,7 +155,7 @@ def is_worth_naming(kind: Kind, text: str) -> bool:
     if kind == "number":
         _, _, unit = value_of(kind, text).partition(UNIT)
         return bool(unit) and unit not in _TIMES
-    return not (kind in ("id", "name") and _OF_PROGRAMS.fullmatch(text))
+    return not (kind in ("id", "name") and is_of_program(text))
 
 
 def _begins(detail: Detail, line: Statement) -> bool:

@@ -9,9 +9,9 @@ and over is not what a person asks, however it is stored.
 from __future__ import annotations
 
 import re
-from collections import Counter as Tally
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import groupby
 
 from ..cancelling import takes_back
 from ..polite import ASKING, MARKER, SPLIT, is_closing, is_greeting, is_polite, plain
@@ -35,17 +35,19 @@ _WANTED = re.compile(
 )
 
 
-OFTEN = 3  # times from which on equal messages are a harness's
+OFTEN = 3  # times running from which on equal messages are a harness's
 _ALIKE = 2_000  # characters, letters and digits alone, that are compared
 
 
 @dataclass(slots=True)
 class Request:
-    """What a person asked for: the message that began it, and those that answered the agent's questions about it."""
+    """What a person asked for: the message that began it, and the newest one that answered the agent's question about
+    it or said more of it.
+    """
 
     place: int
     opening: str
-    answers: list[tuple[int, str, str]] = field(default_factory=list)  # place, question, answer
+    later: str = ""  # what the person said of it last
     answer: str = ""  # the reply that ended the agent's turn, the newest
     open: bool = True
     first: bool = False  # what the session began with
@@ -53,12 +55,7 @@ class Request:
     @property
     def newest(self) -> str:
         """The newest message of the request."""
-        return self.answers[-1][2] if self.answers else self.opening
-
-    @property
-    def last_place(self) -> int:
-        """Where that stands."""
-        return self.answers[-1][0] if self.answers else self.place
+        return self.later or self.opening
 
 
 def alike(text: str) -> str:
@@ -164,17 +161,18 @@ _PASTED = re.compile(
 def is_assent(text: str) -> bool:
     """Whether a message only says "yes", "go on", "continue implementation": it asks for nothing by itself."""
     text = plain(text)
-    return len(text.split()) <= _ASSENTING and bool(_ASSENT.match(text)) or is_closing(text)
+    return bool(_ASSENT.fullmatch(text) or _CONTINUING.fullmatch(text)) or is_closing(text)
 
 
-_ASSENTING = 4  # words
-_ASSENT = re.compile(
-    r"(?i)\W*(?:yes|yeah|yep|yup|y|sure|ok(?:ay)?|no|nope|right|correct|exactly|agreed?|fine|good|go|go on|go ahead"
-    r"|carry on|keep going|continue|proceed|resume|next|do it|do that|ship it|lgtm|ja|nein|weiter|mach weiter|oui|non"
-    r"|continuez?|sí|si|sigue|continúa|continua|sim|não|avanti|да|нет|продолжай|дальше|是|好|继续|はい|続けて|네|계속)(?!\w)"
+_ASSENT = re.compile(  # nothing but such words: "Yes, delete them" asks for something
+    r"(?i)(?:\W*(?:yes|yeah|yep|yup|y|sure|ok(?:ay)?|no|nope|right|correct|exactly|agreed?|fine|good|great|go|go on"
+    r"|go ahead|carry on|keep going|continue|proceed|resume|next|do it|do that|do so|ship it|lgtm|please|thanks"
+    r"|thank you|then|now|with it|with that|that|it|ja|nein|weiter|mach weiter|bitte|oui|non|continuez?|sí|si|sigue"
+    r"|continúa|continua|sim|não|avanti|да|нет|продолжай|дальше|是|好|继续|はい|続けて|네|계속)(?!\w)){1,6}\W*"
 )
-
-
+_CONTINUING = re.compile(
+    r"(?i)\W*(?:continue|proceed|resume|carry on|go on|keep going)(?: (?:with )?(?:the )?[\w-]+){0,1}\W*"
+)
 _SHORT_QUESTION = 4  # words: "How is it doing?"
 _STATES = re.compile(
     r"(?i)\W*(?:it|i|i['’]\w+|you|we|they|he|she|that|this|there|here|my|our|oh|ah|er|es|ich|du|wir|sie|das|il|elle|je|tu"
@@ -182,10 +180,13 @@ _STATES = re.compile(
 )
 
 
-def goes_on(text: str) -> bool:
-    """Whether a message only asks how it goes or says how things are: it goes on with what was asked before."""
-    if text.endswith(("?", "？")):
-        return len(text.split()) <= _SHORT_QUESTION
+def asks_how_it_goes(text: str) -> bool:
+    """Whether a message is a short question, about what was asked before."""
+    return text.endswith(("?", "？")) and len(text.split()) <= _SHORT_QUESTION
+
+
+def says_how_it_is(text: str) -> bool:
+    """Whether a message says how things are and asks for nothing: it belongs to what was asked before."""
     pieces = [piece for piece in SPLIT.split(text) if piece.strip() and not is_polite(piece)]
     return bool(pieces) and bool(_STATES.match(pieces[0])) and not ASKING.search(text)
 
@@ -220,11 +221,14 @@ def requests_in(turns: Sequence[Turn], before: Iterable[Request] = ()) -> list[R
             _close(still_open)
             ended = False
         elif question and requests and requests[-1].open and not (takes_back(text) or is_greeting(text)):
-            requests[-1].answers.append((turn.place, question, text))
-        elif requests and (is_assent(text) or goes_on(text)):
+            requests[-1].later = text
+        elif requests and (is_assent(text) or asks_how_it_goes(text)):
             ended = False  # "go on": the agent is at it again
+        elif requests and requests[-1].open and says_how_it_is(text):
+            requests[-1].later = text
+            ended = False
         else:
-            if (stops := takes_back(text)) or ended or is_greeting(text):
+            if (stops := takes_back(text)) or ended or (question and is_greeting(text)):
                 _close(still_open)
             ended = False
             known = next((each for each in requests if alike(each.opening) == key), None)
@@ -240,9 +244,9 @@ def requests_in(turns: Sequence[Turn], before: Iterable[Request] = ()) -> list[R
 
 
 def _harness(typed: Iterable[str]) -> set[str]:
-    """What is said so often, in the same words, that no person says it."""
-    often = Tally(alike(text) for text in typed if not is_assent(text))
-    return {key for key, n in often.items() if n >= OFTEN} if len(often) > 1 else set()
+    """What is said several times running, in the same words: no person says it."""
+    runs = [(key, sum(1 for _ in same)) for key, same in groupby(map(alike, typed))]
+    return {key for key, n in runs if n >= OFTEN and len(runs) > 1}
 
 
 def _close(requests: list[Request]) -> None:

@@ -11,7 +11,7 @@ import re
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..details.names import Kind, names_of, words_of
+from ..details.names import Kind, is_of_program, names_of, words_of
 from ..folders import BELOW, shared_folders
 from ..loss.statements import SHORT_ID
 from ..sections import SummaryLine
@@ -24,10 +24,8 @@ _LABELLED = 300_000  # characters of the newest results in which names are looke
 _PAIR = re.compile(r"\"(\w{1,40})\": ?\"?([\w$€£¥@./:,+-]{2,120})")
 _KINDS: tuple[Kind, ...] = ("path", "url", "id", "version", "name", "account", "phone")  # bare numbers tell nothing
 _CALLED: tuple[Kind, ...] = ("path", "url", "id")  # of what calls were made with
-_NOISE = re.compile(
-    r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:toolu|req|msg|call|resp|chatcmpl|fc|rs|evt)_\w+"
-    r"|\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h)|#[0-9a-f]{3,8}|[0-9a-f]{20,}|0x[0-9a-f]+|n[A-Z]\w*|\d{1,2}"
-)
+# Durations, addresses of memory, long hashes, and what stands behind the "\\n" of a JSON text ("nThe").
+_NOISE = re.compile(r"\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h)|0x[0-9a-fA-F]+|[0-9a-fA-F]{20,}|n[A-Z]\w*|\d{1,2}")
 _PLAIN_LABELS = set_of(
     """old_string new_string old_str new_str content command cmd pattern glob path paths file_path file filename
     notebook_path url urls description prompt query input text code subject body script replace search arguments
@@ -96,7 +94,7 @@ class NameLists:
                     if title:
                         self.labels.setdefault(known, title)
         ranked = sorted(order, key=lambda name: -min(times[name], 4))
-        wanted = (name for name in ranked if name not in self.known and not _NOISE.fullmatch(name))
+        wanted = (name for name in ranked if not (name in self.known or is_of_program(name) or _NOISE.fullmatch(name)))
         return {name: order[name] for name in wanted if order[name] != "id" or len(name) > SHORT_ID}
 
     def _label(self, name: str, kind: Kind) -> str:

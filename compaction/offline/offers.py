@@ -117,7 +117,7 @@ class Offers:
 
     def _only_binds(self, request: Request) -> bool:
         """Whether a request has nothing but standing instructions, which are told by themselves."""
-        return not request.answers and only_instructs(request.opening)
+        return not request.later and only_instructs(request.opening)
 
     def intent(self) -> Iterator[SummaryLine]:
         """The newest request, the first one of the session, those that are open; each with a box."""
@@ -129,10 +129,10 @@ class Offers:
             if id(each) in seen or (each is not self.newest and each.place in self.kept_places):
                 continue
             seen.add(id(each))
-            whose = f"{person}: " if (person := self.people.get(each.place)) else ""
+            whose = f"{person}: " if (person := self.person_at.get(each.place)) else ""
             text = in_short(each.opening, GOAL)
-            if each is self.newest and each.answers and not is_assent(each.newest):
-                text += f" -> {in_short(each.newest, GOAL)}"
+            if each is self.newest and each.later and not is_assent(each.later):
+                text += f" -> {in_short(each.later, GOAL)}"
             if each.open and each.answer and roomy and each.place not in self.kept_places:
                 text += f'{ANSWER}{answer_in_short(each.answer, GOAL // 2)}")'
             at = -float("inf") if each.first else each.place
@@ -172,7 +172,7 @@ class Offers:
         return f"{whose}: {flat(text)}" if whose else flat(text)
 
     @cached_property
-    def people(self) -> dict[int, str]:
+    def person_at(self) -> dict[int, str]:
         """The person whom the message at a place is about, where there are several."""
         return {turn.place: turn.person for turn in self.found.turns if self.several and turn.person}
 
@@ -407,7 +407,7 @@ def only_instructs(text: str) -> bool:
 
 
 def _wanted(work: Work) -> tuple[bool, int, int]:
-    """The order in which work is told: files with nothing to tell of them last, what changes most first, the newest."""
+    """The order in which work is listed: what changes most first, then the newest; files with nothing more to say last."""
     return (work.is_plain, -work.weight, -work.last.at)
 
 

@@ -36,7 +36,7 @@ _LONG_ASKED = 8  # characters of an argument that an output does not have by cha
 MOST_THEN = 3  # calls of one tool on one thing that are listed
 _SHORT_RESULT = 300  # characters of a result that is no record of its own
 _RECORD = 20_000  # characters of a result that is looked at for an id
-_LAST = 6  # lines of an output, of which the last that says something is told
+_LAST = 6  # lines of an output, of which the last that says something is shown
 _NAMED = 12  # names of code told of a file
 
 
@@ -296,7 +296,7 @@ _SOON = 12  # pieces of work within which one that went well can be the fix of o
 
 
 def settled(works: Sequence[Work]) -> tuple[list[Work], list[Work]]:
-    """What was done and what failed to the end, the newest first; what something later got over is told with that."""
+    """What was done and what failed to the end, the newest first; a failure that was got over goes with its fix."""
     done: list[Work] = []
     failed: list[Work] = []
     fixes: dict[str, tuple[int, Work]] = {}

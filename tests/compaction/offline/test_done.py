@@ -186,7 +186,7 @@ def test_names_stand_below_what_they_belong_to_and_only_where_no_line_has_them()
 
 
 @pytest.mark.parametrize(
-    "noise", ["3f2a9c1e-0b7d-4c55-9a1e-2f6b8d0c4e11", "toolu_01AbCdEf", "#282832", "153ms", "nThe"]
+    "noise", ["3f2a9c1e-0b7d-4c55-9a1e-2f6b8d0c4e11", "toolu_01AbCdEf", "#2b2832", "153ms", "nThe"]
 )
 def test_ids_of_requests_colours_and_durations_are_no_names(noise: str) -> None:
     turns = [user("Look."), *step("a", "query", {"trace": noise, "order_id": "R2X7Q2"}, noise), *exchange(30)]

@@ -43,14 +43,39 @@ def test_a_yes_or_a_go_on_asks_for_nothing_and_opens_what_was_asked() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "said", ["How is it doing?", "It is in. The label says WD80.", "Oh. I forgot about this.", "Lovely. I'll send it."]
-)
-def test_what_asks_how_it_goes_or_says_how_things_are_is_no_new_request(said: str) -> None:
-    found = sections([user(LONG[0]), reply("Part one is done."), user(said), reply("", "a"), result("a")])
+def test_a_question_how_it_goes_is_no_new_request() -> None:
+    found = sections([user(LONG[0]), reply("Part one is done."), user("How is it doing?"), reply("", "a"), result("a")])
     assert found[INTENT] == [f'- [ ] {LONG[0]} (last answer: "Part one is done.")']
-    assert f"- User: {said}" in found[SAID]
+    assert "- User: How is it doing?" in found[SAID]
+
+
+@pytest.mark.parametrize(
+    "said", ["It is in. The label says WD80.", "Oh. I forgot the lamp.", "I found a bug in the login, totals are off."]
+)
+def test_what_says_how_things_are_belongs_to_what_was_asked_and_stands_there(said: str) -> None:
+    found = sections([user(LONG[0]), reply("Part one is done."), user(said), reply("", "a"), result("a")])
+    assert found[INTENT] == [f'- [ ] {LONG[0]} -> {said} (last answer: "Part one is done.")']
     assert sections([user(said), reply("", "a")])[INTENT] == [f"- [ ] {said}"], "where nothing was asked before"
+
+
+@pytest.mark.parametrize(
+    "asked", ["Next write the docs", "Yes, delete them", "go fix it up", "No tests, please", "Good, now paint the door"]
+)
+def test_what_begins_like_an_assent_and_says_more_is_a_request(asked: str) -> None:
+    assert not is_assent(asked)
+    found = sections([user(LONG[0]), reply("Done."), user(asked), reply("", "a"), result("a")])
+    assert found[INTENT] == [f"- [x] {LONG[0]}", f"- [ ] {asked}"]
+
+
+def test_a_greeting_while_the_agent_works_leaves_what_was_asked_open() -> None:
+    found = sections([user(LONG[0]), reply("", "a"), result("a"), user("Hey, mend the lamp as well"), reply("", "b")])
+    assert found[INTENT] == [f"- [ ] {LONG[0]}", "- [ ] Hey, mend the lamp as well"]
+
+
+def test_what_a_person_asks_again_now_and_then_is_a_request() -> None:
+    one = (reply("Built."), user("Run the tests."), reply("All is well."))
+    again = [row for n in range(4) for row in (user(f"Build part {n}."), *one)]
+    assert sections(again)[INTENT][-1].startswith("- [ ] Run the tests.")
 
 
 def test_a_request_that_is_taken_back_is_not_open() -> None:
