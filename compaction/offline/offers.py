@@ -407,7 +407,7 @@ def only_instructs(text: str) -> bool:
 
 
 def _wanted(work: Work) -> tuple[bool, int, int]:
-    """The order in which work is listed: what changes most first, then the newest; files with nothing more to say last."""
+    """The order in which work is listed: what changes most, then the newest; files with nothing more to say last."""
     return (work.is_plain, -work.weight, -work.last.at)
 
 
