@@ -72,6 +72,7 @@ class Cut:
         self._move(align_end(rows, self.index, head_end), "so that no tool call is parted from its results")
         self._anchor_user()
         self._anchor_reply()
+        self._part_user_rows()
         self.role: Role | None = "user"
         if not policy.tail_only:
             self.role = self._seat()
@@ -138,6 +139,17 @@ class Cut:
             self.reasons.append(
                 "The turn that the last user message started is too long to stay as a whole: the message stays word"
                 " for word, directly before the summary, and the cut is inside the turn."
+            )
+
+    def _part_user_rows(self) -> None:
+        """Have the start end before a user's row that the held one would stand directly behind, and did not before."""
+        while self.held and m.role(self.rows[self.held[0]]) == "user" and self.held[0] > self.head_end:
+            last = self.head_end - 1
+            if last < 0 or last in self.lifted or m.role(self.rows[last]) != "user" or m.answers(self.rows[last]):
+                break
+            self.head_end = last
+            self.reasons.append(
+                f"Message {last + 1} at the start goes into the summary: the last user message would stand behind it."
             )
 
     def _quote(self, at: int) -> None:

@@ -189,3 +189,21 @@ def test_a_refusal_names_the_strategy_that_helps() -> None:
 
 def chat_tokens(messages: list[Message]) -> int:
     return sum(message_tokens(row, TOKENS) for row in messages)
+
+
+@pytest.mark.parametrize("first", [[user("One.")], [user("One."), user("Two.")], [system(), user("One.")]])
+@pytest.mark.parametrize("protected", [1, 2, 3, 4])
+def test_the_request_that_is_held_makes_no_new_pair_of_user_rows(first: list[Message], protected: int) -> None:
+    looked = [reply("", "look"), result("look", words(4_000))]
+    calls = [row for n in range(80) for row in (reply("", f"c{n}"), result(f"c{n}", words(160)))]
+    messages = [*first, *looked, user(REQUEST), *calls]
+    policy = Policy(context_window=16_000, protect_first_n=protected)
+    plan = compaction.plan(messages, policy, counter_for("gpt-5"))
+    made = compaction.apply(plan, "Short.")
+    assert REQUEST in [m.text(row.get("content")) for row in made.messages], "it stays, word for word"
+    assert _user_pairs(made.messages) <= _user_pairs(messages)
+
+
+def _user_pairs(messages: list[Message]) -> int:
+    roles = [m.role(row) for row in messages]
+    return sum(one == other == "user" for one, other in zip(roles, roles[1:], strict=False))
