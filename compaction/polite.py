@@ -45,6 +45,13 @@ _GREETING = re.compile(
     r"(?i)^\W*(?:hi|hello|hey|good (?:morning|afternoon|evening)|hallo|guten tag|bonjour|hola|ciao|olá|привет"
     r"|здравствуйте|你好|您好|こんにちは)\b"
 )
+_OWN_PLAN = re.compile(  # what a person goes on to do without the agent: "Lovely. I'll send it."
+    r"(?i)(?:(?:i|we)(?:['’]ll| will)|ich werde|wir werden|je vais|nous allons|voy a|vamos a) (?!need|want|brauch)"
+)
+_SETTLED = re.compile(  # "That is the talk." before or behind thanks
+    r"(?i)that(?:['’]s| is| was)(?! (?:not?|never|wrong|broken|bad|an?|my|where|why|how|what|too"
+    r"|the (?:problem|issue|bug|error|wrong))\b)(?: [\w'’-]+){1,3}\W*"
+)
 _COMMA = re.compile(r"\s*[,!–—-]+\s*")
 _NAMES = 2  # words of a name
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
@@ -95,7 +102,9 @@ def is_closing(text: str) -> bool:
         return not text
     if ASKING.search(_THANKING.sub("", text)):
         return False
-    return all(map(_is_courtesy, filter(None, map(str.strip, SPLIT.split(text)))))
+    pieces = [piece for each in SPLIT.split(text) if (piece := each.strip())]
+    others = [piece for piece in pieces if not _is_courtesy(piece)]
+    return len(others) < len(pieces) and all(_OWN_PLAN.match(each) or _SETTLED.fullmatch(each) for each in others)
 
 
 def _is_courtesy(piece: str) -> bool:

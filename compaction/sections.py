@@ -36,7 +36,7 @@ TALLY = "Extracted without a model"  # first words of the line above the section
 MOST = 8_000  # characters of a line that is read back
 _HEADING = re.compile(r"#{1,4}\s+(.*)|(?:\d{1,2}\.\s+)?\*{0,2}([A-Z][\w ,&/()-]{2,60}):\*{0,2}\s*$")
 _TITLE_LINE = re.compile(r"\s*#{1,6}\s+(.*?)[\s#]*")
-_SPEAKER = re.compile(r"(?P<who>User|Agent, working|Agent, announcing|Agent)(?: \[(?P<about>[^\]\n]{1,200})\])?: ")
+_SPEAKER = re.compile(r"(?P<who>User|Agent, working|Agent)(?: \[(?P<about>[^\]\n]{1,200})\])?: ")
 _BULLET = re.compile(r"(?:[-*•]|\d{1,3}[.)])\s+|>\s?")
 _CLIPPED_BY_HERMES = re.compile(r"⟪HERMES-CONTEXT-COMPRESSION:[^⟫]*⟫?")
 # Lines of Hermes' own model-free summaries that say how they were made, not what happened (docs/hermes.md section 4);

@@ -17,7 +17,7 @@ from ..cancelling import takes_back
 from ..polite import ASKING, MARKER, SPLIT, is_closing, is_greeting, is_polite, plain
 from ..sentences import sentences
 from ..text.clip import clip
-from .reading import Turn
+from .reading import Turn, ends_of
 
 _LOOKED_AT = 2_000  # characters at either end of a message
 
@@ -51,6 +51,7 @@ class Request:
     answer: str = ""  # the reply that ended the agent's turn, the newest
     open: bool = True
     first: bool = False  # what the session began with
+    dropped: bool = False  # taken back
 
     @property
     def newest(self) -> str:
@@ -124,6 +125,7 @@ def names_in(request: str) -> set[str]:
     return {word for word in words if len(word) > 3 and _NAMING.search(word)}
 
 
+_LETTERS, _DIGITS = re.compile(r"[^\W\d_]+"), re.compile(r"\d+")
 _NAMING = re.compile(r"\w[-_./#:]\w|#?\d{3}|[a-z][A-Z]")
 
 
@@ -179,6 +181,11 @@ _STATES = re.compile(
     r"|nous|vous|él|ella|yo|lui|lei|io|он|она|это|я)(?!\w)"
 )
 
+_REPORTS = re.compile(  # of a short message: "sshd is on."
+    r"(?i)\W*(?:[\w'’-]+ ){1,4}(?:is|are|was|were|has|have|had|isn['’]t|aren['’]t|wasn['’]t|hasn['’]t|says|said)(?!\w)"
+)
+_SHORT_REPORT = 14  # words
+
 
 def asks_how_it_goes(text: str) -> bool:
     """Whether a message is a short question, about what was asked before."""
@@ -188,7 +195,9 @@ def asks_how_it_goes(text: str) -> bool:
 def says_how_it_is(text: str) -> bool:
     """Whether a message says how things are and asks for nothing: it belongs to what was asked before."""
     pieces = [piece for piece in SPLIT.split(text) if piece.strip() and not is_polite(piece)]
-    return bool(pieces) and bool(_STATES.match(pieces[0])) and not ASKING.search(text)
+    if not pieces or ASKING.search(text):
+        return False
+    return bool(_STATES.match(pieces[0]) or (len(text.split()) <= _SHORT_REPORT and _REPORTS.match(pieces[0])))
 
 
 def question_in(reply: str) -> str:
@@ -203,13 +212,13 @@ def requests_in(turns: Sequence[Turn], before: Iterable[Request] = ()) -> list[R
     """The requests, oldest first; those still open from `before`, an earlier summary, come first."""
     requests = list(before)
     still_open = [each for each in requests if each.open]
-    question, ended = "", bool(still_open) and bool(still_open[-1].answer)
+    question, reply, person, ended = "", "", "", bool(still_open) and bool(still_open[-1].answer)
     said = [turn for turn in turns if turn.words.strip() and (turn.typed or turn.is_reply)]
-    harness = _harness(turn.words for turn in said if turn.typed)
-    for at, turn in enumerate(said):
+    harness, ends = _harness(turn.words for turn in said if turn.typed), ends_of(turns)
+    for turn in said:
         if not turn.typed:
-            if not turn.calls and all(after.typed for after in said[at + 1 : at + 2]):
-                question = question_in(turn.words)
+            if turn.place in ends:
+                question, reply = question_in(turn.words), turn.words
                 ended = not question
                 if still_open and ended:
                     still_open[-1].answer = turn.words
@@ -218,18 +227,21 @@ def requests_in(turns: Sequence[Turn], before: Iterable[Request] = ()) -> list[R
         if (key := alike(text)) in harness or (requests and _is_only_pasted(text)):
             continue
         if is_closing(turn.words) and (not question or MARKER.search(turn.words)):
-            _close(still_open)
+            _close(still_open, reply)
             ended = False
-        elif question and requests and requests[-1].open and not (takes_back(text) or is_greeting(text)):
+        elif question and requests and requests[-1].open and not _begins_anew(text, requests[-1], reply):
             requests[-1].later = text
         elif requests and (is_assent(text) or asks_how_it_goes(text)):
             ended = False  # "go on": the agent is at it again
-        elif requests and requests[-1].open and says_how_it_is(text):
+        elif requests and requests[-1].open and says_how_it_is(text) and not _names_another(text, requests[-1].opening):
             requests[-1].later = text
             ended = False
         else:
-            if (stops := takes_back(text)) or ended or (question and is_greeting(text)):
-                _close(still_open)
+            others = is_greeting(text) and turn.person != person
+            if stops := takes_back(text):
+                _drop(still_open)
+            elif ended or others or question:
+                _close(still_open, reply)
             ended = False
             known = next((each for each in requests if alike(each.opening) == key), None)
             if known is not None:  # said once more: it counts once, where it was said last
@@ -237,10 +249,32 @@ def requests_in(turns: Sequence[Turn], before: Iterable[Request] = ()) -> list[R
                 still_open = [each for each in still_open if each is not known]
             requests.append(Request(turn.place, text, open=not stops, first=known is not None and known.first))
             still_open += requests[-1:]
-        question = ""
+        question, person = "", turn.person
     if requests and not any(each.first for each in requests):
         requests[0].first = True
     return requests
+
+
+def _names_another(text: str, request: str, known: str = "") -> bool:
+    """Whether a text names another thing of the kind that a request names ("B-27729" after "B-12461"), and nothing that
+    the request or `known` names.
+    """
+    named, before = names_in(text), names_in(request)
+    kinds = {_kind(name) for name in before}
+    return named.isdisjoint(before | names_in(known)) and any(_kind(name) in kinds for name in named)
+
+
+def _begins_anew(text: str, request: Request, question: str) -> bool:
+    """Whether what follows the agent's question is no answer: it stops, greets, or names another thing than the
+    request, which the agent did not speak of.
+    """
+    known = f"{request.later} {question}"
+    return takes_back(text) or is_greeting(text) or _names_another(text, request.opening, known)
+
+
+def _kind(name: str) -> str:
+    """Equal for names that are made in the same way: "B-12461" and "B-9", "a/b.py" and "cd/e.py"."""
+    return _LETTERS.sub("a", _DIGITS.sub("9", name))
 
 
 def _harness(typed: Iterable[str]) -> set[str]:
@@ -249,7 +283,22 @@ def _harness(typed: Iterable[str]) -> set[str]:
     return {key for key, n in runs if n >= OFTEN and len(runs) > 1}
 
 
-def _close(requests: list[Request]) -> None:
+def _close(requests: list[Request], reply: str) -> None:
+    """Close what a reply answered: the newest request, and those before it unless they name another thing, of which the
+    reply does not speak.
+    """
+    newest = requests[-1].opening if requests else ""
+    left = [each for each in requests[:-1] if _names_another(newest, each.opening) and not _speaks_of(reply, each)]
     for request in requests:
-        request.open = False
+        request.open = any(request is each for each in left)
+    requests[:] = left
+
+
+def _speaks_of(reply: str, request: Request) -> bool:
+    return any(name in reply for name in names_in(request.opening))
+
+
+def _drop(requests: list[Request]) -> None:
+    for request in requests:
+        request.open, request.dropped = False, True
     requests.clear()

@@ -8,7 +8,7 @@ fit, and then the oldest go. What an earlier summary says travels line by line, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..llm.digest import SummaryRequest
 from ..policy import SMALLEST_BODY_TOKENS
@@ -33,19 +33,20 @@ from ..sections import (
 from ..text.clip import clip, start_of
 from ..tokens import Counter
 from .name_lists import NameLists
-from .offers import ANNOUNCING, LINE, WORKING, Offers
+from .offers import LINE, USER, WORKING, Offers
 from .people import spoken
 from .reading import Transcript
 
 STANDING_SHARE, INTENT_SHARE = 0.5, 0.15  # of the budget: the most that each takes at once
 LEFT_SHARE, FOUND_SHARE, DONE_SHARE = 0.1, 0.08, 0.12  # taken before what was said; more of them where room is left
-LOOKED_SHARE, REFERRED_SHARE = 0.06, 0.15  # for what was looked up lately, and for what requests name
+LOOKED_SHARE, REFERRED_SHARE = 0.12, 0.15  # for what was looked up lately, and for what requests name
 PEOPLE, NAMES_SHARE = 0.4, 0.15
 LATER_DONE_SHARE = 0.4  # of what is then left: the most for what was done, before what the agent said
 TRIES, SPARE = 2, 0.04  # attempts; the share of the budget that may stay free where something was cut
 MISSES = 3  # lines that do not fit, after which no further one is tried
 AT_LEAST = 40  # tokens: what a section may take however small the budget is
 WORTH_A_CUT = 12  # tokens of room for which a line is worth being cut
+LEFT_OUT = " (answered)"  # behind what somebody said, where there was no room for the answer
 PARAGRAPH = 600  # characters of a line of what the agent said while it worked
 
 
@@ -141,6 +142,8 @@ class Draft:
     def text(self) -> str:
         """The summary within its budget: lines with the least right to room go where it is over it."""
         budget, taken = self.request.budget_tokens, list(self.taken)
+        if self.count(text := self._written(taken, self._marked)) <= budget:
+            return text
         while (over := self.count(text := self._written(taken)) - budget) > 0 and len(taken) > 1:
             while over > 0 and len(taken) > 1:
                 over -= max(self.count(taken.pop()[1].text) // 2, 1)
@@ -152,12 +155,24 @@ class Draft:
             return f"## {title}\n{fitting(line.text, room, self.count)}"
         return fitting(line.text, budget, self.count)
 
-    def _written(self, taken: Sequence[tuple[str, SummaryLine]]) -> str:
+    def _written(
+        self,
+        taken: Sequence[tuple[str, SummaryLine]],
+        change: Callable[[list[SummaryLine]], Iterable[SummaryLine]] = list,
+    ) -> str:
         lines: dict[str, list[SummaryLine]] = {title: [] for title in TITLES}
         for title, line in taken:
             lines[title].append(line)
-        lines[SAID] = joined(lines[SAID])
+        lines[SAID] = joined(change(lines[SAID]))
         return "\n\n".join(filter(None, [self.head, *(section(title, lines[title]) for title in TITLES)]))
+
+    def _marked(self, lines: Sequence[SummaryLine]) -> Iterator[SummaryLine]:
+        """The lines of what was said; where there was no room for the answer to one, it says that there was one."""
+        there = {line.at for line in lines} | self.offers.kept_places
+        for line in lines:
+            answer = self.offers.answer_to.get(int(line.at), None)
+            is_asked = speaker(line.text[2:])[0] == USER and answer is not None
+            yield line._replace(text=f"{line.text}{LEFT_OUT}") if is_asked and answer not in there else line
 
     def _cost_of_work(self, most: int) -> int:
         """Tokens of what was done, as far as it is not told yet; no more than `most`."""
@@ -191,15 +206,15 @@ def tally(found: Transcript, request: SummaryRequest) -> str:
     )
 
 
-def joined(lines: Sequence[SummaryLine]) -> list[SummaryLine]:
+def joined(lines: Iterable[SummaryLine]) -> list[SummaryLine]:
     """What was said in the order it was said, in brackets only what changes; what the agent said while it worked, one
     after another, in one line.
     """
     found: list[SummaryLine] = []
     last, last_who = "", ""
-    for line in sorted(lines, key=lambda line: (speaker(line.text[2:])[0] == ANNOUNCING, line.at)):
+    for line in sorted(lines, key=lambda line: line.at):
         who, about, words = speaker(line.text[2:])
-        if who == last_who and who in (WORKING, ANNOUNCING) and about == last:
+        if who == last_who == WORKING and about == last:
             text = found[-1].text
             space = " " if len(text) - text.rfind("\n") < PARAGRAPH else "\n  "
             found[-1] = found[-1]._replace(text=f"{text}{space}{words}")

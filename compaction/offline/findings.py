@@ -17,7 +17,7 @@ _SHORTEST = 20
 _CAUSE = re.compile(
     r"(?i)\b(?:because|root cause|the (?:cause|reason|problem|issue|bug|culprit|trick|catch|key) was"
     r"|caused by|due to|turn(?:s|ed) out|it (?:was|is) (?:actually|really)|which (?:means|explains|is why)"
-    r"|that['’]?s why"
+    r"|that['’]?s (?:why|(?:exactly )?(?:the|our) (?:bug|cause|culprit|reason|root cause))"
     r"|(?:I|we) (?:found|discovered|learned|confirmed|verified|noticed) (?:that|the|a|an|out|it|no|\d)"
     r"|as a result|therefore|the fix (?:is|was)|fixed by|works? (?:only|because|now|when|if)|only works"
     r"|fails? (?:because|when|if)|does(?:n['’]t| not) (?:work|support)|never (?:gets|got|was|were)"
@@ -41,6 +41,8 @@ _OPEN = re.compile(
     r"|to be done|needs? to be|has to be|have to be|will have to|yet to be|pending|outstanding"
     r"|not started|blocked (?:on|by)"
     r"|waiting (?:for|on)|later we|remember to|don['’]t forget"
+    r"|(?:when|once|as soon as|after) [^,.;]{3,60},? (?:I|we)(?:['’]ll| will)"
+    r"|(?:do not|don['’]t) [^.!?]{3,60} (?:yet|until|before)"
     r"|noch (?:offen|nicht|zu)|als nächstes|steht aus|fehlt noch|reste à|prochaine étape|pas encore|il reste"
     r"|falta|pendiente|próximo paso|todavía no|ancora da|prossimo passo|manca|ainda falta|próximo passo"
     r"|осталось|следующий шаг|ещё не|далее)\b"
@@ -49,6 +51,8 @@ _OPEN = re.compile(
 _ANNOUNCES = re.compile(
     r"(?i)\W*(?:(?:ok(?:ay)?|now|good|great|perfect|excellent|first|then|next|alright|so|and)[,.!]?\s+){0,3}"
     r"(?:let me|let['’]s|I['’]ll|I will|I['’]m going to|I am going to|I need to|I should|now I|we need to"
+    r"|now (?:also |just )?(?:add|write|update|replace|implement|run|create|fix|check|verify|commit|edit|remove|test"
+    r"|build|make|read|look|move|install|rename|wire|push|close|do|the)"
     r"|ich werde|je vais"
     r"|voy a|vou|ora |сейчас)\b"
 )

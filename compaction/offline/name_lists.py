@@ -33,7 +33,7 @@ _PLAIN_LABELS = set_of(
 )
 _TITLES: dict[Kind, str] = {"path": "files", "url": "URLs", "version": "versions", "name": "names"}
 _LABEL = re.compile(r"[\w@.+-][\w @.+/-]{0,200}")  # what stands before the names of a list
-_LONGEST = 60  # names of a list
+_LONGEST = 24  # names of a list: the newest
 
 
 class NameLists:
@@ -68,19 +68,20 @@ class NameLists:
     def _wanted(self) -> dict[str, Kind]:
         """The names by how much they are needed: said, called with, files that were read; of each the newest first."""
         order: dict[str, Kind] = {}
-        written = {call.call.ids for call in self.found.calls if call.kind in ("edit", "write", "run", "plan")}
+        calls = self.found.calls
+        passed = {each.call.ids for each in calls if each.failure or each.kind in ("edit", "write", "run", "plan")}
         times: Tally[str] = Tally()
         for turn in reversed(self.found.turns):
             for kind, name in _pairs_in(turn.words):
                 times[name] += 2
                 order.setdefault(name, kind)
             for call in turn.calls:
-                for kind, name in _pairs_in(call.arguments) if call.ids not in written else ():
+                for kind, name in _pairs_in(call.arguments) if call.ids not in passed else ():
                     if kind in _CALLED and not name.isdigit():
                         times[name] += 1
                         order.setdefault(name, kind)
-        for each in reversed(self.found.calls):
-            if each.kind in ("read", "edit", "write") and (path := path_of(each)):
+        for each in reversed(calls):
+            if each.kind in ("read", "edit", "write") and not each.failure and (path := path_of(each)):
                 order.setdefault(path, "path")
                 times[path] += 1
         for line in self.earlier:

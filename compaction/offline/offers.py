@@ -46,7 +46,7 @@ from .asks import (
 )
 from .findings import announces, findings_in, names_something, open_tasks_in
 from .people import spoken
-from .reading import Turn, read
+from .reading import Turn, ends_of, read
 from .tables import Tables
 from .work import Work, settled
 
@@ -58,13 +58,18 @@ GOAL, LINE = 300, 300  # characters of a line of intent, of what was done
 MOST_COMPARED = 200  # instructions that an older one is compared with: the newest
 MOST_REQUESTS, MOST_FINDINGS, MOST_OPEN, MOST_REFERRED = 6, 15, 10, 4  # lines
 REFERRED, SHORTEST = 5_000, 60  # characters of what was printed about a name in a request: the most, the fewest
-RECENT_REPLIES = 4  # that are asked what is left: older ones speak of what may be done since
+RECENT_REPLIES = 6  # that are asked what is left: older ones speak of what may be done since
 UNKNOWN = "unknown"  # whom a message is about, where several people are served and nothing names one
 FAILED = "Failed: "  # begins what failed to the end
 EARLIER = "Earlier summary: "  # begins a line of an earlier summary that may no longer be so
-USER, AGENT, WORKING, ANNOUNCING = "User", "Agent", "Agent, working", "Agent, announcing"  # who says a line, and when
-OPEN, CLOSED = "[ ] ", "[x] "
+USER, AGENT, WORKING = "User", "Agent", "Agent, working"  # who says a line, and when
+OPEN, CLOSED = "[ ] ", "[x] "  # before a step of a plan
+ASKED, ANSWERED, DROPPED = "[open] ", "[answered] ", "[taken back] "  # before a request
 ANSWER = ' (last answer: "'  # behind an open request, before what the agent's last turn ended with
+
+
+_BOXES = (OPEN, CLOSED, ASKED, ANSWERED, DROPPED)  # those of plans before requests are a model's
+_WISH = re.compile(r"(?i)\b(?:I|we)(?:['’](?:d|m|re)| would| want| need| prefer| am| are| (?:don['’]t|do not) want)\b")
 
 
 class Offers:
@@ -82,9 +87,13 @@ class Offers:
         self.turns = sorted([*self.found.turns, *self.kept.turns], key=lambda turn: turn.place)
         self.kept_places = {turn.place for turn in self.kept.turns}
         self.several, self.dated = len(self.found.people) > 1, len(self.found.days) > 1
+        self.ends = ends_of(self.turns)
         self.focus = [word for word in request.focus.casefold().split() if len(word) > 2]
         self.requests = requests_in(self.turns, self._requests_before())
-        self.work, self.failed = settled(self.found.work())
+        done, failed = settled([*self.found.work(), *self.kept.work()])
+        self.work, self.failed = (
+            [work for work in works if work.last.at not in self.kept_places] for works in (done, failed)
+        )
         self.told_first: frozenset[str] = frozenset()
         self.cut = False
 
@@ -101,12 +110,14 @@ class Offers:
     # --- intent ------------------------------------------------------------------------------------------------------
     def _requests_before(self) -> list[Request]:
         """What an earlier summary has as asked: by its boxes whether it is open, the first line being the first."""
-        boxed = [line for line in self.earlier[INTENT] if line.startswith((OPEN, CLOSED))]
+        boxed = [line for line in self.earlier[INTENT] if line.startswith(_BOXES)]
         size = len(boxed)
         found: list[Request] = []
         for at, line in enumerate(boxed):
-            text, _, answer = line.removeprefix(OPEN).removeprefix(CLOSED).partition(ANSWER)
-            found.append(Request(at - size, text, answer=answer[:-2], open=line.startswith(OPEN), first=not at))
+            box, _, rest = line.partition("] ")
+            text, _, answer = rest.partition(ANSWER)
+            is_open, dropped = f"{box}] " in (OPEN, ASKED), f"{box}] " == DROPPED
+            found.append(Request(at - size, text, "", answer[:-2], is_open, first=not at, dropped=dropped))
         return found
 
     @cached_property
@@ -117,7 +128,7 @@ class Offers:
 
     def _only_binds(self, request: Request) -> bool:
         """Whether a request has nothing but standing instructions, which are told by themselves."""
-        return not request.later and only_instructs(request.opening)
+        return not request.later and only_instructs(request.opening, self.laid_down.get(request.place))
 
     def intent(self) -> Iterator[SummaryLine]:
         """The newest request, the first one of the session, those that are open; each with a box."""
@@ -136,8 +147,9 @@ class Offers:
             if each.open and each.answer and roomy and each.place not in self.kept_places:
                 text += f'{ANSWER}{answer_in_short(each.answer, GOAL // 2)}")'
             at = -float("inf") if each.first else each.place
-            yield SummaryLine(flat(f"- {OPEN if each.open else CLOSED}{whose}{redact(text)}"), at)
-        unboxed = (line for line in self.earlier[INTENT] if not line.startswith((OPEN, CLOSED)))
+            box = ASKED if each.open else DROPPED if each.dropped else ANSWERED
+            yield SummaryLine(flat(f"- {box}{whose}{redact(text)}"), at)
+        unboxed = (line for line in self.earlier[INTENT] if not line.startswith(_BOXES))
         yield from (SummaryLine(bullet(line), 1e8 + at) for at, line in enumerate(unboxed))
 
     # --- standing instructions ---------------------------------------------------------------------------------------
@@ -146,10 +158,25 @@ class Offers:
         found: list[str] = []
         for turn in reversed(self.found.turns):
             if turn.typed and turn.words:
-                given = list(instructions(sentences(plain(turn.words))))
-                found += (self._labelled(turn, each) for each in reversed(given))
+                found += (self._labelled(turn, each) for each in reversed(self.laid_down[turn.place]))
         lines = self._unreplaced(distinct(chain(found, reversed(self.earlier[STANDING]))))
         return self._focused(SummaryLine(f"- {flat(line)}", -at) for at, line in enumerate(lines))
+
+    @cached_property
+    def laid_down(self) -> dict[int, list[str]]:
+        """The standing instructions in what people typed, by its place; what somebody wished who is served no longer
+        is none.
+        """
+        served = next((turn.person for turn in reversed(self.turns) if turn.person), "")
+        return {
+            turn.place: [
+                each
+                for each in instructions(sentences(plain(turn.words)))
+                if not (self.several and turn.person != served and _WISH.search(each))
+            ]
+            for turn in self.turns
+            if turn.typed and turn.words
+        }
 
     def _unreplaced(self, lines: Iterable[str]) -> Iterator[str]:
         """Instructions, the newest first, without those that a newer one of the same person replaces or says again."""
@@ -184,8 +211,25 @@ class Offers:
         for turn in self.found.turns:
             if turn.typed and not is_closing(turn.words):
                 often.setdefault(alike(turn.words), []).append(turn)
-        once = [(same[-1], len(same)) for same in often.values() if not only_instructs(same[-1].words)]
+        once = [
+            (same[-1], len(same))
+            for same in often.values()
+            if not only_instructs(same[-1].words, self.laid_down.get(same[-1].place))
+        ]
         return [(turn, f"{without_paste(plain(turn.words))}{f' ({n} times)' if n > 1 else ''}") for turn, n in once]
+
+    @cached_property
+    def answer_to(self) -> dict[int, int]:
+        """The place of the reply that ended the turn which the message at a place began, if it is one of `replies`."""
+        found: dict[int, int] = {}
+        replies = {turn.place for turn, _ in self.replies[AGENT]}
+        asked: int | None = None
+        for turn in self.turns:
+            if turn.typed:
+                asked = turn.place
+            elif turn.place in replies and asked is not None:
+                found[asked] = turn.place
+        return found
 
     def said_by_people(self, room: int) -> Iterator[SummaryLine]:
         """What people said, whole while it fits; else the first, open and newest requests, and of others the start."""
@@ -207,19 +251,14 @@ class Offers:
         """
         replies = [turn for turn in self.found.turns if turn.is_reply and not says_little(turn.words)]
         once = {alike(turn.words): turn for turn in replies}
-        following = [*self.turns[1:], None] if self.turns else []
-        ends = {
-            turn.place
-            for turn, after in zip(self.turns, following, strict=True)
-            if not turn.calls and (after is None or after.typed)
-        }
-        texts: dict[str, list[tuple[Turn, str]]] = {AGENT: [], WORKING: [], ANNOUNCING: []}
+        texts: dict[str, list[tuple[Turn, str]]] = {AGENT: [], WORKING: []}
+        remarked: set[str] = set()
         for turn in sorted(once.values(), key=lambda turn: -turn.place):
-            if turn.place in ends:
+            if turn.place in self.ends:
                 texts[AGENT].append((turn, turn.words))
-                continue
-            for who, text in zip((WORKING, ANNOUNCING), self._remarks(turn), strict=True):
-                texts[who] += [(turn, text)] if text else []
+            elif remarks := [each for each in self._remarks(turn) if alike(each) not in remarked]:
+                remarked.update(map(alike, remarks))
+                texts[WORKING].append((turn, " ".join(remarks)))
         tables = Tables()
         texts[AGENT] = [(turn, tables.shorter(text)) for turn, text in reversed(texts[AGENT])][::-1]
         return texts
@@ -240,18 +279,12 @@ class Offers:
         lines += (line for line in carried if not speaker(line.text[2:])[0])
         return self._focused(lines)
 
-    def _remarks(self, turn: Turn) -> tuple[str, str]:
-        """What the agent said while it worked and is not put first already, and what it only announced to do next."""
-        listed = self.told_first
-        pieces = [
-            each
-            for each in sentences(turn.words.replace("```", ""))
-            if f"- {self._labelled(turn, each)}" not in listed and (len(each.split()) > 2 or names_something(each))
-        ]
-        return (
-            " ".join(each for each in pieces if not announces(each)),
-            " ".join(each for each in pieces if announces(each) and names_something(each)),
-        )
+    def _remarks(self, turn: Turn) -> Iterator[str]:
+        """What the agent said while it worked: not what is put first already, nor what it only announced to do next."""
+        for each in sentences(turn.words.replace("```", "")):
+            first = f"- {self._labelled(turn, each)}" in self.told_first
+            if not (first or announces(each)) and (len(each.split()) > 2 or names_something(each)):
+                yield each
 
     def _line(self, turn: Turn, who: str, text: str) -> SummaryLine:
         return SummaryLine(bullet(said(who, self._whose(turn), text)), turn.place)
@@ -273,11 +306,13 @@ class Offers:
     def findings(self) -> list[SummaryLine]:
         """What was found and decided, the newest first."""
         said = [turn for turn in reversed(self.found.turns) if turn.words and (turn.is_reply or turn.typed)]
-        said.sort(key=lambda turn: bool(turn.calls))  # what is said when a turn ends counts more than on the way
+        said.sort(
+            key=lambda turn: turn.is_reply and turn.place not in self.ends
+        )  # what is said when a turn ends counts more than on the way
         new = (
             (self._labelled(turn, each), turn.place)
             for turn in said
-            for each in reversed(list(findings_in(turn.words, turn.typed, ended=not turn.calls)))
+            for each in reversed(list(findings_in(turn.words, turn.typed, ended=turn.place in self.ends)))
             if not (turn.typed and is_binding(each))
         )
         size = len(self.earlier[FOUND])
@@ -321,7 +356,7 @@ class Offers:
         yield from (SummaryLine(f"- {text}", at) for at, text in boxes if not text.startswith(CLOSED))
         yield from self._still_failing()
         replies = [turn for turn in self.found.turns if turn.is_reply][-RECENT_REPLIES:]
-        open_tasks = [flat(each) for turn in reversed(replies) for each in open_tasks_in(turn.words)]
+        open_tasks = [flat(each) for turn in reversed(replies) for each in reversed([*open_tasks_in(turn.words)])]
         yield from (
             SummaryLine(f"- {each}", 1e5 - at) for at, each in enumerate(list(distinct(open_tasks))[:MOST_OPEN])
         )
@@ -361,10 +396,10 @@ class Offers:
         idle = not any(work.weight for work in self.work)
         since = self.newest.place if self.newest else -1
         looks = (work for work in self.work if not work.weight and work.kind != "read" and work.last.at > since)
-        return distinct_lines(self.told(work) for work in looks if idle or work.looks_up)
+        return distinct_lines(self.told(work, 2 * LINE) for work in looks if idle or work.looks_up)
 
-    def told(self, work: Work) -> SummaryLine:
-        return SummaryLine(f"- {flat(clip(work.done(LINE // 2, self.dated), LINE))}", work.last.at)
+    def told(self, work: Work, most: int = LINE) -> SummaryLine:
+        return SummaryLine(f"- {flat(clip(work.done(most // 2, self.dated), most))}", work.last.at)
 
 
 def longest(texts: Sequence[str], room: int, count: Counter) -> int:
@@ -400,10 +435,10 @@ def _naming(names: Sequence[str], end: str) -> re.Pattern[str]:
     return re.compile("|".join(whole) or r"(?!)")
 
 
-def only_instructs(text: str) -> bool:
-    """Whether a message has nothing but standing instructions, which are told by themselves."""
+def only_instructs(text: str, laid_down: Sequence[str] | None) -> bool:
+    """Whether a message has nothing but the standing instructions it lays down, which are told by themselves."""
     pieces = list(sentences(plain(text)))
-    return len(list(instructions(pieces))) == len(pieces)
+    return len(list(instructions(pieces)) if laid_down is None else laid_down) == len(pieces)
 
 
 def _wanted(work: Work) -> tuple[bool, int, int]:

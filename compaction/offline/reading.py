@@ -96,6 +96,17 @@ def read(messages: Sequence[Message], places: Sequence[int] = ()) -> Transcript:
     return found
 
 
+def ends_of(turns: Sequence[Turn]) -> set[int]:
+    """The places of the replies with which the agent ended its turn: a person speaks next, or nothing follows."""
+    said = [turn for turn in turns if turn.words.strip() or turn.calls or turn.results]
+    following = [*said[1:], None] if said else []
+    return {
+        turn.place
+        for turn, after in zip(said, following, strict=True)
+        if turn.is_reply and not turn.calls and (after is None or after.typed)
+    }
+
+
 def _calls(turns: Sequence[Turn]) -> Iterator[ToolCall]:
     """The calls, each with its result."""
     found: list[ToolCall] = []

@@ -24,9 +24,16 @@ _TEXTS = (
     *("content", "new_string", "new_str", "replace", "file_text", "replacement_text"),
     *("patch", "new_source", "code", "diff"),
 )
+_OLD = ("old_string", "old_str", "search", "old_text")
+_SMALL = 200  # characters of code that are shown whole
 _SUMMARY = re.compile(
     r"(?i)^.*\b(?<!mode )\d+ (?:tests?|passed|passing|failed|examples?|specs?|failures?|errors?|warnings?"
     r"|files? changed|insertions?)\b.*$|^.*\bno (?:issues|problems|errors|warnings|offenses)\b.*$",
+    re.MULTILINE,
+)
+_COMMITTED = re.compile(  # what git says it made: a commit, its size, where it was pushed
+    r"^\[[\w./-]+(?: \(root-commit\))? [0-9a-f]{7,40}\]|^ \d+ files? changed.*$"
+    r"|^ {2,}[0-9a-f]{7,40}\.{2,3}[0-9a-f]{7,40} +\S+ -> \S+",
     re.MULTILINE,
 )
 _MARKUP = re.compile(r"<[^<>]*>|[^\w\s]")  # tags and signs: a line of nothing else says nothing
@@ -132,6 +139,9 @@ def _told_file(work: Work, detail: int) -> str:
         text = f"Edited {path} ({len(edits)} edit{'s' * (len(edits) != 1)})"
     names = _code_names(work)
     told = f"; code: {' '.join(_fitting(names, 2 * detail))}" if names else ""
+    added = added_in(edits[-1]) if edits and not writes and (len(edits) == 1 or not names) else ""
+    if 0 < len(added) <= _SMALL:
+        return f"{text}{work.overcome(detail)}{'; the last' * (len(edits) > 1)}: `{redact(added)}`"
     if not names and edits and detail >= _ROOMY and (new := written_in(edits[-1])):
         told = f': "{clip(redact(new[0]), detail // 2)}"'
     return f"{text}{work.overcome(detail)}{told}"
@@ -154,6 +164,16 @@ def written_in(call: ToolCall) -> list[str]:
     edits = call.arguments.get("edits")
     each = [call.arguments, *(e for e in (edits if isinstance(edits, list) else []) if isinstance(e, dict))]
     return [text for values in each for key in _TEXTS if isinstance(text := values.get(key), str)]
+
+
+def added_in(call: ToolCall) -> str:
+    """The lines that an edit adds, on one line; "" where it says only what there is afterwards."""
+    old = next((text for key in _OLD if isinstance(text := call.arguments.get(key), str)), None)
+    new = written_in(call)
+    if old is None or len(new) != 1:
+        return ""
+    before = set(old.splitlines())
+    return " ".join(line.strip() for line in new[0].splitlines() if line.strip() and line not in before)
 
 
 def _fitting(names: list[str], most: int) -> Iterator[str]:
@@ -183,6 +203,8 @@ def _result(call: ToolCall, detail: int, last: bool) -> str:
     text = ESCAPES.sub("", unwrapped(call.outcome)).strip()
     if text[:1] in ("{", "[") and (value := parsed(text)):
         return wording.in_words(value, 2 * detail)
+    if call.kind == "run" and (made := _COMMITTED.findall(text)):
+        return clip(", ".join(dict.fromkeys(map(str.strip, made))), detail)
     counts = _SUMMARY.findall(text[-4_000:]) if last else []
     if counts:
         return clip(counts[-1], detail)

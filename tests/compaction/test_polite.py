@@ -22,6 +22,8 @@ from compaction.polite import is_closing
         "Thank you for checking, that's what I wanted to know.",
         "Vielen Dank für Ihre Hilfe!",
         "Perfect, thanks a lot",
+        "Lovely. I'll send it.",
+        "That is the talk. Thank you.",
     ],
 )
 def test_thanks_and_greetings_ask_for_nothing(text: str) -> None:
@@ -47,6 +49,11 @@ def test_thanks_and_greetings_ask_for_nothing(text: str) -> None:
         "Thank you! The totals are still wrong.",
         "Cool add a test",
         "Do it then",
+        "I'll send it.",
+        "Thanks, I'll need the report by noon",
+        "Great. I'll test it now and you fix the rest",
+        "That is wrong. Thanks.",
+        "That's the problem. Thanks.",
         "Help me",
         "All of it",
     ],

@@ -10,7 +10,7 @@ import pytest
 
 from compaction.offline.failures import failure
 from compaction.offline.tool_calls import shows
-from compaction.sections import DONE, LEFT, NAMES
+from compaction.sections import DONE, FOUND, LEFT, NAMES
 from tests.compaction.offline.summaries import done, sections, step
 from tests.compaction.transcripts import exchange, reply, user
 
@@ -30,6 +30,58 @@ def test_the_newest_plan_is_told_whole_with_its_states(tool: str, arguments: dic
     found = sections([user("Write a parser."), *step("a", tool, older), *step("b", tool, arguments)])
     assert found[LEFT] == ["- [x] Write the parser", "- [ ] Test the parser (in progress)", "- [ ] Write the docs"]
     assert found[DONE] == [], "a plan is no work"
+
+
+def test_of_a_small_edit_the_lines_that_it_adds_are_shown() -> None:
+    old, new = "a = 1\nreturn a", "a = 1\nreturn round(a, 2)"
+    small = step("a", "Edit", {"file_path": "/srv/a.py", "old_string": old, "new_string": new})
+    assert done(small) == ["- Edited /srv/a.py (1 edit): `return round(a, 2)`"]
+    long = step("b", "Edit", {"file_path": "/srv/b.py", "old_string": "x", "new_string": "y = 1\n" * 90})
+    assert "y = 1" not in done(long)[0] or len(done(long)[0]) < 120
+    twice = [step(f"c{n}", "Edit", {"file_path": "/c.yml", "old_string": "", "new_string": f"n: {n}"}) for n in (1, 2)]
+    assert done(*twice) == ["- Edited /c.yml (2 edits); the last: `n: 2`"]
+
+
+def test_a_commit_is_told_with_its_number_and_where_it_was_pushed() -> None:
+    output = (
+        "[main 99b497c] Mend the door\n 2 files changed, 7 insertions(+)\nTo a.org:b\n   1fad3e1..99b497c main -> main"
+    )
+    commit = step("a", "Bash", {"command": "git commit -qam 'Mend the door' && git push"}, output)
+    assert done(commit)[0].endswith(
+        ": [main 99b497c], 2 files changed, 7 insertions(+), 1fad3e1..99b497c main -> main"
+    )
+
+
+def test_a_failure_that_the_kept_messages_got_over_is_none() -> None:
+    failing = step("a", "Bash", {"command": "pytest -q"}, "1 failed\nexit code 1", is_error=True)
+    turns = [user("Work on it."), *failing]
+    assert sections(turns)[LEFT], "as far as it is known"
+    passing = step("b", "Bash", {"command": "pytest -q"}, "2 passed")
+    found = sections(turns, kept=tuple(passing))
+    assert found[LEFT] == [] and found[DONE] == []
+
+
+def test_what_the_agent_will_do_when_something_ends_is_left() -> None:
+    turns = [
+        user("Move the disks."),
+        reply("The copy runs. Do not wipe the old one yet. When it is through I will scrub."),
+    ]
+    assert sections(turns)[LEFT] == ["- Do not wipe the old one yet.", "- When it is through I will scrub."]
+
+
+def test_a_guess_on_the_way_is_no_finding_and_the_bug_is() -> None:
+    turns = [
+        user("Why does it fail?"),
+        *step("a", "Bash", {"command": "make"}, content="The issue is that the macro is missing."),
+        *step("b", "Bash", {"command": "make"}, content="That's the bug: the span is read as a pair."),
+    ]
+    assert sections(turns)[FOUND] == ["- That's the bug: the span is read as a pair."]
+
+
+def test_a_file_that_could_not_be_read_is_no_name() -> None:
+    missing = step("a", "Read", {"file_path": "/srv/none.py"}, "File does not exist.", is_error=True)
+    there = step("b", "Read", {"file_path": "/srv/there.py"}, "x = 1")
+    assert "none.py" not in "".join(sections([user("Look at it."), *missing, *there])[NAMES])
 
 
 def test_a_file_is_one_line_however_often_it_is_edited() -> None:

@@ -101,15 +101,18 @@ def test_the_plan_of_an_earlier_summary_goes_on_until_there_is_a_newer_one() -> 
 def test_what_was_asked_before_is_open_until_it_is_answered() -> None:
     earlier = "## Intent\n- [x] Build the shed\n- [ ] Paint the door"
     working = sections([reply("", "a"), result("a")], previous_summary=earlier)
-    assert working[INTENT] == ["- [x] Build the shed", "- [ ] Paint the door"]
+    assert working[INTENT] == ["- [answered] Build the shed", "- [open] Paint the door"]
     answered = sections([reply("The door is painted.")], previous_summary=earlier)
-    assert answered[INTENT] == ["- [x] Build the shed", '- [ ] Paint the door (last answer: "The door is painted.")']
+    assert answered[INTENT] == [
+        "- [answered] Build the shed",
+        '- [open] Paint the door (last answer: "The door is painted.")',
+    ]
     later = "\n".join(["## Intent", *answered[INTENT]])
     assert sections([user("Now the roof, please.")], previous_summary=later)[INTENT] == [
-        "- [x] Build the shed", "- [ ] Now the roof, please.",
+        "- [answered] Build the shed", "- [open] Now the roof, please.",
     ]  # fmt: skip
     thanked = sections([user("Thanks!")], previous_summary=later)
-    assert thanked[INTENT] == ["- [x] Build the shed", "- [x] Paint the door"]
+    assert thanked[INTENT] == ["- [answered] Build the shed", "- [answered] Paint the door"]
 
 
 def test_what_was_done_before_an_earlier_summary_is_not_forgotten_all_at_once() -> None:

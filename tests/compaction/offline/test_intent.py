@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.offline.asks import alike, in_short, is_assent
-from compaction.sections import INTENT, REFERENCES, SAID
+from compaction.sections import INTENT, REFERENCES, SAID, STANDING
 from tests.compaction.offline.summaries import sections, step
 from tests.compaction.transcripts import exchange, reply, result, user
 
@@ -14,28 +14,28 @@ LONG = [f"Please do task number {n} with great care." for n in ("one", "two", "t
 
 @pytest.mark.parametrize("asked", ["Fix the login bug", "Implement spotter-gqc", "修复登录", "Go!"])
 def test_no_request_is_too_short(asked: str) -> None:
-    assert sections([user(asked), *step("a", "run_tests", {})])[INTENT] == [f"- [ ] {asked}"]
+    assert sections([user(asked), *step("a", "run_tests", {})])[INTENT] == [f"- [open] {asked}"]
 
 
 def test_the_first_and_the_newest_request_are_told_and_which_is_open() -> None:
     found = sections([user(LONG[0]), reply("1"), user(LONG[1]), reply("2"), user(LONG[2]), reply("", "a"), result("a")])
-    assert found[INTENT] == [f"- [x] {LONG[0]}", f"- [ ] {LONG[2]}"]
+    assert found[INTENT] == [f"- [answered] {LONG[0]}", f"- [open] {LONG[2]}"]
 
 
 def test_what_is_open_beside_the_newest_request_is_told() -> None:
     assert sections([user(LONG[0]), user(LONG[1]), reply("", "a"), result("a")])[INTENT] == [
-        f"- [ ] {LONG[0]}", f"- [ ] {LONG[1]}",
+        f"- [open] {LONG[0]}", f"- [open] {LONG[1]}",
     ]  # fmt: skip
 
 
 def test_an_answer_stands_behind_the_request_it_belongs_to() -> None:
     found = sections([user(LONG[0]), reply("Which one do you mean?"), user("The one in the cellar.")])
-    assert found[INTENT] == [f"- [ ] {LONG[0]} -> The one in the cellar."]
+    assert found[INTENT] == [f"- [open] {LONG[0]} -> The one in the cellar."]
 
 
 def test_a_yes_or_a_go_on_asks_for_nothing_and_opens_what_was_asked() -> None:
     found = sections([user(LONG[0]), reply("Part one is done."), user("continue"), reply("", "a"), result("a")])
-    assert found[INTENT] == [f'- [ ] {LONG[0]} (last answer: "Part one is done.")']
+    assert found[INTENT] == [f'- [open] {LONG[0]} (last answer: "Part one is done.")']
     assert (
         is_assent("continue implementation")
         and is_assent("Yes, go ahead")
@@ -45,17 +45,23 @@ def test_a_yes_or_a_go_on_asks_for_nothing_and_opens_what_was_asked() -> None:
 
 def test_a_question_how_it_goes_is_no_new_request() -> None:
     found = sections([user(LONG[0]), reply("Part one is done."), user("How is it doing?"), reply("", "a"), result("a")])
-    assert found[INTENT] == [f'- [ ] {LONG[0]} (last answer: "Part one is done.")']
+    assert found[INTENT] == [f'- [open] {LONG[0]} (last answer: "Part one is done.")']
     assert "- User: How is it doing?" in found[SAID]
 
 
 @pytest.mark.parametrize(
-    "said", ["It is in. The label says WD80.", "Oh. I forgot the lamp.", "I found a bug in the login, totals are off."]
+    "said",
+    [
+        "It is in. The label says WD80.",
+        "Oh. I forgot the lamp.",
+        "I found a bug in the login, totals are off.",
+        "sshd is on, the repository is still there.",
+    ],
 )
 def test_what_says_how_things_are_belongs_to_what_was_asked_and_stands_there(said: str) -> None:
     found = sections([user(LONG[0]), reply("Part one is done."), user(said), reply("", "a"), result("a")])
-    assert found[INTENT] == [f'- [ ] {LONG[0]} -> {said} (last answer: "Part one is done.")']
-    assert sections([user(said), reply("", "a")])[INTENT] == [f"- [ ] {said}"], "where nothing was asked before"
+    assert found[INTENT] == [f'- [open] {LONG[0]} -> {said} (last answer: "Part one is done.")']
+    assert sections([user(said), reply("", "a")])[INTENT] == [f"- [open] {said}"], "where nothing was asked before"
 
 
 @pytest.mark.parametrize(
@@ -64,23 +70,80 @@ def test_what_says_how_things_are_belongs_to_what_was_asked_and_stands_there(sai
 def test_what_begins_like_an_assent_and_says_more_is_a_request(asked: str) -> None:
     assert not is_assent(asked)
     found = sections([user(LONG[0]), reply("Done."), user(asked), reply("", "a"), result("a")])
-    assert found[INTENT] == [f"- [x] {LONG[0]}", f"- [ ] {asked}"]
+    assert found[INTENT] == [f"- [answered] {LONG[0]}", f"- [open] {asked}"]
+
+
+def test_thanks_with_what_the_person_does_next_close_what_was_asked() -> None:
+    found = sections([user(LONG[0]), reply("Done."), user("Lovely. I'll send it."), reply("Fine.")])
+    assert found[INTENT] == [f"- [answered] {LONG[0]}"]
+
+
+def test_a_question_is_not_answered_by_who_asks_for_another_thing_of_that_kind() -> None:
+    gift, wrong = "B-277 is a gift, may I add a card?", "Wrong book in parcel B-124, I wanted the other."
+    found = sections([user(gift), reply("What shall we write on it?"), user(wrong), reply("", "a"), result("a")])
+    assert found[INTENT] == [f"- [answered] {gift}", f"- [open] {wrong}"]
+    named = "Of order B-124, please."
+    answered = sections([user(gift), reply("Is it B-124 or B-277?"), user(named), reply("", "a"), result("a")])
+    assert answered[INTENT] == [f"- [open] {gift} -> {named}"], "the agent spoke of it"
+
+
+def test_what_nobody_answered_stays_open_while_others_of_its_kind_are_answered() -> None:
+    skipped, served = "Where is order B-111, please?", "Please send B-222 to number 9."
+    turns = [
+        user("You answer for the shop."),
+        reply("I will."),
+        user(skipped),
+        *step("a", "find_order", {"id": "B-111"}),
+    ]
+    turns += [user(served), reply("B-222 goes to number 9."), user("Please send B-333 to number 4."), reply("", "b")]
+    assert sections([*turns, result("b")])[INTENT] == [
+        "- [answered] You answer for the shop.", f"- [open] {skipped}", "- [open] Please send B-333 to number 4.",
+    ]  # fmt: skip
+    both = [
+        user(skipped),
+        user(served),
+        reply("B-111 is sent, and B-222 goes to number 9."),
+        user("Now paint the door."),
+    ]
+    assert f"- [open] {skipped}" not in sections([*both, reply("", "c"), result("c")])[INTENT], "the reply spoke of it"
+
+
+def test_who_is_served_no_longer_has_nothing_open_and_no_wish_that_stands() -> None:
+    turns = [
+        user("Hi, I'd like to move my flight. I'd prefer one after 8 am."),
+        *step("a", "get_user", {"user_id": "mia_li_3668"}),
+        reply("There is one at 9.", "b"),
+        result("b"),
+        user("Hello, please find my bag. Never call me by phone."),
+        *step("c", "get_user", {"user_id": "noah_muller_9847"}),
+    ]
+    found = sections(turns)
+    assert found[INTENT][0].startswith("- [answered] mia_li_3668: ") and "[open] noah_muller_9847" in found[INTENT][-1]
+    assert found[STANDING] == ["- noah_muller_9847: Never call me by phone."]
+    assert any("I'd prefer one after 8 am." in line for line in found[SAID]), "it is there where it was said"
+    alone = sections(turns[:4])
+    assert alone[STANDING] == ["- I'd prefer one after 8 am."], "while it is served"
+
+
+def test_the_last_answer_is_what_ended_a_turn() -> None:
+    turns = [user(LONG[0]), reply("Let me look."), reply("", "a"), result("a"), user("And the lamp, please.")]
+    assert sections([*turns, reply("", "b")])[INTENT] == [f"- [open] {LONG[0]}", "- [open] And the lamp, please."]
 
 
 def test_a_greeting_while_the_agent_works_leaves_what_was_asked_open() -> None:
     found = sections([user(LONG[0]), reply("", "a"), result("a"), user("Hey, mend the lamp as well"), reply("", "b")])
-    assert found[INTENT] == [f"- [ ] {LONG[0]}", "- [ ] Hey, mend the lamp as well"]
+    assert found[INTENT] == [f"- [open] {LONG[0]}", "- [open] Hey, mend the lamp as well"]
 
 
 def test_what_a_person_asks_again_now_and_then_is_a_request() -> None:
     one = (reply("Built."), user("Run the tests."), reply("All is well."))
     again = [row for n in range(4) for row in (user(f"Build part {n}."), *one)]
-    assert sections(again)[INTENT][-1].startswith("- [ ] Run the tests.")
+    assert sections(again)[INTENT][-1].startswith("- [open] Run the tests.")
 
 
 def test_a_request_that_is_taken_back_is_not_open() -> None:
     found = sections([user("Rename all the tables."), reply("", "a"), result("a"), user("Stop. Never mind that.")])
-    assert found[INTENT] == ["- [x] Rename all the tables.", "- [x] Stop. Never mind that."]
+    assert found[INTENT] == ["- [taken back] Rename all the tables.", "- [answered] Stop. Never mind that."]
 
 
 def test_what_a_harness_says_over_and_over_is_no_request() -> None:
@@ -91,13 +154,13 @@ def test_what_a_harness_says_over_and_over_is_no_request() -> None:
         *(row for n in range(9) for row in (user(nudge), reply(f"Step {n}."))),
     ]
     found = sections(turns)
-    assert found[INTENT] == ['- [ ] Draw the nominal scale. (last answer: "Step 8.")']
+    assert found[INTENT] == ['- [open] Draw the nominal scale. (last answer: "Step 8.")']
     assert sum(nudge in line for line in found[SAID]) == 1 and any("(9 times)" in line for line in found[SAID])
 
 
 def test_a_request_that_is_said_twice_counts_once() -> None:
     found = sections([user(LONG[0]), user(LONG[0].upper()), reply("", "a"), result("a")])
-    assert found[INTENT] == [f"- [ ] {LONG[0].upper()}"]
+    assert found[INTENT] == [f"- [open] {LONG[0].upper()}"]
     assert alike("Fix  it, now!") == alike("fix it now")
 
 
@@ -142,7 +205,10 @@ def test_the_first_request_lives_through_five_summaries() -> None:
             request([user(f"Now do part {n} of it."), reply(f"Part {n} is done.")], previous_summary=summary)
         )
     intent = summary.partition(f"## {INTENT}\n")[2].partition("\n\n")[0].splitlines()
-    assert intent == ["- [x] Fix the login bug", '- [ ] Now do part 4 of it. (last answer: "Part 4 is done.")']
+    assert intent == [
+        "- [answered] Fix the login bug",
+        '- [open] Now do part 4 of it. (last answer: "Part 4 is done.")',
+    ]
 
 
 @pytest.mark.parametrize("fence", ["", "```"])

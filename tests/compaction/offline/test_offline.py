@@ -114,7 +114,7 @@ def test_secrets_are_redacted_even_without_the_digest() -> None:
 
 def test_headings_and_markup_of_the_transcript_stay_inside_their_lines() -> None:
     found = sections([user("## Active task\n> do evil\n\n## Done\n- more"), reply("", "a")])
-    assert found[INTENT] == ["- [ ] ## Active task > do evil ## Done - more"]
+    assert found[INTENT] == ["- [open] ## Active task > do evil ## Done - more"]
     assert found[SAID] == ["- User: Active task:", "  > do evil", "  Done:", "  - more"]
 
 

@@ -33,20 +33,34 @@ def test_a_list_keeps_its_lines_and_begins_no_section() -> None:
     ]
 
 
-def test_what_is_said_while_it_works_is_one_line_and_what_it_only_announces_is_put_last() -> None:
+def test_what_is_said_while_it_works_is_one_line_and_what_it_only_announces_is_left_out() -> None:
     turns = [
         user("Find out why it flickers."),
         *step("a", "Read", {"file_path": "/srv/a.py"}),
         *step("b", "Bash", {"command": "make"}, content="The cache is read twice. Let me run it. Let me try 2 more."),
-        *step("c", "Bash", {"command": "make"}, content="The second read is the old one."),
+        *step("c", "Bash", {"command": "make"}, content="Now run it again. The cache is read twice."),
+        *step("d", "Bash", {"command": "make"}, content="The second read is the old one."),
         reply("It flickers as the old picture is drawn once more."),
     ]
     assert sections(turns)[SAID] == [
         "- User: Find out why it flickers.",
         "- Agent, working: The cache is read twice. The second read is the old one.",
         "- Agent: It flickers as the old picture is drawn once more.",
-        "- Agent, announcing: Let me try 2 more.",
     ]
+
+
+def test_where_there_was_no_room_for_an_answer_it_says_that_there_was_one() -> None:
+    turns = [row for n in range(60) for row in (user(f"Where is parcel B-{n:03}?"), reply(f"In hall {n}. " * 12))]
+    said = sections([*turns, user("Where is parcel B-900?")], budget_tokens=900)[SAID]
+    asked = [line for line in said if line.startswith("- User: ")]
+    answers = [line for line in said if line.startswith("- Agent: ")]
+    assert 0 < len(answers) < len(asked)
+    for line, after in zip(said, [*said[1:], ""], strict=True):
+        if line in asked and not line.endswith("B-900?"):
+            assert line.endswith(" (answered)") != after.startswith("- Agent: "), (
+                "either the answer or that there was one"
+            )
+    assert said[-1] == "- User: Where is parcel B-900?", "nobody answered this one"
 
 
 def test_where_room_is_short_the_newest_words_and_the_first_request_stay() -> None:
