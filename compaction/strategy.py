@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from . import messages as m
 from . import pruning
 from .applying import Result, apply
 from .errors import NothingToCompact, SummaryRejected
 from .messages import Message
 from .planning import Plan, plan
-from .policy import Policy
+from .policy import CHARACTERS_A_TOKEN, Policy
 from .tokens import Counter
 
+SAVES_HALF = 0.5  # of the context: from this on shortening tool output is offered before a summary
 Answer = str | Sequence[Mapping[str, Any]]  # text, or content blocks as a provider gave them
 
 
@@ -85,3 +88,28 @@ OLD_NAMES = {"mask": "prune"}  # still taken until December 2027
 def named(name: str) -> Strategy | None:
     """The strategy of this name, also an old one; None where there is none."""
     return STRATEGIES.get(OLD_NAMES.get(name, name))
+
+
+def first_plan(messages: Sequence[Message], policy: Policy, count: Counter) -> tuple[Strategy, Plan]:
+    """The strategy to offer first, and its plan: old tool output gets shorter where that alone saves half of the
+    context and leaves less than agents compact at, as all that people and the agent said stays word for word; else a
+    summary.
+
+    Raises NothingToCompact, BadTranscript.
+    """
+    if policy.can_prune and _words_fit(messages, policy):
+        with suppress(NothingToCompact):
+            shorter = STRATEGIES[Prune.name].plan(messages, policy, count)
+            if shorter.tokens_after_estimate <= min((1 - SAVES_HALF) * shorter.tokens_before, policy.enough):
+                return STRATEGIES[Prune.name], shorter
+    return STRATEGIES[Summary.name], STRATEGIES[Summary.name].plan(messages, policy, count)
+
+
+def _words_fit(messages: Sequence[Message], policy: Policy) -> bool:
+    """Whether what people and the agent said may be less than agents compact at, by its length, which costs little."""
+    left = policy.enough * CHARACTERS_A_TOKEN
+    for row in messages:
+        left -= len(m.words(row)) if m.role(row) not in m.RESULT_ROLES else 0
+        if left < 0:
+            return False
+    return True

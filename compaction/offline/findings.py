@@ -19,6 +19,8 @@ _CAUSE = re.compile(
     r"|caused by|due to|turn(?:s|ed) out|it (?:was|is) (?:actually|really)|which (?:means|explains|is why)"
     r"|that['’]?s (?:why|(?:exactly )?(?:the|our) (?:bug|cause|culprit|reason|root cause))"
     r"|(?:I|we) (?:found|discovered|learned|confirmed|verified|noticed) (?:that|the|a|an|out|it|no|\d)"
+    r"|(?:cannot|can['’]t|could(?: not|n['’]t)|unable to|not (?:possible|allowed|eligible)) [^.!?]{3,120}"
+    r" (?:as|since|without|unless)"
     r"|as a result|therefore|the fix (?:is|was)|fixed by|works? (?:only|because|now|when|if)|only works"
     r"|fails? (?:because|when|if)|does(?:n['’]t| not) (?:work|support)|never (?:gets|got|was|were)"
     r"|conclusion|in short|the answer is|it depends on"

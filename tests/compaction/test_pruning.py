@@ -15,6 +15,7 @@ from compaction import messages as m
 from compaction.handoff import CUT_SHORT, FLAG, MEDIA_STUB, PRUNE_SENTENCE, PRUNED, handoff_text, is_handoff
 from compaction.planning.boundaries import is_prune_note
 from compaction.policy import ARGUMENT_CHARS, PRUNED_CHARS
+from compaction.strategy import first_plan
 from compaction.tool_groups import loose_ends
 from tests.compaction.properties import SETTINGS, left_out
 from tests.compaction.transcripts import (
@@ -300,6 +301,18 @@ def test_too_little_tool_output_is_refused(messages: list[Message]) -> None:
     with pytest.raises(NothingToCompact) as caught:
         pruning.plan(messages, SMALL, count)
     assert caught.value.code == "too_small" and caught.value.reason.endswith(".")
+
+
+def test_it_is_offered_first_where_it_alone_saves_half() -> None:
+    much = [user("Look."), *(row for n in range(9) for row in tool_turn(n, 900)), *exchange(12)]
+    strategy, made = first_plan(much, Policy(), count)
+    assert strategy.name == "prune" and made.tokens_after_estimate <= made.tokens_before / 2
+    assert first_plan(much, Policy(can_prune=False), count)[0].name == "summary"
+    little = [user("Look."), *(row for n in range(9) for row in tool_turn(n, 200)), *exchange(200, size=40)]
+    strategy, made = first_plan(little, Policy(), count)
+    assert strategy.name == "summary" and pruning.would_win(little, Policy(), count) < made.tokens_before / 2
+    with pytest.raises(NothingToCompact):
+        first_plan([user("Hi")], Policy(), count)
 
 
 def test_keep_last_is_kept() -> None:

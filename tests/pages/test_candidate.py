@@ -23,7 +23,7 @@ TITLE = "Stocktaking, ten warehouses"
 @pytest.fixture
 def ready(signed_in: Client, demo: Callable[[str], str]) -> Run:
     """A run of the demo's session that waits to be reviewed."""
-    signed_in.post(f"{demo(TITLE)}/compact", {"apply": "0"})
+    signed_in.post(f"{demo(TITLE)}/compact", {"apply": "0", "strategy": "summary"})
     return Run.objects.get()
 
 

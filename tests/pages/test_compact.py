@@ -505,7 +505,7 @@ def test_a_refusal_offers_the_other_way_where_that_helps(signed_in: Client, empt
     with pytest.raises(compaction.NothingToCompact) as refusal:
         planning.draft(get_store("own"), "s", planning.Options())
     assert refusal.value.instead == "prune"
-    panel = read(signed_in.get(f"{href}/plan?focus=errors")).one("section", id="plan")
+    panel = read(signed_in.get(f"{href}/plan?focus=errors&strategy=summary")).one("section", id="plan")
     assert refusal.value.reason in panel.text
     offered = panel.one("a", "btn")
     assert offered.text == STRATEGIES["prune"].label
@@ -513,6 +513,31 @@ def test_a_refusal_offers_the_other_way_where_that_helps(signed_in: Client, empt
     shortening = read(signed_in.get(offered.attributes["hx-get"], headers=FRAGMENT))
     assert "checked" in shortening.one("input", id="strategy-prune").attributes
     assert not shortening.one("button", value="0").attributes.keys() & {"disabled"}
+
+
+def test_where_shortening_alone_saves_half_it_is_chosen_first(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    for at in range(6):
+        empty_store.say("s", "user", f"Look at log {at}.")
+        empty_store.say("s", "assistant", "", tool_calls=[empty_store.call("terminal", f"c{at}", command=f"tail {at}")])
+        empty_store.say("s", "tool", "one more line of it\n" * 900, tool_call_id=f"c{at}", tool_name="terminal")
+        empty_store.say("s", "assistant", f"Log {at} is long.")
+    empty_store.chat("s", 12)
+
+    def chosen(address: str) -> str:
+        ticked = [
+            each for each in read(signed_in.get(address)).all("input", name="strategy") if "checked" in each.attributes
+        ]
+        return " ".join(each.attributes["value"] for each in ticked)
+
+    assert chosen(href) == chosen(f"{href}/plan") == "prune"
+    assert chosen(f"{href}/plan?strategy=summary") == "summary", "what is chosen stays"
+    signed_in.post(f"{href}/compact", {"apply": "0"})
+    assert Run.objects.get().strategy == "prune"
+    talk = empty_store.session("talk")
+    for at in range(60):
+        empty_store.say("talk", ("user", "assistant")[at % 2], f"Word {at} of it. " * 60)
+    assert chosen(f"{talk}/plan") == "summary"
 
 
 def test_a_running_turn_is_waited_for_visibly(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:

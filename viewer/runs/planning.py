@@ -11,7 +11,7 @@ from django.utils import timezone
 
 import compaction
 from compaction import tokens
-from compaction.strategy import STRATEGIES, Strategy, named
+from compaction.strategy import STRATEGIES, Strategy, first_plan, named
 from viewer.errors import StoreReadOnly
 from viewer.holders import Holder
 from viewer.stores import counting
@@ -27,12 +27,15 @@ from .summarizers import get_summarizer
 SLOW_SECONDS, TOO_SLOW_SECONDS = 1.0, 10.0  # of a held write lock: worth a word; longer than the agent may wait
 
 
+FIRST = ""  # the strategy that the engine would offer first for this session
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a person chooses for one compaction.
 
-    `keep_last` is a number of messages, None for as many as fit; `mode` is one of MODES; `carry` has the rules of the
-    session's workspace stand behind the summary.
+    `strategy` is one of STRATEGIES, or FIRST; `keep_last` is a number of messages, None for as many as fit; `mode` is
+    one of MODES; `carry` has the rules of the session's workspace stand behind the summary.
     """
 
     strategy: str = "summary"
@@ -76,7 +79,7 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """A dry run.
+    """A dry run with a strategy.
 
     Ids are rows; `estimate` says that the model's own tokens are not known exactly; `lock` is somebody compacting the
     session now, `lease` somebody running a turn, which only some stores tell (`sees_turns`); `lock_seconds` how long
@@ -86,6 +89,7 @@ class DryRun:
     """
 
     session_id: str
+    strategy: str
     plan: compaction.Plan
     rules: Rules
     ids: tuple[int, ...]
@@ -125,11 +129,12 @@ def draft_of(reader: Reader, session_id: str, options: Options) -> DryRun:
     basis = read_basis(reader, session_id, options.mode)
     lock, lease = reader.lock_of(session_id), reader.lease_of(session_id)
     rules = rules_of(reader.store, basis.session)
-    plan = plan_of(basis, options, rules.text)
+    strategy, plan = planned(basis, options, rules.text)
     notes, note_tokens = counting.note_tokens(basis.sent, plan.count)
     agent = agent_of(reader.store)
     return DryRun(
         session_id=session_id,
+        strategy=strategy.name,
         plan=plan,
         rules=rules,
         ids=tuple(row.id for row in basis.sent),
@@ -168,7 +173,8 @@ def check_options(options: Options) -> None:
     a summariser without its model.
     """
     get_summarizer(options.summarizer)
-    strategy_of(options.strategy)
+    if options.strategy != FIRST:
+        strategy_of(options.strategy)
     if options.mode not in MODES:
         raise UnknownChoice(f"There is no mode {options.mode!r}. There is: {', '.join(MODES)}.")
     if options.keep_last is not None and options.keep_last < 1:
@@ -200,12 +206,18 @@ def slow_sentence(seconds: float) -> str:
 
 
 def plan_of(basis: Basis, options: Options, rules: str) -> compaction.Plan:
-    """The engine's plan of what was read, with these rules behind the summary unless they are to be left out.
+    """The plan of `planned` alone."""
+    return planned(basis, options, rules)[1]
+
+
+def planned(basis: Basis, options: Options, rules: str) -> tuple[Strategy, compaction.Plan]:
+    """The strategy, and the engine's plan of what was read, with these rules behind the summary unless they are to be
+    left out.
 
     Raises compaction.NothingToCompact or BadTranscript; StoreReadOnly where the strategy shortens what cannot be.
     """
-    strategy = strategy_of(options.strategy)
-    if basis.not_shortened and not strategy.asks_model:
+    chosen = None if options.strategy == FIRST else strategy_of(options.strategy)
+    if basis.not_shortened and chosen is not None and not chosen.asks_model:
         raise StoreReadOnly(basis.not_shortened)
     policy = compaction.Policy(
         context_window=basis.window,
@@ -217,8 +229,9 @@ def plan_of(basis: Basis, options: Options, rules: str) -> compaction.Plan:
         handoff="hermes",  # which every agent's store is read back by
     )
     messages, count = list(map(_dated, basis.sent)), counting.counter_for(basis.session.model)
-    plan = strategy.plan(messages, policy, count)
-    return replace(plan, reasons=(*plan.reasons, repeats_sentence(len(basis.repeats)))) if basis.repeats else plan
+    strategy, plan = (chosen, chosen.plan(messages, policy, count)) if chosen else first_plan(messages, policy, count)
+    repeated = (repeats_sentence(len(basis.repeats)),) if basis.repeats else ()
+    return strategy, replace(plan, reasons=(*plan.reasons, *repeated))
 
 
 def repeats_sentence(repeats: int) -> str:

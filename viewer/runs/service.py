@@ -6,6 +6,7 @@ Every refusal is a StoreError (or one of `errors`) with `code` and `message`.
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from django.db import IntegrityError, models, transaction
@@ -79,7 +80,7 @@ def prepare(store: Store, session_id: str, options: Options, apply: bool) -> Run
         raise NothingToDo(problem.reason) from problem
     if drafted.lock is not None:
         raise SessionBusy(planning.busy_sentence(drafted.lock))
-    return _create(store, session_id, options, apply)
+    return _create(store, session_id, replace(options, strategy=drafted.strategy), apply)
 
 
 def _create(store: Store, session_id: str, options: Options, apply: bool) -> Run:
@@ -92,7 +93,7 @@ def _create(store: Store, session_id: str, options: Options, apply: bool) -> Run
             return Run.objects.create(
                 store=store.name,
                 session_id=session_id,
-                strategy=planning.strategy_of(options.strategy).name,
+                strategy=options.strategy,
                 summarizer=options.summarizer,
                 focus=plain(options.focus),
                 keep_last=options.keep_last,

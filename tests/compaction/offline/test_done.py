@@ -47,9 +47,7 @@ def test_a_commit_is_told_with_its_number_and_where_it_was_pushed() -> None:
         "[main 99b497c] Mend the door\n 2 files changed, 7 insertions(+)\nTo a.org:b\n   1fad3e1..99b497c main -> main"
     )
     commit = step("a", "Bash", {"command": "git commit -qam 'Mend the door' && git push"}, output)
-    assert done(commit)[0].endswith(
-        ": [main 99b497c], 2 files changed, 7 insertions(+), 1fad3e1..99b497c main -> main"
-    )
+    assert done(commit)[0].endswith(": [main 99b497c], 2 files changed, 7 insertions(+), 1fad3e1..99b497c main -> main")
 
 
 def test_a_failure_that_the_kept_messages_got_over_is_none() -> None:

@@ -16,7 +16,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 import compaction
 from compaction import pruning
-from compaction.strategy import STRATEGIES, named
+from compaction.strategy import STRATEGIES, Summary, named
 from viewer.errors import StoreError
 from viewer.pages.http import asked_from, is_fragment, page, refused, shows_refusals
 from viewer.pages.redaction import redacts, session_for
@@ -27,7 +27,7 @@ from viewer.rendering.texts import line
 from viewer.runs import planning, service
 from viewer.runs.detail_loss import stakes
 from viewer.runs.errors import AlreadyOpen
-from viewer.runs.planning import DryRun, Options, strategy_of
+from viewer.runs.planning import FIRST, DryRun, Options, strategy_of
 from viewer.runs.summarizers import KINDS, OFFLINE, summarizers
 from viewer.runs.summarizers.connections import connection
 from viewer.runs.summarizers.sending import Sending, sending
@@ -76,6 +76,7 @@ class PlanShown:
     `also_sent` are the agent's notes beside messages, "" for none.
     """
 
+    strategy: str
     parts: tuple[PlanPart, ...]
     bar_words: str
     before: SafeString
@@ -149,10 +150,11 @@ def panel(
 ) -> Panel:
     """The panel's data. A plan of so many messages `in_context` is left for later where they are many."""
     store, usable = reader.store, summarizers()
-    options = options or Options(summarizer=_usual(store, usable))
+    options = options or Options(FIRST, summarizer=_usual(store, usable))
     reason = _refusal(reader, session)
     later = in_context > LIVE_LIMIT and not reason
     plan, nothing, instead = (None, "", "") if later or reason else _planned(reader, session, options, redacting)
+    options = replace(options, strategy=options.strategy or (plan.strategy if plan else Summary.name))
     newest = service.latest(store, session.id)
     return Panel(
         place=Place(store.name, session.id),
@@ -221,7 +223,7 @@ def _instead(place: Place, options: Options, strategy: str) -> tuple[str, str] |
 def _with_sending(draft: DryRun, options: Options, redacting: bool) -> PlanShown:
     """A draft in the words of the panel, with what a model would be sent where one would be."""
     shown = shown_plan(draft, redacting)
-    asks = options.summarizer in KINDS and strategy_of(options.strategy).asks_model
+    asks = options.summarizer in KINDS and strategy_of(draft.strategy).asks_model
     model = connection(options.summarizer) if asks else None
     if model is None:
         return shown
@@ -248,6 +250,7 @@ def shown_plan(draft: DryRun, redacting: bool) -> PlanShown:
     plan = draft.plan
     parts = _parts(draft)
     return PlanShown(
+        strategy=draft.strategy,
         parts=parts,
         bar_words="; ".join(f"{part.label}: {part.tokens}" for part in parts),
         before=formats.number(draft.tokens_before, "tokens"),
@@ -364,7 +367,7 @@ def options_from(query: QueryDict, store: Store) -> Options:
     keep = query.get("keep", "")
     summarizer, strategy = query.get("summarizer", ""), query.get("strategy", "")
     return Options(
-        strategy=chosen.name if (chosen := named(strategy)) else Options().strategy,
+        strategy=chosen.name if (chosen := named(strategy)) else FIRST,
         focus=line(query.get("focus", ""), FOCUS_LIMIT),
         keep_last=int(keep) if keep.isascii() and keep.isdigit() and 0 < len(keep) < 7 and int(keep) else None,
         summarizer=summarizer if summarizer in (OFFLINE.name, *KINDS) else usual_summarizer(store),
