@@ -17,7 +17,7 @@ _COURTESY = 22  # bytes of a reply that tells nothing, unless it has a number
 MARKER = re.compile(r"(?<!#)#{2,}[A-Z_]{3,20}#{2,}|\[(?:END|STOP|DONE)\]|<(?:end|stop)/?>")
 _POLITE = re.compile(
     r"(?i)^(?:thank\w*|thx|many thanks|cheers|great|perfect|awesome|excellent|wonderful|fantastic|brilliant"
-    r"|lovely|cool|super"
+    r"|lovely|cool|super|safe (?:travels?|journey|trip|flight)"
     r"|nice|good ?bye|bye|see you|have a|you too|same to you|take care|hi|hello|hey|good (?:morning|afternoon"
     r"|evening|day|job|work)"
     r"|well done|ok(?:ay)?|alright|all right|got it|understood|i (?:really )?appreciate|i understand|i see"

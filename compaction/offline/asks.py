@@ -108,15 +108,27 @@ def in_short(text: str, most: int) -> str:
 
 
 def answer_in_short(reply: str, most: int) -> str:
-    """What a reply tells, on one line: its sentences and table rows from the first on that fit, and the last one.
-
-    None that is only polite or offers more help.
+    """What a reply tells, on one line, from its sentences and table rows: the first one, those that name something
+    exact, then the others, as many as fit, in their order. None that is only polite, asks back or offers more help.
     """
-    told = [each for each in sentences(reply) if not (_OFFER.search(each) or is_closing(each))]
-    told = [" ".join(each.strip("|").split()) for each in told]
-    last = told[-1] if len(told) > 1 and len(told[-1]) <= most // 2 else ""
-    first = _beginning("\n".join(told[:-1] if last else told), most - len(last) - 3)
-    return " … ".join(filter(None, [first, last])) or clip(reply, most)
+    pieces = [" ".join(each.strip("|").split()) for each in sentences(reply)]
+    polite = (_OFFER, _WANTED)
+    told = [
+        each
+        for each in pieces
+        if _SAYING.search(each) and not is_closing(each) and not any(sign.search(each) for sign in polite)
+    ]
+    first = _beginning(told[0] if told else reply, most - 3)
+    ranked = sorted(range(1, len(told)), key=lambda at: (not _EXACT.search(told[at]), at))
+    taken, left = {0}, most - len(first)
+    for at in ranked:
+        if len(told[at]) + 3 <= left:
+            taken.add(at)
+            left -= len(told[at]) + 3
+    text = first
+    for at in sorted(taken - {0}):
+        text += f"{' ' if at - 1 in taken else ' … '}{told[at]}"
+    return text
 
 
 def names_in(request: str) -> set[str]:
@@ -127,6 +139,10 @@ def names_in(request: str) -> set[str]:
 
 _LETTERS, _DIGITS = re.compile(r"[^\W\d_]+"), re.compile(r"\d+")
 _NAMING = re.compile(r"\w[-_./#:]\w|#?\d{3}|[a-z][A-Z]")
+
+
+_EXACT = re.compile(r"\d|`")  # what names something exact
+_SAYING = re.compile(r"[^\W\d_]{2}|\d{2}")  # what says more than the number of an item
 
 
 def _beginning(text: str, most: int) -> str:
@@ -233,6 +249,7 @@ def requests_in(turns: Sequence[Turn], before: Iterable[Request] = ()) -> list[R
             requests[-1].later = text
         elif requests and (is_assent(text) or asks_how_it_goes(text)):
             ended = False  # "go on": the agent is at it again
+            requests[-1].answer = ""
         elif requests and requests[-1].open and says_how_it_is(text) and not _names_another(text, requests[-1].opening):
             requests[-1].later = text
             ended = False

@@ -8,10 +8,10 @@ fit, and then the oldest go. What an earlier summary says travels line by line, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..llm.digest import SummaryRequest
-from ..policy import SMALLEST_BODY_TOKENS
+from ..policy import MIN_SUMMARY_TOKENS, SMALLEST_BODY_TOKENS
 from ..redaction import redact
 from ..sections import (
     DONE,
@@ -142,8 +142,6 @@ class Draft:
     def text(self) -> str:
         """The summary within its budget: lines with the least right to room go where it is over it."""
         budget, taken = self.request.budget_tokens, list(self.taken)
-        if self.count(text := self._written(taken, self._marked)) <= budget:
-            return text
         while (over := self.count(text := self._written(taken)) - budget) > 0 and len(taken) > 1:
             while over > 0 and len(taken) > 1:
                 over -= max(self.count(taken.pop()[1].text) // 2, 1)
@@ -155,19 +153,20 @@ class Draft:
             return f"## {title}\n{fitting(line.text, room, self.count)}"
         return fitting(line.text, budget, self.count)
 
-    def _written(
-        self,
-        taken: Sequence[tuple[str, SummaryLine]],
-        change: Callable[[list[SummaryLine]], Iterable[SummaryLine]] = list,
-    ) -> str:
+    def _written(self, taken: Sequence[tuple[str, SummaryLine]]) -> str:
         lines: dict[str, list[SummaryLine]] = {title: [] for title in TITLES}
         for title, line in taken:
             lines[title].append(line)
-        lines[SAID] = joined(change(lines[SAID]))
+        lines[SAID] = joined(self._marked(lines[SAID]))
         return "\n\n".join(filter(None, [self.head, *(section(title, lines[title]) for title in TITLES)]))
 
     def _marked(self, lines: Sequence[SummaryLine]) -> Iterator[SummaryLine]:
-        """The lines of what was said; where there was no room for the answer to one, it says that there was one."""
+        """The lines of what was said; where there was no room for the answer to one, it says that there was one, unless
+        the room is too small even for that.
+        """
+        if self.request.budget_tokens < MIN_SUMMARY_TOKENS:
+            yield from lines
+            return
         there = {line.at for line in lines} | self.offers.kept_places
         for line in lines:
             answer = self.offers.answer_to.get(int(line.at), None)

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import chain, islice
 
 from ..constraints import instructions, is_binding
+from ..folders import BELOW, shared_folders
 from ..lines import distinct, unwrapped
 from ..llm.digest import SummaryRequest
 from ..policy import MIN_SUMMARY_TOKENS
@@ -48,6 +49,7 @@ from .findings import announces, findings_in, names_something, open_tasks_in
 from .people import spoken
 from .reading import Turn, ends_of, read
 from .tables import Tables
+from .tool_calls import COMMIT, command_of, path_of
 from .work import Work, settled
 
 RECENT_CALLS = 40  # of which a failure may still stand
@@ -56,10 +58,11 @@ NEW_SHARE = 0.3  # of the room for what was said: the least for what is new
 SIZES = tuple(int(4_000 * 0.86**step) for step in range(22))
 GOAL, LINE = 300, 300  # characters of a line of intent, of what was done
 MOST_COMPARED = 200  # instructions that an older one is compared with: the newest
-MOST_REQUESTS, MOST_FINDINGS, MOST_OPEN, MOST_REFERRED = 6, 15, 10, 4  # lines
+MOST_REQUESTS, MOST_FINDINGS, MOST_OPEN, MOST_REFERRED = 12, 15, 10, 4  # lines
 REFERRED, SHORTEST = 5_000, 60  # characters of what was printed about a name in a request: the most, the fewest
 RECENT_REPLIES = 6  # that are asked what is left: older ones speak of what may be done since
 UNKNOWN = "unknown"  # whom a message is about, where several people are served and nothing names one
+UNCOMMITTED = "Edited since the newest commit"
 FAILED = "Failed: "  # begins what failed to the end
 EARLIER = "Earlier summary: "  # begins a line of an earlier summary that may no longer be so
 USER, AGENT, WORKING = "User", "Agent", "Agent, working"  # who says a line, and when
@@ -70,6 +73,10 @@ ANSWER = ' (last answer: "'  # behind an open request, before what the agent's l
 
 _BOXES = (OPEN, CLOSED, ASKED, ANSWERED, DROPPED)  # those of plans before requests are a model's
 _WISH = re.compile(r"(?i)\b(?:I|we)(?:['’](?:d|m|re)| would| want| need| prefer| am| are| (?:don['’]t|do not) want)\b")
+
+_ROLE = re.compile(  # of a first message that only says what the agent is there for: "You answer our customers here."
+    r"(?i)you (?:are|act|work|help|serve|answer|handle|review|translate|moderate|manage|assist)\b[^?？]{0,400}$"
+)
 
 
 class Offers:
@@ -82,14 +89,15 @@ class Offers:
         size = len(request.sources)
         places = request.places or range(size + len(request.kept))
         self.found = read(request.sources, tuple(places[:size]))
-        self.kept = read(request.kept, tuple(places[size:]))
+        self.kept = read(request.kept, tuple(places[size:]), self.found.prompt)
         self.earlier = read_back(redact(request.previous_summary))
         self.turns = sorted([*self.found.turns, *self.kept.turns], key=lambda turn: turn.place)
         self.kept_places = {turn.place for turn in self.kept.turns}
         self.several, self.dated = len(self.found.people) > 1, len(self.found.days) > 1
         self.ends = ends_of(self.turns)
         self.focus = [word for word in request.focus.casefold().split() if len(word) > 2]
-        self.requests = requests_in(self.turns, self._requests_before())
+        self.requests_before = self._requests_before()
+        self.requests = requests_in(self.turns, self.requests_before)
         done, failed = settled([*self.found.work(), *self.kept.work()])
         self.work, self.failed = (
             [work for work in works if work.last.at not in self.kept_places] for works in (done, failed)
@@ -168,15 +176,18 @@ class Offers:
         is none.
         """
         served = next((turn.person for turn in reversed(self.turns) if turn.person), "")
-        return {
+        typed = [turn for turn in self.turns if turn.typed and turn.words]
+        found = {
             turn.place: [
                 each
                 for each in instructions(sentences(plain(turn.words)))
                 if not (self.several and turn.person != served and _WISH.search(each))
             ]
-            for turn in self.turns
-            if turn.typed and turn.words
+            for turn in typed
         }
+        if typed and not self.requests_before and _ROLE.match(opening := plain(typed[0].words)):
+            found[typed[0].place] = list(sentences(opening))
+        return found
 
     def _unreplaced(self, lines: Iterable[str]) -> Iterator[str]:
         """Instructions, the newest first, without those that a newer one of the same person replaces or says again."""
@@ -355,6 +366,7 @@ class Offers:
         boxes = [(at, flat(redact(step.line()))) for at, step in enumerate(steps)]
         yield from (SummaryLine(f"- {text}", at) for at, text in boxes if not text.startswith(CLOSED))
         yield from self._still_failing()
+        yield from (SummaryLine(f"- {clip(text, 2 * LINE)}", 5e4 + at) for at, text in enumerate(self._uncommitted()))
         replies = [turn for turn in self.found.turns if turn.is_reply][-RECENT_REPLIES:]
         open_tasks = [flat(each) for turn in reversed(replies) for each in reversed([*open_tasks_in(turn.words)])]
         yield from (
@@ -364,9 +376,31 @@ class Offers:
             yield SummaryLine(f"- Asked the user: {flat(question)}", 1e6)
         yield from (SummaryLine(f"- {text}", at) for at, text in boxes if text.startswith(CLOSED))
         had_plan = bool(self.found.plan or self.kept.plan)
-        gone = ((OPEN, CLOSED) if had_plan else ()) + ((FAILED, f"{EARLIER}{FAILED}") if self.work else ())
+        gone = ((OPEN, CLOSED) if had_plan else ()) + (
+            (FAILED, f"{EARLIER}{FAILED}", UNCOMMITTED, f"{EARLIER}{UNCOMMITTED}") if self.work else ()
+        )
         earlier = [each for each in self.earlier[LEFT] if not (gone and each.startswith(gone))]
         yield from (SummaryLine(bullet(_as_earlier(each)), at - 1e6) for at, each in reversed(list(enumerate(earlier))))
+
+    def _uncommitted(self) -> list[str]:
+        """The files that were edited after the newest commit, by folder, where the agent commits at all."""
+        commits = [work.last.at for work in self.work if work.kind == "run" and COMMIT.search(command_of(work.last))]
+        if not commits or any(COMMIT.search(command_of(call)) for call in self.kept.calls if call.kind == "run"):
+            return []
+        edits = (
+            work.last for work in reversed(self.work) if work.kind in ("edit", "write") and work.last.at > max(commits)
+        )
+        files = [flat(path_of(call)) for call in edits]
+        shared = shared_folders(files)
+        below: dict[str, list[str]] = {}
+        for file in files:
+            below.setdefault(shared.get(file, ""), []).append(file)
+        return [
+            f"{UNCOMMITTED}{BELOW}{folder}: {' '.join(file[len(folder) + 1 :] for file in listed)}"
+            if folder
+            else f"{UNCOMMITTED}: {' '.join(listed)}"
+            for folder, listed in below.items()
+        ]
 
     def _still_failing(self) -> Iterator[SummaryLine]:
         """What failed lately and was not got over: of what failed long ago it is not known."""

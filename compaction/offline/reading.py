@@ -8,6 +8,8 @@ first.
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter as Tally
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +33,8 @@ ARGUMENTS = 32_000  # characters of a call's arguments that are read: a file tha
 TURNS = 3_000  # messages that are read, the newest; of older ones only what people typed
 READ = 300_000  # characters read of what the agent said or called and of what tools gave back, most of it the newest
 TYPED = 250_000  # characters read of what people typed: a constraint in the middle of a long message counts too
+FEWEST_OUTPUTS = 4  # that end alike
+_BLOCK = re.compile(r"```\w*\n(.+?)\n?```\s*\Z", re.DOTALL)  # at the end of a reply
 LEAST = 400  # characters of a message that are worth reading; where there is room for less, old ones are not read
 
 
@@ -66,6 +70,7 @@ class Transcript:
     calls: list[ToolCall] = field(default_factory=list)
     plan: list[Step] = field(default_factory=list)
     tools: Tally[str] = field(default_factory=Tally)
+    prompt: str = ""  # with which every output ends, of an agent that writes its commands into blocks of code
 
     @property
     def days(self) -> list[date]:
@@ -82,13 +87,18 @@ class Transcript:
         return gathered(call for call in self.calls if call.kind not in ("plan", "thought"))
 
 
-def read(messages: Sequence[Message], places: Sequence[int] = ()) -> Transcript:
-    """Read the messages once; `places` are theirs in the transcript, by default one after the other."""
+def read(messages: Sequence[Message], places: Sequence[int] = (), prompt: str = "") -> Transcript:
+    """Read the messages once; `places` are theirs in the transcript, by default one after the other; `prompt` as in a
+    Transcript, where it is known.
+    """
     numbered = zip(places or range(len(messages)), messages, strict=True)
     rows = [(place, row) for place, row in numbered if not m.is_system(row)]
     first = max(len(rows) - TURNS, 0)
     older = [(place, row) for place, row in rows[:first] if m.is_typed(row)]
-    found = Transcript(_attributed(_turns([*older, *rows[first:]])), first - len(older))
+    unread = first - len(older)
+    rows = [*older, *rows[first:]]
+    goes_on, prompt = bool(prompt), prompt or _prompt_of([row for _, row in rows])
+    found = Transcript(_attributed(_turns(rows, prompt, goes_on=goes_on)), unread, prompt=prompt)
     found.calls = list(_calls(found.turns))
     failures.judge(found.calls)
     found.tools.update(legible_name(each.call.name) for each in found.calls)
@@ -128,16 +138,43 @@ def _attributed(turns: list[Turn]) -> list[Turn]:
     return [turn._replace(person=person) for turn, person in zip(turns, people_of(heard), strict=True)]
 
 
-def _turns(rows: Sequence[tuple[int, Message]]) -> list[Turn]:
-    """The messages as turns, every text cut to what is read of it and redacted."""
+def _prompt_of(messages: Sequence[Message]) -> str:
+    """The last lines of the outputs, of an agent that writes each command into a block of code at the end of its reply
+    and gets the output as if a person had typed it; "" for others. No person ends message after message alike.
+    """
+    if any(m.calls(row) for row in messages):
+        return ""
+    pairs = zip(messages, messages[1:], strict=False)
+    answers = [m.words(after) for reply, after in pairs if m.is_typed(after) and _BLOCK.search(m.words(reply))]
+    for lines in (3, 2, 1):
+        ends = Tally("\n".join(text.rstrip().split("\n")[-lines:]) for text in answers)
+        end, times = next(iter(ends.most_common(1)), ("", 0))
+        if times >= FEWEST_OUTPUTS and times * 3 >= 2 * len(answers):
+            return end
+    return ""
+
+
+def _turns(rows: Sequence[tuple[int, Message]], prompt: str, *, goes_on: bool) -> list[Turn]:
+    """The messages as turns, every text cut to what is read of it and redacted; the first `goes_on` from others before
+    it.
+    """
     messages = [row for _, row in rows]
     words = ["" if m.role(row) in m.RESULT_ROLES else m.words(row) for row in messages]
     by_people = [m.is_typed(row) for row in messages]
     typed = [by_person and not is_notice(text) for by_person, text in zip(by_people, words, strict=True)]
     words = ["" if by_person and not person else text
              for by_person, person, text in zip(by_people, typed, words, strict=True)]  # fmt: skip
-    results = [m.results(row) for row in messages]
+    results: list[Sequence[tuple[str, str]]] = [m.results(row) for row in messages]
     calls = [m.calls(row) for row in messages]
+    for at, text in enumerate(words) if prompt else ():
+        block = _BLOCK.search(words[at - 1]) if at else None
+        if not (typed[at] and text.rstrip().endswith(prompt) and (block or (goes_on and not at))):
+            continue
+        typed[at], words[at] = False, ""
+        if block:
+            call = Call((f"block {rows[at][0]}",), "shell", json.dumps({"command": block[1]}))
+            calls[at - 1], results[at] = [call], ((call.ids[0], text.rstrip().removesuffix(prompt)),)
+            words[at - 1] = words[at - 1][: block.start()]
     said = iter(_within(words, typed))
     arguments = iter(_legible([call.arguments for row in calls for call in row], ARGUMENTS))
     printed = (_output(text) for row in results for _, text in row)

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from compaction import Message
 from compaction.offline.failures import failure
 from compaction.offline.tool_calls import shows
-from compaction.sections import DONE, FOUND, LEFT, NAMES
+from compaction.sections import DONE, FOUND, INTENT, LEFT, NAMES, SAID
 from tests.compaction.offline.summaries import done, sections, step
 from tests.compaction.transcripts import exchange, reply, user
 
@@ -80,6 +81,37 @@ def test_a_file_that_could_not_be_read_is_no_name() -> None:
     missing = step("a", "Read", {"file_path": "/srv/none.py"}, "File does not exist.", is_error=True)
     there = step("b", "Read", {"file_path": "/srv/there.py"}, "x = 1")
     assert "none.py" not in "".join(sections([user("Look at it."), *missing, *there])[NAMES])
+
+
+def test_what_was_edited_since_the_newest_commit_is_left() -> None:
+    def edit(at: int) -> list[Message]:
+        return step(f"e{at}", "Edit", {"file_path": f"/srv/app/src/part{at}.py", "new_string": f"part = {at}"})
+
+    commit = step("c", "Bash", {"command": "git commit -m 'One'"}, "[main 1234567] One")
+    turns = [user("Work on it."), *edit(0), *commit]
+    assert sections(turns)[LEFT] == []
+    assert sections([*turns, *edit(1)])[LEFT] == ["- Edited since the newest commit: /srv/app/src/part1.py"]
+    more = sections([*turns, *edit(1), *edit(2), *edit(3)])[LEFT]
+    assert more == ["- Edited since the newest commit in /srv/app/src: part1.py part2.py part3.py"]
+    assert sections([*turns, *edit(1)], kept=tuple(commit))[LEFT] == [], "committed since"
+    assert sections([user("Work on it."), *edit(1)])[LEFT] == [], "where nothing is committed at all"
+
+
+def test_commands_in_blocks_of_code_are_calls_and_their_outputs_no_words_of_a_person() -> None:
+    """Of an agent without tools, whose harness answers as if a person typed; a person's words end in many ways."""
+    turns = [user("Find the flag.")]
+    for at in range(5):
+        turns += [reply(f"Part {at} is next to look at.\n```\nmake part-{at}\n```"), user(f"built {at}\n(in: /srv)\n$")]
+    found = sections([*turns, reply("It is in part 4.")])
+    assert found[INTENT] == ['- [open] Find the flag. (last answer: "It is in part 4.")']
+    assert found[DONE] == [f"- Ran `make part-{at}`: built {at}" for at in range(5)]
+    assert not any(line.startswith("- User: built") for line in found[SAID])
+    ending = sections(turns[:-1], kept=(turns[-1],))
+    assert [line[:22] for line in ending[INTENT]] == ["- [open] Find the flag"], "nor is one of the kept messages"
+    talk = [user("Show me code.")]
+    for at in range(5):
+        talk += [reply(f"Here it is.\n```\nmake part-{at}\n```"), user(f"Now part {at + 1}, and mind the {at} doors.")]
+    assert sections(talk)[DONE] == [] and "- [open] Now part 5, and mind the 4 doors." in sections(talk)[INTENT]
 
 
 def test_a_file_is_one_line_however_often_it_is_edited() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction import Message, offline
+from compaction.offline.asks import answer_in_short
 from compaction.offline.findings import findings_in, open_tasks_in
 from compaction.sections import FOUND, LEFT, SAID, STANDING
 from tests.compaction.offline.summaries import request, sections, step
@@ -49,9 +50,21 @@ def test_what_is_said_while_it_works_is_one_line_and_what_it_only_announces_is_l
     ]
 
 
+def test_of_a_long_answer_what_it_names_is_kept_before_its_courtesies() -> None:
+    answer = """I have looked at your booking.
+        It is a pleasure to help with it, as always.
+        1. Flight HAT72 on May 19.
+        The seats are nice.
+        2. It costs $130.
+        Please let me know which one you would like.
+        Safe travels!"""
+    assert answer_in_short(answer, 90) == "I have looked at your booking. … Flight HAT72 on May 19. … It costs $130."
+    assert answer_in_short("Which one?", 90) == "Which one?"
+
+
 def test_where_there_was_no_room_for_an_answer_it_says_that_there_was_one() -> None:
-    turns = [row for n in range(60) for row in (user(f"Where is parcel B-{n:03}?"), reply(f"In hall {n}. " * 12))]
-    said = sections([*turns, user("Where is parcel B-900?")], budget_tokens=900)[SAID]
+    turns = [row for n in range(90) for row in (user(f"Where is parcel B-{n:03}?"), reply(f"In hall {n}. " * 12))]
+    said = sections([*turns, user("Where is parcel B-900?")], budget_tokens=2_000)[SAID]
     asked = [line for line in said if line.startswith("- User: ")]
     answers = [line for line in said if line.startswith("- Agent: ")]
     assert 0 < len(answers) < len(asked)
