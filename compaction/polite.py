@@ -93,15 +93,16 @@ def _tagged(text: str, tag: str) -> str:
 def is_closing(text: str) -> bool:
     """Whether a message only greets, thanks or takes leave, or ends with the marker that a test bench stops at.
 
-    One that begins so and then asks for something ("Hey, fix the login") does not: what a person wants must not vanish.
+    One that also asks for something ("Hey, fix the login") does not: what a person wants must not vanish.
     """
-    if MARKER.search(text[-80:]):
-        return True
+    stops = bool(MARKER.search(text[-80:]))
     text = plain(text)
     if not text or len(text) > _LONGEST:
-        return not text
+        return stops or not text
     if ASKING.search(_THANKING.sub("", text)):
         return False
+    if stops:
+        return True
     pieces = [piece for each in SPLIT.split(text) if (piece := each.strip())]
     others = [piece for piece in pieces if not _is_courtesy(piece)]
     return len(others) < len(pieces) and all(_OWN_PLAN.match(each) or _SETTLED.fullmatch(each) for each in others)

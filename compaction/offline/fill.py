@@ -9,6 +9,7 @@ fit, and then the oldest go. What an earlier summary says travels line by line, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from ..llm.digest import SummaryRequest
 from ..policy import MIN_SUMMARY_TOKENS, SMALLEST_BODY_TOKENS
@@ -25,6 +26,7 @@ from ..sections import (
     TALLY,
     TITLES,
     SummaryLine,
+    bullet,
     flat,
     said,
     section,
@@ -174,12 +176,12 @@ class Draft:
             yield line._replace(text=f"{line.text}{LEFT_OUT}") if is_asked and answer not in there else line
 
     def _cost_of_work(self, most: int) -> int:
-        """Tokens of what was done, as far as it is not told yet; no more than `most`."""
-        told = {line.at for title, line in self.taken if title == DONE}
+        """Tokens of what was done, now and before an earlier summary, as far as it is not taken yet; at most `most`."""
+        taken = {line.text for title, line in self.taken if title == DONE}
+        new = (self.offers.told(work).text for work in self.offers.work if work.weight)
         cost = 0
-        for work in self.offers.work:
-            if work.weight and work.last.at not in told:
-                cost += self.count(self.offers.told(work).text) + 1
+        for text in chain(new, map(bullet, self.offers.earlier[DONE])):
+            cost += self.count(text) + 1 if text not in taken else 0
             if cost >= most:
                 return most
         return cost

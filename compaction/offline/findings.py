@@ -30,6 +30,10 @@ _CAUSE = re.compile(
     r"|因为|原因|所以|导致|发现|なので|ため(?:です|に)|原因|わかりました|때문|이유|그래서"
 )
 _NOW = re.compile(r"(?i)\bthe (?:cause|reason|problem|issue|bug|culprit|trick|catch|key) (?:is|here)\b")
+_DIAGNOSIS = re.compile(
+    r"(?i)\b(?:issue|problem|bug|cause|culprit) (?:is|was)\b|\bthat['’]?s (?:exactly )?(?:the|our) (?:root )?"
+    r"(?:bug|cause|culprit|problem|issue)\b"
+)
 _GUESSES = re.compile(
     r"(?i)\b(?:might|may be|maybe|perhaps|probably|possibly|could be|I['’]m"
     r"|I (?:think|guess|suspect|assume|need|am|was)|(?:it )?seems?|looks like"
@@ -70,6 +74,11 @@ def is_finding(sentence: str, ended: bool = True) -> bool:
     if _ANNOUNCES.match(sentence) or _GUESSES.search(sentence):
         return False
     return bool(_CAUSE.search(sentence)) or (ended and bool(_NOW.search(sentence))) or is_decision(sentence)
+
+
+def is_diagnosis(sentence: str) -> bool:
+    """Whether a sentence says what is wrong: "The dialyzer issue is that ...", "That's the bug."."""
+    return bool(_DIAGNOSIS.search(sentence))
 
 
 def is_open_task(sentence: str) -> bool:

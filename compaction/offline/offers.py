@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain
 
 from ..constraints import instructions, is_binding
 from ..folders import BELOW, shared_folders
@@ -45,9 +46,9 @@ from .asks import (
     requests_in,
     without_paste,
 )
-from .findings import announces, findings_in, names_something, open_tasks_in
+from .findings import announces, findings_in, is_diagnosis, names_something, open_tasks_in
 from .people import spoken
-from .reading import Turn, ends_of, read
+from .reading import Turn, ends_of, prompt_of, read
 from .tables import Tables
 from .tool_calls import COMMIT, command_of, path_of
 from .work import Work, settled
@@ -88,8 +89,9 @@ class Offers:
         self.request, self.count = request, request.count
         size = len(request.sources)
         places = request.places or range(size + len(request.kept))
-        self.found = read(request.sources, tuple(places[:size]))
-        self.kept = read(request.kept, tuple(places[size:]), self.found.prompt)
+        prompt, goes_on = prompt_of([*request.sources, *request.kept]), bool(request.previous_summary)
+        self.found = read(request.sources, tuple(places[:size]), prompt, goes_on=goes_on)
+        self.kept = read(request.kept, tuple(places[size:]), prompt, goes_on=True)
         self.earlier = read_back(redact(request.previous_summary))
         self.turns = sorted([*self.found.turns, *self.kept.turns], key=lambda turn: turn.place)
         self.kept_places = {turn.place for turn in self.kept.turns}
@@ -317,18 +319,23 @@ class Offers:
     def findings(self) -> list[SummaryLine]:
         """What was found and decided, the newest first."""
         said = [turn for turn in reversed(self.found.turns) if turn.words and (turn.is_reply or turn.typed)]
-        said.sort(
-            key=lambda turn: turn.is_reply and turn.place not in self.ends
-        )  # what is said when a turn ends counts more than on the way
-        new = (
-            (self._labelled(turn, each), turn.place)
-            for turn in said
-            for each in reversed(list(findings_in(turn.words, turn.typed, ended=turn.place in self.ends)))
-            if not (turn.typed and is_binding(each))
-        )
+        # What is said when a turn ends counts more than on the way.
+        said.sort(key=lambda turn: turn.is_reply and turn.place not in self.ends)
+        asked = [turn.place for turn in self.found.turns if turn.typed]
+        diagnosed: set[int] = set()
+        new: list[tuple[str, int]] = []
+        for turn in said:
+            for each in reversed(list(findings_in(turn.words, turn.typed, ended=turn.place in self.ends))):
+                if turn.typed and is_binding(each):
+                    continue
+                if is_diagnosis(each):  # of the causes that are named while one thing is looked for, the last
+                    if (since := bisect(asked, turn.place)) in diagnosed:
+                        continue
+                    diagnosed.add(since)
+                new.append((self._labelled(turn, each), turn.place))
         size = len(self.earlier[FOUND])
         earlier = ((line, at - size) for at, line in reversed(list(enumerate(self.earlier[FOUND]))))
-        lines = chain(islice(new, MOST_FINDINGS), earlier)
+        lines = chain(new[:MOST_FINDINGS], earlier)
         return list(self._focused(distinct_lines(SummaryLine(bullet(text), place) for text, place in lines)))
 
     def referred(self) -> Iterator[SummaryLine]:
@@ -344,21 +351,15 @@ class Offers:
         told.sort(key=lambda call: bool(very.search(call.call.arguments)))
         seen: set[str] = set()
         for call in reversed(told):
-            text = unwrapped(call.outcome or "").strip()
-            if (
-                text not in seen
-                and len(seen) < MOST_REFERRED
-                and len(text) > SHORTEST
-                and text.count(" ") > len(text) / 20
-            ):
-                seen.add(text)
-                yield SummaryLine(
-                    bullet(f"{Work(call.kind, [call]).name(80)}: {redact(start(text, REFERRED))}"), call.at
-                )
+            text, name = unwrapped(call.outcome or "").strip(), Work(call.kind, [call]).name(80)
+            is_text = len(text) > SHORTEST and text.count(" ") > len(text) / 20
+            if is_text and len(seen) < MOST_REFERRED and name not in seen:
+                seen.add(name)
+                yield SummaryLine(bullet(f"{name}: {redact(start(text, REFERRED))}"), call.at)
         size = len(self.earlier[REFERENCES])
-        yield from (
-            SummaryLine(bullet(each), at - size) for at, each in reversed(list(enumerate(self.earlier[REFERENCES])))
-        )
+        for at, each in reversed(list(enumerate(self.earlier[REFERENCES]))):
+            if not any(each.startswith(f"{name}: ") for name in seen):
+                yield SummaryLine(bullet(each), at - size)
 
     def left(self) -> Iterator[SummaryLine]:
         """The plan's open steps, what failed to the end, open tasks, the open question, steps that are done."""

@@ -33,7 +33,8 @@ ARGUMENTS = 32_000  # characters of a call's arguments that are read: a file tha
 TURNS = 3_000  # messages that are read, the newest; of older ones only what people typed
 READ = 300_000  # characters read of what the agent said or called and of what tools gave back, most of it the newest
 TYPED = 250_000  # characters read of what people typed: a constraint in the middle of a long message counts too
-FEWEST_OUTPUTS = 4  # that end alike
+FEWEST_OUTPUTS = 3  # that end alike
+_SIGNS = ("$", "#", ">", "%", "]", "❯", "»")  # with which a prompt ends, and hardly what a person says
 _BLOCK = re.compile(r"```\w*\n(.+?)\n?```\s*\Z", re.DOTALL)  # at the end of a reply
 LEAST = 400  # characters of a message that are worth reading; where there is room for less, old ones are not read
 
@@ -70,7 +71,6 @@ class Transcript:
     calls: list[ToolCall] = field(default_factory=list)
     plan: list[Step] = field(default_factory=list)
     tools: Tally[str] = field(default_factory=Tally)
-    prompt: str = ""  # with which every output ends, of an agent that writes its commands into blocks of code
 
     @property
     def days(self) -> list[date]:
@@ -87,18 +87,17 @@ class Transcript:
         return gathered(call for call in self.calls if call.kind not in ("plan", "thought"))
 
 
-def read(messages: Sequence[Message], places: Sequence[int] = (), prompt: str = "") -> Transcript:
-    """Read the messages once; `places` are theirs in the transcript, by default one after the other; `prompt` as in a
-    Transcript, where it is known.
+def read(
+    messages: Sequence[Message], places: Sequence[int] = (), prompt: str = "", *, goes_on: bool = False
+) -> Transcript:
+    """Read the messages once; `places` are theirs in the transcript, by default one after the other; `prompt` as
+    `prompt_of` finds it in all of it; the first message `goes_on` from others before it.
     """
     numbered = zip(places or range(len(messages)), messages, strict=True)
     rows = [(place, row) for place, row in numbered if not m.is_system(row)]
     first = max(len(rows) - TURNS, 0)
     older = [(place, row) for place, row in rows[:first] if m.is_typed(row)]
-    unread = first - len(older)
-    rows = [*older, *rows[first:]]
-    goes_on, prompt = bool(prompt), prompt or _prompt_of([row for _, row in rows])
-    found = Transcript(_attributed(_turns(rows, prompt, goes_on=goes_on)), unread, prompt=prompt)
+    found = Transcript(_attributed(_turns([*older, *rows[first:]], prompt, goes_on=goes_on)), first - len(older))
     found.calls = list(_calls(found.turns))
     failures.judge(found.calls)
     found.tools.update(legible_name(each.call.name) for each in found.calls)
@@ -138,20 +137,23 @@ def _attributed(turns: list[Turn]) -> list[Turn]:
     return [turn._replace(person=person) for turn, person in zip(turns, people_of(heard), strict=True)]
 
 
-def _prompt_of(messages: Sequence[Message]) -> str:
+def prompt_of(messages: Sequence[Message]) -> str:
     """The last lines of the outputs, of an agent that writes each command into a block of code at the end of its reply
-    and gets the output as if a person had typed it; "" for others. No person ends message after message alike.
+    and gets the output as if a person had typed it; "" for others. No person ends message after message alike, and
+    with such a sign.
     """
-    if any(m.calls(row) for row in messages):
-        return ""
     pairs = zip(messages, messages[1:], strict=False)
-    answers = [m.words(after) for reply, after in pairs if m.is_typed(after) and _BLOCK.search(m.words(reply))]
+    answers = [m.words(after) for reply, after in pairs if _ends_in_block(reply) and m.is_typed(after)]
     for lines in (3, 2, 1):
         ends = Tally("\n".join(text.rstrip().split("\n")[-lines:]) for text in answers)
         end, times = next(iter(ends.most_common(1)), ("", 0))
-        if times >= FEWEST_OUTPUTS and times * 3 >= 2 * len(answers):
+        if times >= FEWEST_OUTPUTS and times * 3 >= 2 * len(answers) and end.endswith(_SIGNS):
             return end
     return ""
+
+
+def _ends_in_block(message: Message) -> bool:
+    return m.role(message) == "assistant" and not m.calls(message) and bool(_BLOCK.search(m.words(message)))
 
 
 def _turns(rows: Sequence[tuple[int, Message]], prompt: str, *, goes_on: bool) -> list[Turn]:
@@ -167,7 +169,7 @@ def _turns(rows: Sequence[tuple[int, Message]], prompt: str, *, goes_on: bool) -
     results: list[Sequence[tuple[str, str]]] = [m.results(row) for row in messages]
     calls = [m.calls(row) for row in messages]
     for at, text in enumerate(words) if prompt else ():
-        block = _BLOCK.search(words[at - 1]) if at else None
+        block = _BLOCK.search(words[at - 1]) if at and _ends_in_block(messages[at - 1]) else None
         if not (typed[at] and text.rstrip().endswith(prompt) and (block or (goes_on and not at))):
             continue
         typed[at], words[at] = False, ""

@@ -75,6 +75,10 @@ def test_a_guess_on_the_way_is_no_finding_and_the_bug_is() -> None:
         *step("b", "Bash", {"command": "make"}, content="That's the bug: the span is read as a pair."),
     ]
     assert sections(turns)[FOUND] == ["- That's the bug: the span is read as a pair."]
+    earlier = step("c", "Bash", {"command": "make"}, content="The issue is that it is late because of the hook.")
+    assert sections([turns[0], *earlier, *turns[1:]])[FOUND] == ["- That's the bug: the span is read as a pair."]
+    before = sections([turns[0], *earlier, user("And why is it slow?"), *turns[1:]])[FOUND]
+    assert len(before) == 2, "another question has a cause of its own"
 
 
 def test_a_file_that_could_not_be_read_is_no_name() -> None:
