@@ -46,7 +46,8 @@ told as cancelled under "{DONE}", and under no other heading as open, in progres
 GUIDES = {
     INTENT: (
         "one or two sentences for each thing the user wants, in the user's words, oldest first, what the session began"
-        ' with at the top: "- [ ] " before what is neither answered nor taken back, "- [x] " before what is done'
+        ' with at the top: "- [open] " before what is neither answered nor taken back, "- [answered] " or'
+        ' "- [taken back] " before the rest'
     ),
     STANDING: (
         "every rule, limit, preference and lasting fact the user laid down, word for word in quotation marks, with"
