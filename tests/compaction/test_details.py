@@ -137,7 +137,7 @@ def test_a_detail_stands_where_it_says(origin: str) -> None:
 @pytest.mark.parametrize("name", PATTERNS)
 def test_no_expression_takes_long_on_a_text_made_to_hurt_it(name: str) -> None:
     pattern = PATTERNS[name]
-    assert not [piece for piece in HOSTILE if not within(0.5, _walk, pattern, _hostile(piece))]
+    assert not [piece for piece in HOSTILE if not within(0.12, _walk, pattern, _hostile(piece, 50_000))]
 
 
 def _walk(pattern: re.Pattern[str], text: str) -> None:
