@@ -12,6 +12,7 @@ import pytest
 
 from compaction import Message, counter_for, offline
 from compaction.llm.answers import checked
+from compaction.offline import reading
 from compaction.offline.reading import SCANNED, read
 from compaction.sections import INTENT, SAID, STANDING
 from tests.compaction.offline.summaries import request, sections, step
@@ -151,14 +152,14 @@ def test_nor_does_a_cut_in_json_or_in_one_long_line(before: int) -> None:
             assert len(said) < 8_200 and not any(part in said for part in ("correct", "horse", "battery"))
 
 
-@pytest.mark.slow
-def test_of_very_many_messages_the_oldest_are_read_where_people_typed_them() -> None:
-    old = [row for i in range(3_000) for row in (user(f"Never drop table TAB{i:04}."), reply(f"Noted as NOTE{i:04}."))]
-    found = read([*old, *exchange(1_500, size=9)])
+def test_of_very_many_messages_the_oldest_are_read_where_people_typed_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "TURNS", 300)
+    old = [row for i in range(600) for row in (user(f"Never drop table TAB{i:04}."), reply(f"Noted as NOTE{i:04}."))]
+    found = read([*old, *exchange(150, size=9)])
     said = "".join(turn.words for turn in found.turns)
-    assert found.unread == 3_000 and "TAB0000" in said and "NOTE0000" not in said
-    head = offline.summarize(request([*old, *exchange(1_500, size=9)])).splitlines()[0]
-    assert "from 9,000 messages" in head and "Of the oldest 3,000 nothing was read." in head
+    assert found.unread == 600 and "TAB0000" in said and "NOTE0000" not in said
+    head = offline.summarize(request([*old, *exchange(150, size=9)])).splitlines()[0]
+    assert "from 1,500 messages" in head and "Of the oldest 600 nothing was read." in head
 
 
 SPLIT = SCANNED // 2
@@ -196,11 +197,11 @@ def test_a_constraint_in_the_middle_of_a_long_message_is_kept() -> None:
     assert sections([user(text), reply("ok")])[STANDING] == ["- Never push to main without my yes."]
 
 
-@pytest.mark.slow
-def test_of_very_many_messages_the_newest_are_quoted_whole() -> None:
-    turns = [row for i in range(20_000) for row in (user(f"{i}: Never drop table t{i} before I agree."), reply("ok"))]
+def test_of_very_many_messages_the_newest_are_quoted_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "TURNS", 300)
+    turns = [row for i in range(600) for row in (user(f"{i}: Never drop table t{i} before I agree."), reply("ok"))]
     lines = sections(turns)[STANDING]
-    assert len(lines) > 50 and lines[-1] == "- 19999: Never drop table t19999 before I agree."
+    assert len(lines) > 50 and lines[-1] == "- 599: Never drop table t599 before I agree."
 
 
 @pytest.mark.parametrize(
