@@ -85,7 +85,7 @@ _TOGETHER = (
 
 
 # What makes a test slow, wherever it is: a browser, a server of PostgreSQL, a real agent.
-SLOW_FIXTURES = {"browser", "postgres", "running"}
+SLOW_FIXTURES = {"browser", "postgres"}
 SLOW_FOLDERS = ("tests/interop/", "tests/faults/", "tests/e2e/")
 # What takes minutes in one process.
 LONGEST = (*SLOW_FOLDERS, "tests/test_up.py", "tests/test_install.py", "tests/test_no_text_is_slow.py")

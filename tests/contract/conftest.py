@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,53 +10,32 @@ from pytest_django import Settings
 from tests.agents.base import Agent
 from tests.agents.claude_code.by_hand import ClaudeByHand
 from tests.agents.codex.by_hand import CodexByHand
-from tests.agents.hermes.by_hand import Demo, InFile, Old, OnServer, emptied
-from tests.agents.hermes.real import REQUIREMENTS, Hermes, RealHermes, environment
+from tests.agents.hermes.by_hand import InFile, Old, OnServer, emptied
 from tests.agents.json_file import JsonFile, add_json_kind
 from tests.agents.openclaw.by_hand import OpenClawByHand, OpenClawFilesByHand
 from tests.agents.pi.by_hand import PiByHand
 from tests.factories import postgres_stores
 from tests.slow import slow
 from tests.store_api import StoreApi
-from viewer.stores.hermes import schema
 
 # What these are asked is asked of "hermes", whose rows have the newest schema, and of pi's files in each run.
-ALIKE = slow("hermes21", "demo", "openclaw-files")
-STARTED = slow("hermes22", "hermes31", "postgres")
-COMPACTED = ("hermes", "openclaw", "claude-code", "codex", "pi", *ALIKE, *STARTED)
+ALIKE = slow("hermes21", "openclaw-files", "postgres")
+COMPACTED = ("hermes", "openclaw", "claude-code", "codex", "pi", *ALIKE)
 KINDS = ("hermes16", "json", *COMPACTED)
 # Where nearly all is done by what the kinds share, each run asks one of rows and one of files.
-_SHARED = ("hermes", "claude-code", *slow("openclaw", "codex", "pi"), *ALIKE, *STARTED)
+_SHARED = ("hermes", "claude-code", *slow("openclaw", "codex", "pi"), *ALIKE)
 shared = pytest.mark.parametrize("agent", ("json", *slow("hermes16"), *_SHARED), indirect=True)
 shared_by_compacted = pytest.mark.parametrize("agent", _SHARED, indirect=True)
 
 
-@pytest.fixture(scope="session")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int], Hermes]]:
-    """A function from a schema version to the real agent that writes it, started once."""
-    found: dict[int, Hermes] = {}
-
-    def hermes(version: int) -> Hermes:
-        if version not in found:
-            home = tmp_path_factory.mktemp(f"agent{version}") / "home"
-            found[version] = Hermes(environment(REQUIREMENTS[version]), home, "http://127.0.0.1:9")
-        return found[version]
-
-    yield hermes
-    for each in found.values():
-        each.stop()
-
-
 @pytest.fixture(params=KINDS)
-def agent(request: pytest.FixtureRequest, tmp_path: Path, settings: Settings) -> Iterator[Agent]:
+def agent(request: pytest.FixtureRequest, tmp_path: Path, settings: Settings) -> Agent:
     """An agent with an empty store, which the site knows."""
     made = _agent(request.param, request, tmp_path)
-    settings.STORES = {} if made.store == "demo" else {made.store: made.url}
-    settings.DEMO_STORE = tmp_path / ("demo.db" if made.store == "demo" else "no-demo.db")
+    settings.STORES = {made.store: made.url}
+    settings.DEMO_STORE = tmp_path / "no-demo.db"
     settings.HERMES_HOME = tmp_path / "no-home"
-    yield made
-    if isinstance(made, RealHermes):
-        made.hermes.close()
+    return made
 
 
 def _agent(kind: str, request: pytest.FixtureRequest, place: Path) -> Agent:
@@ -76,17 +54,10 @@ def _agent(kind: str, request: pytest.FixtureRequest, place: Path) -> Agent:
         return PiByHand(place / "pi")
     if kind == "postgres":
         return OnServer(postgres_stores.empty(request.getfixturevalue("postgres")).url)
-    if kind == "demo":
-        schema.create(place / "demo.db")
-        return Demo(place / "demo.db")
     path = place / "state.db"
     if kind == "hermes":
         return InFile(emptied(request.getfixturevalue("own_databases")(31, small=True), path))
     version = int(kind.removeprefix("hermes"))
-    if version in REQUIREMENTS:
-        hermes = request.getfixturevalue("running")(version)
-        hermes.open(path)
-        return RealHermes(hermes, path)
     emptied(request.getfixturevalue("hermes_databases")(version), path)
     return Old(path) if version == 16 else InFile(path)
 

@@ -81,12 +81,6 @@ class Old(InFile):
     can_compact = False
 
 
-class Demo(InFile):
-    """The site's own demo store."""
-
-    store = "demo"
-
-
 class OnServer(_ByHand):
     """A program of one's own on PostgreSQL."""
 
