@@ -14,6 +14,7 @@ from pathlib import Path
 
 WAIT = 180.0  # seconds that a program may take to say its version
 FETCH = 600.0  # seconds that npm may take
+_WHOLE: set[Path] = set()  # programs that were looked at before: to say its version takes one a second
 
 
 class NotInstalled(Exception):
@@ -27,6 +28,8 @@ def fetched(home_name: str, inside: str, version: str, fetch: Callable[[Path], N
     cache = Path(os.environ.get("PALIMPSEST_CACHE_DIR") or _user_cache() / "palimpsest")
     cache.mkdir(parents=True, exist_ok=True)
     home = cache / home_name
+    if home / inside in _WHOLE:
+        return home / inside
     with open(f"{home}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # parallel test runs share the cache
         if not _is_whole(home / inside, version):
@@ -37,6 +40,7 @@ def fetched(home_name: str, inside: str, version: str, fetch: Callable[[Path], N
             except BaseException:
                 shutil.rmtree(home, ignore_errors=True)
                 raise
+    _WHOLE.add(home / inside)
     return home / inside
 
 

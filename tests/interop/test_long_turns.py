@@ -1,7 +1,8 @@
 """An agent that works for hours: one request, hundreds of calls. The real Hermes goes on from our compactions of it.
 
-Schema 21 is August's layout by hermes-agent 0.18.2 (`stories.as_schema_21`): its loader repairs nothing, and it takes a
-row that begins with a handoff wholly for a summary.
+Of the oldest schema that is compacted, and of the newest. Schema 21 is August's layout by hermes-agent 0.18.2
+(`stories.as_schema_21`): its loader repairs nothing, and it takes a row that
+begins with a handoff wholly for a summary.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import pytest
 from tests.agents.hermes import ours
 from tests.agents.hermes.author import Author
 from tests.agents.hermes.real import Hermes, environment
-from tests.agents.hermes.stories import REQUIREMENTS, VERSIONS, as_schema_21
+from tests.agents.hermes.stories import REQUIREMENTS, as_schema_21
 from tests.agents.hermes.told import Row, Said, broken_pairs, live_text, row_of
 
 NOBODY = "http://127.0.0.1:9/v1"  # the agent's model is told here, not asked
@@ -22,7 +23,7 @@ WINDOW = 8_000
 REQUEST = "Move all 48 services to the new registry, and never touch u99999z the payroll one. " * 3
 
 
-@pytest.fixture(scope="module", params=VERSIONS, ids=lambda version: f"schema{version}")
+@pytest.fixture(scope="module", params=[21, 31], ids=lambda version: f"schema{version}")
 def version(request: pytest.FixtureRequest) -> int:
     found: int = request.param
     return found
@@ -91,11 +92,11 @@ def test_the_request_stands_alone_before_the_handoff(hermes: Hermes, database: P
     assert not broken_pairs(rows)
 
 
-def test_ten_in_a_row_while_the_turn_runs(hermes: Hermes, database: Path) -> None:
+def test_six_in_a_row_while_the_turn_runs(hermes: Hermes, database: Path) -> None:
     author = Author(2)
     say(hermes, author.user(told_apart=True), author.reply(), Said("user", REQUEST))
-    for _ in range(10):
-        work(hermes, author, 40)
+    for _ in range(6):
+        work(hermes, author, 30)
         compact(hermes, database)
         rows = loaded(hermes)
         assert len(requests(rows)) == len(summaries(hermes, rows)) == 1

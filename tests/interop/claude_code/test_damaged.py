@@ -19,7 +19,7 @@ from .damage import SESSION, damaged
 from .playing import NEXT
 from .service import Service
 
-SAMPLE = 24
+SAMPLE = 12
 
 
 @pytest.fixture(scope="module")

@@ -12,13 +12,15 @@ from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
 from .playing import Player
+from .record import MOMENTS
 from .scenarios import SCENARIOS
 
-# What each scenario left behind is read in `tests/store` as well.
+# What is sent at the other moments is recorded, and read in `tests/store`.
 CASES = [
     pytest.param(name, moment, id=f"{name}.{moment}")
     for name, scenario in SCENARIOS.items()
     for moment in reversed(scenario.moments)
+    if moment not in MOMENTS[name]
 ]
 
 

@@ -26,7 +26,7 @@ from .playing import WORKERS
 from .scenes import shell
 from .service import Service, calls, says
 
-COUNT = 120
+COUNT = 40
 TURNS = 5
 
 

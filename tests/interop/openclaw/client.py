@@ -98,6 +98,7 @@ class OpenClawClient:
             "PATH": f"{node().parent}:{os.defpath}", "LANG": "C.UTF-8", "TERM": "dumb", "NO_COLOR": "1",
             "HOME": str(self.state.parent), "TMPDIR": str(self.place / "tmp"),
             "OPENCLAW_STATE_DIR": str(self.state), "OPENCLAW_DISABLE_BONJOUR": "1",
+            "NODE_COMPILE_CACHE": str(self.program.parent / "compiled"),  # it would be made anew for each `TMPDIR`
             "http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9", "no_proxy": "127.0.0.1",
         }  # fmt: skip
 

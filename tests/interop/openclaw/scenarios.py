@@ -73,14 +73,6 @@ def tools(stage: OpenClawStage, key: str) -> None:
     stage.turn("Thank you.", key)
 
 
-@scenario(4)
-def compacted(stage: OpenClawStage, key: str) -> None:
-    talk(stage, key)
-    stage.compact(key)
-    stage.turn("And behind the garden?", key)
-    stage.turn("Go on.", key)
-
-
 @scenario(6)
 def compacted_twice(stage: OpenClawStage, key: str) -> None:
     talk(stage, key)

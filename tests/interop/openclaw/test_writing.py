@@ -69,27 +69,18 @@ def test_it_goes_on_and_both_compact_on_top(opened: Open) -> None:
     assert len(work.store_api.compactions(work.session)) == 3
 
 
-@pytest.mark.parametrize("later", [0, 2])
-def test_undo(opened: Open, later: int) -> None:
-    work = opened(f"undo-{later}")
+def test_undo_and_redo(opened: Open) -> None:
+    work = opened("undone")
     before, tokens, count = work.read(), work.noted("totalTokens"), work.noted("compactionCount") or 0
     run = work.compact()
+    short = work.read()
     assert work.noted("totalTokens") < tokens and work.noted("compactionCount") == count + 1
-    for number in range(later):
-        work.say(f"Later request {number}.")
-    said = work.read()[len(work.read()) - 2 * later :] if later else []
+    work.say("A later request.")
+    said = work.read()[-2:]
     work.undo(run)
     assert work.noted("totalTokens") >= tokens and work.noted("compactionCount") == count
-    assert work.say("And now?") == [*before, *said]
-
-
-def test_redo(opened: Open) -> None:
-    work = opened("redo")
-    run = work.compact()
-    short = work.read()
-    work.undo(run)
-    work.say("Rather all of it.")
-    said = work.read()[-2:]
+    assert work.say("Rather all of it.") == [*before, *said]
+    said += work.read()[-2:]
     work.redo(run)
     assert work.say("And now?") == [*short, *said]
 
@@ -158,27 +149,28 @@ def test_nothing_is_written_while_a_turn_runs(opened: Open) -> None:
     assert ours(work.say("And now?")) == [0]
 
 
-@pytest.mark.parametrize("moment", ["inside", "behind"])
-def test_a_writer_that_is_killed(opened: Open, moment: str) -> None:
-    work = opened(f"killed-{moment}")
+def test_a_writer_that_is_killed(opened: Open) -> None:
+    work = opened("killed")
     before = work.read()
-    work.store_api.written(work.store_api.agent.url, work.session, moment)
-    work.require_clean()
-    sent = work.say("And now?")
-    assert (sent == before) == (moment == "inside") and bool(ours(sent)) == (moment == "behind")
+    for moment in ("inside", "behind"):
+        work.store_api.written(work.store_api.agent.url, work.session, moment)
+        work.require_clean()
+        sent = work.say("And now?")
+        assert (sent == before) == (moment == "inside") and bool(ours(sent)) == (moment == "behind")
 
 
-@pytest.mark.parametrize("compacted", [False, True])
-def test_a_full_session_is_not_compacted_again_at_once(opened: Open, compacted: bool) -> None:
-    work = opened("compacted-full" if compacted else "full")
+def test_a_full_session_is_not_compacted_again_at_once(opened: Open) -> None:
+    """But it is where we had not compacted it."""
+    work = opened("full")
     service = work.stage.service
-    service.replies += [says("A great deal.", input_tokens=NEARLY_FULL)]
-    work.say("What else?")
-    before = len(service.of("summary"))
-    if compacted:
-        work.compact()
-    OpenClawClient.turn(work.stage, f"Go on. {'And on. ' * 2_000}", work.key)
-    assert (len(service.of("summary")) == before) is compacted
+    for compacted in (True, False):
+        service.replies += [says("A great deal.", input_tokens=NEARLY_FULL)]
+        work.say("What else?")
+        before = len(service.of("summary"))
+        if compacted:
+            work.compact()
+        OpenClawClient.turn(work.stage, f"Go on. {'And on. ' * 2_000}", work.key)
+        assert (len(service.of("summary")) == before) is compacted
 
 
 RULES = "# Agents\n\n## Session Startup\nRead `SOUL.md`, then `MEMORY.md`.\n\n## Red Lines\nNever water at noon.\n"

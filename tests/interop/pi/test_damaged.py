@@ -18,17 +18,17 @@ from viewer.stores.jsonl.lines import lines_from
 from viewer.stores.message import StoredMessage
 from viewer.stores.reader import Reader
 
-from .client import EDITING, NEWEST, PiClient, program
+from .client import NEWEST, PiClient, program
 from .damaged import damaged
 
 COUNT = 120  # files
 
 
-@pytest.fixture(params=[NEWEST, EDITING])
-def client(request: pytest.FixtureRequest, tmp_path: Path) -> PiClient:
+@pytest.fixture
+def client(tmp_path: Path) -> PiClient:
     """An older client does not know the edits that are in these files."""
     try:
-        found = program(request.param)
+        found = program(NEWEST)
     except NotInstalled as missing:
         pytest.skip(f"pi is not here: {missing}")
     with ChatService() as model:

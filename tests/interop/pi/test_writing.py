@@ -24,11 +24,14 @@ from .work import KEPT, MUCH, Work, ours, talk
 FULL = WINDOW - RESERVE + 1  # tokens, at which the client compacts
 
 
-@pytest.fixture(scope="module", params=[OLDER, NEWEST])
+with_the_oldest_too = pytest.mark.parametrize("made", [OLDER, NEWEST], indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[PiClient, Path]:
     """A client, and the file of its session."""
     try:
-        found = program(request.param)
+        found = program(getattr(request, "param", NEWEST))
     except NotInstalled as missing:
         pytest.skip(f"pi is not here: {missing}")
     with ChatService() as model:
@@ -57,6 +60,7 @@ def work(
         yield Work(copied, copied.home / file.relative_to(client.home), StoreApi(api_client, "work", agent))
 
 
+@with_the_oldest_too
 def test_it_goes_on_and_both_compact_on_top(work: Work) -> None:
     before = work.read()
     work.compact()
@@ -77,17 +81,16 @@ def test_it_goes_on_and_both_compact_on_top(work: Work) -> None:
     assert len(work.store_api.compactions(work.session)) == 3
 
 
-@pytest.mark.parametrize("later", [0, 2])
-def test_undo_and_redo(work: Work, later: int) -> None:
+def test_undo_and_redo(work: Work) -> None:
     before, stored = work.read(), work.file.read_bytes()
     run = work.compact()
     short, written = work.read(), work.file.read_bytes()
     assert written.startswith(stored)
     with work.client.rpc() as process:
-        for number in range(later):
+        for number in range(2):
             work.say(f"Later request {number}.", process)
     said = work.read()[len(short) :]
-    assert len(said) == 2 * later
+    assert len(said) == 4
     grown = work.file.read_bytes()
     assert work.call(run, "undo")["status"] == "undone"
     assert work.say("And now?") == [*before, *said]
@@ -115,6 +118,7 @@ def test_a_branch_is_a_session_of_its_own(work: Work) -> None:
     assert work.read()[: len(before)] == before
 
 
+@with_the_oldest_too
 def test_tool_output_is_shortened(work: Work) -> None:
     """By a client that knows edits; of an older one it is refused."""
     with work.client.rpc() as process:
