@@ -14,7 +14,7 @@ import pytest
 from tests.faults import ledger, stores
 from tests.faults.site import Process, SiteProcesses, until
 
-RUNS = int(os.environ.get("PALIMPSEST_TEST_RUNS") or 80)  # that workers race for
+RUNS = int(os.environ.get("PALIMPSEST_TEST_RUNS") or 40)  # that workers race for
 KILLS = int(os.environ.get("PALIMPSEST_TEST_KILLS") or 3)  # at random moments
 RUNS_A_KILL = 3
 SMALL = RUNS + RUNS_A_KILL * KILLS + 100  # sessions of 24 messages: each run is quick
@@ -75,6 +75,10 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path,
         name: (place / f"{name}.db", stores.make(place / f"{name}.db", sessions, messages, name))
         for name, sessions, messages in [("small", SMALL, 24), ("long", LONG, 1_000), ("rollback", 8, 24)]
     }
+
+
+# Where nothing is written to the site's own database at the moment that counts.
+on_sqlite_alone = pytest.mark.parametrize("own_database", ["sqlite"], indirect=True)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -1,4 +1,4 @@
-"""Twelve rounds of clients that write beside us (`beside`): `python -m tests.faults beside` has as many as wanted."""
+"""A few rounds of clients that write beside us (`beside`): `python -m tests.faults beside` has as many as wanted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 KINDS = ("claude-code", "codex", "openclaw-files", "pi")
-ROUNDS = 12
+SEEDS = (1, 3, 5)  # a client that writes rarely, as fast as it can, steadily; we are killed beside the first two
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -15,7 +15,7 @@ def test_every_line_of_the_client_is_there_once(kind: str, tmp_path: Path) -> No
     from .beside import Round  # Django is set up once conftest files are read
 
     written = 0
-    for seed in range(ROUNDS):
+    for seed in SEEDS:
         made = Round(kind, tmp_path, seed)
         assert made.run() == []
         written += made.counts["lines of the client"]

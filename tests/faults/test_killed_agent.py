@@ -10,14 +10,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.agents.hermes import program
-from tests.faults.conftest import RunningSite
+from tests.faults.conftest import RunningSite, on_sqlite_alone
 from tests.faults.kills import reach
 from tests.faults.ledger import query
 from tests.faults.site import until
 
-pytestmark = pytest.mark.parametrize(
-    "own_database", ["sqlite"], indirect=True
-)  # the site's own database makes no difference
+pytestmark = on_sqlite_alone
 
 TTL = 300  # seconds, as the agent's own
 

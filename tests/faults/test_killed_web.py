@@ -11,7 +11,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.faults.conftest import KILLS, RunningSite
+from tests.faults.conftest import KILLS, RunningSite, on_sqlite_alone
 from tests.faults.kills import SEED
 from tests.faults.ledger import live, query
 from tests.faults.site import NOT_REACHED, OPEN, locked, until
@@ -51,6 +51,7 @@ def test_while_it_starts_a_run(running_site: RunningSite, delay: float) -> None:
     running_site.check("long")
 
 
+@on_sqlite_alone
 @pytest.mark.parametrize("delay", DELAYS)
 def test_while_it_has_a_candidate_applied(running_site: RunningSite, delay: float) -> None:
     running_site.workers(1)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.faults.conftest import RunningSite
+from tests.faults.conftest import RunningSite, on_sqlite_alone
 from tests.faults.kills import OURS, Door, begin_turn, end_turn, holder_of, reach, until_it_has_to_write
 from tests.faults.ledger import live, query
 from tests.faults.site import locked, until
@@ -85,6 +85,7 @@ def test_killed(running_site: RunningSite, kill: Callable[[RunningSite, str], tu
     running_site.check()
 
 
+@on_sqlite_alone
 @pytest.mark.parametrize("phase", ["summarizing", "planning"])
 def test_killed_before_there_is_a_summary(running_site: RunningSite, phase: str) -> None:
     running_site.workers(2)
@@ -103,6 +104,7 @@ def test_killed_before_there_is_a_summary(running_site: RunningSite, phase: str)
     running_site.check("long")
 
 
+@on_sqlite_alone
 def test_killed_while_a_model_writes(running_site: RunningSite) -> None:
     """The model is asked again by the next worker, and its summary written once."""
     service = ModelService()

@@ -1,11 +1,11 @@
-"""Kills at random moments while runs go on: the seed is printed with a failure."""
+"""Kills at random moments while runs go on: the seed is printed with a failure. The campaign has some on PostgreSQL."""
 
 from __future__ import annotations
 
 import random
 import time
 
-from tests.faults.conftest import KILLS, RUNS_A_KILL, RunningSite
+from tests.faults.conftest import KILLS, RUNS_A_KILL, RunningSite, on_sqlite_alone
 from tests.faults.kills import SEED
 from tests.faults.site import Process, until
 
@@ -18,6 +18,7 @@ def at_work(running_site: RunningSite) -> Process | None:
     return alive[0] if alive else None if held else running_site.site.workers()[0]
 
 
+@on_sqlite_alone
 def test_workers_killed_at_random(running_site: RunningSite) -> None:
     choose = random.Random(SEED)
     running_site.workers(2)
