@@ -160,11 +160,11 @@ def require_top(place: Locator, top: float) -> None:
     place.page.wait_for_function(stands, arg=[place.element_handle(), top])
 
 
-def require_accessible(screen: Page, what: str) -> None:
-    """axe finds nothing, and nothing stands beyond the edge."""
+def require_accessible(screen: Page, what: str, within: str = "html") -> None:
+    """axe finds nothing in the elements of that selector, and nothing stands beyond the edge."""
     # It stands over other things wherever the page is; those are reached by scrolling on.
     screen.evaluate("() => { const it = document.querySelector('.sheet-open'); if (it) it.style.position = 'static'; }")
-    _require(screen, what, {"type": "tag", "values": _LEVELS})
+    _require(screen, what, {"type": "tag", "values": _LEVELS}, within)
     require_narrow(screen, what)
 
 
@@ -173,12 +173,12 @@ def require(screen: Page, what: str, rules: list[str]) -> None:
     _require(screen, what, {"type": "rule", "values": rules})
 
 
-def _require(screen: Page, what: str, rules: dict[str, Any]) -> None:
+def _require(screen: Page, what: str, rules: dict[str, Any], within: str = "html") -> None:
     if screen.evaluate("typeof axe") == "undefined":
         screen.evaluate(_AXE)
     screen.evaluate(_ALIKE)
-    run = "rules => axe.run({ resultTypes: ['violations'], runOnly: rules })"
-    found = screen.evaluate(run, rules)["violations"]
+    run = "([within, rules]) => axe.run(within, { resultTypes: ['violations'], runOnly: rules })"
+    found = screen.evaluate(run, [within, rules])["violations"]
     assert not found, (what, [(each["id"], each["nodes"][0]["html"]) for each in found])
 
 

@@ -20,13 +20,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestRemovedIn10Warning
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[[Path | None], StartedSite]]:
-    """Start the whole site on one store, or on the demo store alone."""
+def serve(tmp_path: Path) -> Iterator[Callable[[Path], StartedSite]]:
+    """Start the whole site on one store, beside the demo store."""
     sites: list[StartedSite] = []
 
-    def start(path: Path | None) -> StartedSite:
-        stores = f"hermes=sqlite:///{path}" if path else ""
-        sites.append(StartedSite(tmp_path / "data", PALIMPSEST_STORES=stores).ready())
+    def start(path: Path) -> StartedSite:
+        sites.append(StartedSite(tmp_path / "data", PALIMPSEST_STORES=f"hermes=sqlite:///{path}").ready())
         return sites[-1]
 
     yield start
@@ -35,7 +34,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[[Path | None], StartedSite]]:
 
 
 def test_read_compact_and_undo_week_29(
-    page: Page, serve: Callable[[Path | None], StartedSite], hermes_copy: Callable[[int], Path]
+    page: Page, serve: Callable[[Path], StartedSite], hermes_copy: Callable[[int], Path]
 ) -> None:
     path = hermes_copy(21)
     before = live(path, WEEK_29)
@@ -86,29 +85,10 @@ def test_read_compact_and_undo_week_29(
     assert not problems
 
 
-def test_preview_edit_apply_in_the_demo_store(
-    page: Page, serve: Callable[[Path | None], StartedSite], tmp_path: Path
-) -> None:
-    site = serve(None)
-    path = tmp_path / "data" / "demo.db"
-    sign_in(page, site)
-    page.get_by_role("link", name="Stocktaking, ten warehouses", exact=True).click()
-    page.get_by_role("button", name="Preview").click()
-    summary = page.get_by_label("Summary (editable)")
-    expect(summary).to_be_visible()
-    session_id = page.url.rpartition("/")[2]
-    count = len(live(path, session_id))
-    summary.fill("## Goal\nCount everything twice, says the tangerine clerk.")
-    page.get_by_role("button", name="Apply").click()
-    expect(page.locator("[data-run=applied]")).to_be_visible()
-    assert len(live(path, session_id)) < count
-    assert any("tangerine clerk" in str(row[2]) for row in live(path, session_id))
-    expect(page.locator("#reading")).to_contain_text("tangerine clerk")
-
-
 def test_a_store_without_a_compacted_column_offers_a_copy_to_practise_on(
-    page: Page, serve: Callable[[Path | None], StartedSite], hermes_copy: Callable[[int], Path]
+    page: Page, serve: Callable[[Path], StartedSite], hermes_copy: Callable[[int], Path], tmp_path: Path
 ) -> None:
+    """In the demo store: a summary of it is made, edited and applied."""
     path = hermes_copy(16)
     untouched = path.read_bytes()
     site = serve(path)
@@ -120,5 +100,15 @@ def test_a_store_without_a_compacted_column_offers_a_copy_to_practise_on(
     expect(page.locator("#plan")).to_contain_text("schema 16")
     page.get_by_role("button", name="Try on a copy").click()
     expect(page).to_have_url(re.compile("/stores/demo/sessions/"))
-    expect(page.get_by_role("button", name="Preview")).to_be_enabled()
+    page.get_by_role("button", name="Preview").click()
+    summary = page.get_by_label("Summary (editable)")
+    expect(summary).to_be_visible()
+    demo, session_id = tmp_path / "data" / "demo.db", page.url.rpartition("/")[2]
+    count = len(live(demo, session_id))
+    summary.fill("## Goal\nCount everything twice, says the tangerine clerk.")
+    page.get_by_role("button", name="Apply").click()
+    expect(page.locator("[data-run=applied]")).to_be_visible()
+    assert len(live(demo, session_id)) < count
+    assert any("tangerine clerk" in str(row[2]) for row in live(demo, session_id))
+    expect(page.locator("#reading")).to_contain_text("tangerine clerk")
     assert path.read_bytes() == untouched

@@ -23,8 +23,8 @@ def open_folds(page: Page) -> None:
     page.evaluate("document.querySelectorAll('details:not(.menu)').forEach(fold => fold.open = true)")
 
 
-def require_good(page: Page, what: str) -> None:
-    """The page as it is now, all its folds open, on a desk, on a tablet (its width alone) and on a phone."""
+def require_good(page: Page, what: str, within: str = "html") -> None:
+    """The page as it is now, or a part of it, all its folds open, on a desk, on a tablet (its width), on a phone."""
     at_rest(page)
     open_folds(page)
     for width, scheme in SCREENS:
@@ -34,7 +34,7 @@ def require_good(page: Page, what: str) -> None:
         if width == 768:
             require_narrow(page, where)
         else:
-            require_accessible(page, where)
+            require_accessible(page, where, within)
 
 
 def test_every_page_of_a_session(visit: Visit, open_hermes_store: Callable[..., HermesStore]) -> None:
@@ -56,7 +56,7 @@ def test_every_page_of_a_session(visit: Visit, open_hermes_store: Callable[..., 
     screen.goto(session)
     screen.wait_for_selector(".timeline svg")
     screen.evaluate("document.querySelectorAll('details.menu').forEach(menu => menu.open = true)")
-    require_good(screen, "an open menu")
+    require_good(screen, "an open menu", "details.menu")
     screen.evaluate("document.querySelectorAll('details.menu').forEach(menu => menu.open = false)")
     boundary = screen.locator("[data-boundary]").last
     for number in range(1, boundary.locator(".tabs a").count()):
@@ -64,15 +64,15 @@ def test_every_page_of_a_session(visit: Visit, open_hermes_store: Callable[..., 
         tab.click()
         expect(tab).to_have_attribute("aria-current", "true")
         expect(boundary.locator(".handoff")).to_have_count(0)
-        require_good(screen, f"tab {number} of a boundary")
+        require_good(screen, f"tab {number} of a boundary", "[data-boundary]")
     boundary.get_by_role("button", name="Undo this compaction…").click()
     boundary.locator(".undo form").wait_for()
     screen.get_by_role("button", name="Compact now…").click()
     screen.locator(".confirm").wait_for()
-    require_good(screen, "the questions before undo and before a compaction")
+    require_good(screen, "the questions before undo and before a compaction", ".undo, .confirm")
     screen.locator("#find").fill("the")
     screen.locator("#found .hits li").first.wait_for()
-    require_good(screen, "found in the session")
+    require_good(screen, "found in the session", "#found")
 
 
 def test_every_page_of_the_site(visit: Visit, open_hermes_store: Callable[..., HermesStore], at_once: None) -> None:
