@@ -109,7 +109,7 @@ def spoilt(path: Path, table: str, step: int) -> list[str]:
     return ids
 
 
-@pytest.mark.parametrize("step", [17, *slow(1)])
+@pytest.mark.parametrize("step", [17, *slow(3)])
 @pytest.mark.parametrize("table", ["sessions", "messages"])
 def test_no_value_stops_a_reader_or_takes_another_session_with_it(tmp_path: Path, table: str, step: int) -> None:
     path = tmp_path / "state.db"
