@@ -87,8 +87,11 @@ _TOGETHER = (
 # What makes a test slow, wherever it is: a browser, a server of PostgreSQL, a real agent.
 SLOW_FIXTURES = {"browser", "postgres"}
 SLOW_FOLDERS = ("tests/interop/", "tests/faults/", "tests/e2e/")
-# What takes minutes in one process.
-LONGEST = (*SLOW_FOLDERS, "tests/test_up.py", "tests/test_install.py", "tests/test_no_text_is_slow.py")
+# What takes minutes in one process, the longest first.
+LONGEST = (
+    "tests/faults/", "tests/interop/openclaw/", *SLOW_FOLDERS, "tests/test_up.py", "tests/test_install.py",
+    "tests/test_no_text_is_slow.py",
+)  # fmt: skip
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -112,7 +115,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long begins first, so that no process is left with it when the others are done."""
-    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, not item.nodeid.startswith(LONGEST)))
+
+    def rank(item: pytest.Item) -> int:
+        return next((at for at, place in enumerate(LONGEST) if item.nodeid.startswith(place)), len(LONGEST))
+
+    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, rank(item)))
 
 
 @pytest.hookimpl(optionalhook=True)
