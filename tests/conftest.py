@@ -85,7 +85,7 @@ _TOGETHER = (
 
 
 # What makes a test slow, wherever it is: a browser, a server of PostgreSQL, a real agent.
-SLOW_FIXTURES = {"browser", "postgres"}
+SLOW_FIXTURES = {"browser", "postgres", "running"}
 SLOW_FOLDERS = ("tests/interop/", "tests/faults/", "tests/e2e/")
 # What takes minutes in one process, the longest first.
 LONGEST = (

