@@ -20,6 +20,7 @@ from .messages import Message
 from .planning import Plan, plan
 from .policy import CHARACTERS_A_TOKEN, Policy
 from .tokens import Counter
+from .tool_names import READ_TOOLS, SHELL_TOOLS
 
 SAVES_HALF = 0.5  # of the context: from this on shortening tool output is offered before a summary
 Answer = str | Sequence[Mapping[str, Any]]  # text, or content blocks as a provider gave them
@@ -91,18 +92,23 @@ def named(name: str) -> Strategy | None:
 
 
 def first_plan(messages: Sequence[Message], policy: Policy, count: Counter) -> tuple[Strategy, Plan]:
-    """The strategy to offer first, and its plan: old tool output gets shorter where that alone saves half of the
-    context and leaves less than agents compact at, as all that people and the agent said stays word for word; else a
-    summary.
+    """The strategy to offer first, and its plan: in a session that works on files old tool output gets shorter where
+    that alone saves half of the context and leaves less than agents compact at, as all that people and the agent said
+    stays word for word; else, and in other sessions, a summary.
 
     Raises NothingToCompact, BadTranscript.
     """
-    if policy.can_prune and _words_fit(messages, policy):
+    if policy.can_prune and _works_on_files(messages) and _words_fit(messages, policy):
         with suppress(NothingToCompact):
             shorter = STRATEGIES[Prune.name].plan(messages, policy, count)
             if shorter.tokens_after_estimate <= min((1 - SAVES_HALF) * shorter.tokens_before, policy.enough):
                 return STRATEGIES[Prune.name], shorter
     return STRATEGIES[Summary.name], STRATEGIES[Summary.name].plan(messages, policy, count)
+
+
+def _works_on_files(messages: Sequence[Message]) -> bool:
+    """Whether the agent reads files or runs commands: what these print can be had again."""
+    return any(call.name.lower() in (*READ_TOOLS, *SHELL_TOOLS) for row in messages for call in m.calls(row))
 
 
 def _words_fit(messages: Sequence[Message], policy: Policy) -> bool:

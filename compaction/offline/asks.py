@@ -18,6 +18,7 @@ from ..polite import ASKING, MARKER, SPLIT, is_closing, is_greeting, is_polite, 
 from ..sentences import sentences
 from ..text.clip import clip
 from .reading import Turn, ends_of
+from .wording import is_reading
 
 _LOOKED_AT = 2_000  # characters at either end of a message
 
@@ -139,8 +140,6 @@ def names_in(request: str) -> set[str]:
 
 _LETTERS, _DIGITS = re.compile(r"[^\W\d_]+"), re.compile(r"\d+")
 _NAMING = re.compile(r"\w[-_./#:]\w|#?\d{3}|[a-z][A-Z]")
-
-
 _EXACT = re.compile(r"\d|`")  # what names something exact
 _SAYING = re.compile(r"[^\W\d_]{2}|\d{2}")  # what says more than the number of an item
 
@@ -196,9 +195,8 @@ _STATES = re.compile(
     r"(?i)\W*(?:it|i|i['’]\w+|you|we|they|he|she|that|this|there|here|my|our|oh|ah|er|es|ich|du|wir|sie|das|il|elle|je|tu"
     r"|nous|vous|él|ella|yo|lui|lei|io|он|она|это|я)(?!\w)"
 )
-
 _REPORTS = re.compile(  # of a short message: "sshd is on."
-    r"(?i)\W*(?:[\w'’-]+ ){1,4}(?:is|are|was|were|has|have|had|isn['’]t|aren['’]t|wasn['’]t|hasn['’]t|says|said)(?!\w)"
+    r"(?i)\W{0,9}(?:[\w'’-]+ ){1,4}(?:(?:is|are|was|were|has|have|had)(?:n['’]t)?|says|said)(?!\w)"
 )
 _SHORT_REPORT = 14  # words
 
@@ -229,12 +227,14 @@ def requests_in(turns: Sequence[Turn], before: Iterable[Request] = ()) -> list[R
     requests = list(before)
     still_open = [each for each in requests if each.open]
     question, reply, person, ended = "", "", "", bool(still_open) and bool(still_open[-1].answer)
-    said = [turn for turn in turns if turn.words.strip() and (turn.typed or turn.is_reply)]
-    harness, ends = _harness(turn.words for turn in said if turn.typed), ends_of(turns)
-    for turn in said:
-        if not turn.typed:
+    done: list[str] = []  # what the calls of the turn were made with, those that only look aside
+    harness, ends = _harness(turn.words for turn in turns if turn.typed and turn.words.strip()), ends_of(turns)
+    for turn in turns:
+        done += [call.arguments[:_LOOKED_AT] for call in turn.calls if not is_reading(call.name)]
+        if not turn.typed or not turn.words.strip():
             if turn.place in ends:
-                question, reply = question_in(turn.words), turn.words
+                question, reply = question_in(turn.words), "\n".join([turn.words, *done])
+                done.clear()
                 ended = not question
                 if still_open and ended:
                     still_open[-1].answer = turn.words
@@ -301,8 +301,8 @@ def _harness(typed: Iterable[str]) -> set[str]:
 
 
 def _close(requests: list[Request], reply: str) -> None:
-    """Close what a reply answered: the newest request, and those before it unless they name another thing, of which the
-    reply does not speak.
+    """Close what a reply answered: the newest request, and those before it unless they name another thing, of which
+    neither the reply nor what was done with it speaks.
     """
     newest = requests[-1].opening if requests else ""
     left = [each for each in requests[:-1] if _names_another(newest, each.opening) and not _speaks_of(reply, each)]

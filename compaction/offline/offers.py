@@ -70,13 +70,10 @@ USER, AGENT, WORKING = "User", "Agent", "Agent, working"  # who says a line, and
 OPEN, CLOSED = "[ ] ", "[x] "  # before a step of a plan
 ASKED, ANSWERED, DROPPED = "[open] ", "[answered] ", "[taken back] "  # before a request
 ANSWER = ' (last answer: "'  # behind an open request, before what the agent's last turn ended with
-
-
-_BOXES = (OPEN, CLOSED, ASKED, ANSWERED, DROPPED)  # those of plans before requests are a model's
+_BOXES = (OPEN, CLOSED, ASKED, ANSWERED, DROPPED)  # those of plans stand before requests in summaries of models
 _WISH = re.compile(r"(?i)\b(?:I|we)(?:['’](?:d|m|re)| would| want| need| prefer| am| are| (?:don['’]t|do not) want)\b")
-
-_ROLE = re.compile(  # of a first message that only says what the agent is there for: "You answer our customers here."
-    r"(?i)you (?:are|act|work|help|serve|answer|handle|review|translate|moderate|manage|assist)\b[^?？]{0,400}$"
+_ROLE = re.compile(  # what an agent is there for: "You answer our customers here."
+    r"(?i)you (?:are|act|work|help|serve|answer|handle|review|translate|moderate|manage|assist)\b[^?？]*$"
 )
 
 
@@ -178,17 +175,17 @@ class Offers:
         is none.
         """
         served = next((turn.person for turn in reversed(self.turns) if turn.person), "")
-        typed = [turn for turn in self.turns if turn.typed and turn.words]
-        found = {
-            turn.place: [
-                each
-                for each in instructions(sentences(plain(turn.words)))
-                if not (self.several and turn.person != served and _WISH.search(each))
-            ]
-            for turn in typed
-        }
-        if typed and not self.requests_before and _ROLE.match(opening := plain(typed[0].words)):
-            found[typed[0].place] = list(sentences(opening))
+        first = next((turn.place for turn in self.turns if turn.person), 0)
+        found: dict[int, list[str]] = {}
+        for turn in self.turns:
+            if not (turn.typed and turn.words):
+                continue
+            pieces = list(sentences(plain(turn.words)))
+            given = list(instructions(pieces))
+            if not (found or self.requests_before) and all(_ROLE.match(each) or each in given for each in pieces):
+                given = pieces  # it says what the agent is there for
+            gone = self.several and turn.person != served and turn.place >= first
+            found[turn.place] = [each for each in given if not (gone and _WISH.search(each))]
         return found
 
     def _unreplaced(self, lines: Iterable[str]) -> Iterator[str]:

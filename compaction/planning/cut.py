@@ -173,6 +173,8 @@ class Cut:
             exchange = [] if self.policy.tail_only else self._exchange(at)
             self.held = tuple(sorted({*self.held, *exchange}))
             where = "stays word for word, before the summary" if exchange else "goes into the summary"
+            if exchange and exchange[-1] == at and m.calls(self.rows[at]):
+                where += ", without its calls, whose results are too large"
             self.reasons.append(f"The last reply a person can read is far back: it {where}.")
 
     def _exchange(self, at: int) -> list[int]:

@@ -308,6 +308,8 @@ def test_it_is_offered_first_where_it_alone_saves_half() -> None:
     strategy, made = first_plan(much, Policy(), count)
     assert strategy.name == "prune" and made.tokens_after_estimate <= made.tokens_before / 2
     assert first_plan(much, Policy(can_prune=False), count)[0].name == "summary"
+    desk = [row | {"tool_calls": [call("x", "find_order")]} if "tool_calls" in row else row for row in much]
+    assert first_plan(desk, Policy(), count)[0].name == "summary", "nothing of it can be looked up again for certain"
     little = [user("Look."), *(row for n in range(9) for row in tool_turn(n, 200)), *exchange(200, size=40)]
     strategy, made = first_plan(little, Policy(), count)
     assert strategy.name == "summary" and pruning.would_win(little, Policy(), count) < made.tokens_before / 2

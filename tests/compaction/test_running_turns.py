@@ -90,6 +90,8 @@ def test_a_held_reply_keeps_its_results_or_loses_its_calls() -> None:
         at = handoff_at(made.messages)
         assert [row["role"] for row in made.messages[2:at]] == roles
         assert made.messages[3]["content"] == "Let me look." and not loose_ends(made.messages).calls
+        said_so = any("without its calls" in reason for reason in made.plan.reasons)
+        assert said_so == (size > 20), "the plan says what of it goes"
 
 
 def test_a_context_is_never_led_by_a_reply() -> None:

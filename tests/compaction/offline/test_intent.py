@@ -108,6 +108,15 @@ def test_what_nobody_answered_stays_open_while_others_of_its_kind_are_answered()
     assert f"- [open] {skipped}" not in sections([*both, reply("", "c"), result("c")])[INTENT], "the reply spoke of it"
 
 
+def test_what_was_worked_on_is_answered_though_the_reply_does_not_name_it() -> None:
+    turns = [user("Fix shop/cart.py"), reply("", "a"), result("a"), user("And fix shop/totals.py, too")]
+    turns += step("b", "Edit", {"file_path": "shop/cart.py", "new_string": "x"})
+    turns += [*step("c", "Edit", {"file_path": "shop/totals.py", "new_string": "y"}), reply("Both are mended.")]
+    assert sections([*turns, user(LONG[0]), reply("", "d"), result("d")])[INTENT] == [
+        "- [answered] Fix shop/cart.py", f"- [open] {LONG[0]}",
+    ]  # fmt: skip
+
+
 def test_who_is_served_no_longer_has_nothing_open_and_no_wish_that_stands() -> None:
     turns = [
         user("Hi, I'd like to move my flight. I'd prefer one after 8 am."),
@@ -121,8 +130,19 @@ def test_who_is_served_no_longer_has_nothing_open_and_no_wish_that_stands() -> N
     assert found[INTENT][0].startswith("- [answered] mia_li_3668: ") and "[open] noah_muller_9847" in found[INTENT][-1]
     assert found[STANDING] == ["- noah_muller_9847: Never call me by phone."]
     assert any("I'd prefer one after 8 am." in line for line in found[SAID]), "it is there where it was said"
+    told = sections([user("I want you to write in French."), reply("Oui."), *turns])[STANDING]
+    assert told == ["- unknown: I want you to write in French.", *found[STANDING]], "said before anybody was served"
     alone = sections(turns[:4])
     assert alone[STANDING] == ["- I'd prefer one after 8 am."], "while it is served"
+
+
+def test_what_the_agent_is_there_for_is_no_request_and_a_task_behind_it_is() -> None:
+    role = "You are a careful engineer."
+    assert sections([user(f"{role} Answer in French."), reply("Oui."), user(LONG[0]), reply("", "a")])[INTENT] == [
+        f"- [open] {LONG[0]}"
+    ]
+    both = f"{role} {LONG[0]}"
+    assert sections([user(both), reply("Done."), user(LONG[1]), reply("", "a")])[INTENT][0] == f"- [answered] {both}"
 
 
 def test_the_last_answer_is_what_ended_a_turn() -> None:
