@@ -53,6 +53,8 @@ class Request:
     open: bool = True
     first: bool = False  # what the session began with
     dropped: bool = False  # taken back
+    called: bool = False  # the agent called tools before the next one
+    heard: bool = False  # and said something
 
     @property
     def newest(self) -> str:
@@ -225,6 +227,7 @@ def question_in(reply: str) -> str:
 def requests_in(turns: Sequence[Turn], before: Iterable[Request] = ()) -> list[Request]:
     """The requests, oldest first; those still open from `before`, an earlier summary, come first."""
     requests = list(before)
+    carried = len(requests)
     still_open = [each for each in requests if each.open]
     question, reply, person, ended = "", "", "", bool(still_open) and bool(still_open[-1].answer)
     done: list[str] = []  # what the calls of the turn were made with, those that only look aside
@@ -232,6 +235,9 @@ def requests_in(turns: Sequence[Turn], before: Iterable[Request] = ()) -> list[R
     for turn in turns:
         done += [call.arguments[:_LOOKED_AT] for call in turn.calls if not is_reading(call.name)]
         if not turn.typed or not turn.words.strip():
+            if requests:
+                requests[-1].called |= bool(turn.calls)
+                requests[-1].heard |= turn.is_reply
             if turn.place in ends:
                 question, reply = question_in(turn.words), "\n".join([turn.words, *done])
                 done.clear()
@@ -264,7 +270,9 @@ def requests_in(turns: Sequence[Turn], before: Iterable[Request] = ()) -> list[R
             if known is not None:  # said once more: it counts once, where it was said last
                 requests.remove(known)
                 still_open = [each for each in still_open if each is not known]
-            requests.append(Request(turn.place, text, open=not stops, first=known is not None and known.first))
+            asked = Request(turn.place, text, open=not stops, first=known is not None and known.first)
+            asked.heard = carried > 0 and len(requests) == carried  # what the start repeats was answered before
+            requests.append(asked)
             still_open += requests[-1:]
         question, person = "", turn.person
     if requests and not any(each.first for each in requests):
@@ -301,11 +309,15 @@ def _harness(typed: Iterable[str]) -> set[str]:
 
 
 def _close(requests: list[Request], reply: str) -> None:
-    """Close what a reply answered: the newest request, and those before it unless they name another thing, of which
-    neither the reply nor what was done with it speaks.
+    """Close what a reply answered: the newest request, and those before it; but one for which the agent only called
+    tools stays open where it names another thing, of which neither the reply nor what was done with it speaks.
     """
     newest = requests[-1].opening if requests else ""
-    left = [each for each in requests[:-1] if _names_another(newest, each.opening) and not _speaks_of(reply, each)]
+    left = [
+        each
+        for each in requests[:-1]
+        if each.called and not each.heard and _names_another(newest, each.opening) and not _speaks_of(reply, each)
+    ]
     for request in requests:
         request.open = any(request is each for each in left)
     requests[:] = left

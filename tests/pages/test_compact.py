@@ -531,6 +531,7 @@ def test_where_shortening_alone_saves_half_it_is_chosen_first(signed_in: Client,
         return " ".join(each.attributes["value"] for each in ticked)
 
     assert chosen(href) == chosen(f"{href}/plan") == "prune"
+    assert "with a summary that kept nothing" not in read(signed_in.get(f"{href}/plan")).one(id="plan").text
     assert chosen(f"{href}/plan?strategy=summary") == "summary", "what is chosen stays"
     signed_in.post(f"{href}/compact", {"apply": "0"})
     assert Run.objects.get().strategy == "prune"

@@ -277,16 +277,18 @@ _STAKES: SizedCache[str] = SizedCache(len, limit=1_000_000)  # finding every det
 
 def _stakes_key(draft: DryRun) -> bytes:
     """What the stakes of a draft depend on: rows as a commit would expect them, and which of them stay."""
-    return digest([draft.session_id, draft.token, draft.ids, draft.middle_ids, draft.lifted_ids])
+    return digest([draft.strategy, draft.session_id, draft.token, draft.ids, draft.middle_ids, draft.lifted_ids])
 
 
 def _stakes(plan: compaction.Plan) -> str:
-    """What a summary has to carry on, so that a preview can be judged."""
+    """What a summary has to carry on, or what gets shorter holds, so that a preview can be judged."""
     (details, all_details), (statements, all_statements) = stakes(plan)
     if not details:
         return ""
     told = f"{details:,} of the {formats.counted(all_details, 'detail')}"
     stated = f"{statements:,} of the {formats.counted(all_statements, 'statement')}"
+    if plan.keeps_middle:
+        return f"At stake: {told} and {stated} we recognise stand in what gets shorter."
     return f"At stake: {told} and {stated} we recognise would leave the context with a summary that kept nothing."
 
 
