@@ -13,19 +13,23 @@ from tests.agents.codex import views
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
+from .client import GPT_5
 from .conftest import Cases
 from .resumed import resumed
 from .scenarios import SCENARIOS
 from .service import text_of
 
-LEAST = 180  # resumes that a run compares
+LEAST = 110  # resumes that a run compares
+# What an older model is sent of the other scenarios is recorded (`record`), and read in `tests/store`.
+OF_OLDER = ("tools-gpt-5.5", "all-sorts-gpt-5.5", "oldest-gpt-5.5", "older-remote-gpt-5.5")
+LIVE = [name for name in SCENARIOS if name in OF_OLDER or not name.endswith(GPT_5)]
 
 
 def test_enough_is_compared() -> None:
-    assert sum(scenario.resumes for scenario in SCENARIOS.values()) >= LEAST
+    assert sum(SCENARIOS[name].resumes for name in LIVE) >= LEAST
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", LIVE)
 def test_what_is_sent_on_resume(cases: Cases, scenario: str) -> None:
     found = cases(scenario)
     assert len(found) == SCENARIOS[scenario].resumes
@@ -35,7 +39,7 @@ def test_what_is_sent_on_resume(cases: Cases, scenario: str) -> None:
         assert read == views.conversation(views.told(case.sent)), case.name
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", LIVE)
 def test_what_the_client_says_of_itself(cases: Cases, scenario: str) -> None:
     """It stands where it was sent, but for what is new since."""
     for case in cases(scenario):
@@ -65,7 +69,7 @@ def _squeezed(text: str) -> str:
     return "".join(text.split())
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", LIVE)
 def test_the_rule_in_few_words(cases: Cases, scenario: str) -> None:
     """It gives all items, also what the client says of itself, but for what is new since."""
     for case in cases(scenario):
