@@ -217,9 +217,9 @@ def test_while_it_is_open_nothing_is_written(work: Work) -> None:
 
 
 # The lines: where the thread ends, boundary, summary. The first byte of the boundary is written last.
-@pytest.mark.parametrize("moment", ["torn 0.5", "overwritten 0.5", "steps 1", "behind"])
+@pytest.mark.parametrize("moment", ["overwritten 0.5", "behind"])
 def test_a_writer_that_is_killed(work: Work, moment: str) -> None:
-    before, is_written = work.read(), moment in ("steps 2", "behind")
+    before, is_written = work.read(), moment == "behind"
     work.store_api.written(f"claude-code:///{work.client.config}", work.session, moment)
     assert (work.read() == before) != is_written
     sent = work.sent()

@@ -182,7 +182,7 @@ def test_a_client_that_had_it_open_goes_on_without_it(work: Work, tmp_path: Path
         assert "gone on since" in service.pick_up(service.get_run(again), reader).sentence
 
 
-@pytest.mark.parametrize("moment", ["torn 0.5", "overwritten 0.5", "behind"])
+@pytest.mark.parametrize("moment", ["overwritten 0.5", "behind"])
 def test_a_writer_that_is_killed(work: Work, moment: str) -> None:
     before = work.read()
     work.age()
