@@ -82,9 +82,8 @@ def test_own_database_that_cannot_be_opened(tmp_path: Path) -> None:
     assert "PALIMPSEST_DATABASE_URL" in said
 
 
-@pytest.mark.parametrize("content", [b"this is no database. " * 400, b"SQLite format 3\0" + b"\xff" * 9_000])
-def test_own_database_that_is_none(tmp_path: Path, content: bytes) -> None:
-    own = tmp_path / "own.db"
+def test_own_database_that_is_none(tmp_path: Path) -> None:
+    own, content = tmp_path / "own.db", b"SQLite format 3\0" + b"\xff" * 9_000
     own.write_bytes(content)
     said = refusal(PALIMPSEST_DATABASE_URL=f"sqlite:///{own}", PORT=str(free_port()))
     assert "PALIMPSEST_DATABASE_URL" in said and "database" in said.split(":")[-1]
@@ -124,7 +123,9 @@ def test_a_second_start_changes_nothing_and_the_link_signs_in(start: Callable[..
     assert site.is_gone()
 
 
-def test_a_start_may_print_no_link_and_be_behind_a_proxy(start: Callable[..., StartedSite]) -> None:
+def test_a_start_without_a_link_behind_a_proxy_that_a_second_ctrl_c_ends_at_once(
+    start: Callable[..., StartedSite],
+) -> None:
     proxied = {"PALIMPSEST_BASE_PATH": "/below", "PALIMPSEST_TRUSTED_PROXIES": "127.0.0.1"}
     site = start(PALIMPSEST_START_LINK="0", **proxied).ready()
     assert "manage.py signin prints a link" in site.output and "/sign-in/" not in site.output
@@ -137,6 +138,13 @@ def test_a_start_may_print_no_link_and_be_behind_a_proxy(start: Callable[..., St
         asked = urllib.request.Request(address + link, headers={"X-Forwarded-Proto": said})
         cookie = urllib.request.urlopen(asked).headers["Set-Cookie"]
         assert "; Path=/below" in cookie and ("; Secure" in cookie) is secure
+    site.enqueue()
+    site.process.send_signal(signal.SIGINT)
+    until(lambda: "Waiting for the running task" in site.output, "the notice")
+    site.process.send_signal(signal.SIGINT)
+    assert site.process.wait(PATIENCE) == 1
+    assert not site.done.exists()
+    assert site.is_gone()
 
 
 def _sign_in(site: StartedSite) -> urllib.request.OpenerDirector:
@@ -184,19 +192,14 @@ def _replace_own_database(site: StartedSite, browser: urllib.request.OpenerDirec
     assert address not in led_to()
 
 
-def test_own_database_on_postgres(start: Callable[..., StartedSite], postgres: str) -> None:
-    site = start(PALIMPSEST_DATABASE_URL=postgres).ready()
-    site.enqueue()
-    site.may_end.touch()
-    until(site.done.exists, "the task's end")
-    _sign_in(site)
-
-
 # Ending
 
 
-def test_ctrl_c_ends_everything_after_the_running_task(start: Callable[..., StartedSite]) -> None:
-    site = start().ready()
+def test_ctrl_c_ends_everything_after_the_running_task_also_with_postgres(
+    start: Callable[..., StartedSite], postgres: str
+) -> None:
+    site = start(PALIMPSEST_DATABASE_URL=postgres).ready()
+    _sign_in(site)
     site.enqueue()
     site.process.send_signal(signal.SIGINT)
     site.process.send_signal(signal.SIGTERM)  # a service manager signals make too, which passes it on: still one
@@ -204,17 +207,6 @@ def test_ctrl_c_ends_everything_after_the_running_task(start: Callable[..., Star
     site.may_end.touch()
     assert site.process.wait(PATIENCE) == 0
     assert site.done.exists()
-    assert site.is_gone()
-
-
-def test_a_second_ctrl_c_ends_it_at_once(start: Callable[..., StartedSite]) -> None:
-    site = start().ready()
-    site.enqueue()
-    site.process.send_signal(signal.SIGINT)
-    until(lambda: "Waiting for the running task" in site.output, "the notice")
-    site.process.send_signal(signal.SIGINT)
-    assert site.process.wait(PATIENCE) == 1
-    assert not site.done.exists()
     assert site.is_gone()
 
 
