@@ -117,7 +117,7 @@ def test_it_appends_and_takes_back_in_a_loop_while_we_compact_and_undo(
     write_session(hermes, "churn", turns=12)
     before = loaded(hermes, "churn")
     with beside(hermes, tmp_path, "append_until", session_id="churn", rewinds=True) as answer:
-        for _ in range(4):
+        for _ in range(2):
             until_it_says_more(database, 25)
             done = ours.compact(database, "churn")
             until_it_says_more(database, 25)  # and takes some of what we copied back
