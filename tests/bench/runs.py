@@ -28,7 +28,7 @@ def main() -> None:
                 place = Path(name) / f"{database}-{workers}"
                 place.mkdir()
                 _measure(database, address, workers, place)
-    print("\nfault tests, long: 200 runs raced for, 50 beside 8 writers, 100 random kills", flush=True)
+    print("\nfault tests, long: 200 runs raced for, 12 beside 8 writers, 100 random kills", flush=True)
     subprocess.run([sys.executable, "-m", "pytest", "-q", "tests/faults"], cwd=ROOT, env={**os.environ, **LONG})
 
 

@@ -14,7 +14,7 @@ import pytest
 from tests.faults import ledger, stores
 from tests.faults.site import Process, SiteProcesses, until
 
-RUNS = int(os.environ.get("PALIMPSEST_TEST_RUNS") or 40)  # that workers race for
+RUNS = int(os.environ.get("PALIMPSEST_TEST_RUNS") or 16)  # that workers race for
 KILLS = int(os.environ.get("PALIMPSEST_TEST_KILLS") or 3)  # at random moments
 RUNS_A_KILL = 3
 SMALL = RUNS + RUNS_A_KILL * KILLS + 100  # sessions of 24 messages: each run is quick

@@ -16,8 +16,7 @@ STEPS = 5
 # Chosen so that these stories have every kind of step, most an undo after a compaction, and each site a killed agent.
 SITES = [
     (31, "delete", "sqlite", (296, 136, 184)),
-    (22, "wal", "postgres", (105, 71)),
-    (21, "wal", "sqlite", (27, 20)),
+    (22, "wal", "postgres", (105, 369)),
 ]
 
 

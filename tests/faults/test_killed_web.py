@@ -39,6 +39,7 @@ def cut_off(running_site: RunningSite, delay: float, request: Callable[[], objec
     return bool(answered)
 
 
+@pytest.mark.parametrize("own_database", ["postgres"], indirect=True)
 @pytest.mark.parametrize("delay", DELAYS)
 def test_while_it_starts_a_run(running_site: RunningSite, delay: float) -> None:
     running_site.workers(1)
@@ -66,6 +67,7 @@ def test_while_it_has_a_candidate_applied(running_site: RunningSite, delay: floa
     running_site.check("long")
 
 
+@on_sqlite_alone
 def test_while_it_takes_a_compaction_back(running_site: RunningSite) -> None:
     """Killed between the undo in the store and its note on the run, which a worker then makes."""
     running_site.workers(1)

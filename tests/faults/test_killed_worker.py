@@ -66,14 +66,16 @@ def before_it_lets_go(running_site: RunningSite, session_id: str) -> tuple[int, 
 
 
 @pytest.mark.parametrize(
-    ("kill", "left"),
+    ("own_database", "kill", "left"),
     [
-        (while_it_waits_for_the_turn, "waiting"),
-        (before_the_commit_is_noted, "applying"),
-        (while_it_waits_for_the_lock, "queued"),
-        (before_commit, "applying"),
-        (before_it_lets_go, "applied"),
+        ("sqlite", while_it_waits_for_the_turn, "waiting"),
+        ("sqlite", before_the_commit_is_noted, "applying"),
+        ("sqlite", before_commit, "applying"),
+        ("postgres", while_it_waits_for_the_lock, "queued"),
+        ("postgres", before_the_commit_is_noted, "applying"),
+        ("postgres", before_it_lets_go, "applied"),
     ],
+    indirect=["own_database"],
 )
 def test_killed(running_site: RunningSite, kill: Callable[[RunningSite, str], tuple[int, str]], left: str) -> None:
     running_site.workers(2)
@@ -86,17 +88,16 @@ def test_killed(running_site: RunningSite, kill: Callable[[RunningSite, str], tu
 
 
 @on_sqlite_alone
-@pytest.mark.parametrize("phase", ["summarizing", "planning"])
-def test_killed_before_there_is_a_summary(running_site: RunningSite, phase: str) -> None:
+def test_killed_while_it_plans(running_site: RunningSite) -> None:
     running_site.workers(2)
     while True:
         session_id = running_site.take("long")
         run_id = running_site.site.start_run(session_id, "long")
-        reach(running_site, run_id, phase)
+        reach(running_site, run_id, "planning")
         process = running_site.site.holder(run_id)
         if process is not None:
             process.kill()
-            if running_site.site.status(run_id) == phase:
+            if running_site.site.status(run_id) == "planning":
                 break
     assert running_site.site.closed(run_id)["status"] == "applied"
     assert running_site.site.row(run_id)["attempts"] == 2

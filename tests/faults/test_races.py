@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.agents.hermes import program
-from tests.faults.conftest import KILLS, RUNS, RunningSite, on_sqlite_alone
+from tests.faults.conftest import RUNS, RunningSite, on_sqlite_alone
 from tests.faults.ledger import live
 from tests.faults.site import PATIENCE, until
 
-WRITTEN_BESIDE = 24
+WRITTEN_BESIDE = 12
 WRITERS = 8
 
 
@@ -25,24 +25,23 @@ def ask(running_site: RunningSite, session_id: str) -> tuple[int, int | str]:
 
 def test_workers_race_for_runs_and_requests_for_sessions(running_site: RunningSite) -> None:
     running_site.workers(0)  # until everything is queued
-    count = RUNS // 2 if running_site.site.on_postgres and KILLS < 50 else RUNS  # all of them in the long tests
-    sessions = [running_site.take() for _ in range(count)]
+    sessions = [running_site.take() for _ in range(RUNS)]
     with ThreadPoolExecutor(8) as pool:
         answers = list(
-            pool.map(lambda session_id: (session_id, *ask(running_site, session_id)), [*sessions, *sessions[:20]])
+            pool.map(lambda session_id: (session_id, *ask(running_site, session_id)), [*sessions, *sessions[:10]])
         )
         same = list(pool.map(lambda _: ask(running_site, sessions[0]), range(8)))
     running_site.workers(4 if running_site.site.on_postgres else 2)
 
     runs = {session_id: number for session_id, status, number in answers if status == 202}
     assert sorted(runs) == sorted(sessions)
-    assert Counter(status for _, status, _ in answers) == {202: count, 409: 20}
+    assert Counter(status for _, status, _ in answers) == {202: RUNS, 409: 10}
     assert set(same) == {(409, "session_busy")}
     numbers = ",".join(str(number) for number in runs.values())
     all_done = f"SELECT COUNT(*) FROM runs_run WHERE id IN ({numbers}) AND status = 'applied'"
-    until(lambda: running_site.site.rows(all_done) == [(count,)], running_site.site.logs, 3 * PATIENCE, every=0.2)
+    until(lambda: running_site.site.rows(all_done) == [(RUNS,)], running_site.site.logs, 3 * PATIENCE, every=0.2)
     assert running_site.site.rows(f"SELECT MAX(attempts), COUNT(*) FROM runs_run WHERE id IN ({numbers})") == [
-        (1, count)
+        (1, RUNS)
     ]
     assert all(running_site.check_session(session_id, [int(number)]) for session_id, number in runs.items())
     running_site.check()

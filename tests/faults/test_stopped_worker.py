@@ -19,7 +19,9 @@ def impatient(running_site: RunningSite) -> RunningSite:
     return running_site
 
 
-@pytest.mark.parametrize("wants_to_write", [False, True])
+@pytest.mark.parametrize(
+    ("own_database", "wants_to_write"), [("sqlite", True), ("postgres", False)], indirect=["own_database"]
+)
 def test_stopped_and_continued(impatient: RunningSite, wants_to_write: bool) -> None:
     running_site, session_id = impatient, impatient.take()
     if wants_to_write:
