@@ -30,6 +30,7 @@ TURNS = 270.0  # seconds for one turn, or one command
 READY = "[gateway] ready"
 FULL_WINDOW, FULL = 32_000, 25_000  # a small model's window, and tokens at which it is compacted by itself
 CONTEXT = Path(__file__).parent / "context.mjs"  # has it build the context of a session
+CALL = Path(__file__).parent / "call.mjs"  # makes one call of its gateway
 
 
 def node() -> Path:
@@ -132,9 +133,9 @@ class OpenClawClient:
         return run([self.program, *arguments], self.work, self.environment(), TURNS)
 
     def call(self, method: str, **given: Any) -> Json:
-        """What the gateway answers to a call."""
-        printed = self.run("gateway", "call", method, "--params", json.dumps(given), "--json")
-        found: Json = json.loads(printed[printed.index("{") :])
+        """What the gateway answers to a call. The client's own command takes as long as many turns."""
+        command: Command = [node(), CALL, str(self.port), TOKEN, method, json.dumps(given)]
+        found: Json = json.loads(run(command, self.work, self.environment(), TURNS))
         return found
 
     def turn_alone(self, prompt: str) -> None:
@@ -174,7 +175,7 @@ class OpenClawClient:
 
     def compact(self, key: str = KEY) -> None:
         """Its own compaction, by hand."""
-        self.run("sessions", "compact", key, "--json")
+        self.call("sessions.compact", key=key)
 
     def contexts(self, state: Path, sessions: Mapping[str, str]) -> list[Json]:
         """What the client itself makes of sessions (by their keys) in a state directory: leaf and messages of each."""
