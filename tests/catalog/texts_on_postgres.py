@@ -42,7 +42,7 @@ def _hits(q: str) -> list[list[Any]]:
     from viewer.stores.searching import PageRequest, SearchFilter
 
     hits: list[list[Any]] = []
-    for wanted in (SearchFilter(), SearchFilter(role="assistant"), SearchFilter(indexed=False)):
+    for wanted in (SearchFilter(), SearchFilter(role="assistant")):
         page = PageRequest(500)
         with open_store(get_store("plain")) as reader:
             found = search(reader, parse(q), wanted, page)
