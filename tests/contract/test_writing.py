@@ -11,9 +11,10 @@ from tests.agents.base import Agent
 from tests.agents.talk import heard, talk, turn
 from tests.store_api import StoreApi, loaded_as_sent
 
-from .conftest import COMPACTED, shared_by_compacted
+from .conftest import COMPACTED, UNLIKE, shared_by_compacted
 
 each_kind = pytest.mark.parametrize("agent", COMPACTED, indirect=True)
+each_unlike = pytest.mark.parametrize("agent", UNLIKE, indirect=True)
 
 TURNS = 8
 ASKED = {"role": "user", "content": "What came meanwhile?"}
@@ -73,7 +74,7 @@ def test_the_agent_goes_on(agent: Agent, store_api: StoreApi, said: list[Any]) -
     assert loaded_as_sent(agent, store_api)
 
 
-@each_kind
+@each_unlike
 def test_a_second_compaction_on_top(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     first = store_api.compact("s")
     more = talk(TURNS, "more")
@@ -87,7 +88,7 @@ def test_a_second_compaction_on_top(agent: Agent, store_api: StoreApi, said: lis
     assert loaded_as_sent(agent, store_api)
 
 
-@each_kind
+@each_unlike
 @pytest.mark.slow
 def test_later_compactions_leave_what_one_did_as_it_was(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     def told() -> dict[str, Any]:
@@ -138,7 +139,7 @@ def test_what_changed_under_us_is_a_conflict(agent: Agent, store_api: StoreApi, 
     assert loaded_as_sent(agent, store_api)
 
 
-@each_kind
+@each_unlike
 @pytest.mark.slow
 def test_what_changed_while_a_writer_was_about_to_commit(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     """The rows are compared within the commit's transaction, too."""
@@ -216,7 +217,7 @@ def test_undo_keeps_what_was_said_and_taken_back_since(agent: Agent, store_api: 
     assert loaded_as_sent(agent, store_api)
 
 
-@each_kind
+@each_unlike
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["inside", "behind"])
 def test_a_writer_that_is_killed(agent: Agent, store_api: StoreApi, said: list[Any], moment: str) -> None:
