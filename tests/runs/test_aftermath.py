@@ -280,8 +280,10 @@ def test_long_over_when_it_is_seen_nobody_is_told(hermes_store: HermesStore, wor
         "UPDATE messages SET timestamp = MIN(timestamp, unixepoch()) - 400 WHERE session_id = ?",
         hermes_store.session_id,
     )
+    of_then = f"memory/{time.strftime('%Y-%m-%d', time.localtime(time.time() - 400))}.md"  # yesterday's, at midnight
+    (workspace / of_then).write_text("Then.")
     audit = look(hermes_store, arm=True)
-    assert (audit.status, audit.settled, audit.late, left_out(audit)) == ("missing", True, True, [today()])
+    assert (audit.status, audit.settled, audit.late, left_out(audit)) == ("missing", True, True, [of_then])
     assert statuses(hermes_store) == []
 
 
