@@ -25,6 +25,8 @@ from .tool_names import READ_TOOLS, SHELL_TOOLS
 SAVES_HALF = 0.5  # of the context: from this on shortening tool output is offered before a summary
 Answer = str | Sequence[Mapping[str, Any]]  # text, or content blocks as a provider gave them
 
+_FILE_TOOLS = frozenset((*READ_TOOLS, *SHELL_TOOLS))
+
 
 class Strategy(ABC):
     """One way. `label` is what people choose, `doing` what is said while it works, before the number of messages."""
@@ -108,7 +110,7 @@ def first_plan(messages: Sequence[Message], policy: Policy, count: Counter) -> t
 
 def _works_on_files(messages: Sequence[Message]) -> bool:
     """Whether the agent reads files or runs commands: what these print can be had again."""
-    return any(call.name.lower() in (*READ_TOOLS, *SHELL_TOOLS) for row in messages for call in m.calls(row))
+    return any(call.name.lower() in _FILE_TOOLS for row in messages for call in m.calls(row))
 
 
 def _words_fit(messages: Sequence[Message], policy: Policy) -> bool:

@@ -9,7 +9,6 @@ first.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter as Tally
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -33,9 +32,9 @@ ARGUMENTS = 32_000  # characters of a call's arguments that are read: a file tha
 TURNS = 3_000  # messages that are read, the newest; of older ones only what people typed
 READ = 300_000  # characters read of what the agent said or called and of what tools gave back, most of it the newest
 TYPED = 250_000  # characters read of what people typed: a constraint in the middle of a long message counts too
+FENCE = "```"
 FEWEST_OUTPUTS = 3  # that end alike
 _SIGNS = ("$", "#", ">", "%", "]", "❯", "»")  # with which a prompt ends, and hardly what a person says
-_BLOCK = re.compile(r"```\w*\n(.+?)\n?```\s*\Z", re.DOTALL)  # at the end of a reply
 LEAST = 400  # characters of a message that are worth reading; where there is room for less, old ones are not read
 
 
@@ -143,7 +142,7 @@ def prompt_of(messages: Sequence[Message]) -> str:
     with such a sign.
     """
     pairs = zip(messages, messages[1:], strict=False)
-    answers = [m.words(after) for reply, after in pairs if _ends_in_block(reply) and m.is_typed(after)]
+    answers = [m.words(after) for reply, after in pairs if m.is_typed(after) and _command_of(reply)[1]]
     for lines in (3, 2, 1):
         ends = Tally("\n".join(text.rstrip().split("\n")[-lines:]) for text in answers)
         end, times = next(iter(ends.most_common(1)), ("", 0))
@@ -152,8 +151,14 @@ def prompt_of(messages: Sequence[Message]) -> str:
     return ""
 
 
-def _ends_in_block(message: Message) -> bool:
-    return m.role(message) == "assistant" and not m.calls(message) and bool(_BLOCK.search(m.words(message)))
+def _command_of(message: Message) -> tuple[str, str]:
+    """The words of a reply before the block of code that it ends with, and the code; no code where there is none."""
+    words = m.words(message).rstrip()
+    if m.role(message) != "assistant" or m.calls(message) or not words.endswith(FENCE):
+        return words, ""
+    before, _, block = words.removesuffix(FENCE).rpartition(FENCE)
+    language, _, code = block.partition("\n")
+    return (before, code.strip()) if not language or language.isalnum() else (words, "")
 
 
 def _turns(rows: Sequence[tuple[int, Message]], prompt: str, *, goes_on: bool) -> list[Turn]:
@@ -169,14 +174,14 @@ def _turns(rows: Sequence[tuple[int, Message]], prompt: str, *, goes_on: bool) -
     results: list[Sequence[tuple[str, str]]] = [m.results(row) for row in messages]
     calls = [m.calls(row) for row in messages]
     for at, text in enumerate(words) if prompt else ():
-        block = _BLOCK.search(words[at - 1]) if at and _ends_in_block(messages[at - 1]) else None
-        if not (typed[at] and text.rstrip().endswith(prompt) and (block or (goes_on and not at))):
+        before, command = _command_of(messages[at - 1]) if at else ("", "")
+        if not (typed[at] and text.rstrip().endswith(prompt) and (command or (goes_on and not at))):
             continue
         typed[at], words[at] = False, ""
-        if block:
-            call = Call((f"block {rows[at][0]}",), "shell", json.dumps({"command": block[1]}))
+        if command:
+            call = Call((f"block {rows[at][0]}",), "shell", json.dumps({"command": command}))
             calls[at - 1], results[at] = [call], ((call.ids[0], text.rstrip().removesuffix(prompt)),)
-            words[at - 1] = words[at - 1][: block.start()]
+            words[at - 1] = before
     said = iter(_within(words, typed))
     arguments = iter(_legible([call.arguments for row in calls for call in row], ARGUMENTS))
     printed = (_output(text) for row in results for _, text in row)

@@ -118,6 +118,12 @@ def test_commands_in_blocks_of_code_are_calls_and_their_outputs_no_words_of_a_pe
     assert sections(talk)[DONE] == [] and "- [open] Now part 5, and mind the 4 doors." in sections(talk)[INTENT]
 
 
+def test_a_reply_of_many_blocks_ends_with_the_last_of_them() -> None:
+    many = "```a\nb\n" * 8_000 + "```\nmake\n```"
+    turns = [user("Go."), *(row for at in range(3) for row in (reply(many), user(f"built {at}\n$")))]
+    assert sections(turns)[DONE] == ["- Ran `make` (3 times): built 2"]
+
+
 def test_a_file_is_one_line_however_often_it_is_edited() -> None:
     edits = [step(f"e{i}", "Edit", {"file_path": "/srv/a.py", "new_string": f"def parse_{i}(x):"}) for i in range(3)]
     assert done(*edits) == ["- Edited /srv/a.py (3 edits); code: parse_2 parse_1 parse_0"]
