@@ -25,7 +25,7 @@ run: $(VENV)/.installed
 # A test file stays in one process: its fixtures are shared.
 PYTEST := $(PY) -m pytest --dist loadfile
 test: $(VENV)/.tests-installed
-	@$(PYTEST) -n $(shell expr `getconf _NPROCESSORS_ONLN` + 1) -m 'not slow' --hypothesis-profile few $(ARGS)
+	@$(PYTEST) -n $(shell expr `getconf _NPROCESSORS_ONLN` + 1) -m 'not slow' $(ARGS)
 
 # One more process than above, as many wait for agents.
 test-all: $(VENV)/.tests-installed chromium nginx

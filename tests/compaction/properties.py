@@ -1,4 +1,4 @@
-"""How often properties are tried, what a compaction leaves out, and what it must not."""
+"""How properties are tried, what a compaction leaves out, and what it must not."""
 
 from __future__ import annotations
 
@@ -13,12 +13,7 @@ from compaction import messages as m
 UNHURRIED = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 
 
-def examples(most: int) -> int:
-    """So many, or as few as the profile has."""
-    return min(most, settings().max_examples)
-
-
-SETTINGS = settings(max_examples=examples(50), deadline=None, suppress_health_check=UNHURRIED)
+SETTINGS = settings(suppress_health_check=UNHURRIED)
 
 
 def left_out(index: int, row: Message) -> str:

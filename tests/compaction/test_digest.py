@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from compaction import (
@@ -31,7 +31,7 @@ from compaction.llm.digest import Finished, fold, request_of
 from compaction.llm.prompt import prompt_of
 from compaction.llm.transcript import entries
 from compaction.policy import LONGEST_SUMMARY, PROMPT_TOKENS, SMALLEST_CHUNK_TOKENS
-from tests.compaction.properties import examples
+from tests.compaction.properties import SETTINGS
 from tests.compaction.transcripts import (
     count,
     exchange,
@@ -389,13 +389,7 @@ def test_a_transcript_that_went_on_uses_the_parts_it_still_has() -> None:
 
 
 # --- properties ------------------------------------------------------------------------------------------------------
-# Half of the transcripts have nothing to compact and are passed over.
-ANY = settings(
-    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-)
-
-
-@ANY
+@SETTINGS
 @given(transcripts, st.sampled_from([None, 2_264, 2_400, 5_000]), st.sampled_from(["", "the refund"]))
 def test_any_transcript_folds_into_parts_that_fit(messages: list[Message], window: int | None, focus: str) -> None:
     made = planned(messages, Policy(context_window=4_000, focus=focus))
@@ -411,7 +405,7 @@ def test_any_transcript_folds_into_parts_that_fit(messages: list[Message], windo
     assert parts(made, window, finished=finished_of(made, window)) == []
 
 
-@ANY
+@SETTINGS
 @given(st.lists(st.text(max_size=400), max_size=20), st.integers(1, 60), st.sampled_from(["chars", "gpt-5", "gpt-4"]))
 def test_chunks_are_the_digest_and_within_the_room(texts: list[str], room: int, counter: str) -> None:
     tokens = count if counter == "chars" else counter_for(counter)
@@ -426,7 +420,7 @@ def test_chunks_are_the_digest_and_within_the_room(texts: list[str], room: int, 
         assert chunk.begins_inside == ("" if at in starts else shown[chunk.first].label)
 
 
-@ANY
+@SETTINGS
 @given(st.text(), st.integers(1, 30), st.integers(0, 5))
 def test_any_text_is_cut_without_loss_by_any_counter(text: str, room: int, price: int) -> None:
     assert "".join(cut_to_fit(text, room, lambda piece: price * len(piece))) == text

@@ -7,14 +7,13 @@ from datetime import date
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction import SummaryRejected, SummaryRequest, counter_for, plan, summarize
 from compaction.llm.prompt import FEWEST_SECTIONS, GUIDES, Prompt, Reply, asking, check, prompt_of
 from compaction.policy import PROMPT_TOKENS
 from compaction.sections import TITLES, read_back
-from tests.compaction.properties import examples
 from tests.compaction.transcripts import SMALL, count, exchange, reply, user, words
 from tests.cost import within
 
@@ -110,7 +109,6 @@ def test_nothing_quoted_can_end_its_quotation(said: str, where: str) -> None:
     assert said[: len(said) if where != "newer" else 90] in text
 
 
-@settings(max_examples=examples(60), deadline=None)
 @given(st.text(), st.text(), st.text())
 def test_the_request_is_the_same_each_time_and_can_be_sent(said: str, notes: str, focus: str) -> None:
     made = prompt_of(request(said, "\ud800", previous_summary=notes, focus=focus))
@@ -229,7 +227,6 @@ def test_a_reply_without_a_reason_for_its_end_is_read() -> None:
     assert check(Reply(NOTES, None), request("Hi.")) == NOTES  # type: ignore[arg-type]
 
 
-@settings(max_examples=examples(100), deadline=None)
 @given(st.text() | st.lists(st.sampled_from([*NOTES.splitlines(), "```", "<think>", "</think>"])).map("\n".join))
 def test_any_reply_is_taken_or_refused_with_a_code(text: str) -> None:
     try:

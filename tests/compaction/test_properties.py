@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from hypothesis import assume, event, example, given, settings
+from hypothesis import assume, event, example, given
 from hypothesis import strategies as st
 
 import compaction
@@ -15,7 +15,7 @@ from compaction.handoff import FLAG, is_handoff
 from compaction.sections import INTENT
 from compaction.tokens import message_tokens
 from compaction.tool_groups import loose_ends
-from tests.compaction.properties import SETTINGS, examples, left_out
+from tests.compaction.properties import SETTINGS, left_out
 from tests.compaction.transcripts import (
     compacted_by,
     count,
@@ -163,7 +163,6 @@ def test_the_result_is_smaller_and_the_offline_summary_within_its_budget(
     compaction.apply(plan, summary)
 
 
-@settings(max_examples=examples(100), deadline=None)
 @given(st.one_of(junk, st.text(), st.lists(st.one_of(junk, st.text(), st.dictionaries(st.text(max_size=9), junk)))))
 def test_garbage_is_refused_with_a_reason_and_never_another_error(messages: Any) -> None:
     try:
@@ -172,7 +171,6 @@ def test_garbage_is_refused_with_a_reason_and_never_another_error(messages: Any)
         assert refusal.code.isidentifier() and refusal.reason.endswith(".")
 
 
-@settings(max_examples=examples(150), deadline=None)
 @given(st.text(), st.text(), st.sampled_from([100, 400, 4_000]))
 @example("(", "", 4_000)
 @example("a,", "[", 100)
@@ -184,7 +182,6 @@ def test_the_offline_summary_of_any_text_is_accepted(earlier: str, task: str, wi
     compaction.apply(plan, summary)
 
 
-@settings(max_examples=examples(30), deadline=None)
 @given(st.integers(1, 6), st.booleans(), st.sampled_from([4_000, 20_000]))
 def test_ten_compactions_in_a_row_carry_the_newest_task(turns: int, prompt: bool, window: int) -> None:
     policy = Policy(context_window=window)

@@ -6,14 +6,13 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction import Message
 from compaction.handoff import SYNTHETIC_USER_STARTS
 from compaction.llm.transcript import entries
 from compaction.policy import ARGUMENTS_CHARS, OUTPUT_CHARS
-from tests.compaction.properties import examples
 from tests.compaction.transcripts import call, call_item, image, reply, result, result_item, transcripts, user, words
 
 
@@ -229,7 +228,6 @@ unknown = st.recursive(
 )
 
 
-@settings(max_examples=examples(100), deadline=None)
 @given(st.sampled_from(["user", "assistant", "tool", "system", "critic", None, 7]), unknown, unknown)
 def test_nothing_of_an_unknown_shape_is_dropped(role: Any, content: Any, rest: Any) -> None:
     assert marks(shown({"role": role, "content": content})) >= marks(content)
@@ -241,7 +239,6 @@ def marks(shown: Any) -> set[str]:
     return set(re.findall(r"\d{6}", str(shown)))
 
 
-@settings(max_examples=examples(100), deadline=None)
 @given(transcripts)
 def test_every_message_is_one_entry_whatever_it_is(messages: list[Any]) -> None:
     found = entries(messages)

@@ -249,7 +249,7 @@ def test_hostile_words(signed_in: Client, empty_store: EmptyStore, q: str) -> No
 
 
 @given(st.text(max_size=40), st.text(max_size=30))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=12)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_words_and_any_place(signed_in: Client, empty_store: EmptyStore, q: str, after: str) -> None:
     words = q.encode("utf-8", "replace").decode()
     assert signed_in.get("/search", {"q": words, "after": after}).status_code == 200

@@ -138,7 +138,7 @@ def test_no_text_is_an_error(empty: Path, q: str) -> None:
 
 
 @given(st.text(max_size=60), st.sampled_from(["newest", "best"]), st.booleans())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_can_be_looked_for(empty: Path, q: str, order: str, indexed: bool) -> None:
     find(empty, q, order=order, indexed=indexed)
 
