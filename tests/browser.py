@@ -136,10 +136,13 @@ def visit(browser: Browser, live_server: LiveServer, signed_in: Client, settings
     assert not complaints, complaints
 
 
-@pytest.fixture(params=[WIDE, PHONE], ids=["wide-light", "phone-dark"])
+on_both_screens = pytest.mark.parametrize("screen", [WIDE, PHONE], ids=["wide-light", "phone-dark"], indirect=True)
+
+
+@pytest.fixture
 def screen(request: pytest.FixtureRequest, visit: Visit) -> Page:
-    """One page on a wide screen in light, and one on a phone in dark."""
-    return visit(*request.param)
+    """A page on a wide screen in light; with `on_both_screens` another one on a phone in dark."""
+    return visit(*getattr(request, "param", WIDE))
 
 
 def at_rest(page: Page) -> None:

@@ -33,7 +33,7 @@ def until(true: Callable[[], object], what: str, patience: float = PATIENCE) -> 
     end = time.monotonic() + patience
     while not true():
         assert time.monotonic() < end, f"not within {patience} s: {what}"
-        time.sleep(0.05)
+        time.sleep(0.1)
 
 
 def free_port() -> int:
@@ -91,21 +91,15 @@ class StartedSite:
         assert found, self.output
         return found[0]
 
-    def family(self) -> list[int]:
-        """This process and all its descendants."""
+    def family(self, words: str = "") -> list[int]:
+        """This process and all its descendants, with these words in their command line."""
         alive, family = processes(), [self.process.pid]
         for pid in family:
             family += [child for child, (parent, _) in alive.items() if parent == pid]
-        return family
-
-    def has(self, words: str) -> bool:
-        return any(words in processes().get(pid, (0, ""))[1] for pid in self.family())
-
-    def all_of(self, words: str) -> list[int]:
-        return [pid for pid in self.family() if words in processes().get(pid, (0, ""))[1]]
+        return [pid for pid in family if words in alive.get(pid, (0, ""))[1]]
 
     def child(self, words: str) -> int:
-        return self.all_of(words)[0]
+        return self.family(words)[0]
 
     def own(self, code: str) -> str:
         """Run a line of Python against the site's own database; what it printed."""

@@ -228,7 +228,7 @@ def test_server_and_worker_come_back_however_often_they_are_killed(start: Callab
     site.own(LOST_RUN)
     seen: set[int] = set()
     for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
-        servers, worker = site.all_of("viewer.up.server"), site.child("viewer worker")
+        servers, worker = site.family("viewer.up.server"), site.child("viewer worker")
         killed = {*servers, worker}
         for pid in (*servers, worker):
             with suppress(ProcessLookupError):  # the first of several ends the others
@@ -237,7 +237,7 @@ def test_server_and_worker_come_back_however_often_they_are_killed(start: Callab
         with urllib.request.urlopen(f"http://127.0.0.1:{site.port}/sign-in/", timeout=PATIENCE) as answer:
             assert answer.status == 200
         until(lambda killed=killed: not killed & set(site.family()), "the end of the killed")  # type: ignore[misc]
-        until(lambda: site.has("viewer.up.server") and site.has("viewer worker"), "both again")
+        until(lambda: site.family("viewer.up.server") and site.family("viewer worker"), "both again")
         seen |= {servers[0], worker}
     assert len(seen) == 6
     assert site.output.count("; starting it again now.") == 6, site.output
@@ -261,19 +261,19 @@ def test_several_servers(start: Callable[..., StartedSite]) -> None:
     them, also where nobody is left to kill them.
     """
     site = start(PALIMPSEST_WEB_PROCESSES="3").ready()
-    parent, *servers = site.all_of("viewer.up.server")
+    parent, *servers = site.family("viewer.up.server")
     assert len(servers) == 3
     os.kill(servers[0], signal.SIGKILL)
     assert answers(site)
-    until(lambda: len(site.all_of("viewer.up.server")) == 4 and servers[0] not in site.family(), "a new one")
+    until(lambda: len(site.family("viewer.up.server")) == 4 and servers[0] not in site.family(), "a new one")
     assert {parent, *servers[1:]} < set(site.family())
     assert "A server was killed; starting it again now." in site.output
-    before = set(site.all_of("viewer.up.server"))
+    before = set(site.family("viewer.up.server"))
     os.kill(max(before - {parent}), signal.SIGSEGV)
     until(lambda: "The server ended unexpectedly (exit code 139); starting it again now." in site.output, "the notice")
-    until(lambda: len(site.all_of("viewer.up.server")) == 4 and not before & set(site.family()), "new ones")
+    until(lambda: len(site.family("viewer.up.server")) == 4 and not before & set(site.family()), "new ones")
     assert answers(site)
-    site.pids, parent = site.family(), site.all_of("viewer.up.server")[0]
+    site.pids, parent = site.family(), site.family("viewer.up.server")[0]
     os.kill(site.process.pid, signal.SIGKILL)
     os.kill(parent, signal.SIGKILL)
     until(site.is_gone, "the end of all")

@@ -9,9 +9,10 @@ import pytest
 
 from tests.agents.base import Agent
 from tests.agents.talk import heard, talk, turn
+from tests.slow import slow
 from tests.store_api import StoreApi, loaded_as_sent
 
-from .conftest import COMPACTED, UNLIKE, shared_by_compacted
+from .conftest import BY_HAND, COMPACTED, UNLIKE, shared_by_compacted
 
 each_kind = pytest.mark.parametrize("agent", COMPACTED, indirect=True)
 each_unlike = pytest.mark.parametrize("agent", UNLIKE, indirect=True)
@@ -88,8 +89,7 @@ def test_a_second_compaction_on_top(agent: Agent, store_api: StoreApi, said: lis
     assert loaded_as_sent(agent, store_api)
 
 
-@each_unlike
-@pytest.mark.slow
+@pytest.mark.parametrize("agent", slow(*BY_HAND), indirect=True)
 def test_later_compactions_leave_what_one_did_as_it_was(agent: Agent, store_api: StoreApi, said: list[Any]) -> None:
     def told() -> dict[str, Any]:
         """What is said of the first compaction, but that it can be undone."""

@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-unt
 from playwright.sync_api import Page, expect
 from pytest_django import Settings
 
-from tests.browser import TOP, at_rest, require_accessible, require_top
+from tests.browser import TOP, at_rest, on_both_screens, require_accessible, require_top
 from tests.factories.stores import WEEK_29, EmptyStore, HermesStore
 from tests.model_services import KEY, ModelService
 from viewer.runs import service
@@ -19,6 +19,7 @@ from viewer.runs.models import Run
 from viewer.runs.planning import Options
 
 
+@on_both_screens
 def test_settings_and_runs_are_accessible(
     screen: Page, open_hermes_store: Callable[..., HermesStore], at_once: None
 ) -> None:
@@ -167,6 +168,7 @@ def test_keys_and_neighbours(
     expect(screen.locator("#search")).to_be_focused()
 
 
+@on_both_screens
 def test_a_branch_by_keyboard(screen: Page, open_hermes_store: Callable[..., HermesStore]) -> None:
     session = f"/stores/hermes/sessions/{open_hermes_store(21, 'Merged carrier 92').session_id}"
     screen.goto(session)
@@ -188,6 +190,7 @@ def test_a_branch_by_keyboard(screen: Page, open_hermes_store: Callable[..., Her
     assert Axe().run(screen, context="header.about").response["violations"] == []
 
 
+@on_both_screens
 def test_a_refusal_that_names_a_holder_stays_in_its_card(
     screen: Page, open_hermes_store: Callable[..., HermesStore]
 ) -> None:

@@ -40,9 +40,6 @@ def require_good(page: Page, what: str, within: str = "html") -> None:
 def test_every_page_of_a_session(visit: Visit, open_hermes_store: Callable[..., HermesStore]) -> None:
     screen = visit()
     session = f"/stores/hermes/sessions/{open_hermes_store(21, 'Merged carrier 92').session_id}"
-    for path in ("/?compacted=yes", "/compactions", "/insights?days=all", "/insights?by=model"):
-        screen.goto(path)
-        require_good(screen, path)
     screen.goto(f"/palette?q=e&at={session}")
     require_good(screen, "what can be done with the session")
     views = ("/contents", "/context", "/rows", "/timeline", "/plan", "/branch", "/export", "/find?q=the", "/rename")

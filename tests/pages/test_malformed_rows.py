@@ -21,8 +21,14 @@ VALUES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("column", ["content", "tool_calls", *slow("timestamp", "role", "reasoning", "display_kind")])
-@pytest.mark.parametrize("values", [[VALUES], *slow([(value,) for value in VALUES])], ids=["together", "each"])
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        *(("content", [VALUES]), ("tool_calls", [VALUES])),
+        *slow(*((column, [VALUES]) for column in ("timestamp", "role", "reasoning", "display_kind"))),
+        *slow(*((column, [(value,) for value in VALUES]) for column in ("content", "tool_calls"))),
+    ],
+)
 def test_a_row_with_any_value_is_shown(
     signed_in: Client, empty_store: EmptyStore, column: str, values: list[tuple[object, ...]]
 ) -> None:

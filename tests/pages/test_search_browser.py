@@ -7,11 +7,12 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser import require_accessible
+from tests.browser import on_both_screens, require_accessible
 from tests.factories.stores import EmptyStore
 from viewer.pages.search import views as search
 
 
+@on_both_screens
 def test_accessible_and_within_its_width(screen: Page, empty_store: EmptyStore) -> None:
     address = empty_store.session("a", title="Sewing box")
     empty_store.say("a", "user", "where is the needle" + "_and_the_thread" * 40)

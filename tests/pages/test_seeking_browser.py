@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from tests.browser import TOP, Visit, at_rest
+from tests.browser import TOP, Visit, at_rest, on_both_screens
 from tests.factories.stores import EmptyStore
 
 _SHIFTS = """() => {
@@ -14,6 +14,7 @@ _SHIFTS = """() => {
 }"""
 
 
+@on_both_screens
 def test_a_session_opens_at_its_newest_message_and_stays_where_it_was_left(
     screen: Page, empty_store: EmptyStore
 ) -> None:

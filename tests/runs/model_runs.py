@@ -8,7 +8,6 @@ import pytest
 
 from tests.factories.stores import HermesStore
 from tests.model_services import KEY
-from tests.slow import slow
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.runs.service import start
@@ -16,7 +15,6 @@ from viewer.runs.service import start
 UseModel = Callable[..., None]
 
 KINDS = ("openai", "anthropic")
-ONCE = [KINDS[0], *slow(*KINDS[1:])]  # where the code is the same for both
 
 
 def started(hermes_store: HermesStore, kind: str) -> Run:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.factories.stores import HermesStore
 from tests.model_services import KEY, NOTES, ModelService, Request, refuses
-from tests.runs.model_runs import KINDS, ONCE, require_no_key, started
+from tests.runs.model_runs import KINDS, require_no_key, started
 from tests.slow import one_in, slow
 from viewer.runs.summarizers import model_quirks
 
@@ -28,27 +28,23 @@ STRANGE_TIMES = [
 ]
 
 
-@pytest.mark.parametrize("kind", ONCE)
 @pytest.mark.parametrize("said", one_in(3, STRANGE_TIMES))
 def test_a_time_to_wait_that_is_none_is_ignored(
     said: str,
-    kind: str,
     chat_store: HermesStore,
     model_service: ModelService,
     use_model: UseModel,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    use_model(kind)
+    use_model("openai")
     model_service.behaviours = [refuses(429, f"slow down {KEY}", retry_after=said)]
-    run = started(chat_store, kind)
+    run = started(chat_store, "openai")
     assert (run.status, run.error_code, len(model_service.requests)) == ("failed", "model_rate_limited", 3)
     require_no_key(run, chat_store, caplog)
 
 
-@pytest.mark.parametrize("kind", ONCE)
 def test_a_refusal_that_cannot_be_read_is_not_logged(
-    kind: str,
     chat_store: HermesStore,
     model_service: ModelService,
     use_model: UseModel,
@@ -62,9 +58,9 @@ def test_a_refusal_that_cannot_be_read_is_not_logged(
 
     caplog.set_level(logging.DEBUG)
     monkeypatch.setattr("viewer.runs.summarizers.failures.refused", stumbles)
-    use_model(kind)
+    use_model("anthropic")
     model_service.behaviours = [refuses(400, f"no {KEY}")]
-    run = started(chat_store, kind)
+    run = started(chat_store, "anthropic")
     assert (run.status, run.error_code) == ("failed", "model_bad_answer"), run.error_message
     require_no_key(run, chat_store, caplog)
 
@@ -85,24 +81,21 @@ def test_headers_that_the_environment_adds_go_nowhere(
     assert KEY not in str(model_service.headers)
 
 
-@pytest.mark.parametrize("kind", ONCE)
 def test_an_answer_that_is_packed_is_not_unpacked(
-    kind: str, chat_store: HermesStore, model_service: ModelService, use_model: UseModel
+    chat_store: HermesStore, model_service: ModelService, use_model: UseModel
 ) -> None:
     packed = gzip.compress(b"data: {}\n\n" * 2_000_000)
     assert len(packed) < 100_000
-    use_model(kind)
+    use_model("openai")
     model_service.behaviours = [
         lambda request: request.send(200, "text/event-stream", packed, content_encoding="gzip"),
         lambda request: request.send(401, "application/json", packed, content_encoding="gzip"),
     ]
-    assert started(chat_store, kind).error_code == "model_bad_answer"
-    assert started(chat_store, kind).error_code == "model_unauthorized"
+    assert started(chat_store, "openai").error_code == "model_bad_answer"
+    assert started(chat_store, "openai").error_code == "model_unauthorized"
 
 
-@pytest.mark.parametrize("kind", ONCE)
 def test_a_model_on_this_machine_is_not_asked_through_a_proxy(
-    kind: str,
     chat_store: HermesStore,
     model_service: ModelService,
     use_model: UseModel,
@@ -111,11 +104,11 @@ def test_a_model_on_this_machine_is_not_asked_through_a_proxy(
     with ModelService() as proxy:
         for name in ("HTTP_PROXY", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
-        use_model(kind)
-        assert started(chat_store, kind).status == "applied"
+        use_model("anthropic")
+        assert started(chat_store, "anthropic").status == "applied"
         assert (len(proxy.requests), len(model_service.requests)) == (0, 1)
-        use_model(kind, base_url="http://model.invalid/v1")
-        started(chat_store, kind)
+        use_model("anthropic", base_url="http://model.invalid/v1")
+        started(chat_store, "anthropic")
         assert len(proxy.requests) == 1
         proxy.shutdown()
 
@@ -139,14 +132,13 @@ def test_counts_that_are_none_are_left_out(
     assert run.usage == {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
 
 
-@pytest.mark.parametrize("kind", ONCE)
 def test_a_service_that_always_wants_a_lower_limit_is_not_followed_for_ever(
-    kind: str, chat_store: HermesStore, model_service: ModelService, use_model: UseModel
+    chat_store: HermesStore, model_service: ModelService, use_model: UseModel
 ) -> None:
     def behave(request: Request) -> None:
         refuses(400, f"max_tokens must be at most {request.body['max_tokens'] - 1}")(request)
 
-    use_model(kind)
+    use_model("openai")
     model_service.behaviours = [behave]
-    assert started(chat_store, kind).status == "failed"
+    assert started(chat_store, "openai").status == "failed"
     assert len(model_service.requests) == 1 + model_quirks.MOST_LESSONS

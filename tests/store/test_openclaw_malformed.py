@@ -81,7 +81,7 @@ def verdict(failed: list[str]) -> None:
         pytest.fail(f"{len(failed)} variants stop it:\n" + "\n".join(failed[:60]))
 
 
-@pytest.mark.parametrize("step", [307, *slow(17)])
+@pytest.mark.parametrize("step", [307, *slow(43)])
 def test_entries_of_pi(tmp_path: Path, step: int) -> None:
     agent, failed = PiByHand(tmp_path / "home"), list[str]()
     agent.write("s", [])
@@ -96,7 +96,7 @@ def test_entries_of_pi(tmp_path: Path, step: int) -> None:
 
 
 @pytest.mark.parametrize("form", ["file", "database"])
-@pytest.mark.parametrize("step", [307, *slow(17)])
+@pytest.mark.parametrize("step", [307, *slow(43)])
 def test_entries_of_openclaw(tmp_path: Path, form: str, step: int) -> None:
     agent, failed = stored(tmp_path / "home", form, entries()), list[str]()
     agent.write("other", talk(1))
