@@ -27,9 +27,9 @@ PYTEST := $(PY) -m pytest --dist loadfile
 test: $(VENV)/.tests-installed
 	@$(PYTEST) -n $(shell expr `getconf _NPROCESSORS_ONLN` + 1) -m 'not slow' $(ARGS)
 
-# Two more processes than above, as many wait for agents.
+# One more process than above, as many wait for agents.
 test-all: $(VENV)/.tests-installed chromium nginx
-	@$(PYTEST) -n $(shell expr `getconf _NPROCESSORS_ONLN` + 3) $(ARGS)
+	@$(PYTEST) -n $(shell expr `getconf _NPROCESSORS_ONLN` + 2) $(ARGS)
 
 lint: $(VENV)/.tests-installed
 	@$(VENV)/bin/ruff check .

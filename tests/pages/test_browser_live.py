@@ -130,6 +130,8 @@ def test_no_look_comes_between_an_undo_and_what_it_shows(
     boundary = screen.locator("[data-boundary]").last
     boundary.locator(".line").click()
     boundary.get_by_role("button", name="Undo this compaction…").click()
+    boundary.locator(".undo form").wait_for()
+    at_rest(screen)  # before, the press would be answered by a whole page
     with screen.expect_request(re.compile(r"\?around=")):
         boundary.get_by_role("button", name="Undo", exact=True).click()
     before = len(asked)
