@@ -53,6 +53,7 @@ _MESSAGE = re.compile(
     r"(?m)^[ \t]*(?:[\w.]*(?:Error|Exception)|(?i:error|fatal|panic|traceback)\b[^:\n]{0,40}): ?\S.*$"
 )
 _NEAR = 80  # an error line says so near its start; further in, the word belongs to prose or data
+_BEGINNING = 400  # characters of a line in which it may say that there is no trouble
 _SENTENCE = re.compile(r"(?<=[.!?])(?<!\.\.)\s+|(?<=[。！？])|\n+")
 _DECIDING = set_of(
     """decide decided decision agreed chose chosen settled approve approved entschieden entscheidung
@@ -116,7 +117,7 @@ def error_line(text: str, signs: Iterable[str] = _TROUBLE) -> str:
         while at >= 0:
             start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
             line = text[start : end if end >= 0 else len(text)].strip()
-            if sign in line[:_NEAR].lower() and not _CODE.match(line) and not _CALM.search(line):
+            if sign in line[:_NEAR].lower() and not _CODE.match(line) and not _CALM.search(line, 0, _BEGINNING):
                 first, found = start, line
                 break
             at = lowered.find(sign, end, first) if end >= 0 else -1

@@ -34,7 +34,7 @@ gc.set_threshold(200_000, 20, 20)
 ROOT = Path(__file__).resolve().parent.parent
 
 # The same examples in every run, so that a change lands or not for its own sake; `--hypothesis-profile hunt` seeks new.
-hypothesis.settings.register_profile("steady", derandomize=True, deadline=None, max_examples=12)
+hypothesis.settings.register_profile("steady", derandomize=True, deadline=None, max_examples=30)
 hypothesis.settings.register_profile("hunt", max_examples=1_000, deadline=None)
 hypothesis.settings.load_profile("steady")
 

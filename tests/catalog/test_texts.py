@@ -17,7 +17,7 @@ import psycopg
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
@@ -191,6 +191,7 @@ def test_some_of_these_queries_find_something(twins: Shelf) -> None:
     st.lists(st.text(alphabet="abAé\u0301 _-.>9世界検索กิ\u3000İßΣ", max_size=12), max_size=4),
     st.text(alphabet='abAé世界検索กิ _-.>9İßΣ"*', max_size=8),
 )
+@example(["9ก"], "ก")
 @pytest.mark.django_db(databases=[])
 def test_the_index_names_whatever_holds_the_query(lines: list[str], q: str) -> None:
     text = words_of(_message("\n".join(lines))).text
