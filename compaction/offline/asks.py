@@ -228,6 +228,7 @@ def requests_in(turns: Sequence[Turn], before: Iterable[Request] = ()) -> list[R
     """The requests, oldest first; those still open from `before`, an earlier summary, come first."""
     requests = list(before)
     carried = len(requests)
+    said = {alike(each.opening): each for each in reversed(requests)}
     still_open = [each for each in requests if each.open]
     question, reply, person, ended = "", "", "", bool(still_open) and bool(still_open[-1].answer)
     done: list[str] = []  # what the calls of the turn were made with, those that only look aside
@@ -266,14 +267,15 @@ def requests_in(turns: Sequence[Turn], before: Iterable[Request] = ()) -> list[R
             elif ended or others or question:
                 _close(still_open, reply)
             ended = False
-            known = next((each for each in requests if alike(each.opening) == key), None)
+            known = said.get(key)
             if known is not None:  # said once more: it counts once, where it was said last
-                requests.remove(known)
+                requests = [each for each in requests if each is not known]
                 still_open = [each for each in still_open if each is not known]
             asked = Request(turn.place, text, open=not stops, first=known is not None and known.first)
             asked.heard = carried > 0 and len(requests) == carried  # what the start repeats was answered before
             requests.append(asked)
-            still_open += requests[-1:]
+            still_open.append(asked)
+            said[key] = asked
         question, person = "", turn.person
     if requests and not any(each.first for each in requests):
         requests[0].first = True

@@ -8,6 +8,7 @@ from compaction.offline.asks import alike, in_short, is_assent
 from compaction.sections import INTENT, REFERENCES, SAID, STANDING
 from tests.compaction.offline.summaries import sections, step
 from tests.compaction.transcripts import exchange, reply, result, user
+from tests.cost import calls
 
 LONG = [f"Please do task number {n} with great care." for n in ("one", "two", "three")]
 
@@ -238,3 +239,16 @@ def test_of_what_was_pasted_the_first_line_is_kept(fence: str) -> None:
     said = "\n".join(sections([user(text), reply("", "a"), result("a")])[SAID])
     assert "See what it printed." in said and "Mend the door, not the lock." in said
     assert "10:00:00 ERROR" in said and "(50 lines)" in said and "10:00:01" not in said
+
+
+def test_the_work_grows_with_the_number_of_requests() -> None:
+    def work(requests: int) -> int:
+        turns = []
+        for n in range(requests):
+            turns += [
+                user(f"Mend the count of shelf B-{n} now."),
+                reply(f"Shelf B-{n} was counted twice, so I mended it."),
+            ]
+        return calls(lambda: sections(turns))
+
+    assert work(1_600) < 4.6 * work(400)
