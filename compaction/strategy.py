@@ -18,10 +18,11 @@ from .applying import Result, apply
 from .errors import NothingToCompact, SummaryRejected
 from .messages import Message
 from .planning import Plan, plan
-from .policy import CHARACTERS_A_TOKEN, Policy
+from .policy import ARGUMENT_CHARS, CHARACTERS_A_TOKEN, Policy
 from .tokens import Counter
 from .tool_names import READ_TOOLS, SHELL_TOOLS
 
+LINE_CHARS = 120  # of a line that stands for a long output, at least
 SAVES_HALF = 0.5  # of the context: from this on shortening tool output is offered before a summary
 Answer = str | Sequence[Mapping[str, Any]]  # text, or content blocks as a provider gave them
 
@@ -100,7 +101,7 @@ def first_plan(messages: Sequence[Message], policy: Policy, count: Counter) -> t
 
     Raises NothingToCompact, BadTranscript.
     """
-    if policy.can_prune and _works_on_files(messages) and _words_fit(messages, policy):
+    if policy.can_prune and _works_on_files(messages) and _may_fit(messages, policy):
         with suppress(NothingToCompact):
             shorter = STRATEGIES[Prune.name].plan(messages, policy, count)
             if shorter.tokens_after_estimate <= min((1 - SAVES_HALF) * shorter.tokens_before, policy.enough):
@@ -113,11 +114,15 @@ def _works_on_files(messages: Sequence[Message]) -> bool:
     return any(call.name.lower() in _FILE_TOOLS for row in messages for call in m.calls(row))
 
 
-def _words_fit(messages: Sequence[Message], policy: Policy) -> bool:
-    """Whether what people and the agent said may be less than agents compact at, by its length, which costs little."""
+def _may_fit(messages: Sequence[Message], policy: Policy) -> bool:
+    """Whether what stays may be less than agents compact at, by its length, which costs little: the words, what calls
+    are made with, and a line for each output.
+    """
     left = policy.enough * CHARACTERS_A_TOKEN
     for row in messages:
         left -= len(m.words(row)) if m.role(row) not in m.RESULT_ROLES else 0
+        left -= sum(min(len(call.arguments), ARGUMENT_CHARS) for call in m.calls(row))
+        left -= sum(min(len(text), LINE_CHARS) for _, text in m.results(row))
         if left < 0:
             return False
     return True

@@ -36,6 +36,7 @@ from tests.compaction.transcripts import (
     user,
     words,
 )
+from tests.cost import calls
 
 SHOT = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
 LONG = "first line\n" + "more of it\n" * 80
@@ -315,6 +316,14 @@ def test_it_is_offered_first_where_it_alone_saves_half() -> None:
     assert strategy.name == "summary" and pruning.would_win(little, Policy(), count) < made.tokens_before / 2
     with pytest.raises(NothingToCompact):
         first_plan([user("Hi")], Policy(), count)
+
+
+def test_where_a_line_for_each_output_is_too_much_no_output_is_looked_at() -> None:
+    policy = Policy(context_window=8_000)
+    turns = (row for n in range(400) for row in tool_turn(n, 900))
+    many = [user("Look."), *(row for row in turns if "tool_calls" in row or "tool_call_id" in row), reply("Done.")]
+    assert first_plan(many, policy, count)[0].name == "summary"
+    assert calls(lambda: first_plan(many, policy, count)) < calls(lambda: pruning.plan(many, policy, count)) / 2
 
 
 def test_keep_last_is_kept() -> None:
