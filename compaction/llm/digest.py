@@ -22,6 +22,7 @@ from ..errors import SummaryRejected
 from ..handoff import FLAG, is_handoff, restated, without_directives
 from ..messages import Message
 from ..planning import Plan
+from ..planning.boundaries import is_prune_note
 from ..policy import BUDGET_SHARE, LONGEST_SUMMARY, MIN_SUMMARY_TOKENS, PROMPT_TOKENS, SMALLEST_CHUNK_TOKENS
 from ..redaction import redact, redact_value
 from ..text.clip import start_of
@@ -41,7 +42,7 @@ class SummaryRequest:
     piece of the digest, `sources` the messages that piece shows all or some of, and `begins_inside` the label of the
     message it starts in the middle of. `kept` are the messages that stay beside the summary, `newer` those of them that
     stand behind it, secrets still in them; `places` says where in the transcript `sources` and then `kept` stand, by
-    default one after the other.
+    default one after the other; what stands before the place `since` is older than `previous_summary`.
     """
 
     sources: tuple[Message, ...] = field(repr=False)
@@ -57,6 +58,7 @@ class SummaryRequest:
     kept: tuple[Message, ...] = field(default=(), repr=False)
     newer: tuple[Message, ...] = field(default=(), repr=False)
     places: tuple[int, ...] = field(default=(), repr=False)
+    since: int = 0
 
     @cached_property
     def turns(self) -> tuple[Message, ...]:
@@ -118,7 +120,12 @@ def request_of(plan: Plan, today: date | None = None) -> SummaryRequest:
         kept=(*(_unwrapped(plan.messages[i]) for i in plan.head), *newer),
         newer=newer,
         places=(*plan.middle, *plan.head, *plan.tail),
+        since=next((i for i in range(len(plan.messages) - 1, -1, -1) if _is_summary(plan.messages[i])), 0),
     )
+
+
+def _is_summary(row: Message) -> bool:
+    return not m.is_system(row) and is_handoff(row) and not is_prune_note(row)
 
 
 def summarize(

@@ -227,12 +227,12 @@ def question_in(reply: str) -> str:
 def requests_in(turns: Sequence[Turn], before: Iterable[Request] = ()) -> list[Request]:
     """The requests, oldest first; those still open from `before`, an earlier summary, come first."""
     requests = list(before)
-    carried = len(requests)
     said = {alike(each.opening): each for each in reversed(requests)}
     still_open = [each for each in requests if each.open]
     question, reply, person, ended = "", "", "", bool(still_open) and bool(still_open[-1].answer)
     done: list[str] = []  # what the calls of the turn were made with, those that only look aside
-    harness, ends = _harness(turn.words for turn in turns if turn.typed and turn.words.strip()), ends_of(turns)
+    harness = said_over_and_over(turn.words for turn in turns if turn.typed and turn.words.strip())
+    ends = ends_of(turns)
     for turn in turns:
         done += [call.arguments[:_LOOKED_AT] for call in turn.calls if not is_reading(call.name)]
         if not turn.typed or not turn.words.strip():
@@ -272,7 +272,6 @@ def requests_in(turns: Sequence[Turn], before: Iterable[Request] = ()) -> list[R
                 requests = [each for each in requests if each is not known]
                 still_open = [each for each in still_open if each is not known]
             asked = Request(turn.place, text, open=not stops, first=known is not None and known.first)
-            asked.heard = carried > 0 and len(requests) == carried  # what the start repeats was answered before
             requests.append(asked)
             still_open.append(asked)
             said[key] = asked
@@ -304,7 +303,19 @@ def _kind(name: str) -> str:
     return _LETTERS.sub("a", _DIGITS.sub("9", name))
 
 
-def _harness(typed: Iterable[str]) -> set[str]:
+def before_all(older: Sequence[Request], earlier: Sequence[Request]) -> list[Request]:
+    """The requests of messages that are older than an earlier summary, then those that the summary has: where it has
+    others, the older ones were answered.
+    """
+    known = {alike(each.opening) for each in earlier}
+    found = [each for each in older if alike(each.opening) not in known]
+    if earlier:
+        for each in found:
+            each.open = each.first = False
+    return [*found, *earlier]
+
+
+def said_over_and_over(typed: Iterable[str]) -> set[str]:
     """What is said several times running, in the same words: no person says it."""
     runs = [(key, sum(1 for _ in same)) for key, same in groupby(map(alike, typed))]
     return {key for key, n in runs if n >= OFTEN and len(runs) > 1}

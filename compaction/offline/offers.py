@@ -39,11 +39,13 @@ from .asks import (
     Request,
     alike,
     answer_in_short,
+    before_all,
     in_short,
     is_assent,
     names_in,
     question_in,
     requests_in,
+    said_over_and_over,
     without_paste,
 )
 from .findings import announces, findings_in, is_diagnosis, names_something, open_tasks_in
@@ -53,6 +55,7 @@ from .tables import Tables
 from .tool_calls import COMMIT, command_of, path_of
 from .work import Work, settled
 
+_FAR = 10_000_000  # further back than any line of an earlier summary: the places of what is older than it
 RECENT_CALLS = 40  # of which a failure may still stand
 NEW_SHARE = 0.3  # of the room for what was said: the least for what is new
 # Characters to which what was said is cut, where it does not fit whole.
@@ -85,7 +88,10 @@ class Offers:
     def __init__(self, request: SummaryRequest) -> None:
         self.request, self.count = request, request.count
         size = len(request.sources)
-        places = request.places or range(size + len(request.kept))
+        places = [
+            place if place >= request.since else place - _FAR
+            for place in request.places or range(size + len(request.kept))
+        ]
         prompt, goes_on = prompt_of([*request.sources, *request.kept]), bool(request.previous_summary)
         self.found = read(request.sources, tuple(places[:size]), prompt, goes_on=goes_on)
         self.kept = read(request.kept, tuple(places[size:]), prompt, goes_on=True)
@@ -96,7 +102,9 @@ class Offers:
         self.ends = ends_of(self.turns)
         self.focus = [word for word in request.focus.casefold().split() if len(word) > 2]
         self.requests_before = self._requests_before()
-        self.requests = requests_in(self.turns, self.requests_before)
+        older, newer = ([turn for turn in self.turns if (turn.place < 0) is is_older] for is_older in (True, False))
+        self.requests = requests_in(newer, before_all(requests_in(older), self.requests_before))
+        self.harness = said_over_and_over(turn.words for turn in self.turns if turn.typed and turn.words.strip())
         done, failed = settled([*self.found.work(), *self.kept.work()])
         self.work, self.failed = (
             [work for work in works if work.last.at not in self.kept_places] for works in (done, failed)
@@ -162,11 +170,12 @@ class Offers:
     # --- standing instructions ---------------------------------------------------------------------------------------
     def standing(self) -> Iterator[SummaryLine]:
         """What people laid down, word for word, the newest first."""
-        found: list[str] = []
+        newer: list[str] = []
+        older: list[str] = []
         for turn in reversed(self.found.turns):
-            if turn.typed and turn.words:
-                found += (self._labelled(turn, each) for each in reversed(self.laid_down[turn.place]))
-        lines = self._unreplaced(distinct(chain(found, reversed(self.earlier[STANDING]))))
+            said = reversed(self.laid_down.get(turn.place, []))
+            (older if turn.place < 0 else newer).extend(self._labelled(turn, each) for each in said)
+        lines = self._unreplaced(distinct(chain(newer, reversed(self.earlier[STANDING]), older)))
         return self._focused(SummaryLine(f"- {flat(line)}", -at) for at, line in enumerate(lines))
 
     @cached_property
@@ -178,7 +187,7 @@ class Offers:
         first = next((turn.place for turn in self.turns if turn.person), 0)
         found: dict[int, list[str]] = {}
         for turn in self.turns:
-            if not (turn.typed and turn.words):
+            if not (turn.typed and turn.words) or alike(turn.words) in self.harness:
                 continue
             pieces = list(sentences(plain(turn.words)))
             given = list(instructions(pieces))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from compaction import offline
+from compaction import Policy, offline
 from compaction.sections import DONE, FOUND, INTENT, LEFT, NAMES, SAID, STANDING, read_back
-from tests.compaction.offline.summaries import request, sections, step
-from tests.compaction.transcripts import count, exchange, reply, result, user
+from tests.compaction.offline.summaries import request, sections, step, taken_apart
+from tests.compaction.transcripts import compacted_by, count, exchange, reply, result, system, user
 
 HAPPENED = [
     "User asked: 'Where is order B-20918?'", "Order B-20918 is in Ghent.", "/srv/app/orders.py",
@@ -159,3 +159,27 @@ def test_summaries_of_summaries_do_not_grow() -> None:
         summary = offline.summarize(request(turns, previous_summary=summary, budget_tokens=800))
         sizes.append(count(summary))
     assert max(sizes) <= 800 and summary.count("Never book anything without asking me.") == 1
+
+
+def test_what_stood_before_an_earlier_summary_is_older_than_it() -> None:
+    """The start of a session stays until the second compaction: it is not what people said last."""
+    talk = [
+        system("s"), user("Build the parser. Answer in French."), reply("I start."),
+        user("Answer in German from now on."), reply("Ja."),
+        user("Add CSV export to the parser."), reply("CSV export is added in csv.py."), *exchange(20, size=300),
+    ]  # fmt: skip
+    policy = Policy(context_window=16_000)
+    made = compacted_by(talk, policy, offline.summarize, count)
+    for round_ in range(2):
+        made = compacted_by([*made.messages, *exchange(20 + round_, size=300)], policy, offline.summarize, count)
+        found = taken_apart(made.summary)
+        assert found[STANDING] == ["- Answer in German from now on."]
+        assert not [line for line in found[INTENT] if line.startswith("- [open] Build")]
+
+
+def test_what_a_harness_says_binds_nobody() -> None:
+    nudge = "No tool calls found. Every response needs to use the 'bash' tool at least once."
+    turns = [user("Draw the scale.")]
+    for n in range(4):
+        turns += [user(nudge), reply("", f"c{n}"), result(f"c{n}")]
+    assert not sections(turns)[STANDING]
