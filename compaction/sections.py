@@ -33,6 +33,7 @@ _KNOWN = (
     (INTENT, ("request",)),
 )
 TALLY = "Extracted without a model"  # first words of the line above the sections
+NEWER_COUNTS = "If a newer message contradicts this, the newer message counts."  # its last sentence
 MOST = 8_000  # characters of a line that is read back
 _HEADING = re.compile(r"#{1,4}\s+(.*)|(?:\d{1,2}\.\s+)?\*{0,2}([A-Z][\w ,&/()-]{2,60}):\*{0,2}\s*$")
 _TITLE_LINE = re.compile(r"\s*#{1,6}\s+(.*?)[\s#]*")
@@ -172,6 +173,6 @@ def is_stale(line: str) -> bool:
     """Whether a line of a summary says nothing: how it was made, or that there is nothing to say."""
     return (
         line.rstrip(".").lower() in _EMPTY
-        or line.startswith((TALLY, FRAMING, EARLIER_FRAMING, *_QUOTED_CALLS))
+        or line.startswith((TALLY, NEWER_COUNTS, FRAMING, EARLIER_FRAMING, *_QUOTED_CALLS))
         or any(phrase in line for phrase in FALLBACK_PHRASES)
     )

@@ -41,7 +41,7 @@ _CALM = re.compile(
     r"|\b(?:errors?|fail\w*|error_count|is_error)\"?\s*[:=]\s*(?:null|\"\"|false|\[\]|\{\}|0\b)|\btimeout\"?\s*[:=]\s*\d"
     r"|^[\w./-]+\.\w{1,5}(?::\d+)*$"  # the name of a file
     r"|^\[?[0-9a-f]{7,40}\b |^\[[\w./ ()-]{1,60} [0-9a-f]{7,40}\] "  # a commit and its message
-    r"|^(?:hint|note|help|tip|info):"
+    r"|^(?:hint|note|help|tip|info):|^npm (?:warn|notice)\b"
     r"|^(?:requirement already satisfied|collecting|downloading|successfully installed)\b"  # pip
     r"|^(?:feat|fix|docs|test|chore|refactor|perf|style|build|ci)(?:\([\w./-]+\))?!?: "
 )

@@ -20,6 +20,7 @@ from ..sections import (
     INTENT,
     LEFT,
     NAMES,
+    NEWER_COUNTS,
     REFERENCES,
     SAID,
     STANDING,
@@ -201,10 +202,7 @@ def tally(found: Transcript, request: SummaryRequest) -> str:
     tools = ", ".join(f"{name or '?'} {n:,}" for name, n in found.tools.most_common(6))
     calls = f", tool calls: {tools}" if tools else ""
     unread = f" Of the oldest {found.unread:,} nothing was read." if found.unread else ""
-    return (
-        f"{TALLY}{when} from {len(request.sources):,} messages{written}{calls}.{unread}{focus} If a newer message"
-        " contradicts this, the newer message counts."
-    )
+    return f"{TALLY}{when} from {len(request.sources):,} messages{written}{calls}.{unread}{focus} {NEWER_COUNTS}"
 
 
 def joined(lines: Iterable[SummaryLine]) -> list[SummaryLine]:

@@ -10,7 +10,7 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 import compaction
-from compaction import Message, NothingToCompact, Policy, SummaryRejected, offline, sentences
+from compaction import Message, NothingToCompact, Policy, SummaryRejected, SummaryRequest, offline, sentences
 from compaction.loss.records import commands_of
 from compaction.loss.report import at_stake, loss_report, survival_of
 from compaction.strategy import STRATEGIES
@@ -342,7 +342,8 @@ def test_how_an_earlier_summary_was_made_is_no_statement() -> None:
         "- This fallback was generated locally because no model answered.",
         "- The cache is broken because of a bug.",
     ]
-    found = survival_of([], None, [handoff("nothing")], [(0, "\n".join(lines))])
+    made = offline.summarize(SummaryRequest((user("Hi"), reply("Hello.")), count=count)).partition("\n")[0]
+    found = survival_of([], None, [handoff("nothing")], [(0, "\n".join([made, "", *lines]))])
     assert [one.text for one in found.lost_statements] == lines[1:]
 
 

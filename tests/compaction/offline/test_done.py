@@ -217,6 +217,8 @@ def test_a_change_that_went_well_is_told_beside_the_one_of_the_same_thing_that_f
         ("Error: not enough seats on flight HAT290", "Error: not enough seats on flight HAT290"),
         ('{"exit_code": 0, "output": "3 errors were found and mended"}', ""),
         ("The change is good. It improves error handling and cannot fail.", ""),
+        ("Error handling: improved everywhere; all 40 tests pass.", ""),
+        ("Error reading: no such file", "Error reading: no such file"),
         ("npm notice: a new version is out, an error was mended in it", ""),
         ("setFilter, isLoading, error, activeTodosCount", ""),
         ("Process exited with code 0\nError: a word in a log", ""),
@@ -228,6 +230,7 @@ def test_a_call_failed_where_its_result_says_so_by_structure(output: str, told: 
 
 def test_words_count_in_what_a_shell_printed_where_nothing_has_structure() -> None:
     assert failure("fatal: no such branch", words=True) == "fatal: no such branch"
+    assert failure("npm warn deprecated error-ex@1: use another one", words=True) == ""
     assert done(step("a", "sh", {"command": "git pull"}, "fatal: no such branch")) == []
     table = step("a", "sh", {"command": "smartctl -A sda | grep Real"}, "5 Reallocated 0x0033 199 Pre-fail Always - 11")
     assert len(done(table)) == 1, "lines of a table that were looked for"
