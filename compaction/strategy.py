@@ -22,7 +22,7 @@ from .policy import ARGUMENT_CHARS, CHARACTERS_A_TOKEN, Policy
 from .tokens import Counter
 from .tool_names import READ_TOOLS, SHELL_TOOLS
 
-LINE_CHARS = 120  # of a line that stands for a long output, at least
+LINE_CHARS = 120  # that a line takes which stands for a long output, about
 SAVES_HALF = 0.5  # of the context: from this on shortening tool output is offered before a summary
 Answer = str | Sequence[Mapping[str, Any]]  # text, or content blocks as a provider gave them
 
@@ -116,7 +116,7 @@ def _works_on_files(messages: Sequence[Message]) -> bool:
 
 def _may_fit(messages: Sequence[Message], policy: Policy) -> bool:
     """Whether what stays may be less than agents compact at, by its length, which costs little: the words, what calls
-    are made with, and a line for each output.
+    are made with, and about a line for each output.
     """
     left = policy.enough * CHARACTERS_A_TOKEN
     for row in messages:

@@ -22,7 +22,6 @@ from ..errors import SummaryRejected
 from ..handoff import FLAG, is_handoff, restated, without_directives
 from ..messages import Message
 from ..planning import Plan
-from ..planning.boundaries import is_prune_note
 from ..policy import BUDGET_SHARE, LONGEST_SUMMARY, MIN_SUMMARY_TOKENS, PROMPT_TOKENS, SMALLEST_CHUNK_TOKENS
 from ..redaction import redact, redact_value
 from ..text.clip import start_of
@@ -120,12 +119,8 @@ def request_of(plan: Plan, today: date | None = None) -> SummaryRequest:
         kept=(*(_unwrapped(plan.messages[i]) for i in plan.head), *newer),
         newer=newer,
         places=(*plan.middle, *plan.head, *plan.tail),
-        since=next((i for i in range(len(plan.messages) - 1, -1, -1) if _is_summary(plan.messages[i])), 0),
+        since=plan.since,
     )
-
-
-def _is_summary(row: Message) -> bool:
-    return not m.is_system(row) and is_handoff(row) and not is_prune_note(row)
 
 
 def summarize(

@@ -9,7 +9,7 @@ and over is not what a person asks, however it is stored.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -224,14 +224,13 @@ def question_in(reply: str) -> str:
     return found[-1] if found else ""
 
 
-def requests_in(turns: Sequence[Turn], before: Iterable[Request] = ()) -> list[Request]:
-    """The requests, oldest first; those still open from `before`, an earlier summary, come first."""
+def requests_in(turns: Sequence[Turn], harness: Container[str], before: Iterable[Request] = ()) -> list[Request]:
+    """The requests, oldest first, those from `before` in front of them; what a `harness` says asks for nothing."""
     requests = list(before)
     said = {alike(each.opening): each for each in reversed(requests)}
     still_open = [each for each in requests if each.open]
     question, reply, person, ended = "", "", "", bool(still_open) and bool(still_open[-1].answer)
     done: list[str] = []  # what the calls of the turn were made with, those that only look aside
-    harness = said_over_and_over(turn.words for turn in turns if turn.typed and turn.words.strip())
     ends = ends_of(turns)
     for turn in turns:
         done += [call.arguments[:_LOOKED_AT] for call in turn.calls if not is_reading(call.name)]

@@ -26,8 +26,8 @@ _TEXTS = ("error", "stderr", "output", "message", "stdout", "result", "content",
 _RAISED = re.compile(r"^[A-Za-z_][\w.]{2,80}(?:: .*)?$", re.MULTILINE)  # where a traceback of Python says what it was
 _TAGS = re.compile(r"</?tool_use_error>")
 _REPORT = re.compile(
-    r"(?i)\s*(?:tool )?(?:error|\w{1,40}(?:error|exception))(?: (?:code )?\d{1,9}| (?!handling)\w{1,40}ing)?: ?\S"
-)  # "Error: no such flight", "Error 404: ...", "Error reading: ..."; "Error handling: done" is none
+    r"(?i)\s*(?:tool )?(?:error|\w{1,40}(?:error|exception))(?: (?:code )?\d{1,9})?: ?\S"
+)  # "Error: no such flight", "Error 404: ..."; "Error handling: done" is prose
 _LONGEST_REPORT = 1_000  # characters of an answer that is nothing but such a report
 
 

@@ -55,7 +55,7 @@ from .tables import Tables
 from .tool_calls import COMMIT, command_of, path_of
 from .work import Work, settled
 
-_FAR = 10_000_000  # further back than any line of an earlier summary: the places of what is older than it
+_OLDER = 10_000_000  # messages in front of an earlier summary have places further back than any of its lines
 RECENT_CALLS = 40  # of which a failure may still stand
 NEW_SHARE = 0.3  # of the room for what was said: the least for what is new
 # Characters to which what was said is cut, where it does not fit whole.
@@ -89,7 +89,7 @@ class Offers:
         self.request, self.count = request, request.count
         size = len(request.sources)
         places = [
-            place if place >= request.since else place - _FAR
+            place if place >= request.since else place - _OLDER
             for place in request.places or range(size + len(request.kept))
         ]
         prompt, goes_on = prompt_of([*request.sources, *request.kept]), bool(request.previous_summary)
@@ -102,9 +102,10 @@ class Offers:
         self.ends = ends_of(self.turns)
         self.focus = [word for word in request.focus.casefold().split() if len(word) > 2]
         self.requests_before = self._requests_before()
-        older, newer = ([turn for turn in self.turns if (turn.place < 0) is is_older] for is_older in (True, False))
-        self.requests = requests_in(newer, before_all(requests_in(older), self.requests_before))
         self.harness = said_over_and_over(turn.words for turn in self.turns if turn.typed and turn.words.strip())
+        older = requests_in([turn for turn in self.turns if is_older(turn)], self.harness)
+        newer = [turn for turn in self.turns if not is_older(turn)]
+        self.requests = requests_in(newer, self.harness, before_all(older, self.requests_before))
         done, failed = settled([*self.found.work(), *self.kept.work()])
         self.work, self.failed = (
             [work for work in works if work.last.at not in self.kept_places] for works in (done, failed)
@@ -174,7 +175,7 @@ class Offers:
         older: list[str] = []
         for turn in reversed(self.found.turns):
             said = reversed(self.laid_down.get(turn.place, []))
-            (older if turn.place < 0 else newer).extend(self._labelled(turn, each) for each in said)
+            (older if is_older(turn) else newer).extend(self._labelled(turn, each) for each in said)
         lines = self._unreplaced(distinct(chain(newer, reversed(self.earlier[STANDING]), older)))
         return self._focused(SummaryLine(f"- {flat(line)}", -at) for at, line in enumerate(lines))
 
@@ -441,6 +442,11 @@ class Offers:
 
     def told(self, work: Work, most: int = LINE) -> SummaryLine:
         return SummaryLine(f"- {flat(clip(work.done(most // 2, self.dated), most))}", work.last.at)
+
+
+def is_older(turn: Turn) -> bool:
+    """Whether a message is older than the earlier summary."""
+    return turn.place < 0
 
 
 def longest(texts: Sequence[str], room: int, count: Counter) -> int:

@@ -26,8 +26,8 @@ class Plan:
     `lifted` are standalone earlier handoffs, wherever they stand; `previous_summary` the bodies of all earlier ones,
     oldest first (a merged one keeps its index where its live text goes). `role` is the new handoff's, None if it must
     be merged into the first tail message. `reasons` are sentences for people. `around` are the tokens that are written
-    besides the summary's body; `quoted` is the message of the middle that the handoff repeats, None for none. Token
-    totals are counted when first read.
+    besides the summary's body; `quoted` is the message of the middle that the handoff repeats, None for none; what
+    stands before `since` is older than `previous_summary`. Token totals are counted when first read.
     """
 
     messages: tuple[Message, ...] = field(repr=False)
@@ -44,6 +44,7 @@ class Plan:
     around: int
     sizes: Sizes = field(repr=False, compare=False)
     quoted: int | None = field(default=None, kw_only=True)
+    since: int = field(default=0, kw_only=True)
 
     @cached_property
     def tokens_before(self) -> int:
@@ -141,6 +142,7 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> Plan:
     made = Plan(
         rows, policy, count, tuple(cut.head()), tuple(cut.middle()), tuple(cut.tail()), tuple(sorted(lifted)),
         previous, again, cut.role, tuple(reasons), cut.around, sizes, quoted=cut.quoted,
+        since=max(earlier, default=0),
     )  # fmt: skip
     return replace(made, reasons=(*reasons, _folded(len(earlier), made))) if earlier else made
 

@@ -72,7 +72,7 @@ def test_news_come_by_themselves_and_move_nothing(visit: Visit, many: EmptyStore
         expect(screen.get_by_label(f"Choose {ticked}")).to_be_checked()
 
 
-def test_a_pin_is_set_in_place(screen: Page, many: EmptyStore, request: pytest.FixtureRequest) -> None:
+def test_a_pin_is_set_in_place(screen: Page, many: EmptyStore) -> None:
     screen.goto("/")
     line = screen.locator("li.session", has_text="Session 20")
     line.hover()

@@ -218,7 +218,7 @@ def test_a_change_that_went_well_is_told_beside_the_one_of_the_same_thing_that_f
         ('{"exit_code": 0, "output": "3 errors were found and mended"}', ""),
         ("The change is good. It improves error handling and cannot fail.", ""),
         ("Error handling: improved everywhere; all 40 tests pass.", ""),
-        ("Error reading: no such file", "Error reading: no such file"),
+        ("Error 404: no such page", "Error 404: no such page"),
         ("npm notice: a new version is out, an error was mended in it", ""),
         ("setFilter, isLoading, error, activeTodosCount", ""),
         ("Process exited with code 0\nError: a word in a log", ""),
