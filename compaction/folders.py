@@ -12,7 +12,7 @@ MOST = 4  # folders
 LEAST = 3  # files of a folder that is named once for all
 _SHALLOWEST = 3  # parts of a path: a folder above says little, as in "/home/me"
 _DEEPEST = 40  # and the most that are looked at
-_LIST = re.compile(rf"^((?:- )?[\w ]{{1,40}}{BELOW}(/[^\s:]+): )([^\n]+)$", re.MULTILINE)
+_LIST = re.compile(rf"^((?:- )?(?:\[[\w ]{{1,20}}\] )?[\w ]{{1,40}}{BELOW}(/[^\s:]+): )([^\n]+)$", re.MULTILINE)
 
 
 def shared_folders(paths: Sequence[str]) -> dict[str, str]:

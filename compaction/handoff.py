@@ -94,12 +94,18 @@ TASK_LIST = "[Your active task list was preserved across context compression]"
 
 # A summary that Claude Code wrote, in a row that it marks as one: what it says to the model stands around the body.
 CONTINUED_START = "This session is being continued from a previous conversation"
+# How it goes on, by which a row is one that nobody marked: pasted into another agent, or taken from a file.
+_CONTINUED = re.compile(
+    re.escape(CONTINUED_START)
+    + r" that ran out of context\. The (?:conversation is summarized below:|summary below covers the earlier portion)"
+)
 CONTINUED_ENDS = (
     "\n\nIf you need specific details from before compaction",
     "\nContinue the conversation from where it left off",
     "\nPlease continue the conversation from where we left it off",
     "\n\nThe messages after this summary are",
 )
+_CONTINUED_LINE = re.compile(rf"^(?:{'|'.join(re.escape(end.strip()) for end in CONTINUED_ENDS)})[^\n]*", re.MULTILINE)
 # What OpenClaw and pi put around a summary that they send (`docs/openclaw.md`), in a row that is marked as one.
 SUMMED_UP_START = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
 SUMMED_UP_END = "\n</summary>"
@@ -212,7 +218,7 @@ def is_handoff(message: Any) -> bool:
         return False  # most often None, beside tool calls
     if isinstance(content, str) and not flagged and MERGE_DELIMITER not in content:
         text = content.lstrip()
-        return text.startswith(HEADERS) or _framed(text) is not None
+        return text.startswith(HEADERS) or _framed(text) is not None or _CONTINUED.match(text) is not None
     return any(part.kind == "summary" for part in split(content, flagged))
 
 
@@ -346,6 +352,8 @@ def _first_parts(blocks: list[Any], flagged: bool, as_text: bool) -> list[Part]:
         return _summary_first(blocks, first, as_text)
     if flagged and text.startswith(SUMMED_UP_START):
         return [_summary(blocks, as_text)]
+    if not flagged and _CONTINUED.match(text):
+        return _pasted(blocks, first, as_text)
     if framed := _framed(text):
         return _of_engine(blocks, first, framed, as_text)
     if asked := _asked_before(blocks):
@@ -476,6 +484,18 @@ def _continued(text: str) -> tuple[str, str]:
     ends = [at for end in CONTINUED_ENDS if (at := body.rfind(end)) >= 0]
     end = min(ends, default=len(body))
     return f"{before.strip()}\n\n{body[end:].strip()}".strip(), body[:end].strip()
+
+
+def _pasted(blocks: list[Any], first: int, as_text: bool) -> list[Part]:
+    """The parts of a row that begins with a summary of Claude Code and that nobody marked: somebody may have gone on
+    behind its last sentences.
+    """
+    text = block_text(blocks[first])
+    ends = [match.end() for match in _CONTINUED_LINE.finditer(text)]
+    end = ends[-1] if ends else len(text)
+    behind = [*_with_text(blocks[first], text[end:]), *blocks[first + 1 :]]
+    live = _own_words("live", blocks[:first] + _trimmed(behind, "\n", ""), as_text)
+    return [_summary(_with_text(blocks[first], text[:end]), as_text), *live]
 
 
 def _out_of_frames(text: str) -> tuple[str, str]:

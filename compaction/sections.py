@@ -1,8 +1,8 @@
 """The sections of a summary: their titles, their lines, and reading them back from an earlier summary.
 
 A line is a bullet; what goes on below it is indented, so that no word of a transcript begins a heading or a bullet of
-its own. An earlier summary is read back as lines, by the headings that it and other summarisers write; its lines travel
-as they are.
+its own. What a later summary must know of a line is a mark in front of it (`MARKS`), not its words. An earlier summary
+is read back as lines, by the headings that it and other summarisers write; its lines travel as they are.
 """
 
 from __future__ import annotations
@@ -18,6 +18,13 @@ from .text.clip import clip
 INTENT, STANDING, REFERENCES, FOUND = "Intent", "Standing instructions", "References", "Found and decided"
 SAID, DONE, LEFT, NAMES = "What was said", "Done", "Left and next", "Names"
 TITLES = (INTENT, STANDING, REFERENCES, FOUND, SAID, DONE, LEFT, NAMES)
+# Before a request, a step of a plan, what failed to the end, files that no commit has, and what an earlier summary
+# says, which may no longer be so.
+ASKED, ANSWERED, DROPPED = "[open] ", "[answered] ", "[taken back] "
+OPEN, CLOSED = "[ ] ", "[x] "
+FAILED, UNCOMMITTED, EARLIER = "[failed] ", "[not committed] ", "[earlier] "
+MARKS = (ASKED, ANSWERED, DROPPED, OPEN, CLOSED, FAILED, UNCOMMITTED, EARLIER)
+_OF_ITS_TIME = (INTENT, FOUND, LEFT)  # sections of other summarisers whose lines may no longer be so
 # Words by which the headings of other summarisers (Hermes', Claude Code's, models', our own before) are recognised, in
 # the order in which they are looked for.
 _KNOWN = (
@@ -121,6 +128,11 @@ def said(who: str, about: str, words: str) -> str:
     return f"{who}{f' [{about}]' if about else ''}: {words}"
 
 
+def as_earlier(line: str) -> str:
+    """A line of an earlier summary, marked as one."""
+    return line if line.startswith(EARLIER) else f"{EARLIER}{line}"
+
+
 def section(title: str, lines: list[SummaryLine]) -> str:
     """The section, "" without lines."""
     if not lines:
@@ -131,10 +143,11 @@ def section(title: str, lines: list[SummaryLine]) -> str:
 def read_back(summary: str) -> dict[str, list[str]]:
     """The lines of an earlier summary, without bullets, by the section they belong to.
 
-    What goes on indented below a bullet belongs to its line. What only says how a summary was made is left out.
+    What goes on indented below a bullet belongs to its line. What only says how a summary was made is left out. What
+    another summariser says of the moment is marked as earlier: what is wanted, known, and left to do.
     """
     found: dict[str, list[str]] = {title: [] for title in TITLES}
-    title, on = LEFT, False
+    title, on, is_ours = LEFT, False, True
     for raw in summary.splitlines():
         line = _CLIPPED_BY_HERMES.sub(" … ", raw)
         text = line.strip()
@@ -144,9 +157,10 @@ def read_back(summary: str) -> dict[str, list[str]]:
         on = False
         heading = _HEADING.fullmatch(text) if text and not line[0].isspace() else None
         if heading and (found_title := _section_of(heading[1] or heading[2], LEFT if heading[1] else "")):
-            title = found_title
+            title, is_ours = found_title, heading[1] == found_title
         elif (words := _BULLET.sub("", text, count=1)) and not is_stale(words):
-            found[title].append(words)
+            marked = is_ours or title not in _OF_ITS_TIME or words.startswith(MARKS)
+            found[title].append(words if marked else as_earlier(words))
             on = True
     found[SAID] = _with_speakers(found[SAID])
     return {

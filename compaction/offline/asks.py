@@ -141,7 +141,7 @@ def names_in(request: str) -> set[str]:
 
 
 _LETTERS, _DIGITS = re.compile(r"[^\W\d_]+"), re.compile(r"\d+")
-_NAMING = re.compile(r"\w[-_./#:]\w|#?\d{3}|[a-z][A-Z]")
+_NAMING = re.compile(r"\w[-_./#:]\w|#?\d{3}|[a-z][A-Z]|[A-Z]{2}\d")
 _EXACT = re.compile(r"\d|`")  # what names something exact
 _SAYING = re.compile(r"[^\W\d_]{2}|\d{2}")  # what says more than the number of an item
 

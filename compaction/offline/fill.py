@@ -27,7 +27,6 @@ from ..sections import (
     TALLY,
     TITLES,
     SummaryLine,
-    bullet,
     flat,
     said,
     section,
@@ -181,7 +180,7 @@ class Draft:
         taken = {line.text for title, line in self.taken if title == DONE}
         new = (self.offers.told(work).text for work in self.offers.work if work.weight)
         cost = 0
-        for text in chain(new, map(bullet, self.offers.earlier[DONE])):
+        for text in chain(new, (line.text for line in self.offers.done_before)):
             cost += self.count(text) + 1 if text not in taken else 0
             if cost >= most:
                 return most

@@ -82,8 +82,10 @@ def is_diagnosis(sentence: str) -> bool:
 
 
 def is_open_task(sentence: str) -> bool:
-    """Whether a sentence says that something is still to be done."""
-    if not _SHORTEST <= len(sentence) <= _LONGEST or sentence.endswith(("?", "？", ":")):
+    """Whether a sentence says that something is still to be done; a short one names it ("Next is WP14.")."""
+    if len(sentence) > _LONGEST or sentence.endswith(("?", "？", ":")):
+        return False
+    if len(sentence) < _SHORTEST and not names_something(sentence):
         return False
     return bool(_OPEN.search(sentence)) and not _NOTHING.match(sentence)
 

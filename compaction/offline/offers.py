@@ -17,20 +17,30 @@ from ..polite import is_closing, plain, says_little
 from ..redaction import redact
 from ..replacing import replaced
 from ..sections import (
+    ANSWERED,
+    ASKED,
+    CLOSED,
     DONE,
+    DROPPED,
+    EARLIER,
+    FAILED,
     FOUND,
     INTENT,
     LEFT,
+    OPEN,
     REFERENCES,
     SAID,
     STANDING,
+    UNCOMMITTED,
     SummaryLine,
+    as_earlier,
     bullet,
     flat,
     read_back,
     said,
     speaker,
     start,
+    unmarked,
 )
 from ..sentences import sentences
 from ..text.clip import clip
@@ -64,15 +74,10 @@ GOAL, LINE = 300, 300  # characters of a line of intent, of what was done
 MOST_COMPARED = 200  # instructions that an older one is compared with: the newest
 MOST_REQUESTS, MOST_FINDINGS, MOST_OPEN, MOST_REFERRED = 12, 15, 10, 4  # lines
 REFERRED, SHORTEST = 5_000, 60  # characters of what was printed about a name in a request: the most, the fewest
-RECENT_REPLIES = 6  # that are asked what is left: older ones speak of what may be done since
+# Replies that are asked what is left, and those that ended a turn: older ones speak of what may be done since.
+RECENT_REPLIES = 6
 UNKNOWN = "unknown"  # whom a message is about, where several people are served and nothing names one
-UNCOMMITTED = "Edited since the newest commit"
-FAILED = "Failed: "  # begins what failed to the end
-EARLIER = "Earlier summary: "  # begins a line of an earlier summary that may no longer be so
 USER, AGENT, WORKING = "User", "Agent", "Agent, working"  # who says a line, and when
-OPEN, CLOSED = "[ ] ", "[x] "  # before a step of a plan
-ASKED, ANSWERED, DROPPED = "[open] ", "[answered] ", "[taken back] "  # before a request
-ANSWER = ' (last answer: "'  # behind an open request, before what the agent's last turn ended with
 _BOXES = (OPEN, CLOSED, ASKED, ANSWERED, DROPPED)  # those of plans stand before requests in summaries of models
 _WISH = re.compile(r"(?i)\b(?:I|we)(?:['’](?:d|m|re)| would| want| need| prefer| am| are| (?:don['’]t|do not) want)\b")
 _ROLE = re.compile(  # what an agent is there for: "You answer our customers here."
@@ -131,9 +136,12 @@ class Offers:
         found: list[Request] = []
         for at, line in enumerate(boxed):
             box, _, rest = line.partition("] ")
-            text, _, answer = rest.partition(ANSWER)
+            text, _, below = rest.rpartition("\n")
+            who, _, answer = speaker(below)
+            if who != AGENT:
+                text, answer = rest, ""
             is_open, dropped = f"{box}] " in (OPEN, ASKED), f"{box}] " == DROPPED
-            found.append(Request(at - size, text, "", answer[:-2], is_open, first=not at, dropped=dropped))
+            found.append(Request(at - size, text, "", answer, is_open, first=not at, dropped=dropped))
         return found
 
     @cached_property
@@ -160,11 +168,12 @@ class Offers:
             text = in_short(each.opening, GOAL)
             if each is self.newest and each.later and not is_assent(each.later):
                 text += f" -> {in_short(each.later, GOAL)}"
+            answer = ""
             if each.open and each.answer and roomy and each.place not in self.kept_places:
-                text += f'{ANSWER}{answer_in_short(each.answer, GOAL // 2)}")'
+                answer = f"\n  {AGENT}: {flat(redact(answer_in_short(each.answer, GOAL // 2)))}"
             at = -float("inf") if each.first else each.place
             box = ASKED if each.open else DROPPED if each.dropped else ANSWERED
-            yield SummaryLine(flat(f"- {box}{whose}{redact(text)}"), at)
+            yield SummaryLine(f"- {box}{flat(whose + redact(text))}{answer}", at)
         unboxed = (line for line in self.earlier[INTENT] if not line.startswith(_BOXES))
         yield from (SummaryLine(bullet(line), 1e8 + at) for at, line in enumerate(unboxed))
 
@@ -375,20 +384,35 @@ class Offers:
         yield from (SummaryLine(f"- {text}", at) for at, text in boxes if not text.startswith(CLOSED))
         yield from self._still_failing()
         yield from (SummaryLine(f"- {clip(text, 2 * LINE)}", 5e4 + at) for at, text in enumerate(self._uncommitted()))
-        replies = [turn for turn in self.found.turns if turn.is_reply][-RECENT_REPLIES:]
-        open_tasks = [flat(each) for turn in reversed(replies) for each in reversed([*open_tasks_in(turn.words)])]
-        yield from (
-            SummaryLine(f"- {each}", 1e5 - at) for at, each in enumerate(list(distinct(open_tasks))[:MOST_OPEN])
-        )
+        open_tasks = list(distinct(self._open_tasks()))[:MOST_OPEN]
+        yield from (SummaryLine(f"- {each}", 1e5 - at) for at, each in enumerate(open_tasks))
         if question := self._open_question():
             yield SummaryLine(f"- Asked the user: {flat(question)}", 1e6)
         yield from (SummaryLine(f"- {text}", at) for at, text in boxes if text.startswith(CLOSED))
         had_plan = bool(self.found.plan or self.kept.plan)
-        gone = ((OPEN, CLOSED) if had_plan else ()) + (
-            (FAILED, f"{EARLIER}{FAILED}", UNCOMMITTED, f"{EARLIER}{UNCOMMITTED}") if self.work else ()
-        )
-        earlier = [each for each in self.earlier[LEFT] if not (gone and each.startswith(gone))]
-        yield from (SummaryLine(bullet(_as_earlier(each)), at - 1e6) for at, each in reversed(list(enumerate(earlier))))
+        gone = ((OPEN, CLOSED) if had_plan else ()) + ((FAILED, UNCOMMITTED) if self.work else ())
+        earlier = [each for each in self.earlier[LEFT] if not each.removeprefix(EARLIER).startswith(gone)]
+        yield from (SummaryLine(bullet(as_earlier(each)), at - 1e6) for at, each in reversed(list(enumerate(earlier))))
+
+    def _open_tasks(self) -> Iterator[str]:
+        """What the newest replies say is still to be done, the newest first; of what ended a turn further back what
+        nothing was said or done about since.
+        """
+        replies = [turn for turn in self.found.turns if turn.is_reply]
+        recent = {turn.place for turn in replies[-RECENT_REPLIES:]}
+        ended = {turn.place for turn in [turn for turn in replies if turn.place in self.ends][-RECENT_REPLIES:]}
+        for turn in reversed(replies):
+            if turn.place not in recent | ended:
+                continue
+            for each in reversed([*open_tasks_in(turn.words)]):
+                if turn.place in recent or (names := names_in(each)) and not self._named_since(names, turn.place):
+                    yield flat(each)
+
+    def _named_since(self, names: set[str], place: int) -> bool:
+        """Whether the agent spoke of one of these names after this place, or called a tool with it."""
+        later = self.turns[bisect(self.turns, place, key=lambda turn: turn.place) :]
+        texts = chain.from_iterable([turn.words, *(call.arguments for call in turn.calls)] for turn in later)
+        return any(name in text for text in texts for name in names)
 
     def _uncommitted(self) -> list[str]:
         """The files that were edited after the newest commit, by folder, where the agent commits at all."""
@@ -404,9 +428,9 @@ class Offers:
         for file in files:
             below.setdefault(shared.get(file, ""), []).append(file)
         return [
-            f"{UNCOMMITTED}{BELOW}{folder}: {' '.join(file[len(folder) + 1 :] for file in listed)}"
+            f"{UNCOMMITTED}edited{BELOW}{folder}: {' '.join(file[len(folder) + 1 :] for file in listed)}"
             if folder
-            else f"{UNCOMMITTED}: {' '.join(listed)}"
+            else f"{UNCOMMITTED}edited: {' '.join(listed)}"
             for folder, listed in below.items()
         ]
 
@@ -429,9 +453,14 @@ class Offers:
     def done(self) -> Iterator[SummaryLine]:
         """What changed or ran something, the newest first; behind each few one of an earlier summary."""
         told = self._focused(self.told(work) for work in sorted(self.work, key=_wanted) if work.weight)
-        size = len(self.earlier[DONE])
-        before = (SummaryLine(bullet(text), at - size) for at, text in reversed(list(enumerate(self.earlier[DONE]))))
-        return distinct_lines(mixed(told, before))
+        return distinct_lines(mixed(told, iter(self.done_before)))
+
+    @cached_property
+    def done_before(self) -> list[SummaryLine]:
+        """What an earlier summary has as done, the newest first: a line each, however it wrote them."""
+        pieces = [piece for text in self.earlier[DONE] for piece in text.split("\n") if not piece.startswith("```")]
+        texts = [f"- {clip(flat(unmarked(piece)), LINE)}" for piece in pieces]
+        return [SummaryLine(text, at - len(texts)) for at, text in reversed(list(enumerate(texts)))]
 
     def looked(self) -> Iterator[SummaryLine]:
         """What was only looked up for the newest request: not what a file or a command shows, unless all was that."""
@@ -491,7 +520,3 @@ def only_instructs(text: str, laid_down: Sequence[str] | None) -> bool:
 def _wanted(work: Work) -> tuple[bool, int, int]:
     """The order in which work is listed: what changes most, then the newest; files with nothing more to say last."""
     return (work.is_plain, -work.weight, -work.last.at)
-
-
-def _as_earlier(line: str) -> str:
-    return line if line.startswith(EARLIER) else f"{EARLIER}{line}"

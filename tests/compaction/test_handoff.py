@@ -13,6 +13,7 @@ import compaction
 from compaction import is_handoff
 from compaction import messages as m
 from compaction.handoff import (
+    CONTINUED_START,
     CURRENT_HEADER,
     EARLIER_FRAMING,
     END_MARKER,
@@ -69,6 +70,20 @@ def test_a_standalone_handoff_is_its_body_and_its_directive(text: str, directive
     [part] = split(text)
     assert (part.kind, part.text, part.directive) == ("summary", BODY, directive)
     assert is_handoff({"role": "assistant", "content": text})
+
+
+@pytest.mark.parametrize("shape", [str, lambda text: [{"type": "text", "text": text}]], ids=["text", "block"])
+@pytest.mark.parametrize("flagged", [True, False])
+def test_a_summary_of_claude_code_is_one_in_any_row(shape: Any, flagged: bool) -> None:
+    """Marked, or pasted into another agent, where somebody may have gone on behind it."""
+    last = "\n\nIf you need specific details from before compaction, read it.\n"
+    last += "Continue the conversation from where it left off."
+    text = f"{CONTINUED_START} that ran out of context. The conversation is summarized below:\n\nSummary:\n{BODY}{last}"
+    assert is_handoff({"role": "user", "content": shape(text)})
+    assert kinds(shape(text), flagged) == [("summary", BODY)]
+    if not flagged:
+        assert kinds(shape(f"{text}\nAnd mend the door."))[1:] == [("live", "And mend the door.")]
+    assert kinds(shape(f"{CONTINUED_START}? Since when?")) == [("live", f"{CONTINUED_START}? Since when?")]
 
 
 def test_a_merged_handoff_with_the_summary_first_keeps_the_live_text_to_the_letter() -> None:

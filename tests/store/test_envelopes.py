@@ -31,6 +31,8 @@ from viewer.stores.envelopes import RAN, Envelopes, split
 from viewer.stores.hermes.envelopes import ENVELOPES as HERMES
 from viewer.stores.openclaw.envelopes import OPENCLAW, PI
 
+OUTPUT = "Read the output file to retrieve the result: /tmp/a.output"  # behind a notification
+
 
 @pytest.mark.parametrize(
     ("by", "said", "typed"),
@@ -105,6 +107,7 @@ def test_what_a_client_added_is_told_from_what_was_typed(by: Envelopes, said: An
         (CLAUDE, f"<ide_selection>\n{WORDS}"),
         (CLAUDE, f"<narrator>Once</narrator> {WORDS}"),
         (CLAUDE, f"<commands>Once</commands> {WORDS}"),
+        (CLAUDE, OUTPUT),
         (CODEX, f"{IDE}{WORDS}"),
         (CODEX, f"Why does it say\n## My request for Codex:\n{WORDS}"),
         (CODEX, f"# A heading of mine\n{WORDS}"),
@@ -137,6 +140,7 @@ def test_what_no_table_knows_is_typed(by: Envelopes, said: Any) -> None:
         (CLAUDE, OPENED, "added by Claude Code"),
         (CLAUDE, [text(OPENED), text(REMINDER)], "added by Claude Code"),
         (CLAUDE, "<task-notification>\ndone\n</task-notification>", "added by Claude Code"),
+        (CLAUDE, f"<task-notification>done</task-notification>\n{OUTPUT}", "added by Claude Code"),
         (CLAUDE, "[Request interrupted by user for tool use]", "added by Claude Code"),
         (CLAUDE, "<local-command-stdout>Compacted</local-command-stdout>", "added by Claude Code"),
         (CLAUDE, command("compact", ""), RAN),

@@ -94,9 +94,9 @@ def test_what_was_edited_since_the_newest_commit_is_left() -> None:
     commit = step("c", "Bash", {"command": "git commit -m 'One'"}, "[main 1234567] One")
     turns = [user("Work on it."), *edit(0), *commit]
     assert sections(turns)[LEFT] == []
-    assert sections([*turns, *edit(1)])[LEFT] == ["- Edited since the newest commit: /srv/app/src/part1.py"]
+    assert sections([*turns, *edit(1)])[LEFT] == ["- [not committed] edited: /srv/app/src/part1.py"]
     more = sections([*turns, *edit(1), *edit(2), *edit(3)])[LEFT]
-    assert more == ["- Edited since the newest commit in /srv/app/src: part1.py part2.py part3.py"]
+    assert more == ["- [not committed] edited in /srv/app/src: part1.py part2.py part3.py"]
     assert sections([*turns, *edit(1)], kept=tuple(commit))[LEFT] == [], "committed since"
     assert sections([user("Work on it."), *edit(1)])[LEFT] == [], "where nothing is committed at all"
 
@@ -107,11 +107,13 @@ def test_commands_in_blocks_of_code_are_calls_and_their_outputs_no_words_of_a_pe
     for at in range(5):
         turns += [reply(f"Part {at} is next to look at.\n```\nmake part-{at}\n```"), user(f"built {at}\n(in: /srv)\n$")]
     found = sections([*turns, reply("It is in part 4.")])
-    assert found[INTENT] == ['- [open] Find the flag. (last answer: "It is in part 4.")']
+    assert found[INTENT] == ["- [open] Find the flag.", "  Agent: It is in part 4."]
     assert found[DONE] == [f"- Ran `make part-{at}`: built {at}" for at in range(5)]
     assert not any(line.startswith("- User: built") for line in found[SAID])
     ending = sections(turns[:-1], kept=(turns[-1],))
-    assert [line[:22] for line in ending[INTENT]] == ["- [open] Find the flag"], "nor is one of the kept messages"
+    assert [line[:22] for line in ending[INTENT]] == ["- [open] Find the flag", "  Agent: Part 4 is nex"], (
+        "nor is one of the kept messages"
+    )
     talk = [user("Show me code.")]
     for at in range(5):
         talk += [reply(f"Here it is.\n```\nmake part-{at}\n```"), user(f"Now part {at + 1}, and mind the {at} doors.")]
@@ -193,7 +195,7 @@ def test_what_failed_to_the_end_is_left() -> None:
         row for i in range(2) for row in step(f"c{i}", "Bash", {"command": "npm test"}, "Exit code 1\nno such file")
     ]
     found = sections([user("Test it."), *turns])
-    assert found[LEFT] == ["- Failed: `npm test` (2 times): exit 1: no such file"] and found[DONE] == []
+    assert found[LEFT] == ["- [failed] `npm test` (2 times): exit 1: no such file"] and found[DONE] == []
 
 
 def test_a_change_that_went_well_is_told_beside_the_one_of_the_same_thing_that_failed_later() -> None:
@@ -292,3 +294,11 @@ def test_names_take_no_more_than_their_share() -> None:
     turns = [user(" ".join(f"A{i:03}B{i:03}" for i in range(900))), reply("I see."), *exchange(3)]
     lines = sections(turns, budget_tokens=1_000)[NAMES]
     assert len("\n".join(lines)) / 4 < 0.2 * 1_000 and not re.search(r"(?m)^- [\d ]+$", "\n".join(lines))
+
+
+def test_what_is_next_is_left_however_much_is_said_since_until_it_is_spoken_of() -> None:
+    said = [user("Build it."), reply("Part one is built. Next is WP14."), user("Good, go on with the paint.")]
+    working = [row for n in range(9) for row in step(f"c{n}", "Bash", {"command": f"paint {n}"}, content=f"Wall {n}.")]
+    assert "- Next is WP14." in sections([*said, *working, reply("All is painted.")])[LEFT]
+    begun = step("d", "Bash", {"command": "make WP14"})
+    assert sections([*said, *working, *begun, *working])[LEFT] == []

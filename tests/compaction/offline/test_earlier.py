@@ -58,13 +58,14 @@ def test_headings_of_other_summarisers_are_read_back() -> None:
         "## Key Decisions\n- Keep the old parser.\n\n## Historical Pending User Asks\n- Which port?"
     )
     found = read_back(hermes)
-    assert found[INTENT] == ["User asked: 'Fix it.'"] and found[STANDING] == ["Only use tabs."]
-    assert found[DONE] == ["Ran ls"] and found[FOUND] == ["Keep the old parser."]
-    assert found[LEFT] == ["The port is 8080.", "Which port?"]
+    assert found[INTENT] == ["[earlier] User asked: 'Fix it.'"] and found[STANDING] == ["Only use tabs."]
+    assert found[DONE] == ["Ran ls"] and found[FOUND] == ["[earlier] Keep the old parser."]
+    assert found[LEFT] == ["[earlier] The port is 8080.", "[earlier] Which port?"]
     claude = "1. Primary Request and Intent:\n   Fix the login.\n\n7. Pending Tasks:\n   - write the docs"
     claude += "\n\n9. Optional Next Step:\n   - run it"
     found = read_back(claude)
-    assert found[INTENT] == ["Fix the login."] and found[LEFT] == ["write the docs", "run it"]
+    assert found[INTENT] == ["[earlier] Fix the login."]
+    assert found[LEFT] == ["[earlier] write the docs", "[earlier] run it"]
 
 
 def test_the_lines_of_a_summary_of_ours_come_back_as_they_were() -> None:
@@ -84,15 +85,15 @@ def test_what_was_next_in_an_earlier_summary_is_told_as_earlier() -> None:
     found = sections(
         [user("Go on."), *step("a", "close", {"part": "six"}), reply("Part six is closed.")], previous_summary=earlier
     )
-    assert found[LEFT] == ["- Earlier summary: complete part six"]
-    again = sections([user("And now?")], previous_summary="## Left and next\n- Earlier summary: complete part six")
-    assert again[LEFT] == ["- Earlier summary: complete part six"], "said once"
+    assert found[LEFT] == ["- [earlier] complete part six"]
+    again = sections([user("And now?")], previous_summary="## Left and next\n- [earlier] complete part six")
+    assert again[LEFT] == ["- [earlier] complete part six"], "said once"
 
 
 def test_the_plan_of_an_earlier_summary_goes_on_until_there_is_a_newer_one() -> None:
     earlier = "## Plan\n- [x] Write the parser\n- [ ] Test the parser"
     assert sections([reply("Working.")], previous_summary=earlier)[LEFT] == [
-        "- Earlier summary: [x] Write the parser", "- Earlier summary: [ ] Test the parser",
+        "- [earlier] [x] Write the parser", "- [earlier] [ ] Test the parser",
     ]  # fmt: skip
     newer = step("a", "TodoWrite", {"todos": [{"content": "Ship it", "status": "pending"}]})
     assert sections(newer, previous_summary=earlier)[LEFT] == ["- [ ] Ship it"]
@@ -105,7 +106,8 @@ def test_what_was_asked_before_is_open_until_it_is_answered() -> None:
     answered = sections([reply("The door is painted.")], previous_summary=earlier)
     assert answered[INTENT] == [
         "- [answered] Build the shed",
-        '- [open] Paint the door (last answer: "The door is painted.")',
+        "- [open] Paint the door",
+        "  Agent: The door is painted.",
     ]
     later = "\n".join(["## Intent", *answered[INTENT]])
     assert sections([user("Now the roof, please.")], previous_summary=later)[INTENT] == [
@@ -183,3 +185,25 @@ def test_what_a_harness_says_binds_nobody() -> None:
     for n in range(4):
         turns += [user(nudge), reply("", f"c{n}"), result(f"c{n}")]
     assert not sections(turns)[STANDING]
+
+
+def test_what_another_summariser_says_of_the_moment_is_marked_as_earlier_and_what_is_ours_is_not() -> None:
+    theirs = (
+        "1. Primary Request and Intent:\n   Implement spotter-gqc.\n\n4. Problem Solving:\n   - the build fails\n\n"
+        "5. Completed work:\n   - closed gqc.5\n\n7. Pending Tasks:\n   - complete gqc.6"
+    )
+    found = sections([user("Go on."), *step("a", "close", {"id": "gqc.6"}, "Closed gqc.6")], previous_summary=theirs)
+    assert "- [earlier] Implement spotter-gqc." in found[INTENT] and found[FOUND] == ["- [earlier] the build fails"]
+    assert found[LEFT] == ["- [earlier] complete gqc.6"] and "- closed gqc.5" in found[DONE]
+    ours = f"## {INTENT}\n- [open] Mend the door.\n\n## {FOUND}\n- The hinge broke because of rust."
+    again = sections([reply("", "a"), result("a")], previous_summary=ours)
+    assert again[INTENT] == ["- [open] Mend the door."] and again[FOUND] == ["- The hinge broke because of rust."]
+
+
+def test_what_an_earlier_summary_has_as_done_is_a_line_each_and_short() -> None:
+    theirs = (
+        f"## Completed Actions\n- Mended the door:\n  the hinge\n  ```\n  make door\n  ```\n- Painted {'it ' * 200}"
+    )
+    found = sections([user("Go on.")], previous_summary=theirs)[DONE]
+    assert found[:3] == ["- Mended the door:", "- the hinge", "- make door"]
+    assert len(found) == 4 and len(found[3]) <= 302

@@ -61,7 +61,7 @@ def test_a_question_how_it_goes_is_no_new_request() -> None:
 )
 def test_what_says_how_things_are_belongs_to_what_was_asked_and_stands_there(said: str) -> None:
     found = sections([user(LONG[0]), reply("Part one is done."), user(said), reply("", "a"), result("a")])
-    assert found[INTENT] == [f'- [open] {LONG[0]} -> {said} (last answer: "Part one is done.")']
+    assert found[INTENT] == [f"- [open] {LONG[0]} -> {said}", "  Agent: Part one is done."]
     assert sections([user(said), reply("", "a")])[INTENT] == [f"- [open] {said}"], "where nothing was asked before"
 
 
@@ -159,7 +159,7 @@ def test_a_greeting_while_the_agent_works_leaves_what_was_asked_open() -> None:
 def test_what_a_person_asks_again_now_and_then_is_a_request() -> None:
     one = (reply("Built."), user("Run the tests."), reply("All is well."))
     again = [row for n in range(4) for row in (user(f"Build part {n}."), *one)]
-    assert sections(again)[INTENT][-1].startswith("- [open] Run the tests.")
+    assert sections(again)[INTENT][-2:] == ["- [open] Run the tests.", "  Agent: All is well."]
 
 
 def test_a_request_that_is_taken_back_is_not_open() -> None:
@@ -175,7 +175,7 @@ def test_what_a_harness_says_over_and_over_is_no_request() -> None:
         *(row for n in range(9) for row in (user(nudge), reply(f"Step {n}."))),
     ]
     found = sections(turns)
-    assert found[INTENT] == ['- [open] Draw the nominal scale. (last answer: "Step 8.")']
+    assert found[INTENT] == ["- [open] Draw the nominal scale.", "  Agent: Step 8."]
     assert sum(nudge in line for line in found[SAID]) == 1 and any("(9 times)" in line for line in found[SAID])
 
 
@@ -228,7 +228,8 @@ def test_the_first_request_lives_through_five_summaries() -> None:
     intent = summary.partition(f"## {INTENT}\n")[2].partition("\n\n")[0].splitlines()
     assert intent == [
         "- [answered] Fix the login bug",
-        '- [open] Now do part 4 of it. (last answer: "Part 4 is done.")',
+        "- [open] Now do part 4 of it.",
+        "  Agent: Part 4 is done.",
     ]
 
 
