@@ -20,16 +20,13 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from heapq import nsmallest
 
-from .. import messages as m
 from ..applying import Result
 from ..details.names import Kind, is_of_program, names_of, words_of
 from ..details.values import UNIT, value_of
-from ..messages import Message, patched
-from ..planning import Plan
+from ..messages import Message
 from ..redaction import redact, redact_all
 from ..sections import is_stale
 from ..sentences import TROUBLE_WORDS, error_line, holding, pasted_error, signs_in
-from ..tool_groups import repairs
 from .categories import CATEGORIES, category_of
 from .pleasantries import is_courtesy
 from .records import COMMAND_KEYS, LONGEST_LINE, Anchor, Counts, Survival, commands_of
@@ -209,17 +206,14 @@ def survival_of(
     which: Container[int] | None,
     left: Sequence[Message],
     earlier: Iterable[tuple[int, str]] = (),
-    *,
-    printed: bool = True,
 ) -> Survival:
     """Which details of messages (all, or those at the indices in `which`) are in those that are `left`.
 
-    `earlier` are the texts of summaries that go with them, each with the index of the message it is from. Without
-    `printed` what tools merely printed is not counted, which costs less.
+    `earlier` are the texts of summaries that go with them, each with the index of the message it is from.
     """
     leaving = Leaving()
     before = [Passage(text, "summary", at) for at, text in earlier if text]
-    texts = before + passages(messages, which, live=True, printed=printed)
+    texts = before + passages(messages, which, live=True)
     leaving.read(texts)
     stay = RemainingLines(passages(left, live=False))
     said = [*_said(leaving, stay)]
@@ -297,25 +291,6 @@ def loss_report(result: Result) -> Survival:
     at = next(iter(plan.lifted), -1)  # -1: it was merged with live text
     gone = {*report.summarised, *report.shortened}
     return survival_of(plan.messages, gone, result.messages, [(at, plan.previous_summary)])
-
-
-def at_stake(plan: Plan) -> Survival:
-    """What would become of what is said and called if the summary kept nothing: the lost ones are at stake."""
-    repaired = _repaired(plan)
-    stay = (repaired.get(i, plan.messages[i]) for i in (*plan.head, *plan.tail))
-    left = [{**row, m.body_key(row): m.live_content(row)} for row in stay if row is not None]
-    earlier = [(next(iter(plan.lifted), -1), plan.previous_summary)]
-    return survival_of(plan.messages, {*plan.middle, *repaired}, left, earlier, printed=False)
-
-
-def _repaired(plan: Plan) -> dict[int, Message | None]:
-    """Messages that stay, by index, without calls or results that lack the other; None for one that is left out."""
-    if plan.policy.tail_only:
-        return {}
-    kept = (*plan.before, *plan.tail)
-    rows = [plan.messages[i] for i in kept]
-    found = repairs(rows[: len(plan.before)], rows[len(plan.before) :])
-    return {kept[at]: None if changes is None else patched(rows[at], changes) for at, changes in found.items()}
 
 
 def _stated(line: Statement) -> Anchor:

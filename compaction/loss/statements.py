@@ -197,14 +197,11 @@ class Passage:
         return _ORIGINS[self.source]
 
 
-def passages(
-    messages: Sequence[Message], which: Container[int] | None = None, *, live: bool, printed: bool = True
-) -> list[Passage]:
+def passages(messages: Sequence[Message], which: Container[int] | None = None, *, live: bool) -> list[Passage]:
     """The texts of messages (all, or those at the indices in `which`), without system prompts.
 
-    With `live` what a compaction wrote into them is left out, without `printed` the results of tools are. All are
-    without credentials, but what tools printed with `live`: that is long, and `_shown` redacts the little of it to be
-    shown.
+    With `live` what a compaction wrote into them is left out. All are without credentials, but what tools printed with
+    `live`: that is long, and `_shown` redacts the little of it to be shown.
     """
     found: list[Passage] = []
     called: dict[str, str] = {}
@@ -212,7 +209,7 @@ def passages(
         for call in m.calls(message):
             called.update(dict.fromkeys(call.ids, call.arguments[:LONGEST_CALL]))
         if (which is None or at in which) and not m.is_system(message):
-            found += (each for each in _of_message(message, at, called, live) if printed or each.source != "tool")
+            found += _of_message(message, at, called, live)
     shown = [each for each in found if each.source != "tool" or not live]
     for each, text in zip(shown, redact_all([each.text for each in shown]), strict=True):
         each.text = text

@@ -60,15 +60,8 @@ def _command(run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 
 def _agree(path: str, client: Client, api_client: ApiClient, strategy: str) -> tuple[Run, tuple[Lost, Lost]]:
     """Compact, and compare all that is said of it; what the run's report says."""
-    status, plan = api_client.call("POST", f"{path}/plan", {"strategy": strategy})
-    stake = plan["at_stake"]
-    shown = read(client.post(f"{path}/plan", {"strategy": strategy})).text
     run_id = api_client.call("POST", f"{path}/runs", {"apply": False, "strategy": strategy})[1]["id"]
     details, statements = said = _said(api_client.get(f"/runs/{run_id}/report"))
-    assert (status, stake["details_total"], stake["statements_total"]) == (200, details[1], statements[1])
-    assert stake["details"] >= details[0] and stake["statements"] >= statements[0]
-    asked = [stake[name] for name in ("details", "details_total", "statements", "statements_total")]
-    assert (numbers(shown.split("At stake:")[1])[:4] if stake["details"] else asked) == asked
     card = read(client.get(f"/runs/{run_id}")).one("ul", "report")
     told = [(numbers(each.text)[:2], each.attributes.get("class", "")) for each in card.all("summary")]
     assert [tuple(each) for each, _ in told] == [each for each in (statements, details) if each[0]]

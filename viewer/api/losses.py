@@ -12,15 +12,6 @@ class DetailsOut(Schema):
     total: int
 
 
-class StakesOut(Schema):
-    """The details and statements we recognise that would be lost if the summary kept nothing, of how many."""
-
-    details: int
-    details_total: int
-    statements: int
-    statements_total: int
-
-
 class AnchorOut(Schema):
     """An exact thing that is lost, and the message it stood in.
 

@@ -17,7 +17,7 @@ from viewer import times
 from viewer.runs.summarizers import KINDS
 from viewer.stores.changes import MODES
 
-from .losses import DetailsOut, StakesOut
+from .losses import DetailsOut
 
 
 def _whole(value: object) -> object:
@@ -371,4 +371,3 @@ class PlanOut(Schema):
     sends_otherwise: str = ""
     busy: BusyOut | None
     rules: RulesOut
-    at_stake: StakesOut

@@ -14,7 +14,7 @@ from viewer.history.undo import undoable_among
 from viewer.holders import Holder
 from viewer.runs import planning, service
 from viewer.runs.compaction_list import CompactionView
-from viewer.runs.detail_loss import counted, stakes
+from viewer.runs.detail_loss import counted
 from viewer.runs.models import Run
 from viewer.runs.planning import DryRun
 from viewer.stores import counting
@@ -22,7 +22,7 @@ from viewer.stores.base import Session
 from viewer.stores.registry import Reader, agent_of
 from viewer.workspaces.rules import reason_in
 
-from .losses import DetailsOut, StakesOut
+from .losses import DetailsOut
 from .run_schemas import RunOut, UsageOut
 from .schemas import (
     BrokenOut,
@@ -113,7 +113,6 @@ def _lost(counts: tuple[int, int]) -> DetailsOut:
 
 def plan(draft: DryRun) -> PlanOut:
     made = draft.plan
-    (details, all_details), (statements, all_statements) = stakes(made)
     busy = BusyOut(lock=_held(draft.lock), turn=_held(draft.lease)) if draft.lock or draft.lease else None
     return PlanOut(
         head=_part(draft.head_ids, made.head_tokens),
@@ -134,9 +133,6 @@ def plan(draft: DryRun) -> PlanOut:
         sends_otherwise=draft.sends_otherwise,
         busy=busy,
         rules=_rules(asdict(draft.rules), wanted=bool(made.policy.rules)),
-        at_stake=StakesOut(
-            details=details, details_total=all_details, statements=statements, statements_total=all_statements
-        ),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import compaction
 from compaction import Survival
 from compaction.loss.records import Anchor
-from compaction.loss.report import at_stake, survival_of
+from compaction.loss.report import survival_of
 from viewer.stores.message import StoredMessage, message_of
 from viewer.stores.registry import Reader
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
@@ -92,12 +92,6 @@ def counted_in(noted: Mapping[str, Any]) -> Counted:
     """What of details and statements is lost, of what was `noted`."""
     kept, statements = noted["statements"]
     return Counted(lost_of(noted["anchors"]), (statements - kept, statements))
-
-
-def stakes(plan: compaction.Plan) -> Counted:
-    """What of details and statements would be lost if the summary kept nothing."""
-    survival = at_stake(plan)
-    return Counted((len(survival.lost), survival.total), (len(survival.lost_statements), survival.statements[1]))
 
 
 def _names_all(report: Mapping[str, Any]) -> bool:

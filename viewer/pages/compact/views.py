@@ -22,10 +22,8 @@ from viewer.pages.http import asked_from, is_fragment, page, refused, shows_refu
 from viewer.pages.redaction import redacts, session_for
 from viewer.places import Place
 from viewer.rendering import formats
-from viewer.rendering.lru import SizedCache, digest
 from viewer.rendering.texts import line
 from viewer.runs import planning, service
-from viewer.runs.detail_loss import stakes
 from viewer.runs.errors import AlreadyOpen
 from viewer.runs.planning import FIRST, DryRun, Options, strategy_of
 from viewer.runs.summarizers import KINDS, OFFLINE, summarizers
@@ -83,7 +81,6 @@ class PlanShown:
     after: SafeString
     after_label: str
     reasons: tuple[str, ...]
-    stakes: str
     busy: tuple[str, ...]
     quiet: str
     slow: str
@@ -257,7 +254,6 @@ def shown_plan(draft: DryRun, redacting: bool) -> PlanShown:
         after=formats.number(plan.tokens_after_estimate, "tokens"),
         after_label="After, about (tokens)" if plan.keeps_middle else "After, at most (tokens)",
         reasons=plan.reasons,
-        stakes=_STAKES.get(_stakes_key(draft), lambda: _stakes(plan)),
         busy=_busy(draft),
         quiet=QUIET if draft.sees_turns else QUIET_BUT_BLIND,
         slow=planning.slow_sentence(draft.lock_seconds),
@@ -270,26 +266,6 @@ def shown_plan(draft: DryRun, redacting: bool) -> PlanShown:
         turn=draft.lease is not None,
         rules=None if plan.keeps_middle else found_rules(draft.rules, redacting=redacting),
     )
-
-
-_STAKES: SizedCache[str] = SizedCache(len, limit=1_000_000)  # finding every detail takes longer than the rest of a plan
-
-
-def _stakes_key(draft: DryRun) -> bytes:
-    """What the stakes of a draft depend on: rows as a commit would expect them, and which of them stay."""
-    return digest([draft.strategy, draft.session_id, draft.token, draft.ids, draft.middle_ids, draft.lifted_ids])
-
-
-def _stakes(plan: compaction.Plan) -> str:
-    """What a summary has to carry on, or what gets shorter holds, so that a preview can be judged."""
-    (details, all_details), (statements, all_statements) = stakes(plan)
-    if not details:
-        return ""
-    told = f"{details:,} of the {formats.counted(all_details, 'detail')}"
-    stated = f"{statements:,} of the {formats.counted(all_statements, 'statement')}"
-    if plan.keeps_middle:
-        return f"At stake: {told} and {stated} we recognise stand in what gets shorter."
-    return f"At stake: {told} and {stated} we recognise would leave the context with a summary that kept nothing."
 
 
 def _question(plan: compaction.Plan, turn: bool) -> str:
