@@ -51,7 +51,6 @@ def _losses() -> None:
     kept = messages[-40:]
     print(f"\nwhat became of the details, {len(messages):,} messages, {size / 1e6:.1f} MB")
     _time("  of all of them", lambda: survival_of(messages, range(len(messages) - 40), kept))
-    _time("  without what tools printed (a plan)", lambda: survival_of(messages, None, kept, printed=False))
 
 
 def large_talk(turns: int = 2_000) -> list[Message]:
