@@ -7,6 +7,7 @@ longer than a word, or told only by what stands around it, is found in the text 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal
 
@@ -34,6 +35,11 @@ _PIECE = re.compile(
 _LEAD, _TRAIL = ",:!?*\\…=✓", ".,:!?*#~\\…"  # marks around a name that are not part of it
 _WORD, _LONG = re.compile(r"\S+"), 1_000_000  # a list of all words takes ten times the memory of a long text
 _HEADING = re.compile(r"#+(?!\d)")  # "## Title", but not "#4711"
+# "#8f8f99"; of digits alone where a colour is spoken of, or set. "#B17420" and "#282832" elsewhere number something.
+_HEX = re.compile(r"(?<![\w&/#])#(?![A-Fa-f]\d+\b)(?:[0-9a-fA-F]{8}|[0-9a-fA-F]{6}|[0-9a-fA-F]{3,4})(?!\w)")
+_OF_COLOURS = re.compile(r"(?i)colou?r|gradient|(?:back|fore)ground|farbe|couleur|#(?=\d{0,7}[a-f])[0-9a-f]{3,8}\b")
+_SET_TO = re.compile(r"(?i)(?:colou?r|ground|fill|stroke|border)[\w-]{0,20}[\"']?\s?[:=]\s?[\"']?$")
+_NEAR = 60  # characters around a colour, on its line
 _SUFFIXES = (
     "py|pyi|pl|ex|exs|dart|hs|tf|less|mp3|mp4|bak|pem|js|mjs|cjs|ts|tsx|jsx|vue|rs|go|java|kt|c|h|cc|cpp|hpp|cs|rb|php|swift|scala|lua|r|jl|sh|bash|zsh|ps1|sql"
     "|md|rst|txt|log|csv|tsv|json|jsonl|yaml|yml|toml|ini|cfg|conf|env|lock|xml|html|css|scss|svg|png|jpg|jpeg|gif|webp"
@@ -77,8 +83,10 @@ _PHRASE = re.compile(
 
 
 def words_of(text: str) -> dict[str, None]:
-    """The distinct words of a text, in order, parted at white space, quotes and brackets; the end of a tag is none."""
-    text = text.replace("</", " ")
+    """The distinct words of a text, in order, parted at white space, quotes and brackets; neither a colour nor the end
+    of a tag is one.
+    """
+    text = without_colours(text).replace("</", " ")
     for mark in WORD_BREAKS:
         text = text.replace(mark, " ")
     if len(text) > _LONG:
@@ -131,13 +139,33 @@ def _bare(word: str) -> str:
     return (_HEADING.sub("", word, count=1) if word[:1] == "#" else word).rstrip(_TRAIL)
 
 
-# Ids that programs give to their own messages and calls, and colours: nobody refers to them.
+def without_colours(text: str) -> str:
+    """The text with a space for each colour."""
+    return _HEX.sub(lambda match: " " if _is_colour(match) else match[0], text) if "#" in text else text
+
+
+def colours_in(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of colours: "#8f8f99", and "#282832" near a word for colour or another colour."""
+    return (match.span() for match in _HEX.finditer(text) if _is_colour(match))
+
+
+def _is_colour(match: re.Match[str]) -> bool:
+    if not match[0][1:].isdigit():
+        return True
+    before = match.string[max(match.start() - _NEAR, 0) : match.start()].rpartition("\n")[2]
+    if len(match[0]) < len("#123456"):
+        return bool(_SET_TO.search(before))
+    behind = match.string[match.end() : match.end() + _NEAR].partition("\n")[0]
+    return bool(_OF_COLOURS.search(before) or _OF_COLOURS.search(behind))
+
+
+# Ids that programs give to their own messages and calls: nobody refers to them.
 _OF_PROGRAMS = re.compile(
     r"(?:toolu|srvtoolu|req|msg|call|chatcmpl|resp|fc|rs|evt)[_-][\w-]+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-    r"|#(?=[0-9]*[a-fA-F])[0-9a-fA-F]{3,8}|\d+[a-z]|session[_-]\w+"
+    r"|\d+[a-z]|session[_-]\w+"
 )
 
 
 def is_of_program(name: str) -> bool:
-    """Whether a name is one that programs give to what nobody else refers to: a call, a request, a colour."""
+    """Whether a name is one that programs give to what nobody else refers to: a call, a request."""
     return bool(_OF_PROGRAMS.fullmatch(name))

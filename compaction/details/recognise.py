@@ -25,7 +25,7 @@ from .lexicon import (
     TITLES,
     UNITS,
 )
-from .names import Kind, names_of
+from .names import Kind, colours_in, names_of
 
 Found = tuple[Kind, int, int]  # kind, start and end in the text
 
@@ -151,6 +151,11 @@ class Phrases:
         """Note every match of the pattern, or of a group in it."""
         for match in pattern.finditer(self.text):
             self.take(kind, *match.span(group))
+
+    def skip_colours(self) -> None:
+        """Nothing of a colour is a detail."""
+        for start, end in colours_in(self.text):
+            self.taken[start:end] = b"\1" * (end - start)
 
     def skip(self, pattern: re.Pattern[str]) -> None:
         """Nothing that the pattern matches is a detail."""
@@ -300,6 +305,7 @@ def details_of(text: str, origin: str) -> list[tuple[Kind, str, int]]:
         for escape, plain in _ESCAPES:
             text = text.replace(escape, plain)
     phrases = Phrases(text)
+    phrases.skip_colours()
     phrases.exact()
     patterns = _DATES if phrases.has_digits else _DATES[-1:]
     dates = sorted(match.span() for pattern in patterns for match in pattern.finditer(text))

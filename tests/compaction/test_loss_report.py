@@ -316,10 +316,33 @@ def test_rows_of_the_user_role_that_a_program_wrote_are_no_ones_words() -> None:
         "It is 3f2b8c1e-9d4a-4c6e-8f01-2a3b4c5d6e7f.",
         "Unlocks, levels and shops are new.",
         "The text is #8f8f99.",
+        "The text is #FFA500.",
+        "Colour #282832.",
+        "The palette is #3B4252 #282832.",
+        '{"color": "#333"}',
     ],
 )
 def test_a_detail_that_nobody_asks_for_by_itself_is_none(text: str) -> None:
     assert survival_of([reply(text)], None, [handoff("nothing")]).lost == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "lost"),
+    [
+        ("## The parser of `load_row`", ["load_row"]),
+        ("## Order B-20918", ["B-20918"]),
+        ("Order #282832 is open.", ["#282832"]),
+        ("Issue #333 is about the colour.", ["#333"]),
+        ("Order #B17420 is open.", ["B17420"]),
+    ],
+)
+def test_an_exact_name_in_a_heading_and_a_number_behind_its_sign_are_details(line: str, lost: list[str]) -> None:
+    assert [one.text for one in survival_of([reply(line)], None, [handoff("nothing")]).lost] == lost
+
+
+def test_a_colour_that_a_tool_printed_is_no_id() -> None:
+    found = survival_of([result("a", "color: #FFA500; fill: #282832 B-20918")], None, [handoff("nothing")])
+    assert found.printed == {"id": (0, 1)}
 
 
 def test_code_that_somebody_pastes_is_no_statement() -> None:
