@@ -31,7 +31,7 @@ from .categories import CATEGORIES, category_of
 from .pleasantries import is_courtesy
 from .records import COMMAND_KEYS, LONGEST_LINE, Anchor, Counts, Survival, commands_of
 from .remaining import THOROUGH, RemainingLines, thorough
-from .statements import SOURCES, Detail, Passage, Statement, passages, statements
+from .statements import HEADING_LINE, SOURCES, Detail, Passage, Statement, of_summary, passages, statements
 
 PRINTED_SHOWN = 2_000  # lost details that tools printed which are named; the others are counted
 _LONG = 200  # characters of an argument of a call that is what a tool is to write, not what it is called with
@@ -39,13 +39,14 @@ _RANK = {"error": 0, "date": 2, "version": 2, "number": 3, "command": 4}  # of o
 _FEW = 4  # words without which a sentence of an agent says little, if it has neither a category nor a detail
 _ROW = re.compile(r"[|]|(?:[-*+]|\d+[.)])\s+(?:\*\*|`)?[^:.!?]{1,40}:")  # of a table, or a list of labels
 _TITLE = re.compile(
-    r"(?:> ?)*#{1,6} |\*\*[^*]+\*\*:?$|<[^>]*>$|[\[(][^\])]*[\])]$|[-=*_ ]+$|\d+[:|→]"
+    HEADING_LINE.pattern + r"|<[^>]*>$|[\[(][^\])]*[\])]$|[-=*_ ]+$|\d+[:|→]"
 )  # a heading, a tag, an aside, a rule
 _SIGNS, _PROSE = (
     re.compile(r"[^\w\s,.?!'’`*\u3000-\u303f\uff00-\uff20-]"),
     8,
 )  # one in so many characters of language is a sign
 _LETTER = re.compile(r"\w")
+_WORD = re.compile(r"(?<!\d)[^\W\d_]")  # and not the unit of a number
 _TIMES = ("ns", "us", "ms", "s", "min", "h")  # units of durations
 
 
@@ -111,7 +112,7 @@ class Leaving:
 
     def _detail(self, detail: Detail, line: Statement) -> None:
         key = (detail.kind, detail.value)
-        if key not in self.details and is_worth_naming(detail.kind, detail.text) and not _begins(detail, line):
+        if key not in self.details and is_worth_naming(detail.kind, detail.text) and not _is_capital(detail, line):
             text = line.text[:LONGEST_LINE]
             self.details[key] = Anchor(detail.kind, detail.text, line.message, text, line.source)
 
@@ -155,10 +156,16 @@ def is_worth_naming(kind: Kind, text: str) -> bool:
     return not (kind in ("id", "name") and is_of_program(text))
 
 
-def _begins(detail: Detail, line: Statement) -> bool:
-    """Whether it is the capitalised word that a sentence or label begins with; scripts without capitals have none."""
+def _is_capital(detail: Detail, line: Statement) -> bool:
+    """Whether it is a name by its capitals alone where these say nothing: the word that a sentence or label begins with,
+    words of a heading. Scripts without capitals have none.
+    """
+    if detail.kind != "name" or not detail.text[0].isupper():
+        return False
+    if HEADING_LINE.match(line.text):
+        return detail.text.istitle()
     before = line.text[: max(detail.start - line.start, 0)]
-    return detail.kind == "name" and detail.text.isalpha() and detail.text[0].isupper() and not _LETTER.search(before)
+    return detail.text.isalpha() and not _LETTER.search(before)
 
 
 def _says_something(line: Statement, passage: Passage) -> bool:
@@ -173,8 +180,8 @@ def _says_something(line: Statement, passage: Passage) -> bool:
     if category is None:
         return False
     line.category = category = "" if text.startswith("|") else category
-    if line.details:
-        return True
+    if line.details:  # "3ms 18ms" alone says nothing
+        return any(is_worth_naming(each.kind, each.text) for each in line.details) or bool(_WORD.search(line.rest()))
     if _ROW.match(line.text):
         return False
     words = len(line.stems())
@@ -212,7 +219,7 @@ def survival_of(
     `earlier` are the texts of summaries that go with them, each with the index of the message it is from.
     """
     leaving = Leaving()
-    before = [Passage(text, "summary", at) for at, text in earlier if text]
+    before = [of_summary(text, at) for at, text in earlier if text]
     texts = before + passages(messages, which, live=True)
     leaving.read(texts)
     stay = RemainingLines(passages(left, live=False))

@@ -39,7 +39,9 @@ _PARTS = re.compile(
 )
 _OBJECTS = re.compile(r"(?<=[}\]])\s*,\s*(?=[{\[])")
 _INNER = re.compile(r"\[\s*\{")
-_HEADING = re.compile(r"#{1,6} |\*\*[^*]+\*\*:?$")
+HEADING_LINE = re.compile(r"(?:> ?)*#{1,6} |\*\*[^*]+\*\*:?$")
+_NUMBERED = re.compile(r"#{1,6} \d{1,3}[.)]\s")  # "#### 1. The second part" is one piece
+_BOX = re.compile(r"(?m)^([ \t]*[-*] )\[(?:[a-z]{2,8}(?: [a-z]{2,8})?|[ xX])\] ")  # "[open]", "[x]"
 _STEM = 5  # letters by which two words are the same
 _WORDS = re.compile(r"[^\W\d_]{3,}|\d+")
 _EMPTY = set_of(  # words that every second sentence has
@@ -150,11 +152,11 @@ def _pieces(text: str, *, sentences: bool) -> Iterator[_Piece]:
             head = head if text.startswith(("#", "*"), head[0]) else (0, 0)  # a label ends with its block
         elif stripped[0] in "{[" and len(line) > HEADING:
             yield from _objects(text, start, end, head)
-        elif sentences or len(line) > LONG_LINE:
+        elif (sentences and not _NUMBERED.match(stripped)) or len(line) > LONG_LINE:
             yield from ((a, b, head, False) for a, b in _cut(text, start, end, _PARTS))
         else:
             yield start, end, head, False
-        if len(stripped) <= HEADING and (_HEADING.match(stripped) or stripped.endswith((":", "："))):  # noqa: RUF001
+        if len(stripped) <= HEADING and (HEADING_LINE.match(stripped) or stripped.endswith((":", "："))):  # noqa: RUF001
             head = (start, end)
 
 
@@ -197,7 +199,18 @@ class Passage:
         return _ORIGINS[self.source]
 
 
+<<<<<<< HEAD
 def passages(messages: Sequence[Message], which: Container[int] | None = None, *, live: bool) -> list[Passage]:
+=======
+def of_summary(text: str, message: int) -> Passage:
+    """An earlier summary, without the boxes before its lines."""
+    return Passage(_BOX.sub(r"\1", text), "summary", message)
+
+
+def passages(
+    messages: Sequence[Message], which: Container[int] | None = None, *, live: bool, printed: bool = True
+) -> list[Passage]:
+>>>>>>> 1f481f14 (The loss report has no words of headings, no lines of numbers alone, and no boxes of an earlier summary)
     """The texts of messages (all, or those at the indices in `which`), without system prompts.
 
     With `live` what a compaction wrote into them is left out. All are without credentials, but what tools printed with
@@ -228,7 +241,7 @@ def _of_message(message: Message, at: int, called: dict[str, str], live: bool) -
             yield Passage(plain(words) if typed else words, "person" if typed else "agent", at)
         if not live and is_handoff(message):
             parts = split(m.body(message), flag_of(message))
-            yield from (Passage(spelled_out(part.text), "summary", at) for part in parts if part.kind == "summary")
+            yield from (of_summary(spelled_out(part.text), at) for part in parts if part.kind == "summary")
     yield from (Passage(call.arguments, "call", at) for call in m.calls(message))
 
 

@@ -171,7 +171,7 @@ def test_a_detail_is_kept_however_it_is_spelled(said: list[str], left: str, lost
         ("The timeout is 30 seconds.", "30 files changed", False),
         ("We set the limit to 30.", "30 files", False),
         ("We set the limit to 30.", "limit 30", True),
-        ("17 | 4", "4 calls", False),
+        ("Bay 17 | 4", "4 calls", False),
         ("Заказ № 20918 едет в Казань.", "Казань", False),
         ("B-10002 costs $40.", "B-10001 costs $40.\nAlso B-10002.", False),
         ("B-10002 costs $40.", "B-10001 ($40), B-10002 costs the same", True),
@@ -320,6 +320,9 @@ def test_rows_of_the_user_role_that_a_program_wrote_are_no_ones_words() -> None:
         "Colour #282832.",
         "The palette is #3B4252 #282832.",
         '{"color": "#333"}',
+        "## Heading Foo",
+        "#### 2. The Lower Ghent",
+        "**Heading Foo**",
     ],
 )
 def test_a_detail_that_nobody_asks_for_by_itself_is_none(text: str) -> None:
@@ -343,6 +346,23 @@ def test_an_exact_name_in_a_heading_and_a_number_behind_its_sign_are_details(lin
 def test_a_colour_that_a_tool_printed_is_no_id() -> None:
     found = survival_of([result("a", "color: #FFA500; fill: #282832 B-20918")], None, [handoff("nothing")])
     assert found.printed == {"id": (0, 1)}
+
+
+@pytest.mark.parametrize("line", ["3ms 18ms", "1.", "1. 2m 30s", "42", "req_011CQ4Hx 18ms", "#8f8f99 #8f8f98"])
+def test_numbers_and_ids_of_programs_alone_are_no_statement(line: str) -> None:
+    for row in (user(line), reply(line)):
+        assert survival_of([row], None, [handoff("nothing")]).statements == (0, 0)
+    for said in (f"Timeout {line}", "17 files", "$1,200", "是 42"):
+        assert survival_of([user(said)], None, [handoff("nothing")]).statements == (0, 1)
+
+
+@pytest.mark.parametrize("box", ["[open] ", "[answered] ", "[taken back] ", "[ ] ", "[x] "])
+def test_the_box_before_a_line_of_an_earlier_summary_is_no_part_of_it(box: str) -> None:
+    earlier = [(0, f"## Intent\n- {box}Mend the door because of the rain.")]
+    found = survival_of([], None, [handoff("nothing")], earlier)
+    assert [one.text for one in found.lost_statements] == ["- Mend the door because of the rain."]
+    for left in (earlier[0][1], "Mend the door because of the rain."):
+        assert survival_of([], None, [handoff(left)], earlier).statements == (1, 1)
 
 
 def test_code_that_somebody_pastes_is_no_statement() -> None:
