@@ -160,12 +160,35 @@ def _is_colour(match: re.Match[str]) -> bool:
 
 
 # Ids that programs give to their own messages and calls: nobody refers to them.
-_OF_PROGRAMS = re.compile(
-    r"(?:toolu|srvtoolu|req|msg|call|chatcmpl|resp|fc|rs|evt)[_-][\w-]+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-    r"|\d+[a-z]|session[_-]\w+"
+_PREFIX = "(?:toolu|srvtoolu|req|msg|call|chatcmpl|resp|fc|rs|evt)[_-]"
+_UUID = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_OF_PROGRAMS = re.compile(rf"{_PREFIX}[\w-]+|{_UUID}|\d+[a-z]|session[_-]\w+")
+_GENERATED = re.compile(  # with a key before it, but not as a part of a path
+    rf" ?(?<![\w./-])(?:\w{{1,40}}=)?[\"'(\[]?(?:{_PREFIX}(?=[\w-]{{0,80}}\d)[\w-]{{6,80}}|{_UUID})"
+    r"(?![\w/-]|\.\w)[\"')\]]?"
 )
+# The line breaks of JSON inside JSON: "\nThe".
+_ESCAPED = re.compile(r"(?:(?<!\\)\\{1,4}[nr]){1,8}(?=[\s\-*#>|\d(]|[^\W\d_a-z])")
+_DURATION = re.compile(r"(?<!\d)\d{1,9}(?:\.\d{1,9})?(?:ns|us|µs|ms|s|min|m|h)")
+_AROUND = "()[]{}<>,;|\"'`"
 
 
 def is_of_program(name: str) -> bool:
     """Whether a name is one that programs give to what nobody else refers to: a call, a request."""
     return bool(_OF_PROGRAMS.fullmatch(name))
+
+
+def without_noise(printed: str) -> str:
+    """What a tool printed, without what nobody refers to: ids of requests, UUIDs, colours, line breaks that JSON wrote
+    as two letters, and durations that no word is before ("in 18ms" stays).
+    """
+    text = _ESCAPED.sub(" ", printed) if "\\" in printed else printed
+    text = _GENERATED.sub("", without_colours(text))
+    if text == printed and not _DURATION.search(text):
+        return printed
+    kept: list[str] = []
+    for word in text.split():
+        bare = word[0] in _AROUND or not kept or not kept[-1][-1].isalpha()
+        if not (bare and _DURATION.fullmatch(word.strip(_AROUND))):
+            kept.append(word)
+    return " ".join(kept)

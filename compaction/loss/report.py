@@ -157,7 +157,7 @@ def is_worth_naming(kind: Kind, text: str) -> bool:
 
 
 def _is_capital(detail: Detail, line: Statement) -> bool:
-    """Whether it is a name by its capitals alone where these say nothing: the word that a sentence or label begins with,
+    """Whether it is a name by its capital alone where that says nothing: the word that a sentence or label begins with,
     words of a heading. Scripts without capitals have none.
     """
     if detail.kind != "name" or not detail.text[0].isupper():

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from ..details.names import without_noise
 from ..lines import parsed
 from ..redaction import redact
 from ..sentences import error_line
@@ -52,7 +53,7 @@ def failure(text: str, flagged: bool = False, words: bool = False, report: bool 
         said = said.replace("Traceback (most recent call last):", _raised(text)).strip()
     if flagged and not said:
         said = error_line(text) or _first(text) or "failed"
-    return clip(redact(_TAGS.sub("", said)), _LONGEST)
+    return clip(redact(_TAGS.sub("", without_noise(said) or said)), _LONGEST)
 
 
 def _has_structure(text: str) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from ..details.names import without_noise
 from ..lines import parsed
 from ..redaction import redact
 from ..sentences import set_of
@@ -156,13 +157,25 @@ def details_of(arguments: dict[str, Any], without: tuple[str, ...], most: int) -
 
 
 def in_words(value: Any, most: int) -> str:
-    """A value of JSON as its names and values, without personal data."""
+    """A value of JSON that a tool printed as its names and values, without personal data."""
+    value = quiet(value)
     if isinstance(value, list) and len(value) > MANY and most < MUCH:
         return f"{len(value):,} entries"
     if isinstance(value, dict):
         pairs = (_pair(key, item) for key, item in value.items() if item not in (None, "", [], {}))
         return clip(redact(", ".join(pair for pair in pairs if pair)), most)
     return clip(redact(" + ".join(_flat(value, _DEEPEST))), most)
+
+
+def quiet(value: Any, depth: int = _DEEPEST) -> Any:
+    """The value without what nobody refers to, of lists that are listed one by one."""
+    if isinstance(value, str):
+        return without_noise(value)
+    if isinstance(value, dict) and depth:
+        return {key: quiet(item, depth - 1) for key, item in value.items()}
+    if isinstance(value, list) and depth and len(value) <= MANY:
+        return [said for item in value if (said := quiet(item, depth - 1)) != ""]
+    return value
 
 
 def _pair(key: str, value: Any, untold: re.Pattern[str] = PERSONAL_KEY) -> str:

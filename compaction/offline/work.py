@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
+from ..details.names import without_noise
 from ..details.recognise import called_in, defined_in
 from ..lines import arguments_of, legible_name, line_count, outcome, parsed, unwrapped
 from ..redaction import redact
@@ -193,11 +194,18 @@ def times(n: int) -> str:
 def _told_command(work: Work, detail: int) -> str:
     """`Ran `npm test` (3 times; a try failed before: "..."): 12 passed`."""
     shown = _result(work.last, detail, last=not shows(command_of(work.last)))
-    return f"Ran {work.name(detail)}{times(len(work.calls))}{work.overcome(detail)}: {shown}"
+    return f"Ran {work.name(detail)}{times(len(work.calls))}{work.overcome(detail)}{_behind(shown)}"
+
+
+def _behind(said: str) -> str:
+    """`: said`; nothing for nothing."""
+    return f": {said}" if said else ""
 
 
 def _result(call: ToolCall, detail: int, last: bool) -> str:
-    """What a call gave back, in a line: the count of a test run, else how a program's output ends or a text begins."""
+    """What a call gave back, in a line: the count of a test run, else how a program's output ends or a text begins; ""
+    where that is nothing anybody refers to.
+    """
     if call.outcome is None:
         return "no result yet"
     text = ESCAPES.sub("", unwrapped(call.outcome)).strip()
@@ -205,17 +213,19 @@ def _result(call: ToolCall, detail: int, last: bool) -> str:
         return wording.in_words(value, 2 * detail)
     if call.kind == "run" and (made := _COMMITTED.findall(text)):
         return clip(", ".join(dict.fromkeys(map(str.strip, made))), detail)
-    counts = _SUMMARY.findall(text[-4_000:]) if last else []
+    lines = [said for line in text.splitlines() if (said := without_noise(line)).strip()]
+    counts = _SUMMARY.findall("\n".join(lines)[-4_000:]) if last else []
     if counts:
         return clip(counts[-1], detail)
-    lines = [line for line in text.splitlines() if line.strip()]
     if last and len(lines) > 1:
         telling = next((line for line in reversed(lines[-_LAST:]) if _says_something(line)), "")
         return f"{clip(telling, detail)}{line_count(text)}".strip()
     asked = [value for value in call.arguments.values() if isinstance(value, str) and len(value) >= _LONG_ASKED]
     if len(lines) > 1 and any(value in lines[0] for value in asked):  # "Results for ...": what was asked, once more
-        text = "\n".join(lines[1:])
-    return clip(outcome(text, detail), detail) + line_count(text)
+        lines, text = lines[1:], "\n".join(lines[1:])
+    if text and not lines:
+        return line_count(text).strip()
+    return clip(outcome("\n".join(lines), detail), detail) + line_count(text)
 
 
 def _says_something(line: str) -> bool:
@@ -252,7 +262,7 @@ def _told_change(work: Work, detail: int) -> str:
 
 def _given(call: ToolCall, known: tuple[str, ...], most: int) -> str:
     """What a short result adds to what was asked for: a number it gave, a price."""
-    value = parsed(call.outcome or "") if 0 < len(call.outcome or "") <= _SHORT_RESULT else None
+    value = wording.quiet(parsed(call.outcome or "")) if 0 < len(call.outcome or "") <= _SHORT_RESULT else None
     if not isinstance(value, dict):
         return ""
     told = {*known, *(str(given) for given in call.arguments.values())}
@@ -262,7 +272,7 @@ def _given(call: ToolCall, known: tuple[str, ...], most: int) -> str:
 
 def _answer(call: ToolCall) -> str:
     """` -> text` of a short answer in words."""
-    short = " ".join((call.outcome or "").split())
+    short = without_noise(" ".join((call.outcome or "").split()))
     return f" -> {short}" if 0 < len(short) <= 100 and short[:1] not in ("{", "[") else ""
 
 
@@ -278,15 +288,15 @@ def _told_look(work: Work, detail: int) -> str:
     if subject:
         result = result.replace(f"{wording.subject_of(call.call.name, call.arguments)[0]} {subject}, ", "", 1)
     asked = f" ({details})" if details else ""
-    return f"{told}{asked}{times(len(work.calls))}{work.overcome(detail)}: {result}"
+    return f"{told}{asked}{times(len(work.calls))}{work.overcome(detail)}{_behind(result)}"
 
 
 def _told_call(work: Work, detail: int) -> str:
     """`tool(name=value): outcome`."""
     call = work.last
     arguments = clip(arguments_of(call.call.arguments), detail)
-    result = _result(call, detail, last=False)
-    return f"{legible_name(call.call.name)}({arguments}){times(len(work.calls))}{work.overcome(detail)}: {result}"
+    told = f"{legible_name(call.call.name)}({arguments}){times(len(work.calls))}{work.overcome(detail)}"
+    return told + _behind(_result(call, detail, last=False))
 
 
 _TELLERS = {"edit": _told_file, "write": _told_file, "run": _told_command, "change": _told_change, "look": _told_look}

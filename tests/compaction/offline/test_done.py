@@ -43,6 +43,44 @@ def test_of_a_small_edit_the_lines_that_it_adds_are_shown() -> None:
     assert done(*twice) == ["- Edited /c.yml (2 edits); the last: `n: 2`"]
 
 
+UUID, REQUEST = "550e8400-e29b-41d4-a716-446655440000", "req_011CSHoEeqs5C35K2UUqR7Fy"
+
+
+def ran(output: str, command: str = "./x", **more: Any) -> list[Message]:
+    return step("a", "sh", {"command": command}, output, **more)
+
+
+CREATED = {"id": UUID, "text": r"\nThe hall\nDraft", "colour": "#3B4252", "took": "18ms", "ticket": "SHOP-123"}
+
+
+@pytest.mark.parametrize(
+    ("made", "line"),
+    [
+        (ran(f"ok\nThe hall is open\n{REQUEST} 3ms 18ms #3B4252"), "Ran `./x`: The hall is open (3 lines)"),
+        (ran(f"POST /halls 200 18ms {REQUEST} saved"), "Ran `./x`: POST /halls 200 saved"),
+        (ran(f"{REQUEST} 18ms"), "Ran `./x`"),
+        (ran("2 passed in 0.12s (18ms)", f"./x {UUID}"), f"Ran `./x {UUID}`: 2 passed in 0.12s"),
+        (ran(f"Saved to /var/{UUID}/a.log"), f"Ran `./x`: Saved to /var/{UUID}/a.log"),
+        (ran(r"C:\new\temp was made"), r"Ran `./x`: C:\new\temp was made"),
+        (step("a", "make", {"title": "x"}, json.dumps(CREATED)), "Made: title x, text The hall Draft, ticket SHOP-123"),
+        (step("a", "mcp_make", {"title": "x"}, json.dumps(CREATED)),
+         "mcp_make(title=x): text The hall Draft, ticket SHOP-123"),
+        (step("a", "set_theme", {"colour": "#3B4252"}, json.dumps({"request": REQUEST, "took": "18ms", "a": "North"})),
+         "Set theme: colour #3B4252, a North"),
+        (step("a", "update_hall", {"state": "open"}, f"{REQUEST} updated"), "Updated hall: state open -> updated"),
+    ],
+)  # fmt: skip
+def test_what_nobody_refers_to_is_left_out_of_an_output(made: list[Message], line: str) -> None:
+    """Ids of requests, UUIDs, colours, bare durations, line breaks in JSON; what was called with stays."""
+    assert done(made) == [f"- {line}"]
+
+
+def test_what_nobody_refers_to_is_left_out_of_a_failure_that_was_got_over() -> None:
+    failing = ran(f"exit code 1\nError: no hall ({REQUEST})", is_error=True)
+    [line] = done(failing, step("b", "sh", {"command": "./x"}, "made it"))
+    assert "no hall" in line and REQUEST not in line
+
+
 def test_a_commit_is_told_with_its_number_and_where_it_was_pushed() -> None:
     output = (
         "[main 99b497c] Mend the door\n 2 files changed, 7 insertions(+)\nTo a.org:b\n   1fad3e1..99b497c main -> main"
