@@ -116,7 +116,7 @@ _AFTER = re.compile(
 _DIGIT, _PARTED, _COMPOUND = re.compile(r"\d"), re.compile(r"\w[-_.]\w"), re.compile(r"[a-z0-9][A-Z]|_|\w\.\w")
 _FOLLOWED = re.compile(
     r"(?:['’]s)? (?:is|was|has|had|said|says|asks|asked|wants|wanted|will|would|can|could|lives|works|wrote|sent|paid"
-    r"|called|sounds|seems|looks|needs|[a-z]{3,12}ed|and [A-Z])\b|['’]s? reservation"
+    r"|called|sounds|seems|looks|needs|[a-z]{3,12}ed|and [A-Z])\b"
 )
 _TITLE_WORDS = frozenset(TITLES.split("|"))
 _LABELS = re.compile(r"\W{0,4}:(?!//)|\*{0,2}:\*{0,2}")

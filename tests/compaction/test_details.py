@@ -165,3 +165,8 @@ def test_the_whole_report_grows_with_the_text(piece: str) -> None:
 
 def test_the_word_lists_hold_what_they_are_for() -> None:
     assert not lexicon.COMMON & {"porto", "priya"} and "JFK" not in lexicon.ACRONYMS
+
+
+def test_a_word_is_common_in_all_kinds_of_text_not_in_one_collection_of_transcripts() -> None:
+    found = details_of("She has Gold status, ask the Ledger team; the HTB box has Seat heating.", "user")
+    assert [text for _, text, _ in found] == ["Gold", "Ledger", "HTB", "Seat"]
