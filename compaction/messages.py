@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from .handoff import MEDIA_STUB, SYNTHETIC_USER_STARTS, block_text, flag_of, is_handoff, split
@@ -27,6 +28,8 @@ NOTES = "agent_notes"  # key of texts that an agent tells a model beside this me
 INNER = "inner_calls"  # key of the calls that a script made whose result this is: each has an `output`
 CALL_ITEMS = ("function_call", "custom_tool_call")  # https://platform.openai.com/docs/api-reference/responses
 RESULT_ITEMS = ("function_call_output", "custom_tool_call_output")
+_TIMES = ("timestamp", "created_at")  # Hermes; other stores
+_MILLISECONDS = 1e11  # a larger number of seconds would be the year 5138
 IMAGE_TYPES = ("image_url", "input_image", "image")  # OpenAI chat, Responses, Anthropic
 
 
@@ -243,6 +246,21 @@ def is_typed(message: Message) -> bool:
 def is_readable_reply(message: Message) -> bool:
     """Whether this is an assistant message with text of its own that a person could read."""
     return message.get("role") == "assistant" and bool(said(live_content(message)).strip())
+
+
+def time_of(message: Message) -> datetime | None:
+    """When the message was written, in UTC (unchanged where it has no time zone); None if it does not say."""
+    value = next((message[key] for key in _TIMES if message.get(key)), None)
+    try:
+        if isinstance(value, str):
+            at = datetime.fromisoformat(value)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            at = datetime.fromtimestamp(value / 1000 if value > _MILLISECONDS else value, UTC)
+        else:
+            return None
+        return at.astimezone(UTC) if at.tzinfo else at
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def image_count(content: Any) -> int:

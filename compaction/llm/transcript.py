@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -28,8 +27,6 @@ _LABEL = re.compile(
 )
 _OWN_SECTIONS = ("tool_use", "tool_result")  # blocks that get a section of their own
 _THINKING = ("thinking", "redacted_thinking", "reasoning")
-_TIMES = ("timestamp", "created_at")  # Hermes; other stores
-_MILLISECONDS = 1e11  # a larger number of seconds would be the year 5138
 _REACH = 16  # messages over which a late result still holds its call's entries together
 
 
@@ -153,17 +150,8 @@ def _who(message: Message) -> str:
 
 def _when(message: Message) -> str:
     """ ", 2026-11-21 10:03" in UTC for a message with a time."""
-    value = next((message[key] for key in _TIMES if message.get(key)), None)
-    try:
-        if isinstance(value, str):
-            at = datetime.fromisoformat(value)
-        elif isinstance(value, (int, float)):
-            at = datetime.fromtimestamp(value / 1000 if value > _MILLISECONDS else value, UTC)
-        else:
-            return ""
-        return f", {(at.astimezone(UTC) if at.tzinfo else at):%Y-%m-%d %H:%M}"
-    except (ValueError, OverflowError, OSError):
-        return ""
+    at = m.time_of(message)
+    return f", {at:%Y-%m-%d %H:%M}" if at else ""
 
 
 def _result_of(place: _CallPlace | None, tool: str) -> str:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import NamedTuple
 
-from ..messages import Message
+from ..messages import Message, time_of
 from ..polite import MARKER, is_greeting
 from .wording import arguments_in, person_in
 
-_TIMES = ("timestamp", "created_at")  # Hermes; other stores
-_MILLISECONDS = 1e11
 _RESULT_PERSON = re.compile(r'"(?:user|customer|client|member)_id": ?"([\w.@+-]{3,60})"')
 _LOOKED_AT = 4_000  # characters of a result
 _CALL_SIZE = 20_000  # characters of arguments that are read for a person
@@ -80,17 +78,8 @@ def _said(one: Heard, known: set[str]) -> list[str]:
 
 def day_of(message: Message) -> date | None:
     """The day a message was written, in UTC, if it says so."""
-    value = next((message[key] for key in _TIMES if message.get(key)), None)
-    try:
-        if isinstance(value, str):
-            at = datetime.fromisoformat(value)
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            at = datetime.fromtimestamp(value / 1000 if value > _MILLISECONDS else value, UTC)
-        else:
-            return None
-        return (at.astimezone(UTC) if at.tzinfo else at).date()
-    except (ValueError, OverflowError, OSError):
-        return None
+    at = time_of(message)
+    return at.date() if at else None
 
 
 def spoken(day: date) -> str:

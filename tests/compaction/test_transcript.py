@@ -108,6 +108,7 @@ ITEMS: list[Message] = [
         ([{**user("Hi."), "timestamp": 1e300}], "[message 1, user]\nHi.\n\n"),
         ([{**user("Hi."), "timestamp": 1_795_341_780_500}], "[message 1, user, 2026-11-22 10:03]\nHi.\n\n"),
         ([{**user("Hi."), "timestamp": "yesterday"}], "[message 1, user]\nHi.\n\n"),
+        ([{**user("Hi."), "timestamp": True}], "[message 1, user]\nHi.\n\n"),
     ],
 )
 def test_every_shape(messages: list[Message], text: str) -> None:
