@@ -168,7 +168,7 @@ _GENERATED = re.compile(  # with a key before it, but not as a part of a path
     r"(?![\w/-]|\.\w)[\"')\]]?"
 )
 # The line breaks of JSON inside JSON: "\nThe".
-_ESCAPED = re.compile(r"(?:(?<!\\)\\{1,4}[nr]){1,8}(?=[\s\-*#>|\d(]|[^\W\d_a-z])")
+_ESCAPED = re.compile(r"(?:(?<!\\)\\{1,4}[nr]){1,8}(?=[\s\-*#>|\d(]|\[?[^\W\d_a-z])")
 _DURATION = re.compile(r"(?<!\d)\d{1,9}(?:\.\d{1,9})?(?:ns|us|µs|ms|s|min|m|h)")
 _AROUND = "()[]{}<>,;|\"'`"
 

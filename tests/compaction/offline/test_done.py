@@ -61,6 +61,7 @@ CREATED = {"id": UUID, "text": r"\nThe hall\nDraft", "colour": "#3B4252", "took"
         (ran(f"{REQUEST} 18ms"), "Ran `./x`"),
         (ran("2 passed in 0.12s (18ms)", f"./x {UUID}"), f"Ran `./x {UUID}`: 2 passed in 0.12s"),
         (ran(f"Saved to /var/{UUID}/a.log"), f"Ran `./x`: Saved to /var/{UUID}/a.log"),
+        (ran(r"It says:\n\n[FORMAT] No.\nFix it."), "Ran `./x`: It says: [FORMAT] No. Fix it."),
         (ran(r"C:\new\temp was made"), r"Ran `./x`: C:\new\temp was made"),
         (step("a", "make", {"title": "x"}, json.dumps(CREATED)), "Made: title x, text The hall Draft, ticket SHOP-123"),
         (step("a", "mcp_make", {"title": "x"}, json.dumps(CREATED)),
