@@ -67,10 +67,8 @@ PERSON_KEY = re.compile(
 _ID_KEY = re.compile(
     r"(?i)(?:^|_)(?:id|number|no|key|code|ref|reference|ticket|order|issue|branch|pr|slug|sha|uuid)s?$"
 )
-PERSONAL_KEY = re.compile(
-    r"(?i)(?:^|_)(?:dob|date_of_birth|birth(?:day|date|_date)?|ssn|phone|mobile|address\w*|street|zip|postcode|email|gender|age)$"
-)
-_NEVER_TOLD = re.compile(r"(?i)(?:^|_)(?:dob|date_of_birth|birth(?:day|date|_date)?|ssn|gender|age)$")
+# What describes a person and is no part of what was done: in a line of 300 characters it would take the room of that.
+_PERSONAL_KEY = re.compile(r"(?i)(?:^|_)(?:dob|date_of_birth|birth(?:day|date|_date)?|ssn|gender|age)$")
 _DEEPEST = 3  # levels of a value that are listed
 MUCH = 600  # characters of room in which a long list is kept, too
 MANY = 8  # entries of a list that are still listed one by one
@@ -144,12 +142,11 @@ def sentence(name: str, subject: str, person: str, details: str) -> str:
 
 
 def details_of(arguments: dict[str, Any], without: tuple[str, ...], most: int) -> str:
-    """The other arguments as `name value` pairs, each list and object flattened to its values.
-
-    An address that is set is what was done; what merely describes somebody is not told.
+    """The other arguments as `name value` pairs, each list and object flattened to its values, but not what describes
+    a person.
     """
     pairs = (
-        _pair(key, value, _NEVER_TOLD)
+        _pair(key, value)
         for key, value in arguments.items()
         if value not in (None, "", [], {}) and (not isinstance(value, str) or value not in without)
     )
@@ -157,7 +154,7 @@ def details_of(arguments: dict[str, Any], without: tuple[str, ...], most: int) -
 
 
 def in_words(value: Any, most: int) -> str:
-    """A value of JSON that a tool printed as its names and values, without personal data."""
+    """A value of JSON that a tool printed as its names and values, but not what describes a person."""
     value = quiet(value)
     if isinstance(value, list) and len(value) > MANY and most < MUCH:
         return f"{len(value):,} entries"
@@ -178,10 +175,10 @@ def quiet(value: Any, depth: int = _DEEPEST) -> Any:
     return value
 
 
-def _pair(key: str, value: Any, untold: re.Pattern[str] = PERSONAL_KEY) -> str:
+def _pair(key: str, value: Any) -> str:
     if isinstance(value, list) and len(value) > MANY:
         return f"{key} {len(value):,} entries"
-    if untold.search(key):
+    if _PERSONAL_KEY.search(key):
         return ""
     flat = " + ".join(_flat(value, _DEEPEST)) if isinstance(value, list) else " ".join(_flat(value, _DEEPEST))
     if len(flat) > _LONG_TEXT and isinstance(value, str):
@@ -193,7 +190,7 @@ def _flat(value: Any, depth: int) -> Iterator[str]:
     """The texts in a value; those of an object inside a list as one. Without its name a yes or no says nothing."""
     if isinstance(value, dict) and depth:
         for key, item in value.items():
-            if not PERSONAL_KEY.search(str(key)):
+            if not _PERSONAL_KEY.search(str(key)):
                 yield from _flat(item, depth - 1)
     elif isinstance(value, list) and depth:
         for item in value:

@@ -82,6 +82,16 @@ def test_what_nobody_refers_to_is_left_out_of_a_failure_that_was_got_over() -> N
     assert "no hall" in line and REQUEST not in line
 
 
+def test_of_a_person_the_address_is_shown_and_the_birth_date_is_not() -> None:
+    person = {"name": "Mia Li", "birth_date": "1990-04-05", "gender": "f", "email": "mia@a.example"}
+    booked = step("a", "book_hall", {"hall": "North", "guests": [person], "ssn": "078-05-1120"})
+    asked = step("b", "get_guest", {"guest_id": "mia_li_3668"}, json.dumps({**person, "address": {"city": "Ghent"}}))
+    assert done(booked, asked) == [
+        "- Booked hall for mia_li_3668: hall North, guests Mia Li mia@a.example -> ok",
+        "- Looked up guest (guest_id mia_li_3668): name Mia Li, email mia@a.example, address Ghent",
+    ]
+
+
 def test_a_commit_is_told_with_its_number_and_where_it_was_pushed() -> None:
     output = (
         "[main 99b497c] Mend the door\n 2 files changed, 7 insertions(+)\nTo a.org:b\n   1fad3e1..99b497c main -> main"
