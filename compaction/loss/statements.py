@@ -25,6 +25,7 @@ from ..handoff import flag_of, is_handoff, split
 from ..messages import Message
 from ..polite import is_notice, plain
 from ..redaction import redact_all
+from ..sections import MARKS
 from ..sentences import set_of
 from ..text.fences import open_behind
 from .categories import Category
@@ -41,7 +42,7 @@ _OBJECTS = re.compile(r"(?<=[}\]])\s*,\s*(?=[{\[])")
 _INNER = re.compile(r"\[\s*\{")
 HEADING_LINE = re.compile(r"(?:> ?)*#{1,6} |\*\*[^*]+\*\*:?$")
 _NUMBERED = re.compile(r"#{1,6} \d{1,3}[.)]\s")  # "#### 1. The second part" is one piece
-_BOX = re.compile(r"(?m)^([ \t]*[-*] )\[(?:[a-z]{2,8}(?: [a-z]{2,8})?|[ xX])\] ")  # "[open]", "[x]"
+_MARKED = re.compile(rf"(?m)^([ \t]*[-*] )(?:{'|'.join(map(re.escape, MARKS))})+")  # "- [open] "
 _STEM = 5  # letters by which two words are the same
 _WORDS = re.compile(r"[^\W\d_]{3,}|\d+")
 _EMPTY = set_of(  # words that every second sentence has
@@ -199,18 +200,12 @@ class Passage:
         return _ORIGINS[self.source]
 
 
-<<<<<<< HEAD
-def passages(messages: Sequence[Message], which: Container[int] | None = None, *, live: bool) -> list[Passage]:
-=======
 def of_summary(text: str, message: int) -> Passage:
-    """An earlier summary, without the boxes before its lines."""
-    return Passage(_BOX.sub(r"\1", text), "summary", message)
+    """An earlier summary, without the marks before its lines."""
+    return Passage(_MARKED.sub(r"\1", text), "summary", message)
 
 
-def passages(
-    messages: Sequence[Message], which: Container[int] | None = None, *, live: bool, printed: bool = True
-) -> list[Passage]:
->>>>>>> 1f481f14 (The loss report has no words of headings, no lines of numbers alone, and no boxes of an earlier summary)
+def passages(messages: Sequence[Message], which: Container[int] | None = None, *, live: bool) -> list[Passage]:
     """The texts of messages (all, or those at the indices in `which`), without system prompts.
 
     With `live` what a compaction wrote into them is left out. All are without credentials, but what tools printed with
