@@ -5,8 +5,10 @@ order is about. It stands where it is general: about each of what comes again ("
 about a manner ("in French", "with two spaces"), about what is forbidden, allowed or limited; and where a frame says so
 ("for the rest of this session"). Plain facts stand where their subject binds ("the deadline is ...", "I am
 vegetarian"). Words such as "never" or "must" bind in some places only, not in a report ("it never worked"), a guess or
-a question. So the places are listed, not the words. Languages other than English have the same shapes with their own
-words. Precision and recall are measured on the marked sentences of tests/data/constraints*.tsv.
+a question. So the places are listed, not the words. A short sentence that sorts something for good ("The repo is
+private.") or gives a form without a verb ("Amounts in euros.") binds as a whole, one about a moment ("The server is
+down.", "Errors in logs.") does not. Languages other than English have the same shapes with their own words, but for the
+last two. Precision and recall are measured on the marked sentences of tests/data/constraints*.tsv.
 
 The rules are a table; each is tried only where a sentence has one of its words, which costs little.
 """
@@ -426,6 +428,100 @@ _KOREAN = _rule(
     r"(?:어|말|체)로 (?:해|답|써|대답|작성)|(?:답변|대답)은.{0,10}(?:로|게)\b|매번|저는.{0,8}(?:채식|비건|알레르기)"
     r"|(?:마감|예산|한도)(?:은|는|이|일은)?.{0,8}?\d",
 )
+# What something or somebody is for good: a predicate that sorts ("private", "a minor") and does not tell how things are
+# just now ("down", "ready"). Always a whole short sentence, so that no report is one by its first half.
+_TROUBLE = (  # of these, and of what code consists of, such a sentence reports
+    r"(?:bug|error|crash|issue|problem|failure|warning|reason|cause|fix|method|function|field|class|attribute"
+    r"|constructor|property|variable|member|key|disk|mount|file ?system|volume|partition|file|folder|directory)"
+)
+_KIND = _rule(
+    "private public confidential secret classified proprietary copyrighted licensed read write append immutable open "
+    "closed shared owned hosted meant intended written aimed reserved governed regulated multilingual bilingual gapped "
+    "based",
+    rf"^(?:the|our|my|this|these|all|their) (?!(?:[\w'’-]+ ){{0,4}}{_TROUBLE}s? (?:is|are)\b)(?:[\w'’-]+ ){{1,5}}"
+    r"(?:is|are) (?:not |now |strictly |highly |completely |entirely )?(?:private|public|confidential|secret"
+    r"|classified|proprietary|copyrighted|(?:read|write|append)[ -]only|immutable|multilingual|bilingual|(?:open"
+    r"|closed)[ -]source|[a-z]+-(?:owned|hosted|based|gapped)|(?:shared with(?! (?:me|you|us|him|her|them)\b)"
+    r"|owned by|licensed (?:under|to|from)|hosted (?:on|in|at|by)|aimed at|governed by|regulated by|(?:meant|intended"
+    r"|written|reserved) for(?= [\w-]+(?: [\w-]+)?s\b| children)) [\w'’ -]{1,60})[.!]?$",
+)
+_PARTIES = (
+    "customer|client|user|guest|patient|tenant|buyer|seller|reader|recipient|student|pupil|passenger|caller|owner"
+    "|employee|candidate|applicant|author|speaker|supplier|translator|reviewer|visitor|mother|father|wife|husband"
+    "|partner|son|daughter|sister|brother|boss|landlord|traveller|traveler"
+)
+_NO_PARTY = (  # praise, blame and degrees; and what a user or a client is in code
+    r"(?:bit|little|lot|mess|pain|joke|jerk|idiot|moron|fool|genius|gem|star|hero|legend|nightmare|problem|disaster"
+    r"|liar|nice|good|great|real|total|bad|terrible|big|huge|complete|lovely|wonderful|very|really|pretty|such|true"
+    r"|(?:\w+ ){0,2}(?:scripts?|wrappers?|threads?|nodes?|elements?|pointers?|strings?|objects?|class|functions?"
+    r"|librar\w+|modules?|services?|process\w*|programs?|apps?|apis?|numbers?|integers?|lists?|dicts?|arrays?|rows?"
+    r"|tables?|files?|variables?|instances?|types?|errors?|no-show))\b"
+)
+_PARTY = _rule(
+    " ".join(f"{party} {party}s" for party in _PARTIES.split("|")),
+    rf"^(?:the|our|my|their) (?:[\w-]+ )?(?:{_PARTIES}) is (?:(?:already |only )?\d{{1,2}}(?: years old)?"
+    rf"|an? (?!{_NO_PARTY})(?:[a-z-]+ ){{0,2}}[a-z-]+)[.!]?$|^(?:the|our|my"
+    rf"|their) (?:[\w-]+ )?(?:{_PARTIES})s are (?:(?:all|mostly|mainly) )?(?!{_NO_PARTY})(?:[a-z-]+ )?"
+    r"(?:children|people|men|women|[a-z]+(?<!ou)(?<!le)(?<!ne)(?<!s)s)[.!]?$",
+)
+_LACKS = _rule(  # a part that a device or a place is without; what runs out is a report
+    "no",
+    r"^(?:the|our|my|this|these|that) (?:[\w-]+ )?(?:machine|laptop|computer|device|phone|tablet|printer|office|flat"
+    r"|house|building|venue|kitchen|car|van|hotel)s? (?:has|have) no (?!power|signal|space|battery|charge|fuel|gas"
+    r"|petrol|memory|sound|reception|coverage|heat|water|light|errors?|issues?|problems?|updates?|idea"
+    r"|label)[\w-]+(?: access| connection)?[.!]?$",
+)
+# What an answer or a document consists of, and its form: "Amounts in euros." "Errors in logs." and "Tests without
+# errors." have the same grammar and report, so the nouns are listed.
+_MEASURES = (
+    r"(?:amount|price|weight|length|distance|temperature|size|total|sum|fee|cost|duration|time|date|rate|unit"
+    r"|measurement|salarie)s"
+)
+_PARTS = (
+    r"(?:number|name|comment|heading|title|caption|label|source|citation|reference|quote|footnote|sentence|paragraph"
+    r"|table|invoice|quotation|offer|answer|replie|summarie|report|text|email|e-mail|letter|docstring|addresse)s"
+)
+_FORM = _rule(
+    "in as with without tone spelling style voice language units punctuation wording notation sentences paragraphs "
+    "answers replies",
+    rf"^(?:(?:and|please|also),? )?(?:all )?(?:{_MEASURES}|{_PARTS})(?: and (?:{_MEASURES}|{_PARTS}))? "
+    r"(?:in (?:(?-i:[A-Z])[a-z]*(?:[eim]an|ish|ese|tch|nch|eek|bic|ndi)|(?-i:[A-Z]{3,4})(?: [\w-]+)?"
+    r"|[\w-]+ (?:format|form|case|order|notation|style|letters|brackets|quotes|type)|bold"
+    r"|italics?|capitals|caps|brackets|parentheses|quotes|lowercase|full)"
+    r"|as (?!(?:expected|usual|before|planned|intended|discussed|always|requested|above|below|of|if|well|is|the"
+    r"|an?|you|I|we|it|follows)\b)[\w-]+(?: [\w-]+)?|with(?:out)? (?!(?:the|an?|this|that|these|those|my|your|our"
+    r"|their|his|her|it|them|me|us|errors?|warnings?|issues?|problems?|bugs?|typos?|failures?|conflicts?|success|luck"
+    r"|effect|reply|replies|answers?|response|match|matches)\b)[\w-]+(?: [\w-]+)?)[.!]?$",
+    rf"^(?:(?:and|please|also),? )?(?:all )?{_MEASURES} in (?!(?:logs|comments|tests|files|lots|pieces)\b)"
+    r"(?:whole |full )?[a-z]+s[.!]?$",
+    r"^(?-i:[A-Z])[a-z]+(?:an|ish|ese|ch|ford) (?:spelling|language|units|punctuation|notation|style"
+    r"|wording)(?:,? please)?[.!]?$",
+    r"^(?:formal|informal|neutral|friendly|casual|professional|polite|matter-of-fact|metric|imperial|SI|plain|simple"
+    r"|short|brief|concise|active|passive|inclusive|gender-neutral)(?:,? (?:and )?(?:formal|informal|neutral|friendly"
+    r"|plain|simple|short|concise|clear))? (?:tone|spelling|style|voice|language|units|punctuation|wording|notation"
+    r"|sentences|paragraphs|answers|replies|words)(?:,? please)?[.!]?$",
+)
+_QUALITY = (
+    r"(?:(?!univers|electri|communit|witness|business|facilit|activit|realit|identit)[a-z]{3,}(?:ity|ness|acy)|speed"
+    r"|price|cost|comfort|depth|breadth|substance|performance|function|convenience|compliance|looks)"
+)
+_NOUN = rf"(?!(?:{_VERBS}|me|you|we|they|he|she|it|lunch|dinner|coffee|breakfast|food|sleep|women|ladies)\b)"
+# Two things are put first, or a quality is; a single thing ("Parser first.") is only what comes next.
+_PRIORITY = _rule(
+    "first over before above",
+    rf"^(?:{_NOUN}[\w#+./-]+,? (?:and|&) {_NOUN}[\w#+./-]+|{_QUALITY}|mobile) first(?:,? please)?[.!]?$"
+    rf"|^(?:{_QUALITY} (?:over|above|before) (?!the\b|this\b|that\b|noon|lunch)[a-z]+|[a-z]+ (?:over|above"
+    rf"|before) {_QUALITY})[.!]?$",
+)
+_CANNOT = _rule(  # out of an agent's reach, by verbs of its work: "you can't click it" is what any user sees
+    "cannot can",
+    r"^(?:(?:and|but|also|note|remember|please|however|keep in mind|that),? ){0,4}you (?:cannot|can['’]t|can not) (?:"
+    r"(?:test|deploy|install|push|commit|merge|publish|release|run|modify|rename|touch|charge|refund|rely on|contact"
+    r"|call|email|restart|ask|reach (?:me|us)|write to)\b(?! (?:it|them)\b| (?:this|that)[.!]*$)|(?:use|access"
+    r"|reach) (?:the |our |any )?(?:internet|network|production|prod|live|customer|interactive)\b)"
+    r"(?!.*\b(?:any ?more|twice|when|if|yet|currently|even|again|longer|button|page|form|field|link|menu|screen|tab"
+    r"|dialog|window|popup|website|right now|at the moment)\b)[^?]*$",
+)
 _RULES = (
     _SCOPE,
     _PHRASE,
@@ -439,6 +535,12 @@ _RULES = (
     _HOURS,
     _FACT,
     _YOU_MAY,
+    _KIND,
+    _PARTY,
+    _LACKS,
+    _FORM,
+    _PRIORITY,
+    _CANNOT,
     _GERMAN,
     _FRENCH,
     _ROMANCE,

@@ -26,15 +26,21 @@ def marked(name: str, half: str = "") -> list[tuple[bool, str]]:
         ("constraints_2.tsv", "", 0.95),
         ("constraints_3.tsv", "tuned", 0.9),
         ("constraints_3.tsv", "held", 0.85),
+        ("constraints_4.tsv", "held", 0.9),
     ],
 )
 def test_standing_instructions_are_told_from_orders_and_reports(name: str, half: str, recall: float) -> None:
     rows = marked(name, half)
     found = [(standing, sentence) for standing, sentence in rows if is_binding(sentence)]
     right = sum(standing for standing, _ in found)
-    assert len(rows) > 60
+    assert len(rows) >= 50
     assert right / len(found) >= 0.95, [sentence for standing, sentence in found if not standing]
     assert right / sum(standing for standing, _ in rows) >= recall
+
+
+def test_short_facts_and_noun_phrases_are_told_from_reports() -> None:
+    wrong = [(binds, text) for binds, text in marked("constraints_4.tsv", "tuned") if is_binding(text) is not binds]
+    assert wrong == []
 
 
 # Side constraints of the five kinds of the COMPINT benchmark (arXiv 2608.11242, section 4.3), in words of our own.
