@@ -38,6 +38,7 @@ _CHOICES = {
         "length": "short brief concise long detailed",
         "currency": "eur usd gbp yen yuan",
         "brightness": "light dark",
+        "access": "private public",
         "package manager": "npm pnpm yarn bun",
     }.items()
     for word in words.split()
@@ -78,8 +79,8 @@ _CHANGED = re.compile(
 )
 _SETS = re.compile(r"\b(?:is|are|ist|sind|beträgt|est|es|è|é|starts?|begins?|ends?)\b|:|=|—|是|为|は")
 _FORBIDS = re.compile(
-    r"\b(?:not|dont|never|no|nicht|keine?[nrms]?|nie|niemals|ne|nunca|non|não|не|никогда|geen|niet)\b|n['’]t\b"
-    r"|\bstop (?=\w+ing\b)|不要|别|不得|禁止|ないで|ません"
+    r"\b(?:not|cannot|dont|never|no|without|nicht|keine?[nrms]?|nie|niemals|ne|nunca|non|não|не|никогда|geen|niet)\b"
+    r"|n['’]t\b|\bstop (?=\w+ing\b)|不要|别|不得|禁止|ないで|ません"
 )
 _MINE = re.compile(r"\b(?:i|we|ich|wir|je|nous|yo|я|мы)\b|[我私저]")
 # Words that say nothing of the subject.
@@ -87,8 +88,8 @@ _EMPTY = set_of(
     """a an the this that these those it its my our your their his her i you we they me us and or but so then to of in
     on at for with from is are be been am was will would should must shall may can could do does have has had
     need want like let get use keep make please always ever just only s t d m ll re ve not don dont never no
-    needn longer any more anymore now instead again actually stop allowed fine ok okay free there here go up
-    down old change changed move moved raise raised lower lowered extend extended postpone postponed switch
+    cannot without needn longer any more anymore now instead again actually stop allowed fine ok okay free there here
+    go up down old change changed move moved raise raised lower lowered extend extended postpone postponed switch
     switched increase increased reduce reduced der die das den dem ein eine einen ist sind beträgt auf im um zu
     mit und nicht kein keine keinen nie niemals jetzt stattdessen bitte erlaubt verwende benutze nutze le la les
     un une de du des en est et ne pas maintenant désormais plutôt utilise el los las es y nunca ahora usa il lo
