@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,7 @@ from tests.bench.quality.engine import Compacted, Engine, Palimpsest, tokens
 from tests.bench.quality.figures import Figure
 from tests.bench.quality.messages import Message, results, shown, whole_until, words
 from tests.bench.quality.spoken import Left, is_announcement, sentences
-from tests.bench.quality.transcripts import HALVES, SHARED, Transcript, half_of
+from tests.bench.quality.transcripts import HALVES, SHARED, Half, Transcript, half_of, parts
 from tests.bench.quality.ways import as_openai, newest
 
 TAIL = 4
@@ -274,37 +273,78 @@ class TestClones:
         assert [figure.got for figure in halves] == [figure.of for figure in halves]
 
 
-@cache
-def _measured(yardstick: str) -> dict[str, Figure]:
-    return {figure.what: figure for figure in YARDSTICKS[yardstick]("tuning", Palimpsest(), False)}
+# What docs/quality.md says of the half for tuning, with room for one or two in a hundred, or for one thing of a few.
+LEAST: dict[str, dict[str, float]] = {
+    "statements": {
+        "chat, engine": 0.67,
+        "chat, engine, no announcements": 0.67,
+        "coding, engine": 0.27,
+        "coding, engine, no announcements": 0.93,
+    },
+    "constraints": {"one compaction": 1.0, "five compactions": 1.0},
+    "kit": {
+        "random sessions, room 20%": 0.52,
+        "semantic sessions, room 20%": 0.41,
+        "  safety_rule, room 20%": 0.95,
+        "  hard_constraint, room 20%": 0.9,
+        "random sessions, room 40%": 0.96,
+        "semantic sessions, room 40%": 0.98,
+        "  safety_rule, room 40%": 1.0,
+        "  hard_constraint, room 40%": 1.0,
+    },
+    "second": {
+        "good second compactions": 0.98,
+        "mean share of the first summary's lines": 0.96,
+        "least share": 0.8,
+    },
+    "five": {
+        "goal there after five, engine": 1.0,
+        "  instructions there, engine": 1.0,
+        "statements after one, engine": 0.8,
+        "  statements there, engine": 0.685,
+        "  against one compaction": 0.84,
+    },
+    "verdicts": {
+        "verdicts that are right": 0.985,
+        "claims of failure that are true": 0.85,
+        "failures that are told": 0.85,
+    },
+}
+MOST: dict[str, dict[str, float]] = {
+    "statements": {
+        "  tokens left, chat, engine": 98_000,
+        "  tokens left, coding, engine": 87_500,
+        "contexts refused": 0,
+    },
+    "five": {"  tokens left, engine": 53_500},
+    "kit": {
+        "  stale values (fewer is better), room 20%": 0.425,
+        "  stale values (fewer is better), room 40%": 0.825,
+    },
+    "size": {
+        "tokens used of the room": 0.72,
+        "tokens of bare names": 0.035,
+        "characters of the longest line": 700,
+    },
+}
+# Of the side constraints one transcript: of all five they take more time than everything else.
+MEASURED: dict[str, Callable[[Half, Engine, bool], Iterator[Figure]]] = {
+    **YARDSTICKS,
+    "constraints": lambda half, engine, _: constraints.figures(parts(half)[:1], engine),
+}
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not SHARED.exists(), reason="the shared sessions are not here")
-class TestBounds:
-    """What docs/quality.md says of the half for tuning, with a little room below."""
-
-    @pytest.mark.parametrize(
-        ("yardstick", "what", "least"),
-        [
-            ("statements", "chat, engine", 0.6),
-            ("statements", "coding, engine, no announcements", 0.9),
-            ("second", "good second compactions", 0.95),
-            ("five", "goal there after five, engine", 1.0),
-            ("five", "  instructions there, engine", 1.0),
-            ("five", "  against one compaction", 0.8),
-            ("verdicts", "verdicts that are right", 0.97),
-        ],
-    )
-    def test_a_share_does_not_fall(self, yardstick: str, what: str, least: float) -> None:
-        found = _measured(yardstick)[what]
-        assert found.of and found.got / found.of >= least, found
-
-    def test_no_line_is_long_and_few_are_bare_names(self) -> None:
-        found = _measured("size")
-        assert found["characters of the longest line"].got <= 1000
-        names = found["tokens of bare names"]
-        assert names.of and names.got / names.of <= 0.15
+@pytest.mark.parametrize("yardstick", sorted(LEAST.keys() | MOST.keys()))
+def test_no_figure_falls_behind_what_was_measured(yardstick: str) -> None:
+    if yardstick == "kit":
+        pytest.importorskip("compaction_kit", reason="make bench-quality installs it")
+    found = {figure.what: figure for figure in MEASURED[yardstick]("tuning", Palimpsest(), False)}
+    values = {what: each.got / each.of if each.of else each.got for what, each in found.items()}
+    less = [f"{what}: {found[what]}" for what, least in LEAST.get(yardstick, {}).items() if values[what] < least]
+    more = [f"{what}: {found[what]}" for what, most in MOST.get(yardstick, {}).items() if values[what] > most]
+    assert (less, more) == ([], [])
 
 
 def test_the_kit_runs_the_engine() -> None:
