@@ -111,8 +111,9 @@ def in_short(text: str, most: int) -> str:
 
 
 def answer_in_short(reply: str, most: int) -> str:
-    """What a reply tells, on one line, from its sentences and table rows: the first one, those that name something
-    exact, then the others, as many as fit, in their order. None that is only polite, asks back or offers more help.
+    """What a reply says, on one line, from its sentences and table rows: the first one, those that turn or decide
+    ("However, it cannot be changed."), those that name something exact, then the others, as many as fit, in their
+    order. None that is only polite, asks back or offers more help.
     """
     pieces = [" ".join(each.strip("|").split()) for each in sentences(reply)]
     polite = (_OFFER, _WANTED)
@@ -122,7 +123,9 @@ def answer_in_short(reply: str, most: int) -> str:
         if _SAYING.search(each) and not is_closing(each) and not any(sign.search(each) for sign in polite)
     ]
     first = _beginning(told[0] if told else reply, most - 3)
-    ranked = sorted(range(1, len(told)), key=lambda at: (not _EXACT.search(told[at]), at))
+    ranked = sorted(
+        range(1, len(told)), key=lambda at: (not _TURNING.search(told[at]), not _EXACT.search(told[at]), at)
+    )
     taken, left = {0}, most - len(first)
     for at in ranked:
         if len(told[at]) + 3 <= left:
@@ -143,6 +146,11 @@ def names_in(request: str) -> set[str]:
 _LETTERS, _DIGITS = re.compile(r"[^\W\d_]+"), re.compile(r"\d+")
 _NAMING = re.compile(r"\w[-_./#:]\w|#?\d{3}|[a-z][A-Z]|[A-Z]{2}\d")
 _EXACT = re.compile(r"\d|`")  # what names something exact
+_TURNING = re.compile(
+    r"(?i)\b(?:however|unfortunately|cannot|can['’]t|unable to|not (?:possible|eligible|allowed|available)|in short"
+    r"|therefore|leider|jedoch|malheureusement|cependant|lamentablemente|sin embargo|purtroppo|infelizmente"
+    r"|к сожалению|однако)\b|抱歉|但是|残念|しかし|하지만"
+)
 _SAYING = re.compile(r"[^\W\d_]{2}|\d{2}")  # what says more than the number of an item
 
 

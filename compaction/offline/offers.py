@@ -12,6 +12,7 @@ from ..constraints import instructions, is_binding
 from ..folders import BELOW, shared_folders
 from ..lines import distinct, unwrapped
 from ..llm.digest import SummaryRequest
+from ..messages import is_system
 from ..policy import MIN_SUMMARY_TOKENS
 from ..polite import is_closing, plain, says_little
 from ..redaction import redact
@@ -60,7 +61,7 @@ from .asks import (
 )
 from .findings import announces, findings_in, is_diagnosis, names_something, open_tasks_in
 from .people import spoken
-from .reading import Turn, ends_of, prompt_of, read
+from .reading import Turn, blocks_in, ends_of, read
 from .tables import Tables
 from .tool_calls import COMMIT, command_of, path_of
 from .work import Work, settled
@@ -97,9 +98,10 @@ class Offers:
             place if place >= request.since else place - _OLDER
             for place in request.places or range(size + len(request.kept))
         ]
-        prompt, goes_on = prompt_of([*request.sources, *request.kept]), bool(request.previous_summary)
-        self.found = read(request.sources, tuple(places[:size]), prompt, goes_on=goes_on)
-        self.kept = read(request.kept, tuple(places[size:]), prompt, goes_on=True)
+        rows = list(zip(places, (*request.sources, *request.kept), strict=True))
+        in_order = sorted((row for row in rows if not is_system(row[1])), key=lambda row: row[0])
+        blocks = blocks_in(in_order, goes_on=bool(request.previous_summary))
+        self.found, self.kept = read(rows[:size], blocks), read(rows[size:], blocks)
         self.earlier = read_back(redact(request.previous_summary))
         self.turns = sorted([*self.found.turns, *self.kept.turns], key=lambda turn: turn.place)
         self.kept_places = {turn.place for turn in self.kept.turns}
@@ -470,7 +472,10 @@ class Offers:
         return distinct_lines(self.told(work, 2 * LINE) for work in looks if idle or work.looks_up)
 
     def told(self, work: Work, most: int = LINE) -> SummaryLine:
-        return SummaryLine(f"- {flat(clip(work.done(most // 2, self.dated), most))}", work.last.at)
+        """What was done, in a line: each part shorter where all of them together are too long for one."""
+        texts = (flat(work.done(detail, self.dated)) for detail in (most // 2, most // 3, most // 4))
+        text = next((text for text in texts if len(text) <= most), None) or flat(work.done(most // 4, self.dated))
+        return SummaryLine(f"- {clip(text, most)}", work.last.at)
 
 
 def is_older(turn: Turn) -> bool:

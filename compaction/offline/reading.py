@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter as Tally
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from .. import messages as m
@@ -33,9 +35,25 @@ TURNS = 3_000  # messages that are read, the newest; of older ones only what peo
 READ = 300_000  # characters read of what the agent said or called and of what tools gave back, most of it the newest
 TYPED = 250_000  # characters read of what people typed: a constraint in the middle of a long message counts too
 FENCE = "```"
-FEWEST_OUTPUTS = 3  # that end alike
+FEWEST_OUTPUTS, MOST_PROMPT = 3, 3  # outputs that end alike, and lines of a prompt
 _SIGNS = ("$", "#", ">", "%", "]", "❯", "»")  # with which a prompt ends, and hardly what a person says
 LEAST = 400  # characters of a message that are worth reading; where there is room for less, old ones are not read
+
+
+Prompt = tuple[str, ...]
+
+
+class Blocks(NamedTuple):
+    """What an agent runs from blocks of code: how the lines begin with which each output ends, words and command of
+    each reply by its place, and by the place of each output that of its reply, None where that is not there.
+    """
+
+    prompt: Prompt = ()
+    commands: Mapping[int, tuple[str, str]] = MappingProxyType({})
+    outputs: Mapping[int, int | None] = MappingProxyType({})
+
+
+NO_BLOCKS = Blocks()
 
 
 class Turn(NamedTuple):
@@ -86,17 +104,12 @@ class Transcript:
         return gathered(call for call in self.calls if call.kind not in ("plan", "thought"))
 
 
-def read(
-    messages: Sequence[Message], places: Sequence[int] = (), prompt: str = "", *, goes_on: bool = False
-) -> Transcript:
-    """Read the messages once; `places` are theirs in the transcript, by default one after the other; `prompt` as
-    `prompt_of` finds it in all of it; the first message `goes_on` from others before it.
-    """
-    numbered = zip(places or range(len(messages)), messages, strict=True)
-    rows = [(place, row) for place, row in numbered if not m.is_system(row)]
+def read(rows: Iterable[tuple[int, Message]], blocks: Blocks = NO_BLOCKS) -> Transcript:
+    """Read the messages once, each with its place in the transcript; `blocks` are those of all of it."""
+    rows = [(place, row) for place, row in rows if not m.is_system(row)]
     first = max(len(rows) - TURNS, 0)
     older = [(place, row) for place, row in rows[:first] if m.is_typed(row)]
-    found = Transcript(_attributed(_turns([*older, *rows[first:]], prompt, goes_on=goes_on)), first - len(older))
+    found = Transcript(_attributed(_turns([*older, *rows[first:]], blocks)), first - len(older))
     found.calls = list(_calls(found.turns))
     failures.judge(found.calls)
     found.tools.update(legible_name(each.call.name) for each in found.calls)
@@ -136,19 +149,47 @@ def _attributed(turns: list[Turn]) -> list[Turn]:
     return [turn._replace(person=person) for turn, person in zip(turns, people_of(heard), strict=True)]
 
 
-def prompt_of(messages: Sequence[Message]) -> str:
-    """The last lines of the outputs, of an agent that writes each command into a block of code at the end of its reply
-    and gets the output as if a person had typed it; "" for others. No person ends message after message alike, and
-    with such a sign.
+def blocks_in(rows: Sequence[tuple[int, Message]], *, goes_on: bool = False) -> Blocks:
+    """The commands and outputs of an agent that writes each command into a block of code at the end of its reply and
+    gets the output as if a person had typed it; none of others. The messages are in order, each with its place; where
+    they go on from an earlier summary (`goes_on`), the first behind it may be the output of a command before.
     """
-    pairs = zip(messages, messages[1:], strict=False)
-    answers = [m.words(after) for reply, after in pairs if m.is_typed(after) and _command_of(reply)[1]]
-    for lines in (3, 2, 1):
-        ends = Tally("\n".join(text.rstrip().split("\n")[-lines:]) for text in answers)
-        end, times = next(iter(ends.most_common(1)), ("", 0))
-        if times >= FEWEST_OUTPUTS and times * 3 >= 2 * len(answers) and end.endswith(_SIGNS):
-            return end
-    return ""
+    answers: list[tuple[int, str, int, tuple[str, str]]] = []  # place and text, place and (words, command) of the reply
+    for (before, reply), (place, row) in pairwise(rows):
+        if m.is_typed(row) and (command := _command_of(reply))[1]:
+            answers.append((place, m.words(row).rstrip(), before, command))
+    if not (prompt := _prompt_of([text for _, text, _, _ in answers])):
+        return NO_BLOCKS
+    ended = [each for each in answers if _ends_with(each[1], prompt)]
+    outputs: dict[int, int | None] = {place: before for place, _, before, _ in ended}
+    first = next(((place, row) for place, row in rows if place >= 0), None) if goes_on else None
+    if first and m.is_typed(first[1]) and _ends_with(m.words(first[1]).rstrip(), prompt):
+        outputs.setdefault(first[0], None)
+    return Blocks(prompt, {before: command for _, _, before, command in ended}, outputs)
+
+
+def _prompt_of(outputs: Sequence[str]) -> Prompt:
+    """How the last lines of most outputs begin, up to three; none where the last is no prompt. No person ends message
+    after message alike, and with such a sign.
+    """
+    found: Prompt = ()
+    most = FEWEST_OUTPUTS
+    for lines in range(1, MOST_PROMPT + 1):
+        ends = Tally(_end_of(text, lines) for text in outputs if text.endswith(_SIGNS))
+        end, times = next(iter(ends.most_common(1)), (found, 0))
+        if times < most or times * 3 < 2 * len(outputs):
+            break
+        found, most = end, times
+    return found
+
+
+def _ends_with(text: str, prompt: Prompt) -> bool:
+    return text.endswith(_SIGNS) and _end_of(text, len(prompt)) == prompt
+
+
+def _end_of(text: str, lines: int) -> Prompt:
+    """How the last lines begin: up to a colon, behind which a directory or a file may change."""
+    return tuple(line.partition(":")[0] for line in text.split("\n")[-lines:])
 
 
 def _command_of(message: Message) -> tuple[str, str]:
@@ -161,10 +202,8 @@ def _command_of(message: Message) -> tuple[str, str]:
     return (before, code.strip()) if not language or language.isalnum() else (words, "")
 
 
-def _turns(rows: Sequence[tuple[int, Message]], prompt: str, *, goes_on: bool) -> list[Turn]:
-    """The messages as turns, every text cut to what is read of it and redacted; the first `goes_on` from others before
-    it.
-    """
+def _turns(rows: Sequence[tuple[int, Message]], blocks: Blocks) -> list[Turn]:
+    """The messages as turns, every text cut to what is read of it and redacted."""
     messages = [row for _, row in rows]
     words = ["" if m.role(row) in m.RESULT_ROLES else m.words(row) for row in messages]
     by_people = [m.is_typed(row) for row in messages]
@@ -173,15 +212,15 @@ def _turns(rows: Sequence[tuple[int, Message]], prompt: str, *, goes_on: bool) -
              for by_person, person, text in zip(by_people, typed, words, strict=True)]  # fmt: skip
     results: list[Sequence[tuple[str, str]]] = [m.results(row) for row in messages]
     calls = [m.calls(row) for row in messages]
-    for at, text in enumerate(words) if prompt else ():
-        before, command = _command_of(messages[at - 1]) if at else ("", "")
-        if not (typed[at] and text.rstrip().endswith(prompt) and (command or (goes_on and not at))):
-            continue
-        typed[at], words[at] = False, ""
-        if command:
-            call = Call((f"block {rows[at][0]}",), "shell", json.dumps({"command": command}))
-            calls[at - 1], results[at] = [call], ((call.ids[0], text.rstrip().removesuffix(prompt)),)
-            words[at - 1] = before
+    for at, (place, _) in enumerate(rows) if blocks.prompt else ():
+        if place in blocks.outputs:
+            output = "\n".join(words[at].rstrip().split("\n")[: -len(blocks.prompt)])
+            typed[at], words[at] = False, ""
+            if (asked := blocks.outputs[place]) is not None:
+                results[at] = ((f"block {asked}", output),)
+        elif place in blocks.commands:
+            words[at], command = blocks.commands[place]
+            calls[at] = [Call((f"block {place}",), "shell", json.dumps({"command": command}))]
     said = iter(_within(words, typed))
     arguments = iter(_legible([call.arguments for row in calls for call in row], ARGUMENTS))
     printed = (_output(text) for row in results for _, text in row)

@@ -14,6 +14,7 @@ from .. import messages as m
 from ..handoff import NOTE_SENTENCES, PRUNE_SENTENCE, flag_of, is_handoff, split
 from ..messages import Message
 from ..policy import FEWEST_TAIL, MOST_TAIL_FLOOR, Policy
+from ..polite import is_notice
 from ..tokens import Sizes
 from ..tool_groups import Ids, OpenCalls, goes_on, stray_results
 
@@ -130,8 +131,8 @@ def anchor_last_reply(messages: Sequence[Message], index: int, head_end: int = 0
 
 
 def last_user(messages: Sequence[Message]) -> int | None:
-    """Index of the last message a user typed; where there is none, of the agent's last notice as user."""
-    typed = _last(messages, m.is_typed)
+    """Index of the last message a user typed; where there is none, of what the agent or a harness last said as user."""
+    typed = _last(messages, lambda row: m.is_typed(row) and not is_notice(m.words(row)))
     return _last(messages, m.is_user_message) if typed is None else typed
 
 

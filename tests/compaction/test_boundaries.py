@@ -140,6 +140,13 @@ def test_the_last_user_message_is_anchored_and_a_handoff_is_none() -> None:
     assert anchor_last_user(messages, 6, 4) == 6  # never into the head
 
 
+def test_a_notice_in_the_name_of_the_user_is_not_anchored() -> None:
+    notice = user("<task-notification>\ndone\n</task-notification>\nRead the output file to retrieve the result: /a")
+    messages = [system(), user("one"), reply("1"), user("two"), reply("2"), notice, reply("3"), reply("4")]
+    assert anchor_last_user(messages, 6, 1) == 3
+    assert anchor_last_user([system(), notice, reply("1"), reply("2")], 3, 1) == 1, "where nobody typed anything"
+
+
 def test_live_text_merged_into_a_handoff_is_a_user_message() -> None:
     messages = [user("one"), reply("1"), handoff(live="two"), reply("2"), reply("3")]
     assert anchor_last_user(messages, 4, 0) == 2

@@ -2,8 +2,9 @@
 
 A call failed when its result is flagged as an error or begins with an exit code other than 0. It gets a summary of its
 own: a person's request, the call, its result, and the agent that goes on. The summary claims a failure where it has a
-word of failure that is neither the call's nor the result's own, or lists the call under a heading about failures. A
-command whose output counts failures though its exit code is 0 (`make test | tail`) is left out: either verdict is fair.
+word of failure that is neither the call's nor the result's own, begins a line with "[failed]", or lists the call under
+a heading about failures. A command whose output counts failures though its exit code is 0 (`make test | tail`) is left
+out: either verdict is fair.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _WORD = re.compile(
     r"(?![\w\"'`/\])-]|\.\w)(?:[:,]?\s+\S+)?",  # alone: no part of a name or a string
     re.IGNORECASE,
 )
+_MARK = re.compile(r"[-*\s]*\[failed\] ", re.IGNORECASE)  # before a line
 _HEADING = re.compile(r"^#+ .*(?:error|fail|trouble|blocker|wrong)", re.IGNORECASE)
 _ROOM = 8_000  # characters of each summary
 Verdict = tuple[Message, Message, bool]  # a call alone, its result, and whether it failed by structure
@@ -55,7 +57,9 @@ def claims_failure(summary: str, call: Message, result: Message) -> bool:
     for line in summary.splitlines():
         if line.startswith("#"):
             under = bool(_HEADING.match(line))
-        elif line.strip() and (under or any(_plain(match[0]) not in own for match in _WORD.finditer(line))):
+        elif not line.strip():
+            continue
+        elif under or _MARK.match(line) or any(_plain(match[0]) not in own for match in _WORD.finditer(line)):
             return True
     return False
 

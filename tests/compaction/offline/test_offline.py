@@ -136,7 +136,7 @@ def test_a_cut_leaves_no_half_of_a_secret(secret: str, before: int) -> None:
         f"{filler[:before]} {secret}\n{filler * 2}",
         f"{filler * 2} {secret}\n{filler[: before - len(secret)]}",
     ):
-        said = read([reply(text)]).turns[0].words
+        said = read([(0, reply(text))]).turns[0].words
         assert len(said) < 8_200
         assert not any(part in said for part in ("horse", "battery", "abcdefghij", "mnopqrst", "MIIE", "abcdefghijklm"))
 
@@ -148,14 +148,14 @@ def test_nor_does_a_cut_in_json_or_in_one_long_line(before: int) -> None:
         ("a long line of words " * 250, 'the password="correct horse battery 9" '),
     ):
         for text in (filler[:before] + " " + secret + filler * 2, filler * 2 + secret + filler[: before - len(secret)]):
-            said = read([reply(text)]).turns[0].words
+            said = read([(0, reply(text))]).turns[0].words
             assert len(said) < 8_200 and not any(part in said for part in ("correct", "horse", "battery"))
 
 
 def test_of_very_many_messages_the_oldest_are_read_where_people_typed_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "TURNS", 300)
     old = [row for i in range(600) for row in (user(f"Never drop table TAB{i:04}."), reply(f"Noted as NOTE{i:04}."))]
-    found = read([*old, *exchange(150, size=9)])
+    found = read(enumerate([*old, *exchange(150, size=9)]))
     said = "".join(turn.words for turn in found.turns)
     assert found.unread == 600 and "TAB0000" in said and "NOTE0000" not in said
     head = offline.summarize(request([*old, *exchange(150, size=9)])).splitlines()[0]

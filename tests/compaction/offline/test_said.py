@@ -216,3 +216,12 @@ def test_whose_and_of_when_an_instruction_and_a_word_is() -> None:
     ]
     again = sections([user("And now?"), reply("We wait.")], previous_summary=offline.summarize(request(turns)))
     assert again[SAID][:4] == found[SAID] and again[STANDING] == found[STANDING]
+
+
+def test_of_a_long_answer_what_it_turns_on_is_kept() -> None:
+    answer = (
+        "I found your reservation FQ8APE. It has "
+        + "two bags of 23 kg, " * 9
+        + "all paid. However, it cannot be changed."
+    )
+    assert answer_in_short(answer, 120).endswith("However, it cannot be changed.")
