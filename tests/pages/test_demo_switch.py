@@ -90,3 +90,17 @@ def test_runs_of_the_hidden_demo_are_listed_by_their_sessions_names(
 def test_nobody_is_led_away(signed_in: Client, demo: Callable[[str], str]) -> None:
     for back in ("https://evil.example/", "//evil.example", "\\\\evil.example", ""):
         assert signed_in.post("/demo", {"demo": "1", "next": back})["Location"] == "/"
+
+
+def test_beside_a_store_without_sessions_it_is_there_until_that_has_one(
+    signed_in: Client, short_demo: Callable[[str], str], tmp_path: Path, settings: Settings
+) -> None:
+    """As for somebody whose agent is installed and was never used."""
+    schema.create(tmp_path / "own.db")
+    settings.STORES = {"own": f"sqlite:///{tmp_path / 'own.db'}"}
+    page = read(signed_in.get("/"))
+    assert stores_of(page) == {"demo"} and page.one("p", "lead") and page.one("figure", "story")
+    own = EmptyStore(tmp_path / "own.db")
+    own.session("a", title="Mine")
+    own.chat("a", 4)
+    assert stores_of(read(signed_in.get("/"))) == {"own"}

@@ -1,4 +1,4 @@
-"""Whether lists show the demo store: always while it is the only one, else by a switch that the browser remembers."""
+"""Whether lists show the demo store: while no other has a session, else by a switch that the browser remembers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.views.decorators.http import require_POST
 
 from viewer.catalog import sync
 from viewer.catalog.lines import named_tip
+from viewer.catalog.models import SessionIndex
 from viewer.pages.filters import Link
 from viewer.pages.switches import remembered, way_back
 from viewer.places import Place
@@ -17,18 +18,37 @@ from viewer.stores.base import Store
 from viewer.stores.registry import all_stores
 
 COOKIE = "palimpsest_demo"
+_WITH_SESSIONS: set[str] = set()  # places of stores that were seen with a session: the demo store does not come back
 FIRST = "Stocktaking, ten warehouses"  # almost fills its model's window
 
 
 def listed_stores(request: HttpRequest, named: str = "") -> list[Store]:
     """The stores that lists are about: all, or all but the demo store. A store that is `named` is one of them."""
     stores = all_stores()
-    return stores if request.COOKIES.get(COOKIE) == "1" else real_stores(stores, named)
+    return stores if is_asked_for(request) else real_stores(stores, named)
+
+
+def is_asked_for(request: HttpRequest) -> bool:
+    """Whether the switch is on."""
+    return request.COOKIES.get(COOKIE) == "1"
 
 
 def real_stores(stores: Sequence[Store], named: str = "") -> list[Store]:
-    """Without the demo store, unless it is `named` or the only one."""
-    return [store for store in stores if not store.is_managed or store.name == named] or list(stores)
+    """Without the demo store, unless it is `named` or no other has a session."""
+    if not _has_sessions([store for store in stores if not store.is_managed]):
+        return list(stores)
+    return [store for store in stores if not store.is_managed or store.name == named]
+
+
+def _has_sessions(stores: Sequence[Store]) -> bool:
+    """Whether one of these stores has a session, or cannot be read: then it may have one."""
+    if not _WITH_SESSIONS.isdisjoint(store.place for store in stores):
+        return True
+    shelves = sync.shelves(stores)
+    states = [shelf.state for shelf in shelves if shelf.state]
+    found = SessionIndex.objects.filter(state__in=states, tip=True).values_list("state__place", flat=True).distinct()
+    _WITH_SESSIONS.update(found)
+    return len(states) < len(stores) or bool(found)
 
 
 def first_session() -> Link | None:

@@ -97,7 +97,8 @@ def sessions(request: HttpRequest) -> HttpResponse:
         return HttpResponse(status=204)
     listed = page_of_lines(asked.filter, shown, PAGE, asked.after)
     further = is_fragment(request) and asked.after is not None
-    data = _page(asked, [] if further else stores, listed, redacting=redacts(request))
+    newcomer = not (asked.store or demo.is_asked_for(request)) and any(store.is_managed for store in stores)
+    data = _page(asked, [] if further else stores, listed, newcomer=newcomer, redacting=redacts(request))
     return page(request, "sessions/_lines.html" if further else "sessions/sessions.html", data)
 
 
@@ -106,7 +107,9 @@ def _edition(shelves: Sequence[StoreListing]) -> str:
     return " ".join(f"{shelf.state.pk}.{shelf.state.edition}" for shelf in shelves if shelf.state)
 
 
-def _page(asked: ListForm, stores: Sequence[Store], listed: SessionList, *, redacting: bool) -> SessionsPage:
+def _page(
+    asked: ListForm, stores: Sequence[Store], listed: SessionList, *, newcomer: bool, redacting: bool
+) -> SessionsPage:
     """The page's data; without stores, that of further lines alone."""
     query = query_of(asked)
     labels = all_labels()
@@ -116,7 +119,6 @@ def _page(asked: ListForm, stores: Sequence[Store], listed: SessionList, *, reda
     on_page = replace(listed, lines=(*(above if stores else ()), *below))
     shown, broken = shown_lines(on_page, labels, redacting=redacting)
     marks = {f"l{number}" for number in numbers}
-    newcomer = bool(stores) and all(store.is_managed for store in stores) and not asked.store
     views = saved_views(urlencode(query)) if stores else ()
     facets = Facets(asked, stores, listed, labels) if stores else None
     return SessionsPage(
