@@ -303,12 +303,11 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def at_once(settings: Settings) -> Iterator[None]:
-    """Tasks run when they are enqueued."""
-    from tests.factories.runs import IMMEDIATE
+def at_once(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are done where they are asked for, while `settings.AT_ONCE`."""
+    from tests.factories.runs import do_at_once
 
-    settings.TASKS = IMMEDIATE
-    yield
+    do_at_once(settings, monkeypatch)
 
 
 @pytest.fixture

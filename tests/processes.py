@@ -4,29 +4,31 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
-from django_tasks import task
 
 ROOT: Path = settings.BASE_DIR
 
 PATIENCE = 270.0  # seconds; a start takes 3 on an idle machine, and 30 beside other work
 
 
-@task()
-def scratch(begun: str, may_end: str, done: str) -> None:
-    """A task to be interrupted: it runs in the worker that `up` started, until it may end."""
-    Path(begun).touch()
-    while not Path(may_end).exists():
-        time.sleep(0.02)
-    Path(done).touch()
+# A run of a session of the demo store, and the turn of an agent that it waits for.
+SESSION = "(SELECT id FROM sessions WHERE title LIKE 'Totals at checkout%')"
+TURN = f"INSERT INTO session_turn_leases VALUES ({SESSION}, 'pid=1:turn=9', unixepoch(), unixepoch() + 3600)"
+START_RUN = """
+from viewer.runs import service
+from viewer.stores.registry import get_store
+service.start(get_store("demo"), "%s", service.Options(), apply=True)
+"""
 
 
 def until(true: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
@@ -54,7 +56,6 @@ class StartedSite:
 
     def __init__(self, data: Path, command: list[str] | None = None, **environment: str) -> None:
         self.data, self.port = data, free_port()
-        self.begun, self.may_end, self.done = (data / name for name in ("begun", "may-end", "done"))  # of a task
         self.environment = {**os.environ, "PALIMPSEST_DATA_DIR": str(data), "PORT": str(self.port)} | environment
         self.output = ""
         ignored = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as it is for tests started with nohup
@@ -108,11 +109,24 @@ class StartedSite:
         done = subprocess.run(command, cwd=ROOT, env=self.environment, check=True, capture_output=True, text=True)
         return done.stdout.strip()
 
-    def enqueue(self) -> None:
-        """Give the worker a task and wait until it has begun."""
-        call = f"scratch.enqueue({str(self.begun)!r}, {str(self.may_end)!r}, {str(self.done)!r})"
-        self.own(f"from tests.processes import scratch; {call}")
-        until(self.begun.exists, "the task's begin")
+    def demo(self, sql: str) -> list[tuple[Any, ...]]:
+        """What a statement finds in the demo store, or writes to it."""
+        with closing(sqlite3.connect(self.data / "demo.db", timeout=PATIENCE)) as con, con:
+            return con.execute(sql).fetchall()
+
+    def begin_run(self) -> None:
+        """Give the worker a run and wait until it has begun. It ends after `end_turn`."""
+        assert not self.wrote_run()
+        self.demo(TURN)
+        self.own(START_RUN % self.demo(f"SELECT {SESSION}")[0])
+        until(lambda: self.demo("SELECT 1 FROM compression_locks"), "the begin of the run")
+
+    def end_turn(self) -> None:
+        self.demo("DELETE FROM session_turn_leases")
+
+    def wrote_run(self) -> bool:
+        """Whether the run was written."""
+        return bool(self.demo(f"SELECT 1 FROM messages WHERE session_id = {SESSION} AND _compressed_summary = 1"))
 
     def is_gone(self) -> bool:
         return not set(self.pids) & set(processes())

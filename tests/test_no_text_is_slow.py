@@ -153,7 +153,7 @@ ELSEWHERE = {
         viewer.runs.summarizers.connections viewer.history.records viewer.runs.workers viewer.runs.recovery
         viewer.catalog.text_index.add viewer.catalog.texts
         viewer.catalog.text_index.unpacked viewer.labels.sessions.set_label viewer.pages.sessions.saved.saved_views
-        viewer.catalog.text_index.places viewer.runs.orphaned_tasks.end_tasks_of""",
+        viewer.catalog.text_index.places""",
     "opens a store or a file by its name": """
         viewer.environment
         viewer.exports.making.export viewer.exports.source.plan viewer.workspaces.context_files.read_context_file

@@ -138,12 +138,12 @@ def test_a_start_without_a_link_behind_a_proxy_that_a_second_ctrl_c_ends_at_once
         asked = urllib.request.Request(address + link, headers={"X-Forwarded-Proto": said})
         cookie = urllib.request.urlopen(asked).headers["Set-Cookie"]
         assert "; Path=/below" in cookie and ("; Secure" in cookie) is secure
-    site.enqueue()
+    site.begin_run()
     site.process.send_signal(signal.SIGINT)
     until(lambda: "Waiting for the running task" in site.output, "the notice")
     site.process.send_signal(signal.SIGINT)
     assert site.process.wait(PATIENCE) == 1
-    assert not site.done.exists()
+    assert not site.wrote_run()
     assert site.is_gone()
 
 
@@ -195,31 +195,31 @@ def _replace_own_database(site: StartedSite, browser: urllib.request.OpenerDirec
 # Ending
 
 
-def test_ctrl_c_ends_everything_after_the_running_task_also_with_postgres(
+def test_ctrl_c_ends_everything_after_the_running_compaction_also_with_postgres(
     start: Callable[..., StartedSite], postgres: str
 ) -> None:
     site = start(PALIMPSEST_DATABASE_URL=postgres).ready()
     _sign_in(site)
-    site.enqueue()
+    site.begin_run()
     site.process.send_signal(signal.SIGINT)
     site.process.send_signal(signal.SIGTERM)  # a service manager signals make too, which passes it on: still one
     until(lambda: "Waiting for the running task" in site.output, "the notice")
-    site.may_end.touch()
+    site.end_turn()
     assert site.process.wait(PATIENCE) == 0
-    assert site.done.exists()
+    assert site.wrote_run()
     assert site.is_gone()
 
 
-def test_sigkill_of_the_parent_ends_everything_after_the_running_task(start: Callable[..., StartedSite]) -> None:
+def test_sigkill_of_the_parent_ends_everything_after_the_running_compaction(start: Callable[..., StartedSite]) -> None:
     site = start().ready()
-    site.enqueue()
+    site.begin_run()
     server, worker = site.child("viewer.up.server"), site.child("viewer worker")
     site.process.kill()
     until(lambda: server not in processes(), "the end of the server")
     assert worker in processes()
-    site.may_end.touch()
+    site.end_turn()
     until(site.is_gone, "the end of all processes")
-    assert site.done.exists()
+    assert site.wrote_run()
 
 
 def test_server_and_worker_come_back_however_often_they_are_killed(start: Callable[..., StartedSite]) -> None:

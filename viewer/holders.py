@@ -1,4 +1,4 @@
-"""Names of processes that hold a lock, a lease, a run or a task, and whether such a process is dead.
+"""Names of processes that hold a lock, a lease or a run, and whether such a process is dead.
 
 The form is the one that Hermes Agent gives its own holders (`docs/hermes.md` section 3).
 """

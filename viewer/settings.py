@@ -106,8 +106,6 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.staticfiles",
     "django_htmx",
-    "django_tasks",
-    "django_tasks_db",
     "viewer",
     "viewer.history",
     "viewer.workspaces",
@@ -151,7 +149,6 @@ TEMPLATES = [
 
 DATABASES = {"default": env.database("PALIMPSEST_DATABASE_URL", DATA_DIR / "palimpsest.sqlite3")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": []}}  # one a store, by any name
 
 # One owner, signed in by a one-time link; the session cookie says so.
 SESSION_COOKIE_NAME = "palimpsest"

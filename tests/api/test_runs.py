@@ -11,7 +11,6 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from tests.clients import ApiClient, session_path
-from tests.factories.runs import QUEUED
 from tests.factories.stores import HermesStore
 from viewer.runs.models import Run
 from viewer.stores.base import Store
@@ -145,7 +144,7 @@ def test_refusals(hermes_store: HermesStore, api_client: ApiClient, settings: Se
     assert refused("POST", f"/runs/{ready}/apply") == (409, "compaction_conflict")
     assert api_client.get(f"/runs/{ready}")["error"]["code"] == "compaction_conflict"
 
-    settings.TASKS = QUEUED
+    settings.AT_ONCE = False
     status, run = api_client.call("POST", f"{path}/runs", {"apply": True})
     assert (status, run["status"], run["finished_at"]) == (202, "queued", None)
     assert refused("POST", f"{path}/runs", {"apply": True}) == (409, "session_busy")

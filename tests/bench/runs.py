@@ -35,7 +35,7 @@ def main() -> None:
 def _measure(database: str, server: str, workers: int, place: Path) -> None:
     import psycopg
 
-    from tests.faults import stores
+    from tests.factories import many_sessions
     from tests.faults.site import SiteProcesses
 
     address = ""
@@ -44,7 +44,7 @@ def _measure(database: str, server: str, workers: int, place: Path) -> None:
             connection.execute(f"CREATE DATABASE bench{workers}".encode())
         address = server.replace("/postgres?", f"/bench{workers}?")
     path = place / "small.db"
-    sessions = stores.make(path, RUNS + KILLS, 24, "s")
+    sessions = many_sessions.make(path, RUNS + KILLS, 24, "s")
     site = SiteProcesses(place, {"small": path}, address, PALIMPSEST_LOST_AFTER="60")
     try:
         site.serve()

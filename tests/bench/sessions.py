@@ -105,15 +105,13 @@ def _named(store: str, title: str) -> str:
 
 
 def _compact(store: str, session_id: str) -> float:
-    from django.test import override_settings
-
-    from viewer.runs import service
+    from viewer.runs import job, service
     from viewer.runs.planning import Options
     from viewer.stores.registry import get_store
 
     started = time.perf_counter()
-    at_once = {"default": {"BACKEND": "django_tasks.backends.immediate.ImmediateBackend", "QUEUES": []}}
-    with override_settings(TASKS=at_once):
-        run = service.start(get_store(store), session_id, Options(), apply=True)
+    run = service.prepare(get_store(store), session_id, Options(), apply=True)
+    job.compact(run.pk)
+    run.refresh_from_db()
     assert run.status == "applied", run.error_message
     return time.perf_counter() - started

@@ -11,7 +11,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.faults import ledger, stores
+from tests.factories import many_sessions
+from tests.faults import ledger
 from tests.faults.site import Process, SiteProcesses, until
 
 RUNS = int(os.environ.get("PALIMPSEST_TEST_RUNS") or 16)  # that workers race for
@@ -46,7 +47,7 @@ class RunningSite:
 
     def check(self, store: str = "small") -> None:
         """Nothing is held, left over, deleted or damaged."""
-        until(lambda: self.site.tasks("RUNNING") + self.site.tasks("READY") == 0, self.site.logs)
+        until(lambda: self.site.unfinished() == 0, self.site.logs)
         until(lambda: self.free(store), self.site.logs)
         ledger.check_kept(self.before[store], ledger.look(self.path(store)))
         ledger.check_sound(self.path(store), self.place)
@@ -72,7 +73,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path,
     """Stores to copy: name -> file and session ids."""
     place = tmp_path_factory.mktemp("originals")
     return {
-        name: (place / f"{name}.db", stores.make(place / f"{name}.db", sessions, messages, name))
+        name: (place / f"{name}.db", many_sessions.make(place / f"{name}.db", sessions, messages, name))
         for name, sessions, messages in [("small", SMALL, 24), ("long", LONG, 1_000), ("rollback", 8, 24)]
     }
 

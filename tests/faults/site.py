@@ -269,10 +269,9 @@ class SiteProcesses:
     def status(self, run_id: int) -> str:
         return str(self.rows(f"SELECT status FROM runs_run WHERE id = {run_id}")[0][0])
 
-    def tasks(self, status: str) -> int:
-        return int(
-            self.rows(f"SELECT COUNT(*) FROM django_tasks_database_dbtaskresult WHERE status = '{status}'")[0][0]
-        )
+    def unfinished(self) -> int:
+        """How many runs wait for a worker, or have one."""
+        return int(self.rows(f"SELECT COUNT(*) FROM runs_run WHERE queued_at IS NOT NULL OR status IN {OPEN}")[0][0])
 
     def holder(self, run_id: int) -> Process | None:
         """The process that has the run."""

@@ -87,6 +87,22 @@ def test_killed(running_site: RunningSite, kill: Callable[[RunningSite, str], tu
     running_site.check()
 
 
+def test_of_several_workers_one_takes_up_the_run_of_a_killed_one(running_site: RunningSite) -> None:
+    running_site.workers(4 if running_site.site.on_postgres else 3)
+    session_id = running_site.take()
+    begin_turn(running_site, session_id)
+    run_id = running_site.site.start_run(session_id, "small")
+    reach(running_site, run_id, "waiting")
+    holder_of(running_site, run_id).kill()
+    until(lambda: running_site.site.row(run_id)["attempts"] > 1, running_site.site.logs)
+    end_turn(running_site, session_id)
+    assert running_site.site.closed(run_id)["status"] == "applied"
+    assert running_site.site.row(run_id)["attempts"] == 2
+    assert running_site.site.logs().count(f"Run {run_id} is taken up again.") == 1
+    assert running_site.check_session(session_id, [run_id])
+    running_site.check()
+
+
 @on_sqlite_alone
 def test_killed_while_it_plans(running_site: RunningSite) -> None:
     running_site.workers(2)

@@ -99,22 +99,22 @@ def test_lost_connections_cost_no_run_and_no_worker(running_site: RunningSite) -
 
 @POSTGRES
 def test_a_server_killed_before_it_queued_the_run(running_site: RunningSite) -> None:
-    running_site.workers(0)
-    running_site.site.worker(PALIMPSEST_LOST_AFTER="2")
+    """The run is in the queue or there is none: nothing keeps its session busy."""
+    running_site.workers(1)
     session_id = running_site.take()
-    found = f"SELECT id FROM runs_run WHERE session_id = '{session_id}' AND task_id = ''"
+    waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO \"runs_run\"%'"
     with psycopg.connect(running_site.site.database) as connection:
-        connection.execute("LOCK TABLE django_tasks_database_dbtaskresult IN EXCLUSIVE MODE")
+        connection.execute("LOCK TABLE runs_run IN EXCLUSIVE MODE")
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(running_site.site.start_run, session_id, "small")
-            [(run_id,)] = until(lambda: running_site.site.rows(found), "the run")
+            until(lambda: running_site.site.rows(waits), "the server to ask for it")
             assert running_site.site.web
             running_site.site.web.kill()
             running_site.site.cut_connections("wait_event_type = 'Lock'")
             assert asked.exception() is not None
         connection.rollback()
     running_site.site.serve()
+    run_id = running_site.site.start_run(session_id, "small")
     assert running_site.site.closed(run_id)["status"] == "applied"
     assert running_site.check_session(session_id, [run_id])
     running_site.check()
-    running_site.workers(0)

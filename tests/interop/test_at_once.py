@@ -18,7 +18,7 @@ from tests.agents.hermes.conversations import write_session
 from tests.agents.hermes.loaded import as_loaded, live, loaded, only, states
 from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes
-from tests.factories.runs import IMMEDIATE, QUEUED, in_thread
+from tests.factories.runs import in_thread
 from viewer.errors import CompactionConflict, SessionBusy, SessionEnded, StoreError
 from viewer.runs import service
 from viewer.runs.models import Run
@@ -298,7 +298,7 @@ def test_we_append_nothing_to_a_session_it_split(hermes: Hermes, database: Path)
 def test_a_run_waits_for_its_turn_to_end_and_says_so(
     hermes: Hermes, model: Model, database: Path, settings: Settings
 ) -> None:
-    settings.STORES, settings.TASKS = {"hermes": f"sqlite:///{database}"}, QUEUED
+    settings.STORES = {"hermes": f"sqlite:///{database}"}
     write_session(hermes, "waited")
     hermes.resume("waited")
     run = service.start(get_store("hermes"), "waited", Options(keep_last=8), apply=True)
@@ -324,8 +324,10 @@ def _shown(run: Run) -> dict[str, Any]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_candidate_is_kept_when_it_takes_a_message_back(hermes: Hermes, database: Path, settings: Settings) -> None:
-    settings.STORES, settings.TASKS = {"hermes": f"sqlite:///{database}"}, IMMEDIATE
+def test_a_candidate_is_kept_when_it_takes_a_message_back(
+    hermes: Hermes, database: Path, settings: Settings, at_once: None
+) -> None:
+    settings.STORES = {"hermes": f"sqlite:///{database}"}
     write_session(hermes, "kept")
     store = get_store("hermes")
     run = service.start(store, "kept", Options(keep_last=8), apply=False)

@@ -334,13 +334,11 @@ def test_a_store_is_made_once(twins: tuple[Store, Store]) -> None:
 
 
 @pytest.mark.django_db
-def test_a_run_on_the_site(twins: tuple[Store, Store], settings: Settings, tmp_path: Path) -> None:
-    from tests.factories.runs import IMMEDIATE
+def test_a_run_on_the_site(twins: tuple[Store, Store], settings: Settings, tmp_path: Path, at_once: None) -> None:
     from viewer.runs import service
     from viewer.runs.models import Run
     from viewer.runs.planning import Options
 
-    settings.TASKS = IMMEDIATE
     settings.DEMO_STORE = tmp_path / "no-demo.db"
     store = twins[1]
     settings.STORES = {"pg": store.url}

@@ -8,9 +8,9 @@ import pytest
 
 from tests.factories.stores import HermesStore
 from tests.model_services import KEY
+from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
-from viewer.runs.service import start
 
 UseModel = Callable[..., None]
 
@@ -18,7 +18,7 @@ KINDS = ("openai", "anthropic")
 
 
 def started(hermes_store: HermesStore, kind: str) -> Run:
-    return start(hermes_store.store, hermes_store.session_id, Options(summarizer=kind), apply=True)
+    return service.start(hermes_store.store, hermes_store.session_id, Options(summarizer=kind), apply=True)
 
 
 def require_no_key(run: Run, hermes_store: HermesStore, caplog: pytest.LogCaptureFixture) -> None:

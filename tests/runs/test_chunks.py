@@ -17,7 +17,6 @@ from pytest_django import Settings
 
 import compaction
 from compaction.llm.digest import Finished
-from tests.factories.runs import IMMEDIATE, QUEUED
 from tests.factories.stores import HermesStore
 from tests.model_services import KEY, NOTES, Behaviour, ModelService, answers, refuses, stalls
 from tests.runs.model_runs import UseModel
@@ -154,7 +153,7 @@ def test_a_worker_killed_between_parts_is_followed_by_one_that_goes_on(
     chat_store: HermesStore, parts: ModelService, settings: Settings
 ) -> None:
     parts.behaviours = in_parts((3, stalls()))
-    settings.TASKS = QUEUED
+    settings.AT_ONCE = False
     run = start(chat_store)
     worker = subprocess.Popen(
         [sys.executable, "manage.py", "worker"],
@@ -181,7 +180,7 @@ def test_a_worker_killed_between_parts_is_followed_by_one_that_goes_on(
 
     parts.requests.clear()
     parts.behaviours = in_parts()[2:]
-    settings.TASKS = IMMEDIATE
+    settings.AT_ONCE = True
     assert recovery.recover(service.get_run(run.pk))
     run.refresh_from_db()
     assert (run.status, run.attempts, run.summary) == ("applied", 2, notes(PARTS))
@@ -203,7 +202,7 @@ def test_cancelled_between_parts_nothing_more_is_asked(
     monkeypatch.setattr(Progress, "finished", cancel_after_two)
     run = service.prepare(chat_store.store, chat_store.session_id, Options(summarizer="openai"), apply=True)
     before = chat_store.live()
-    job.compact.call(run.pk)
+    job.compact(run.pk)
     run.refresh_from_db()
     assert (run.status, len(run.chunks), len(parts.requests)) == ("cancelled", 2, 2)
     assert chat_store.live() == before and chat_store.holders("compression_locks") == []

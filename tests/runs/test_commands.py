@@ -12,7 +12,6 @@ import pytest
 from django.core.management import call_command
 from pytest_django import Settings
 
-from tests.factories.runs import QUEUED
 from tests.factories.stores import HermesStore
 from tests.runs.commands import run
 from viewer.runs.models import Run
@@ -25,7 +24,7 @@ RED_LINES = "## Red Lines\n\nNever push to main. \x1b[31m"  # with a terminal's 
 
 
 def test_plan_compact_undo_without_a_worker(hermes_store: HermesStore, settings: Settings) -> None:
-    settings.TASKS = QUEUED
+    settings.AT_ONCE = False
     before = hermes_store.live()
     said = run("compact", "hermes", hermes_store.session_id, "--plan")
     assert "to summarise" in said and "tokens" in said

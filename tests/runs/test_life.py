@@ -16,7 +16,7 @@ from pytest_django import Settings
 import compaction
 from compaction.llm.digest import request_of
 from tests.factories.histories import receipt_of
-from tests.factories.runs import QUEUED, in_thread, until
+from tests.factories.runs import in_thread, until
 from tests.factories.stores import HermesStore
 from viewer.errors import (
     CompactionConflict,
@@ -166,7 +166,7 @@ def test_planned_messages_that_changed_are_a_conflict(hermes_store: HermesStore)
 
 
 def test_it_waits_for_the_turn_and_keeps_what_the_turn_wrote(hermes_store: HermesStore, settings: Settings) -> None:
-    settings.TASKS = QUEUED
+    settings.AT_ONCE = False
     hermes_store.start_turn()
     run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     with in_worker(run):
@@ -197,7 +197,7 @@ def test_a_turn_that_does_not_end_leaves_a_candidate(hermes_store: HermesStore, 
 
 
 def test_cancelled_while_it_waits(hermes_store: HermesStore, settings: Settings) -> None:
-    settings.TASKS = QUEUED
+    settings.AT_ONCE = False
     before = hermes_store.live()
     hermes_store.start_turn()
     run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
@@ -212,11 +212,11 @@ def test_cancelled_while_it_waits(hermes_store: HermesStore, settings: Settings)
 
 
 def test_cancelled_before_a_worker_had_it(hermes_store: HermesStore, settings: Settings) -> None:
-    settings.TASKS = QUEUED
+    settings.AT_ONCE = False
     before = hermes_store.live()
     run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     assert service.cancel(run).status == "cancelled"
-    job.compact.call(run.pk)
+    job.compact(run.pk)
     run.refresh_from_db()
     assert (run.status, run.holder, run.attempts) == ("cancelled", "", 0) and hermes_store.live() == before
 
@@ -236,12 +236,12 @@ def test_workers_that_died_before_the_preview_do_not_count_for_its_writing(
 ) -> None:
     run = ready(hermes_store)
     Run.objects.update(attempts=3)
-    settings.TASKS = QUEUED
+    settings.AT_ONCE = False
     assert service.apply(service.get_run(run.pk)).attempts == 0
 
 
 def test_messages_taken_back_during_the_wait_are_a_conflict(hermes_store: HermesStore, settings: Settings) -> None:
-    settings.TASKS = QUEUED
+    settings.AT_ONCE = False
     hermes_store.start_turn()
     run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     with in_worker(run):
@@ -257,7 +257,7 @@ def test_messages_taken_back_during_the_wait_are_a_conflict(hermes_store: Hermes
 
 
 def test_two_starts_at_once_make_one_run(hermes_store: HermesStore, settings: Settings) -> None:
-    settings.TASKS = QUEUED
+    settings.AT_ONCE = False
     together, outcomes = threading.Barrier(4), []
 
     def click() -> None:
@@ -290,10 +290,10 @@ def test_somebody_elses_lock_is_named(hermes_store: HermesStore) -> None:
 
 
 def test_a_lock_taken_after_the_start_fails_the_run(hermes_store: HermesStore, settings: Settings) -> None:
-    settings.TASKS = QUEUED
+    settings.AT_ONCE = False
     run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     guards.take_lock(hermes_store.store, hermes_store.session_id, "pid=1:tid=2:agent=ab:nonce=cd")
-    job.compact.call(run.pk)
+    job.compact(run.pk)
     run.refresh_from_db()
     assert (run.status, run.error_code) == ("failed", "session_busy")
     assert hermes_store.holders("compression_locks") == ["pid=1:tid=2:agent=ab:nonce=cd"]

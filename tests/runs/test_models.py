@@ -567,7 +567,7 @@ def cancelled_in(run: Run, reached: Callable[[], bool]) -> None:
     thread = threading.Thread(target=cancel)
     thread.start()
     began = time.monotonic()
-    job.compact.call(run.pk)
+    job.compact(run.pk)
     thread.join(model_services.PATIENCE)
     run.refresh_from_db()
     assert (run.status, run.error_code) == ("cancelled", "")

@@ -11,20 +11,19 @@ from datetime import timedelta
 import pytest
 from django.db import OperationalError, connection
 from django.utils import timezone
-from django_tasks_db.models import DBTaskResult
 from pytest_django import Settings
 
 from tests.factories.histories import receipt_of
-from tests.factories.runs import QUEUED, until
+from tests.factories.runs import until
 from tests.factories.stores import HermesStore
 from viewer import holders
 from viewer.enforcement.models import Audit
 from viewer.errors import SessionBusy
 from viewer.history.models import Compaction
-from viewer.management.commands.worker import AWAY_SECONDS, SteadyWorker
-from viewer.runs import job, recovery, service
+from viewer.management.commands.worker import AWAY_SECONDS, POLL_SECONDS, Loop
+from viewer.runs import job, outcomes, planning, recovery, service, workers
 from viewer.runs.hold import Hold, LeaseLost, claim
-from viewer.runs.models import Run
+from viewer.runs.models import Run, Worker
 from viewer.runs.planning import Options
 from viewer.stores.changes import edits_from_json
 from viewer.stores.hermes import guards
@@ -62,7 +61,7 @@ def test_before_the_summary_it_is_taken_up_from_the_start(hermes_store: HermesSt
 @pytest.mark.parametrize("status", ["waiting", "applying"])
 def test_with_a_summary_it_is_taken_up_with_that_summary(hermes_store: HermesStore, status: str) -> None:
     run = queued(hermes_store, apply=False)
-    job.compact.call(run.pk)
+    job.compact(run.pk)
     run.refresh_from_db()
     summary = run.summary
     died(run, hermes_store, status=status, summary=summary)
@@ -104,7 +103,7 @@ def test_a_compaction_of_somebody_else_is_not_taken_for_the_one_that_was_not_not
     hermes_store: HermesStore, settings: Settings
 ) -> None:
     run = queued(hermes_store, apply=False)
-    job.compact.call(run.pk)
+    job.compact(run.pk)
     died(run, hermes_store, status="applying")
     guards.release_lock(hermes_store.store, hermes_store.session_id, GONE)
     settings.STORES = {**settings.STORES, "as another site": hermes_store.store.url}
@@ -118,7 +117,7 @@ def test_a_compaction_of_somebody_else_is_not_taken_for_the_one_that_was_not_not
 
 
 def test_a_worker_that_was_only_slow_cannot_write_any_more(hermes_store: HermesStore, settings: Settings) -> None:
-    settings.TASKS = QUEUED
+    settings.AT_ONCE = False
     before = hermes_store.live()
     run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=False)
     slow = claim(run.pk)
@@ -133,7 +132,7 @@ def test_a_worker_that_was_only_slow_cannot_write_any_more(hermes_store: HermesS
         with pytest.raises(SessionBusy, match="lost before the write"):
             guards_and_commit(hold)
     assert hermes_store.live() == before
-    job.compact.call(run.pk)
+    job.compact(run.pk)
     run.refresh_from_db()
     assert run.status == "applied"
 
@@ -160,7 +159,7 @@ def test_a_run_that_kills_every_worker_ends_with_a_reason(hermes_store: HermesSt
 
 
 def test_runs_that_wait_for_a_worker_or_beat_are_left_alone(hermes_store: HermesStore, settings: Settings) -> None:
-    settings.TASKS = QUEUED
+    settings.AT_ONCE = False
     run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     Run.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
     assert recovery.sweep() == []
@@ -252,100 +251,63 @@ def test_a_worker_that_is_certainly_dead_is_not_waited_for(hermes_store: HermesS
         Run.objects.update(status="planning", attempts=0)
 
 
-def test_tasks_of_dead_workers_are_ended_and_what_they_had_not_claimed_is_taken_up(
-    hermes_store: HermesStore, settings: Settings
-) -> None:
-    settings.TASKS = QUEUED
-    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
-    [task] = DBTaskResult.objects.all()
-    task.claim(holders.new_holder())
+def test_locks_of_a_killed_worker_are_removed_with_the_next_look(hermes_store: HermesStore) -> None:
+    """Also where it had noted the end of its run, and nothing else says that it held any."""
+    dead = re.sub(r"pid=\d+", "pid=4194305", holders.new_holder())
+    for name in (dead, holders.new_holder(), "a worker of another machine"):
+        workers.sign(name)
+    for session_id, holder in (("dead", dead), ("another", GONE)):
+        guards.take_lock(hermes_store.store, session_id, holder)
     assert recovery.sweep() == []
-    task.claim(re.sub(r"pid=\d+", "pid=4194305", holders.new_holder()))
-    assert recovery.sweep() == [run]
-    assert recovery.sweep() == []
-    states = DBTaskResult.objects.order_by("enqueued_at").values_list("status", flat=True)
-    assert list(states) == ["FAILED", "READY"]
+    assert hermes_store.holders("compression_locks") == [GONE]
+    assert Worker.objects.count() == 2 and not Worker.objects.filter(name=dead).exists()
 
 
-def test_a_task_whose_end_could_not_be_noted_is_taken_up_once_it_can(
+def test_a_run_whose_begin_could_not_be_noted_is_done_once_it_can(
     hermes_store: HermesStore, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The disk is full behind the claim: neither that the run is begun can be noted, nor that it was not."""
-    settings.TASKS = QUEUED
+    settings.AT_ONCE = False
     run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
-    worker = SteadyWorker(
-        queue_names=[], interval=0, batch=False, backend_name="default", startup_delay=False, max_tasks=None,
-        worker_id=holders.new_holder(), excluded_queue_names=[],
-    )  # fmt: skip
-    set_failed = DBTaskResult.set_failed
+    loop, waits = Loop(), list[float]()
 
-    def full(*_: object) -> None:
+    def full(_: int) -> None:
         raise OperationalError("database or disk is full")
 
     def room(seconds: float) -> None:
         monkeypatch.setattr(job, "claim", claim)
-        monkeypatch.setattr(DBTaskResult, "set_failed", set_failed)
-        worker.running = seconds == AWAY_SECONDS
+        waits.append(seconds)
+        loop.running = seconds == AWAY_SECONDS
 
     monkeypatch.setattr(job, "claim", full)
-    monkeypatch.setattr(DBTaskResult, "set_failed", full)
     monkeypatch.setattr(time, "sleep", room)
-    worker.run()
-    assert DBTaskResult.objects.get().status == "FAILED"
-    assert recovery.sweep() == [run]
-    worker.running = True
-    worker.run()
+    loop.run()
     run.refresh_from_db()
-    assert run.status == "applied"
+    assert (run.status, run.attempts, waits) == ("applied", 1, [AWAY_SECONDS, POLL_SECONDS])
 
 
-def test_a_task_whose_run_was_given_to_another_is_ended(hermes_store: HermesStore, settings: Settings) -> None:
-    settings.TASKS = QUEUED
+def test_a_run_that_fails_unforeseen_ends_no_worker(
+    hermes_store: HermesStore, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even where how it ended cannot be found out: it is left to recovery."""
+    settings.AT_ONCE = False
     run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
-    [task] = DBTaskResult.objects.all()
-    task.claim("pid=1:elsewhere")
-    DBTaskResult.objects.update(started_at=timezone.now() - timedelta(minutes=2))
-    assert recovery.sweep() == []
-    died(run, hermes_store)
-    assert recovery.sweep() == [run]
-    recovery.sweep()
-    assert sorted(DBTaskResult.objects.values_list("status", flat=True)) == ["FAILED", "READY"]
 
+    def broken(*_: object) -> None:
+        raise KeyError("unforeseen")
 
-def test_a_task_whose_number_is_not_noted_yet_is_not_ended(hermes_store: HermesStore, settings: Settings) -> None:
-    """A worker can be quicker than who put the task into the queue; what has just begun may be that, too."""
-    settings.TASKS = QUEUED
-    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
-    [task] = DBTaskResult.objects.all()
-    task.claim("pid=1:elsewhere")
-    Run.objects.update(task_id="another")
-    recovery.sweep()
-    assert DBTaskResult.objects.get().status == "RUNNING"
-    Run.objects.update(task_id="")
-    DBTaskResult.objects.update(started_at=timezone.now() - timedelta(minutes=2))
-    recovery.sweep()
-    assert DBTaskResult.objects.get().status == "RUNNING"
-    service.cancel(run)
-    recovery.sweep()
-    assert DBTaskResult.objects.get().status == "FAILED"
-
-
-def test_tasks_that_ended_long_ago_are_forgotten(hermes_store: HermesStore) -> None:
-    for days in (6, 8):
-        at = timezone.now() - timedelta(days=days)
-        DBTaskResult.objects.create(
-            status="SUCCESSFUL", args_kwargs={}, task_path="x", backend_name="default", finished_at=at, run_after=at
-        )
-    recovery.tidy()
-    assert DBTaskResult.objects.filter(finished_at__gt=timezone.now() - timedelta(days=7)).count() == 1
-    assert DBTaskResult.objects.count() == 1
+    monkeypatch.setattr(planning, "read_basis", broken)
+    monkeypatch.setattr(outcomes, "stopped", broken)
+    Loop(batch=True).run()
+    run.refresh_from_db()
+    assert run.status == "planning" and run.holder and run.queued_at is None
+    assert hermes_store.holders("compression_locks") == []
 
 
 @pytest.mark.parametrize("meanwhile", ["taken up by another", "its worker beats"])
 def test_a_run_that_changed_since_it_was_read_is_left_alone(
     meanwhile: str, hermes_store: HermesStore, settings: Settings
 ) -> None:
-    settings.TASKS = QUEUED
+    settings.AT_ONCE = False
     run = died(queued(hermes_store), hermes_store, status="queued")
     stale = Run.objects.get()
     if meanwhile == "taken up by another":
@@ -353,9 +315,8 @@ def test_a_run_that_changed_since_it_was_read_is_left_alone(
     else:
         Run.objects.update(heartbeat_at=timezone.now())
     before = Run.objects.values().get()
-    tasks = DBTaskResult.objects.count()
     assert not recovery.recover(stale)
-    assert (Run.objects.values().get(), DBTaskResult.objects.count()) == (before, tasks)
+    assert Run.objects.values().get() == before
 
 
 def test_locks_of_our_dead_are_removed_and_no_others(hermes_store: HermesStore) -> None:

@@ -12,7 +12,6 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from tests.factories.histories import history_of, receipt_of
-from tests.factories.runs import QUEUED
 from tests.factories.stores import HermesStore
 from viewer.errors import CompactionConflict, NotUndoable, SessionEnded, StoreReadOnly
 from viewer.history.models import Compaction
@@ -190,14 +189,14 @@ def test_a_commit_that_was_not_noted_is_found(hermes_store: HermesStore, later: 
 
 
 def test_one_that_was_not_made_is_made_once(hermes_store: HermesStore, settings: Settings) -> None:
-    settings.TASKS = QUEUED
+    settings.AT_ONCE = False
     run = service.start(hermes_store.store, hermes_store.session_id, SPLIT, apply=True)
     job._make_candidate(held(run))
     Run.objects.filter(pk=run.pk).update(status="applying")
     run.refresh_from_db()
     assert outcomes.find_commit(run) is None
     assert recovery.recover(run)
-    job.compact.call(run.pk)
+    job.compact(run.pk)
     run.refresh_from_db()
     assert run.status == "applied"
     assert hermes_store.rows("SELECT COUNT(*) FROM sessions WHERE parent_session_id = ?", hermes_store.session_id) == [

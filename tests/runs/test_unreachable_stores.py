@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 from django.test import Client
 from django.utils import timezone
-from django_tasks_db.models import DBTaskResult
 from pytest_django import Settings
 
-from tests.factories.runs import QUEUED
 from tests.factories.stores import HermesStore
 from viewer.catalog import sync_worker
-from viewer.runs import job, queues, recovery, service
+from viewer.runs import job, queue, recovery, service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.registry import all_stores
@@ -41,7 +39,7 @@ def forbidden(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_store_that_may_not_be_looked_at_is_not_here(forbidden: Path, settings: Settings) -> None:
     settings.STORES = {"far": f"sqlite:///{forbidden}/state.db"}
-    assert "far" not in queues.stores_here()
+    assert "far" not in queue.stores_here()
     with pytest.raises(CannotStart, match="far"):
         check_stores()
 
@@ -74,15 +72,12 @@ def test_a_home_that_may_not_be_looked_at_holds_no_store(forbidden: Path, settin
 def test_a_run_ends_whose_file_is_gone_before_a_worker_had_it(
     status: str, hermes_store: HermesStore, settings: Settings
 ) -> None:
-    run = service.prepare(hermes_store.store, hermes_store.session_id, Options(), apply=status == "queued")
+    settings.AT_ONCE = False
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=status == "queued")
     if status == "waiting":
-        job.compact.call(run.pk)
+        job.compact(run.pk)
         run.refresh_from_db()
-    settings.TASKS = QUEUED
-    if status == "waiting":
         service.apply(run)
-    else:
-        job.enqueue(run)
     hermes_store.path.rename(hermes_store.path.with_suffix(".away"))
 
     assert recovery.sweep() == []
@@ -93,4 +88,4 @@ def test_a_run_ends_whose_file_is_gone_before_a_worker_had_it(
     run.refresh_from_db()
     assert (run.status, run.error_code) == ({"queued": "failed", "waiting": "ready"}[status], "store_unavailable")
     assert str(hermes_store.path) in run.error_message
-    assert DBTaskResult.objects.count() == 1
+    assert run.queued_at is None

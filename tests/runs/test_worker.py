@@ -14,12 +14,15 @@ from pathlib import Path
 import pytest
 from django.db import connection
 from django.utils import timezone
+from pytest_django import Settings
 
+from tests.factories import many_sessions
 from tests.factories.runs import until
 from tests.factories.stores import HermesStore
 from viewer.runs import recovery, service, workers
 from viewer.runs.models import Run, Worker
 from viewer.runs.planning import Options
+from viewer.stores.registry import get_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]  # its workers are processes
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,16 +30,16 @@ PATIENCE = 180.0  # seconds, for a worker's start beside other work
 
 
 @pytest.fixture
-def worker(hermes_store: HermesStore) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+def worker(settings: Settings) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """A function that starts `manage.py worker`, or another command, on the test's own database and store."""
     started: list[subprocess.Popen[bytes]] = []
-    environment = os.environ | {
-        "PALIMPSEST_DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
-        "PALIMPSEST_STORES": f"hermes={hermes_store.store.url}",
-    }
 
     def start(*command: str) -> subprocess.Popen[bytes]:
         arguments = [sys.executable, "manage.py", *(command or ("worker",))]
+        environment = os.environ | {
+            "PALIMPSEST_DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
+            "PALIMPSEST_STORES": ",".join(f"{name}={url}" for name, url in settings.STORES.items()),
+        }
         process = subprocess.Popen(arguments, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
         started.append(process)
         return process
@@ -45,6 +48,52 @@ def worker(hermes_store: HermesStore) -> Iterator[Callable[..., subprocess.Popen
     for process in started:
         process.kill()
         process.wait()
+
+
+@pytest.fixture
+def many(tmp_path: Path, settings: Settings) -> list[HermesStore]:
+    """One store with many small sessions, by session."""
+    path = tmp_path / "many.db"
+    settings.STORES = {"many": f"sqlite:///{path}"}
+    sessions = many_sessions.make(path, 40, 24)
+    return [HermesStore(get_store("many"), path, session_id) for session_id in sessions]
+
+
+@pytest.mark.parametrize(("signals", "code", "status"), [(1, 0, "applied"), (2, 1, "waiting")])
+def test_a_signal_ends_it_after_its_run_and_a_second_one_within(
+    signals: int, code: int, status: str, many: list[HermesStore], worker: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    hermes_store = many[0]
+    hermes_store.start_turn()
+    run, other = (service.start(each.store, each.session_id, Options(), apply=True) for each in many[:2])
+    process = worker()
+    until(run, "waiting")
+    for _ in range(signals):
+        process.terminate()
+        time.sleep(1)
+    if signals == 1:
+        assert process.poll() is None
+        hermes_store.end_turn()
+    assert process.wait(PATIENCE) == code
+    run.refresh_from_db()
+    other.refresh_from_db()
+    assert (run.status, other.status, other.attempts) == (status, "queued", 0)
+    assert hermes_store.holders("compression_locks") == [] and workers.alive() == 0
+    hermes_store.end_turn()
+    assert worker("worker", "--batch").wait(PATIENCE) == 0
+    until(run, "applied")
+    until(other, "applied")
+    assert (run.attempts, other.attempts) == (signals, 1)
+
+
+def test_two_workers_do_each_run_once(many: list[HermesStore], worker: Callable[..., subprocess.Popen[bytes]]) -> None:
+    for each in many:
+        service.start(each.store, each.session_id, Options(), apply=True)
+    for process in [worker("worker", "--batch") for _ in range(2)]:
+        assert process.wait(PATIENCE) == 0
+    assert set(Run.objects.values_list("status", "attempts")) == {("applied", 1)}
+    written = many[0].rows("SELECT session_id FROM messages WHERE _compressed_summary = 1 ORDER BY session_id")
+    assert written == [(each.session_id,) for each in many]
 
 
 def test_killed_while_it_waited_it_is_written_once(

@@ -27,7 +27,7 @@ def main() -> None:
     ready.basis["file"] = list(identity(get_store("demo")))  # it was unpacked: the file it was planned on is another
     ready.save()
     service.apply(ready)
-    job.compact.call(ready.pk)
+    job.compact(ready.pk)
     done = {run.pk: undo(run) for run in Run.objects.filter(status="applied").order_by("-pk")}
     with open_store(get_store("demo")) as reader:
         left = {run.pk: boundaries(reader, run.session_id) for run in Run.objects.order_by("pk")}

@@ -18,7 +18,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import Error, InterfaceError, OperationalError, connection, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from viewer import holders
@@ -40,12 +40,16 @@ class LeaseLost(Exception):
     """The run was cancelled, or another worker has it: stop, change nothing more."""
 
 
+def unclaimed() -> QuerySet[Run]:
+    """Runs that a worker can claim."""
+    return Run.objects.filter(holder="", status__in=UNCLAIMED)
+
+
 def claim(run_id: int) -> Run | None:
     """Make this worker the one that has the run; None when it waits for none (done, cancelled, taken)."""
     holder = holders.new_holder()
-    claimed = Run.objects.filter(pk=run_id, holder="", status__in=UNCLAIMED).update(
-        holder=holder, heartbeat_at=Now(), attempts=F("attempts") + 1
-    )
+    found = unclaimed().filter(pk=run_id)
+    claimed = found.update(holder=holder, queued_at=None, heartbeat_at=Now(), attempts=F("attempts") + 1)
     return Run.objects.get(pk=run_id) if claimed else None
 
 

@@ -1,4 +1,4 @@
-"""The task a worker runs for a run: plan, summarise and, unless it is a preview, commit once no turn runs.
+"""What a worker does with a run: plan, summarise and, unless it is a preview, commit once no turn runs.
 
 It starts wherever the row says: a run that was taken up again after its worker died goes through the same code.
 """
@@ -14,9 +14,7 @@ from functools import partial
 
 from django.conf import settings
 from django.db import Error as DatabaseProblem
-from django.db.models.functions import Now
 from django.utils import timezone
-from django_tasks import task
 
 import compaction
 from compaction.llm.digest import Finished
@@ -31,7 +29,6 @@ from .errors import BadSummary
 from .hold import Hold, LeaseLost, claim
 from .models import Run
 from .progress import Progress
-from .queues import queue_of
 from .signals import applied
 from .summarizers import get_summarizer
 
@@ -40,18 +37,11 @@ POLL_SECONDS = 1.0  # between two looks at whether the agent's turn has ended
 logger = logging.getLogger(__name__)
 
 
-@task()
 def compact(run_id: int) -> None:
     """Bring one run as far as it goes. Runs that are done, cancelled or held by another worker are left alone."""
     run = claim(run_id)
     if run is not None:
         _work(Hold(run))
-
-
-def enqueue(run: Run) -> None:
-    """Hand the run to the queue of its store."""
-    queued = compact.using(queue_name=queue_of(run.store)).enqueue(run.pk)
-    Run.objects.filter(pk=run.pk).update(task_id=str(queued.id), heartbeat_at=Now())
 
 
 def _work(hold: Hold) -> None:
@@ -171,5 +161,6 @@ def _end_with(hold: Hold, problem: Exception) -> None:
         hold.update(**outcomes.stopped(hold.run, code, message))
     except LeaseLost:
         logger.info("Run %s was cancelled or taken up elsewhere.", hold.run.pk)
-    except (StoreError, DatabaseProblem) as away:  # its result cannot be found or noted: recovery looks again
-        logger.warning("Run %s is left to recovery: %s", hold.run.pk, away)
+    except Exception as away:  # its result cannot be found or noted: recovery looks again
+        known = isinstance(away, StoreError | DatabaseProblem)
+        logger.warning("Run %s is left to recovery: %s", hold.run.pk, away, exc_info=not known)

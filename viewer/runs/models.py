@@ -18,7 +18,8 @@ class Run(models.Model):
     `plan` holds options, window, and ids of head, middle, tail and lifted messages. `basis` and `edits` are what a
     commit needs (`stores.changes`: a token, and edits as JSON), emptied once it is made; what it left is a
     `history.Compaction`. `holder` is the
-    compression lock's holder and, while it is not empty, the mark of the one worker that has the run. `apply` says
+    compression lock's holder and, while it is not empty, the mark of the one worker that has the run. `queued_at` is
+    when it was given to the workers, None while none is to take it: a row with it is in the queue. `apply` says
     whether the run goes on by itself once the summary is there. `mode` is where the result goes: "in_place", or "split"
     into a new session (`new_session_id`). `rules` is what was found of the workspace's rules (`workspaces.Rules` as an
     object), `carry` whether they go into the handoff. `model` names what writes the summary, `usage` what that took
@@ -57,7 +58,7 @@ class Run(models.Model):
     edits = models.JSONField(default=list)
     handoff_id = models.BigIntegerField(null=True)
     holder = models.CharField(max_length=200, blank=True, default="")
-    task_id = models.CharField(max_length=64, blank=True, default="")
+    queued_at = models.DateTimeField(null=True)
     attempts = models.PositiveSmallIntegerField(default=0)
     created_at = models.DateTimeField(default=timezone.now)
     heartbeat_at = models.DateTimeField(default=timezone.now)
@@ -71,7 +72,10 @@ class Run(models.Model):
                 fields=["store", "session_id"], condition=Q(status__in=OPEN_STATUSES), name="one_open_run_a_session"
             )
         ]
-        indexes = [models.Index(fields=["store", "session_id", "-id"], name="runs_of_a_session")]
+        indexes = [
+            models.Index(fields=["store", "session_id", "-id"], name="runs_of_a_session"),
+            models.Index(fields=["store", "queued_at"], name="queue_of_a_store"),
+        ]
 
     def __str__(self) -> str:
         return f"run {self.pk} of {self.session_id} in {self.store}: {self.status}"

@@ -29,7 +29,8 @@ MODEL_ADVICE = "Start again, or choose another model."
 
 def closed(status: str, sentence: str) -> dict[str, Any]:
     """A status in which no worker has the run."""
-    return {"status": status, "holder": "", "progress": {"sentence": sentence}, "finished_at": timezone.now()}
+    ended = {"status": status, "holder": "", "queued_at": None, "finished_at": timezone.now()}
+    return {**ended, "progress": {"sentence": sentence}}
 
 
 def applied(commit: Commit, at: datetime) -> dict[str, Any]:

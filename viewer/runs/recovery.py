@@ -20,8 +20,6 @@ from django.conf import settings
 from django.db import Error, connection, transaction
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 from django.db.models.functions import Now
-from django_tasks import TaskResultStatus, default_task_backend
-from django_tasks.exceptions import TaskResultDoesNotExist
 
 from viewer import holders
 from viewer.errors import NotFound, StoreError
@@ -29,9 +27,9 @@ from viewer.history import records
 from viewer.history.models import Compaction
 from viewer.stores.registry import all_stores, get_store, identity, open_store, writer_of
 
-from . import job, orphaned_tasks, outcomes, workers
+from . import outcomes, workers
 from .models import OPEN_STATUSES, Run
-from .queues import stores_here
+from .queue import stores_here
 from .signals import applied
 
 STALE_SECONDS = float(settings.LOST_AFTER)  # without a heartbeat
@@ -70,13 +68,13 @@ def _watch(worker: str, every: float, ended: threading.Event) -> None:
     tidied = signed = 0.0
     while not ended.is_set():
         try:
+            if not signed or time.monotonic() - signed >= workers.SIGN_SECONDS:
+                workers.sign(worker)
+                signed = time.monotonic()
             sweep()
             if not tidied or time.monotonic() - tidied >= STALE_SECONDS:
                 tidy()
                 tidied = time.monotonic()
-            if not signed or time.monotonic() - signed >= workers.SIGN_SECONDS:
-                workers.sign(worker)
-                signed = time.monotonic()
         except Error as problem:
             logger.warning("Looking for lost runs: %s", problem)
         except Exception:
@@ -91,7 +89,7 @@ def _watch(worker: str, every: float, ended: threading.Event) -> None:
 
 def sweep(older_than: float = STALE_SECONDS) -> list[Run]:
     """Recover every open run that is lost, and note what was undone; the runs that were changed."""
-    if orphaned_tasks.end_tasks(older_than):
+    if workers.forget_dead():
         tidy()
     here = stores_here()
     runs = _light(older_than).filter(status__in=OPEN_STATUSES)
@@ -109,7 +107,7 @@ def sweep(older_than: float = STALE_SECONDS) -> list[Run]:
 
 
 def tidy() -> None:
-    """Remove what nobody will: locks of our dead processes in the stores, and old tasks."""
+    """Remove what nobody will: locks of our dead processes in the stores."""
     here = stores_here()
     for store in all_stores():
         if store.name in here:
@@ -117,7 +115,6 @@ def tidy() -> None:
                 writer_of(store).release_dead()
             except StoreError as problem:
                 logger.debug("No look for locks: %s", problem.message)
-    orphaned_tasks.forget_tasks()
 
 
 def _release(run: Run) -> None:
@@ -165,21 +162,9 @@ def _is_lost(run: Aged) -> bool:
     """Whether no worker has the run or will have it. One that only waits for a free worker of this store is kept."""
     if run.holder:
         return run.silent or holders.is_dead(run.holder)
-    status = _task_status(run)
-    if status == TaskResultStatus.READY:
-        if run.silent:
-            _same(run).update(heartbeat_at=Now())
-        return False
-    return run.silent or status in (TaskResultStatus.FAILED, TaskResultStatus.SUCCESSFUL)
-
-
-def _task_status(run: Run) -> TaskResultStatus | None:
-    if not run.task_id or not default_task_backend.supports_get_result:
-        return None
-    try:
-        return default_task_backend.get_result(run.task_id).status
-    except TaskResultDoesNotExist:
-        return None
+    if run.queued_at and run.silent:  # so that machines without its store know that one has it
+        _same(run).update(heartbeat_at=Now())
+    return run.silent and not run.queued_at
 
 
 # -- how they end ----------------------------------------------------------------------------------------------------
@@ -199,10 +184,9 @@ def _tried(step: Callable[[Run], bool], run: Run) -> bool:
 def _take_up(run: Run) -> bool:
     status = "waiting" if run.status in ("waiting", "applying") else "queued"
     progress = {"sentence": "Taken up again: the worker that had it died."}
-    if not _change(run, status=status, holder="", task_id="", heartbeat_at=Now(), progress=progress):
+    if not _change(run, status=status, holder="", queued_at=Now(), heartbeat_at=Now(), progress=progress):
         return False
     logger.warning("Run %s is taken up again.", run.pk)
-    job.enqueue(run)
     return True
 
 

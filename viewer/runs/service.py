@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from django.db import IntegrityError, models, transaction
+from django.db.models.functions import Now
 from django.utils import timezone
 
 import compaction
@@ -17,7 +18,7 @@ from viewer.errors import CompactionConflict, NotFound, SessionBusy
 from viewer.stores.base import Store
 from viewer.stores.registry import get_store, open_store, writer_of
 
-from . import candidate, job, outcomes, planning
+from . import candidate, outcomes, planning
 from .errors import AlreadyOpen, NothingToDo, WrongStatus
 from .models import OPEN_STATUSES, Run
 from .pickup import PickUp, pick_up
@@ -65,14 +66,11 @@ def start(store: Store, session_id: str, options: Options, apply: bool) -> Run:
     Raises NotFound, StoreUnavailable, StoreReadOnly, SessionEnded, SessionBusy, NothingToDo, UnknownChoice or
     ModelNotSetUp; then no run is made.
     """
-    run = prepare(store, session_id, options, apply)
-    job.enqueue(run)
-    run.refresh_from_db()
-    return run
+    return prepare(store, session_id, options, apply, queued_at=Now())
 
 
-def prepare(store: Store, session_id: str, options: Options, apply: bool) -> Run:
-    """`start` without a worker: the run is `queued`, and who calls has it done. Raises what `start` raises."""
+def prepare(store: Store, session_id: str, options: Options, apply: bool, queued_at: Now | None = None) -> Run:
+    """`start` without a worker, unless it is in the queue: who calls does the run. Raises what `start` raises."""
     _require_none_open(store, session_id)
     try:
         drafted = planning.draft(store, session_id, options)
@@ -80,10 +78,12 @@ def prepare(store: Store, session_id: str, options: Options, apply: bool) -> Run
         raise NothingToDo(problem.reason) from problem
     if drafted.lock is not None:
         raise SessionBusy(planning.busy_sentence(drafted.lock))
-    return _create(store, session_id, replace(options, strategy=drafted.strategy), apply)
+    run = _create(store, session_id, replace(options, strategy=drafted.strategy), apply, queued_at)
+    run.refresh_from_db()
+    return run
 
 
-def _create(store: Store, session_id: str, options: Options, apply: bool) -> Run:
+def _create(store: Store, session_id: str, options: Options, apply: bool, queued_at: Now | None) -> Run:
     try:
         with transaction.atomic():
             for older in _of(store, session_id).filter(status="ready").defer(*LARGE):
@@ -102,6 +102,8 @@ def _create(store: Store, session_id: str, options: Options, apply: bool) -> Run
                 apply=apply,
                 chunks=_finished_parts(store, session_id, options),
                 progress={"sentence": "Waiting for a worker."},
+                queued_at=queued_at,
+                heartbeat_at=Now(),
             )
     except IntegrityError as problem:
         _require_none_open(store, session_id)
@@ -145,13 +147,11 @@ def apply(run: Run, summary: str | None = None) -> Run:
         _change(run, ("ready",), **_left_alone(run, "conflict", problem.message), **said)
         raise
     _to_waiting(run, changed)
-    job.enqueue(run)
-    run.refresh_from_db()
     return run
 
 
 def _to_waiting(run: Run, changed: dict[str, object]) -> None:
-    changed |= {"heartbeat_at": timezone.now(), "finished_at": None, "attempts": 0, "task_id": "", "draft": ""}
+    changed |= {"queued_at": Now(), "heartbeat_at": Now(), "finished_at": None, "attempts": 0, "draft": ""}
     changed |= {"looked_at_seconds": _looked_at(run)}
     changed |= {"error_code": "", "error_message": "", "progress": {"sentence": "Waiting for a worker."}}
     try:

@@ -22,6 +22,12 @@ def sign(name: str) -> None:
     Worker.objects.filter(seen_at__lt=Now() - timedelta(days=1)).delete()
 
 
+def forget_dead() -> bool:
+    """Forget the workers of this machine that were killed; whether there are any."""
+    dead = [name for name in Worker.objects.values_list("name", flat=True) if holders.is_dead(name)]
+    return bool(dead and Worker.objects.filter(name__in=dead).delete()[0])
+
+
 def leave(name: str) -> None:
     """The worker of this name ends. Where our database is away, the sign grows old instead."""
     with suppress(Error):

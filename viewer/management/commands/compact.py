@@ -121,7 +121,7 @@ def _done(store: Store, session_id: str, options: Options) -> Run:
     """The run, carried out in this process; Ctrl-C cancels it."""
     run = service.prepare(store, session_id, options, apply=True)
     try:
-        job.compact.call(run.pk)
+        job.compact(run.pk)
     except KeyboardInterrupt:
         try:
             service.cancel(service.get_run(run.pk))

@@ -1,4 +1,4 @@
-"""Stores of invented talk for fault tests: many small sessions, or few long ones."""
+"""Stores of invented talk: many small sessions, or few long ones."""
 
 from __future__ import annotations
 
