@@ -8,6 +8,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from tests.agents.hermes import program
 from tests.faults.conftest import RUNS, RunningSite, on_sqlite_alone
 from tests.faults.ledger import live
@@ -44,6 +46,23 @@ def test_workers_race_for_runs_and_requests_for_sessions(running_site: RunningSi
         (1, RUNS)
     ]
     assert all(running_site.check_session(session_id, [int(number)]) for session_id, number in runs.items())
+    running_site.check()
+
+
+@pytest.mark.parametrize("own_database", ["postgres"], indirect=True)  # on SQLite: `runs/test_worker.py`
+def test_of_workers_that_found_the_same_run_one_has_it(running_site: RunningSite) -> None:
+    running_site.workers(0)
+    session_id = running_site.take()
+    run_id = running_site.site.start_run(session_id, "small")
+    claims = (
+        "SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'UPDATE \"runs_run\"%'"
+    )
+    with running_site.site.noting_held_up(run_id):
+        running_site.workers(3)
+        until(lambda: running_site.site.rows(claims) == [(3,)], running_site.site.logs)
+    assert running_site.site.closed(run_id)["status"] == "applied"
+    assert running_site.site.row(run_id)["attempts"] == 1
+    assert running_site.check_session(session_id, [run_id])
     running_site.check()
 
 

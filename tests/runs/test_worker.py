@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -55,7 +57,7 @@ def many(tmp_path: Path, settings: Settings) -> list[HermesStore]:
     """One store with many small sessions, by session."""
     path = tmp_path / "many.db"
     settings.STORES = {"many": f"sqlite:///{path}"}
-    sessions = many_sessions.make(path, 40, 24)
+    sessions = many_sessions.make(path, 20, 24)
     return [HermesStore(get_store("many"), path, session_id) for session_id in sessions]
 
 
@@ -88,9 +90,17 @@ def test_a_signal_ends_it_after_its_run_and_a_second_one_within(
 
 def test_two_workers_do_each_run_once(many: list[HermesStore], worker: Callable[..., subprocess.Popen[bytes]]) -> None:
     for each in many:
-        service.start(each.store, each.session_id, Options(), apply=True)
-    for process in [worker("worker", "--batch") for _ in range(2)]:
-        assert process.wait(PATIENCE) == 0
+        service.prepare(each.store, each.session_id, Options(), apply=True)
+    for _ in range(2):
+        worker()
+    _wait_for_workers(2)
+    with closing(sqlite3.connect(connection.settings_dict["NAME"], isolation_level=None)) as own:
+        own.execute("UPDATE runs_run SET queued_at = created_at")
+        own.execute("BEGIN IMMEDIATE")  # both find the same run and wait to claim it
+        time.sleep(2)
+        own.execute("ROLLBACK")
+    for run in Run.objects.all():
+        until(run, "applied")
     assert set(Run.objects.values_list("status", "attempts")) == {("applied", 1)}
     written = many[0].rows("SELECT session_id FROM messages WHERE _compressed_summary = 1 ORDER BY session_id")
     assert written == [(each.session_id,) for each in many]
