@@ -129,7 +129,7 @@ class SiteProcesses:
         }
         self.processes: list[Process] = []
         self.web: Process | None = None
-        self.token = self.manage("migrate -v0", "token create tests --scopes read,write,compact").strip()
+        self.token = self.manage("migrate -v0 --skip-checks", "token create tests --scopes read,write,compact").strip()
 
     # -- processes
 

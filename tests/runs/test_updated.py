@@ -39,7 +39,7 @@ def run_there(data: Path, *command: str) -> str:
 def updated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     data = tmp_path_factory.mktemp("data")
     unpack(data)
-    run_there(data, "manage.py", "migrate", "-v0")
+    run_there(data, "manage.py", "migrate", "-v0", "--skip-checks")
     told: dict[str, Any] = json.loads(run_there(data, "-m", "tests.runs.updated"))
     return told
 
@@ -83,7 +83,7 @@ def test_a_run_that_waited_is_done(tmp_path: Path) -> None:
         con.execute(f"UPDATE runs_run SET {waits} WHERE id = ?", [CONFLICT])
         names, marks = ", ".join(task), ", ".join(f":{name}" for name in task)
         con.execute(f"INSERT INTO django_tasks_database_dbtaskresult ({names}) VALUES ({marks})", task)
-    run_there(tmp_path, "manage.py", "migrate", "-v0")
+    run_there(tmp_path, "manage.py", "migrate", "-v0", "--skip-checks")
     run_there(tmp_path, "manage.py", "worker", "--batch")
     with closing(sqlite3.connect(tmp_path / "palimpsest.sqlite3")) as con:
         assert con.execute(f"SELECT status, attempts FROM runs_run WHERE id = {CONFLICT}").fetchone() == ("applied", 1)

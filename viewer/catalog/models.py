@@ -12,8 +12,6 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from viewer.stores.base import is_active
-
 
 def long_ago() -> datetime:
     """A time at which nobody has claimed anything."""
@@ -205,6 +203,8 @@ class SessionIndex(models.Model):
     @property
     def is_active_lately(self) -> bool:
         """Whether it has not ended and something was said in it lately."""
+        from viewer.stores.base import is_active  # with all of the engine: no command is to load it for its models
+
         return is_active(self.ended_at, self.last_active)
 
 

@@ -1,7 +1,5 @@
 from django.db import migrations, models
 
-from viewer.runs.summarizers import keys
-
 
 def zero_what_is_freed(apps, schema_editor):
     """A file of SQLite's keeps what was deleted until its place is needed: keys in clear text are not to stay there."""
@@ -11,6 +9,8 @@ def zero_what_is_freed(apps, schema_editor):
 
 
 def encrypt(apps, schema_editor):
+    from viewer.runs.summarizers import keys  # with the engine, which no other command is to load for this
+
     for row in apps.get_model('runs', 'Connection').objects.all():
         row.api_key = keys.renewed(row.api_key)
         row.save(update_fields=['api_key'])
