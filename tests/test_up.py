@@ -140,7 +140,7 @@ def test_a_start_without_a_link_behind_a_proxy_that_a_second_ctrl_c_ends_at_once
         assert "; Path=/below" in cookie and ("; Secure" in cookie) is secure
     site.begin_run()
     site.process.send_signal(signal.SIGINT)
-    until(lambda: "Waiting for the running task" in site.output, "the notice")
+    until(lambda: "Waiting for the running compaction" in site.output, "the notice")
     site.process.send_signal(signal.SIGINT)
     assert site.process.wait(PATIENCE) == 1
     assert not site.wrote_run()
@@ -203,7 +203,7 @@ def test_ctrl_c_ends_everything_after_the_running_compaction_also_with_postgres(
     site.begin_run()
     site.process.send_signal(signal.SIGINT)
     site.process.send_signal(signal.SIGTERM)  # a service manager signals make too, which passes it on: still one
-    until(lambda: "Waiting for the running task" in site.output, "the notice")
+    until(lambda: "Waiting for the running compaction" in site.output, "the notice")
     site.end_turn()
     assert site.process.wait(PATIENCE) == 0
     assert site.wrote_run()

@@ -2,7 +2,7 @@
 
 The child's standard input is a pipe whose other end only the parent holds. One byte asks the child to end; end of file
 means the parent is gone, even by SIGKILL, which no handler of the parent would see. The child is leader of a session of
-its own, so that Ctrl-C in a terminal reaches the parent alone: a worker that gets a second signal kills its task
+its own, so that Ctrl-C in a terminal reaches the parent alone: a worker that gets a second signal ends its run
 (`docs/hermes.md` section 5, process traps).
 """
 
@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 
-GRACE_SECONDS = 30.0  # for a running task once the parent is gone; a run that is cut off is taken up at the next start
+GRACE_SECONDS = 30.0  # for a run under way once the parent is gone; one that is cut off is taken up at the next start
 
 
 def hold(grace: float = GRACE_SECONDS) -> None:

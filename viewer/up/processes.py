@@ -187,7 +187,7 @@ class Processes:
             if self.signalled_at > asked_at + SAME_SIGNAL_SECONDS:
                 return 1
             if not said and self.worker.alive and time.monotonic() - asked_at > PATIENCE_SECONDS:
-                print("Waiting for the running task to end. Ctrl-C again ends it now.", flush=True)
+                print("Waiting for the running compaction to end. Ctrl-C again ends it now.", flush=True)
                 said = True
             time.sleep(TICK_SECONDS)
         return 0
