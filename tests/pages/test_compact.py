@@ -17,7 +17,7 @@ from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import Element, read
 from tests.model_services import ModelService, answers, refuses
 from tests.slow import slow
-from viewer.pages.compact.report import unmarked
+from viewer.pages.parts.losses import unmarked
 from viewer.runs import planning, service
 from viewer.runs.models import Run
 from viewer.runs.summarizers import connections, sending

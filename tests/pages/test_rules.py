@@ -16,7 +16,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from tests.browser import PHONE, Visit, require_accessible
 from tests.factories.stores import EmptyStore
 from tests.html import Element, read
-from viewer.pages.compact.rules import shown_rules
+from viewer.pages.parts.rules import shown_rules
 from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options

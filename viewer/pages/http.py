@@ -18,7 +18,7 @@ from viewer.errors import AlreadyUndone, StoreError
 from viewer.places import Place
 from viewer.rendering import formats
 
-from .session.loading import now_without_boundary
+from .parts.opened import now_without_boundary
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
@@ -68,6 +68,12 @@ def on_page_of(request: HttpRequest, place: Place) -> bool:
 def asked_from(request: HttpRequest) -> str:
     """The path of the page from which htmx asks, "" where it does not say."""
     return urlsplit(request.headers.get("HX-Current-URL", "")).path
+
+
+def start_of(request: HttpRequest, name: str = "from") -> int:
+    """Where a further page of a list begins."""
+    asked = request.GET.get(name, "")
+    return int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 0
 
 
 def shows_refusals(view: View[P]) -> View[P]:

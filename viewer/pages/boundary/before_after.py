@@ -17,9 +17,10 @@ from viewer.exports import download
 from viewer.exports.before_after import ComparedMessages, messages_of
 from viewer.exports.source import ExportedMessage
 from viewer.history.before_after import ComparedRow, Fate, compare
-from viewer.pages.http import page, shows_refusals
+from viewer.pages.http import page, shows_refusals, start_of
+from viewer.pages.parts.boundary import ShownSummary, find, shown_change, summary_text, weighed
+from viewer.pages.parts.opened import Opened, opened
 from viewer.pages.redaction import redacted, redacts
-from viewer.pages.session.loading import Opened, opened
 from viewer.rendering import blocks, cache, calls, formats, tools
 from viewer.rendering.texts import line
 from viewer.rendering.words import role_label
@@ -27,9 +28,6 @@ from viewer.runs import compaction_list
 from viewer.stores.message import StoredMessage, parted
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import IndexedBoundary
-
-from .tabs import shown_change
-from .views import ShownSummary, find, start_of, summary_text, weighed
 
 WINDOW = 40  # rows shown at once
 CHANGED = "changed"

@@ -16,14 +16,13 @@ from viewer.enforcement import events
 from viewer.enforcement.audit_statistics import asks_for_events
 from viewer.enforcement.models import Audit, Event
 from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.parts.audits import AuditStatus, audit_of, audited, shown_name, standing_of, unread
+from viewer.pages.parts.boundary import find
+from viewer.pages.parts.opened import Opened, opened
 from viewer.pages.redaction import redacts
-from viewer.pages.session.loading import Opened, opened
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line, visible
 from viewer.stores.registry import get_store, open_store
-
-from .audits import AuditStatus, audit_of, audited, shown_name, standing_of, unread
-from .views import find
 
 PATH = 300  # characters of a directory or a file's path
 UNSEEN = (

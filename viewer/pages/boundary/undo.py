@@ -11,16 +11,15 @@ from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
 from viewer.pages.http import UndoneBoundary, is_fragment, on_page_of, page, shows_refusals
+from viewer.pages.parts.boundary import find
+from viewer.pages.parts.opened import now_without_boundary, opened
 from viewer.pages.redaction import session_for
-from viewer.pages.session.loading import now_without_boundary, opened
 from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.runs import service
 from viewer.runs.undoing import UndoOutlook
 from viewer.stores.registry import get_store, open_store
-
-from .views import find
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,13 @@ from django.views.decorators.http import require_safe
 
 from compaction.handoff import without_rules
 from viewer.errors import StoreError
-from viewer.pages.boundary.audits import newest_boundary
-from viewer.pages.boundary.tabs import shown_change, summary_of
-from viewer.pages.boundary.views import LISTED, ListedMessage, ListPage, listed_messages, start_of
-from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.http import is_fragment, page, shows_refusals, start_of
+from viewer.pages.parts.audits import newest_boundary
+from viewer.pages.parts.boundary import LISTED, ListedMessage, ListPage, listed_messages, shown_change, summary_of
+from viewer.pages.parts.losses import Lost, named_lost
+from viewer.pages.parts.opened import Opened, opened
+from viewer.pages.parts.run_card import RunCard, options_sent, run_card
 from viewer.pages.redaction import redacts, text_for
-from viewer.pages.session.loading import Opened, opened
 from viewer.places import Place
 from viewer.rendering import blocks, diffs, formats, markdown
 from viewer.rendering.texts import line
@@ -25,9 +26,6 @@ from viewer.runs import drafts, service
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
 from viewer.stores.registry import get_store, open_store
-
-from .card import RunCard, options_sent, run_card
-from .report import Lost, named_lost
 
 FIRST = 50  # messages of a column
 GOES = "The summary will stand for these. They stay in the store, in History and in search."

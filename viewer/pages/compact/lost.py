@@ -8,16 +8,15 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from viewer.pages.boundary.tabs import LISTS, LostList, details_page, lost_lists
-from viewer.pages.boundary.views import start_of
-from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.http import is_fragment, page, shows_refusals, start_of
+from viewer.pages.parts.lost_lists import LISTS, LostList, details_page, lost_lists
+from viewer.pages.parts.run_card import run_card
 from viewer.pages.redaction import redacts
 from viewer.places import Place
 from viewer.runs import drafts, service
 from viewer.runs.models import Run
 
 from .candidate import puttable
-from .card import run_card
 
 
 @require_safe

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from viewer.errors import CompactionConflict, StoreError
 from viewer.pages.http import is_fragment, on_page_of, page, refused, shows_refusals
+from viewer.pages.parts.run_card import RunCard, mark_of, run_card, ticks
 from viewer.pages.redaction import redacts, session_for
 from viewer.places import Place
 from viewer.rendering.texts import clean, line
@@ -19,7 +20,6 @@ from viewer.runs.models import Run
 from viewer.stores.registry import get_store, open_store
 
 from .candidate import Candidate, candidate_of, edited
-from .card import RunCard, mark_of, run_card, ticks
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from viewer.errors import NotFound, StoreError
 from viewer.history import indexes
 from viewer.labels.sessions import all_labels
 from viewer.pages import demo
-from viewer.pages.compact.card import STATUS, after_tokens
 from viewer.pages.http import page
+from viewer.pages.parts.run_card import STATUS, after_tokens
 from viewer.pages.redaction import redacts, session_for
 from viewer.pages.sessions.lines import SessionLine, shown_lines
 from viewer.places import Place

@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from viewer.pages.http import page, shows_refusals
+from viewer.pages.parts.opened import Opened, opened
 from viewer.pages.redaction import redacted, redacts
 from viewer.places import Place
 from viewer.rendering import formats
@@ -18,7 +19,6 @@ from viewer.stores.message import AbandonedBranch
 from viewer.stores.registry import get_store, open_store
 
 from .header import Header, header
-from .loading import Opened, opened
 from .messages import MessageContext, MessageToShow, ShownMessage, shown
 
 MOST = 200  # messages that are shown, of all branches together

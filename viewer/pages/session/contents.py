@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.parts.opened import Opened, opened
 from viewer.pages.redaction import redacted_text, redacts
 from viewer.places import Place
 from viewer.rendering import formats
@@ -18,7 +19,6 @@ from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import HistoryWindow, IndexedBoundary
 
 from .header import Header, header
-from .loading import Opened, opened
 
 PROMPTS = 80  # of a part; a page has the part around its window
 

@@ -12,8 +12,9 @@ from django.views.decorators.http import require_safe
 
 from compaction import messages as engine
 from compaction.tokens import Counter
-from viewer.pages.boundary.views import ShownSummary, summary_text
 from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.parts.boundary import ShownSummary, summary_text
+from viewer.pages.parts.opened import opened
 from viewer.pages.redaction import redacted, redacts, text_for
 from viewer.places import Place
 from viewer.rendering import blocks, formats
@@ -25,7 +26,6 @@ from viewer.stores.registry import agent_of, get_store, open_store
 from viewer.stores.transcript import TranscriptIndex
 
 from .header import Header, header
-from .loading import opened
 from .messages import MessageContext, MessageToShow, ShownMessage, shown
 
 WINDOW = 80

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from viewer.catalog import search
 from viewer.pages import redaction
 from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.parts.opened import Opened
 from viewer.pages.search import hits
 from viewer.pages.search.hits import ShownHit
 from viewer.places import Place
@@ -22,8 +23,6 @@ from viewer.rendering.texts import line
 from viewer.stores.query import LONGEST, parse
 from viewer.stores.registry import Reader, get_store, open_store
 from viewer.stores.searching import HitPage, Key, PageRequest, SearchFilter
-
-from .loading import Opened
 
 MOST = 200
 

@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 
 from compaction.redaction import redact_shown
 from viewer.errors import NotFound
+from viewer.pages.parts.opened import Opened
 from viewer.pages.redaction import name, redacted_session
 from viewer.places import Place
 from viewer.rendering import formats
@@ -17,8 +18,6 @@ from viewer.rendering.texts import clean, line
 from viewer.stores.base import ChildSession, ReportedUsage, Store
 from viewer.stores.registry import agent_of
 from viewer.stores.transcript import NONE, TranscriptIndex
-
-from .loading import Opened
 
 VIEWS = (("", "History"), ("context", "What the model sees"))
 KIN = 20  # sessions of each kind that are named

@@ -9,8 +9,9 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
 from viewer.history import indexes
-from viewer.pages.boundary.audits import Card, audited, card
 from viewer.pages.http import page, shows_refusals
+from viewer.pages.parts.audits import Card, audited, card
+from viewer.pages.parts.opened import opened
 from viewer.pages.redaction import redacts
 from viewer.places import Place
 from viewer.stores.registry import get_store, open_store
@@ -18,7 +19,6 @@ from viewer.stores.transcript import TranscriptIndex
 
 from .contents import Item, new_items
 from .header import Header, header
-from .loading import opened
 from .window import WINDOW, Stretch, read_stretch, whole_groups
 
 

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from compaction import messages as engine
 from viewer.errors import NotFound
 from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.parts.opened import opened
 from viewer.pages.redaction import redacted, redacts, session_for, text_for
 from viewer.places import Place
 from viewer.rendering import blocks, formats
@@ -23,7 +24,6 @@ from viewer.stores.message import StoredMessage, Withheld, live_content
 from viewer.stores.registry import Reader, get_store, open_store
 
 from .header import Header, header
-from .loading import opened
 
 WINDOW = 50
 SLICE = 200_000  # characters of a text shown uncut at once

@@ -9,9 +9,8 @@ from datetime import datetime
 from django.http import HttpRequest
 from django.utils import timezone
 
+from viewer.pages.parts.opened import Opened
 from viewer.rendering import formats
-
-from .loading import Opened
 
 PROBES = 40  # messages whose times are read at once to find the first of a day
 

@@ -13,13 +13,13 @@ from django.views.decorators.http import require_safe
 
 from viewer.history import indexes
 from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.parts.opened import Opened, opened
 from viewer.pages.redaction import redacts
 from viewer.rendering import formats
 from viewer.stores.registry import agent_of, get_store, open_store
 from viewer.stores.transcript import NONE, TranscriptIndex
 
 from .header import Header, header
-from .loading import Opened, opened
 from .seeking import times
 
 WIDTH, HEIGHT, TOP = 680.0, 84.0, 12.0  # of the drawing; left of it are 44 more for the numbers of the axis

@@ -10,9 +10,10 @@ from django.views.decorators.http import require_safe
 
 from viewer.errors import AlreadyUndone, NotFound
 from viewer.history import records
-from viewer.pages.boundary.audits import Card, audited, card
-from viewer.pages.compact import views as compact
 from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.parts.audits import Card, audited, card
+from viewer.pages.parts.compact_panel import Panel, panel
+from viewer.pages.parts.opened import Opened, opened, without_boundary
 from viewer.pages.redaction import redacts
 from viewer.places import Place
 from viewer.stores.registry import get_store, open_store
@@ -21,7 +22,6 @@ from viewer.stores.transcript import HistoryWindow, TranscriptIndex
 from .contents import Contents, contents
 from .find import Find, found_here, typed
 from .header import Header, header
-from .loading import Opened, opened, without_boundary
 from .seeking import Sought, sought
 from .window import WINDOW, Stretch, read_stretch, whole_groups
 
@@ -35,7 +35,7 @@ class SessionPage:
     header: Header
     contents: Contents
     stretch: Stretch
-    panel: compact.Panel | None
+    panel: Panel | None
     aftermath: Card | None
     first: str
     newest: str
@@ -73,11 +73,11 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
             return page(request, side, stretch)
         top = header(found)
         listed = contents(found, window)
-        panel = compact.panel(reader, found.session, in_context=len(found.index.live), redacting=redacting)
+        compacting = panel(reader, found.session, in_context=len(found.index.live), redacting=redacting)
         searched = found_here(found, wanted.words, wanted.around)
     first, newest = _ends(found.index, window, found.place)
     at_newest = wanted == Wanted(words=wanted.words) and not going.problem
-    data = SessionPage(top, listed, stretch, panel, card(found), first, newest, at_newest, searched, going)
+    data = SessionPage(top, listed, stretch, compacting, card(found), first, newest, at_newest, searched, going)
     return page(request, "session/session.html", data)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from compaction import messages as engine
-from viewer.pages.boundary.views import ShownBoundary, shown_boundary
+from viewer.pages.parts.boundary import ShownBoundary, shown_boundary
+from viewer.pages.parts.opened import Opened
 from viewer.pages.redaction import redacted_item
 from viewer.rendering import formats
 from viewer.rendering.marking import WordMarks
@@ -14,7 +15,6 @@ from viewer.stores import counting
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage
 from viewer.stores.transcript import HistoryWindow, TranscriptIndex
 
-from .loading import Opened
 from .messages import MessageContext, ShownMessage, of_history, shown
 
 WINDOW = 60

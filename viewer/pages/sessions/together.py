@@ -17,8 +17,8 @@ from viewer.catalog import lines
 from viewer.catalog.models import SessionIndex
 from viewer.errors import StoreError
 from viewer.exports import CONTENT_TYPES, Format
-from viewer.pages.compact.views import usual_summarizer
 from viewer.pages.http import page, shows_refusals
+from viewer.pages.parts.compact_panel import usual_summarizer
 from viewer.pages.redaction import redacts
 from viewer.pages.session.export import FORMATS
 from viewer.places import Place

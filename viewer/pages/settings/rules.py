@@ -9,7 +9,7 @@ from django.conf import settings
 from django.http import QueryDict
 from django.urls import reverse
 
-from viewer.pages.compact.rules import ShownRules, found_rules
+from viewer.pages.parts.rules import ShownRules, found_rules
 from viewer.rendering.texts import clean
 from viewer.stores.base import Store
 from viewer.stores.registry import all_stores

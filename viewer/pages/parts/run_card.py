@@ -23,7 +23,7 @@ from viewer.runs.summarizers import KINDS, OFFLINE
 from viewer.stores import counting
 from viewer.stores.registry import get_store, open_store
 
-from .report import SummaryReport, report_of
+from .losses import SummaryReport, report_of
 from .rules import ShownRules, rules_of_run
 
 # What a status is called on pages. Progress sentences come from the run itself.

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from compaction import redaction
 from viewer.enforcement import auditing
 from viewer.enforcement.models import Audit
-from viewer.pages.session.loading import Opened
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
+
+from .opened import Opened
 
 NAMED = 400  # characters of a file's name, whose end tells most
 FEW = 3  # files that the card names

@@ -1,0 +1,263 @@
+"""A boundary on a page: what one compaction did, its summary, the messages it summarised and kept, where to undo it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from compaction.handoff import rules_in, without_rules
+from viewer.history import records, undo
+from viewer.pages.redaction import redacted_text
+from viewer.rendering import blocks, diffs, formats, markdown
+from viewer.rendering.texts import clean, line
+from viewer.rendering.words import role_label
+from viewer.runs import compaction_list, service
+from viewer.runs.detail_loss import counted
+from viewer.stores.message import Handoff, ReportedCompaction, parted
+from viewer.stores.registry import Reader
+from viewer.stores.transcript import IndexedBoundary, TranscriptIndex, Weight
+
+from .audits import AuditStatus, standing_of
+from .losses import label, loss_of
+from .opened import Opened
+from .rules import ShownRules, shown_rules
+
+LISTED = 200  # messages of a list shown at once
+CLAMP, CLAMP_LINES = 900, 16  # a handoff longer than this is clamped until "Show all"
+FIRST_WORDS = 160
+LATER_FIRST = "Undo the later one first."
+COVERED = "A later compaction came after this one."
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSummary:
+    """The handoff of a compaction as text: never shown as somebody's words. `rules` are those it carries along."""
+
+    html: SafeString
+    long: bool
+    size: str
+    rules: ShownRules | None
+    directive: str
+    directive_size: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownBoundary:
+    """One compaction, or an `inherited` handoff that the session began with.
+
+    `undo` is the address that says what undoing would do, "" with the reason in `no_undo` and where a later compaction
+    is the reason, its address in `later`; `unsure` says that what was summarised may have been taken back before;
+    `update_href` leads to what this summary changed in the one before, "" for the first. `reading` says how the startup
+    reading after it stands, None where nobody follows it; `lost` says how many details are lost of
+    how many, `few_lost` in few words, "" until they are looked for; `loss` is the class of their colour.
+    """
+
+    template: ClassVar[str] = "boundary/_boundary.html"
+    id: int
+    href: str
+    inherited: bool
+    by: str
+    run: str
+    time: SafeString
+    messages_before: str
+    messages_after: str
+    tokens_before: SafeString
+    tokens_after: SafeString
+    summary: ShownSummary
+    summarised: str
+    kept: str
+    shortened: int
+    summarised_href: str
+    kept_href: str
+    few_lost: str
+    lost: str
+    loss: str
+    details_href: str
+    update_href: str
+    reading: AuditStatus | None
+    reading_href: str
+    undo: str
+    no_undo: str
+    later: str
+    branch: str
+    before_after: str
+    marked: bool
+    unsure: bool
+    reported: str
+    shortens: bool
+
+
+def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> ShownBoundary:
+    """A boundary as the page shows it."""
+    boundary = find(found, handoff.boundary.handoff_id)
+    place, no_undo = found.place, _no_undo(found, boundary)
+    few_lost, lost, level = _loss(boundary)
+    before, after = compaction_list.weights(found.index, [boundary])[boundary.handoff_id]
+    return ShownBoundary(
+        id=boundary.handoff_id,
+        href=place.boundary(boundary.handoff_id),
+        inherited=boundary.inherited,
+        by=compaction_list.by(found.reader.store, boundary.run),
+        run=reverse("pages:run", args=[boundary.run]) if boundary.run else "",
+        time=formats.moment(boundary.time),
+        messages_before=formats.exact(boundary.messages_before),
+        messages_after=formats.exact(boundary.messages_after),
+        tokens_before=weighed(before),
+        tokens_after=weighed(after),
+        summary=summary_text(handoff.summary, handoff.directive, boundary.run, redacting=found.redacting),
+        summarised=formats.exact(boundary.summarised),
+        kept=formats.exact(boundary.kept),
+        shortened=boundary.shortened,
+        summarised_href=place.listed(boundary.handoff_id, "summarised"),
+        kept_href=place.listed(boundary.handoff_id, "kept"),
+        few_lost=few_lost,
+        lost=lost,
+        loss=level,
+        details_href=place.listed(boundary.handoff_id, "details"),
+        update_href=place.listed(boundary.handoff_id, "update") if earlier_boundary(found.index, boundary) else "",
+        reading=standing_of(found, boundary),
+        reading_href=place.listed(boundary.handoff_id, "reading"),
+        undo="" if no_undo else place.listed(boundary.handoff_id, "undo"),
+        no_undo=no_undo,
+        later=place.boundary(_newest(found.index)) if no_undo in (LATER_FIRST, COVERED) else "",
+        branch=place.listed(boundary.handoff_id, "branch"),
+        before_after=place.listed(boundary.handoff_id, "before-after"),
+        marked=boundary.handoff_id == marked,
+        unsure=boundary.unsure,
+        reported=_reported(handoff.reported) if handoff.reported and not boundary.run else "",
+        shortens=boundary.shortens,
+    )
+
+
+_TRIGGERS = {"auto": "started automatically", "manual": "started by hand"}
+_SCOPES = {"up_to": "up to a message that was chosen", "from": "from a message on that was chosen"}
+
+
+def _reported(noted: ReportedCompaction) -> str:
+    """What an agent noted of its compaction, as a clause."""
+    counts = (noted.tokens_before, "in the request before it"), (noted.tokens_after, "in the one after it")
+    tokens = [f"{formats.exact(count)} tokens {where}" for count, where in counts if count]
+    trigger = _TRIGGERS.get(noted.trigger) or (f"started by “{line(noted.trigger, 40)}”" if noted.trigger else "")
+    return "; ".join(filter(None, [trigger, _SCOPES.get(noted.scope, ""), ", ".join(tokens)]))
+
+
+def _loss(boundary: IndexedBoundary) -> tuple[str, str, str]:
+    """What one of our own compactions lost: in few words, as a label, its colour. What the agent's lost is looked for
+    in the tab.
+    """
+    counts = counted(boundary.run)
+    if not counts:
+        return "", "", ""
+    found = (("detail", counts.details), ("statement", counts.statements))
+    few = ", ".join(formats.counted(lost, what) for what, (lost, total) in found if total)
+    return f"{few} lost" if few else "", *label(loss_of(*loss, what) for what, loss in found)
+
+
+def earlier_boundary(index: TranscriptIndex, boundary: IndexedBoundary) -> IndexedBoundary | None:
+    """The boundary before this one, None for the first."""
+    earlier = (each for each in index.boundaries if each.handoff_id < boundary.handoff_id)
+    return max(earlier, key=lambda each: each.handoff_id, default=None)
+
+
+def _no_undo(found: Opened, boundary: IndexedBoundary) -> str:
+    """Why this compaction cannot be undone, "" when it can: a later one stands in the way of an older one."""
+    newest = _newest(found.index)
+    refusal = undo.refusal(found.reader, found.session, newest)
+    return refusal if boundary.handoff_id == newest else COVERED if refusal else LATER_FIRST
+
+
+def _newest(index: TranscriptIndex) -> int:
+    return max(each.handoff_id for each in index.boundaries)
+
+
+def weighed(weight: Weight) -> SafeString:
+    """Tokens of a boundary's rows, "about" where not all are counted."""
+    number = formats.number(weight.tokens, "tokens")
+    return format_html("about {}", number) if weight.about else number
+
+
+def summary_text(text: str, directive: str, run: int | None = None, *, redacting: bool = False) -> ShownSummary:
+    """A handoff's body as Markdown; its instructions to the model and the rules it carries along beside it.
+
+    Where those rules come from only our own `run` knows, which is redacted here as the text is already.
+    """
+    carried = rules_in(text)
+    text, directive = without_rules(text), directive.strip()
+    return ShownSummary(
+        html=markdown.markdown(text),
+        long=len(text) > CLAMP or text.count("\n") > CLAMP_LINES,
+        size=formats.counted(len(text), "character"),
+        rules=_rules(carried, run, redacting=redacting) if carried else None,
+        directive=clean(directive),
+        directive_size=formats.counted(len(directive), "character"),
+    )
+
+
+def _rules(text: str, run: int | None, *, redacting: bool) -> ShownRules:
+    """The rules that stand in a handoff, with their source if that is known."""
+    noted = service.rules_of(run) if run else {}
+    known = {name: noted.get(name, "") for name in ("source", "workspace")}
+    return shown_rules(text, noted.get("sections", ()), **known, redacting=redacting)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedMessage:
+    """One message in a list: its first words, leading to it."""
+
+    id: int
+    href: str
+    who: str
+    words: str
+    shortened: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """The messages that a compaction summarised or kept, a page of them. `next` is the address of those after them."""
+
+    fragment: ClassVar[str] = "boundary/_list.html"
+    name: str
+    back: str
+    heading: str
+    explained: str
+    items: tuple[ListedMessage, ...]
+    next: str
+    left: str
+
+
+def find(found: Opened, handoff_id: int) -> IndexedBoundary:
+    """The boundary of this handoff. Raises AlreadyUndone, NotFound."""
+    boundary = found.index.boundary_at(handoff_id)
+    if boundary is None:
+        raise records.not_there(found.place.store, found.place.session, handoff_id)
+    return boundary
+
+
+def listed_messages(found: Opened, ids: Sequence[int], shortened_ids: Iterable[int] = ()) -> Iterable[ListedMessage]:
+    """These messages with their first words."""
+    rows = found.reader.previews(found.session.id, ids)
+    shortened = set(shortened_ids)
+    for message_id in ids:
+        row = rows.get(message_id)
+        if row is not None:
+            text = line(redacted_text(row) if found.redacting else row.text, FIRST_WORDS)
+            words = text or ("calls a tool" if row.has_calls else "no text")
+            yield ListedMessage(
+                message_id, found.place.message(message_id), role_label(row.role), words, message_id in shortened
+            )
+
+
+def shown_change(change: diffs.Change) -> blocks.Diff:
+    """A change as the block that pages show."""
+    return blocks.Diff(diffs.as_html(change.text), change.added, change.removed)
+
+
+def summary_of(reader: Reader, session_id: str, handoff_id: int) -> str:
+    """A handoff's summary without the rules it carries along: they are the file's words; no summary changes them."""
+    row = reader.messages(session_id, [handoff_id]).get(handoff_id)
+    return without_rules(parted(row).summary) if row is not None else ""

@@ -1,0 +1,325 @@
+"""The compact panel: the plan in numbers before anything runs, and what can be chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass, replace
+
+from django.conf import settings
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+import compaction
+from compaction import pruning
+from compaction.strategy import STRATEGIES, Summary
+from viewer.errors import StoreError
+from viewer.places import Place
+from viewer.rendering import formats
+from viewer.rendering.texts import line
+from viewer.runs import planning, service
+from viewer.runs.planning import FIRST, DryRun, Options, strategy_of
+from viewer.runs.summarizers import KINDS, OFFLINE, summarizers
+from viewer.runs.summarizers.connections import connection
+from viewer.runs.summarizers.sending import Sending, sending
+from viewer.stores.base import Session, Store
+from viewer.stores.registry import Reader, agent_of
+
+from .rules import ShownRules, found_rules
+from .run_card import RunCard, matters, run_card
+
+BAR = 100.0  # width of the plan's bar in its own units
+LITTLE = 0.1  # of the context: a plan that saves less says so
+LIVE_LIMIT = 50  # messages in context up to which the plan is made with the page; above, htmx or a click asks for it
+QUIET = "No turn is running and nobody else compacts this session (checked just now)."
+QUIET_BUT_BLIND = (
+    "Nobody else compacts this session (checked just now). This agent does not say when a turn is running: compact "
+    "while it rests."
+)
+KEPT = (
+    ("", "As many as the budget allows"),
+    ("10", "At least the last 10"),
+    ("20", "At least the last 20"),
+    ("50", "At least the last 50"),
+    ("100", "At least the last 100"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPart:
+    """One part of the plan: colour class, label, tokens; `x` and `width` in a bar of 100."""
+
+    kind: str
+    label: str
+    tokens: SafeString
+    x: str
+    width: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanShown:
+    """A dry run in numbers.
+
+    `blocked` that somebody else compacts the session, so that nothing can be started; `turn` that a turn is running,
+    whose end the commit waits for. `sends` is what a model would be sent, "" where none is asked; `too_small` why it
+    could not be. `rules` are those of the workspace, carried or not; None where no summary is made.
+    `also_sent` are the agent's notes beside messages, "" for none.
+    """
+
+    strategy: str
+    parts: tuple[PlanPart, ...]
+    bar_words: str
+    before: SafeString
+    after: SafeString
+    after_label: str
+    reasons: tuple[str, ...]
+    busy: tuple[str, ...]
+    quiet: str
+    slow: str
+    pick_up: str
+    estimate: bool
+    also_sent: str
+    little: str
+    question: str
+    blocked: bool = False
+    turn: bool = False
+    rules: ShownRules | None = None
+    sends: str | SafeString = ""
+    too_small: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    value: str
+    label: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """The panel of one session. `reason` says why nothing can be compacted here at all, `nothing` why not just now, and
+    `instead` is label and address of the strategy that would help; `later` that the plan is not made yet; `summarises`
+    that the strategy asks a summariser, `local` that this one sends nothing anywhere, `no_model` that there is no
+    other; `carry` that the workspace's rules are to be carried; `sends_otherwise` is why the agent sends something else
+    than the session says. `run` is the session's newest run while it matters.
+    """
+
+    place: Place
+    strategies: tuple[Choice, ...]
+    summarises: bool
+    focus: str
+    keep: tuple[Choice, ...]
+    summarizers: tuple[Choice, ...]
+    summarizer: str
+    local: bool
+    no_model: bool
+    carry: bool
+    plan: PlanShown | None
+    reason: str
+    nothing: str
+    instead: tuple[str, str] | None
+    later: bool
+    sends_otherwise: str
+    run: RunCard | None
+    confirming: bool = False
+    name: str = ""
+
+    @property
+    def leads(self) -> bool:
+        """Whether *Preview* is what to do next: not beside a run that is open, to be reviewed, or written and not
+        picked up, which has a button of its own for that.
+        """
+        run = self.run
+        led = run is not None and (run.open or run.status == "ready" or run.leads_to_undo)
+        return not led and self.plan is not None and not self.plan.little
+
+
+def panel(
+    reader: Reader, session: Session, options: Options | None = None, *, in_context: int = 0, redacting: bool = False
+) -> Panel:
+    """The panel's data. A plan of so many messages `in_context` is left for later where they are many."""
+    store, usable = reader.store, summarizers()
+    options = options or Options(FIRST, summarizer=_usual(store, usable))
+    reason = _refusal(reader, session)
+    later = in_context > LIVE_LIMIT and not reason
+    plan, nothing, instead = (None, "", "") if later or reason else _planned(reader, session, options, redacting)
+    options = replace(options, strategy=options.strategy or (plan.strategy if plan else Summary.name))
+    newest = service.latest(store, session.id)
+    return Panel(
+        place=Place(store.name, session.id),
+        strategies=tuple(Choice(each.name, each.label, each.name == options.strategy) for each in STRATEGIES.values()),
+        summarises=strategy_of(options.strategy).asks_model,
+        focus=options.focus,
+        keep=tuple(Choice(value, label, value == str(options.keep_last or "")) for value, label in _kept(options)),
+        summarizers=tuple(Choice(each.name, each.label, each.name == options.summarizer) for each in usable.values()),
+        summarizer=options.summarizer,
+        local=usable.get(options.summarizer, OFFLINE).local,
+        no_model=all(each.local for each in usable.values()),
+        carry=options.carry,
+        plan=plan,
+        reason=reason,
+        nothing=nothing,
+        instead=_instead(Place(store.name, session.id), options, instead),
+        later=later,
+        sends_otherwise=agent_of(store).sends_otherwise(),
+        run=run_card(newest, redacting=redacting) if newest is not None and matters(newest) else None,
+        name=line(session.name, 120),
+    )
+
+
+def usual_summarizer(store: Store) -> str:
+    """The one that the store's last summary was asked of, while it is set up; else the one without a model."""
+    return _usual(store, summarizers())
+
+
+def _usual(store: Store, usable: Container[str]) -> str:
+    last = service.last_summarizer(store)
+    return last if last in usable else OFFLINE.name
+
+
+def _kept(options: Options) -> list[tuple[str, str]]:
+    own = str(options.keep_last or "")
+    more = [] if any(value == own for value, _ in KEPT) else [(own, f"At least the last {own}")]
+    return [*KEPT, *more]
+
+
+def _refusal(reader: Reader, session: Session) -> str:
+    """Why the session can never be compacted here, "" when it can."""
+    refusal = reader.compact_refusal(session.id)
+    return "" if refusal is None else refusal.message
+
+
+def _planned(reader: Reader, session: Session, options: Options, redacting: bool) -> tuple[PlanShown | None, str, str]:
+    """The plan, or why there is none just now and which strategy would help."""
+    try:
+        return _with_sending(planning.draft_of(reader, session.id, options), options, redacting), "", ""
+    except compaction.NothingToCompact as problem:
+        return None, problem.reason, problem.instead
+    except compaction.CompactionError as problem:
+        return None, problem.reason, ""
+    except StoreError as problem:
+        return None, problem.message, ""
+
+
+def _instead(place: Place, options: Options, strategy: str) -> tuple[str, str] | None:
+    """The strategy that would help where this one does not: its label and the address that plans with it."""
+    if strategy not in STRATEGIES:
+        return None
+    kept = {"keep": options.keep_last, "focus": options.focus, "summarizer": options.summarizer}
+    return STRATEGIES[strategy].label, place.view("plan", strategy=strategy, **kept)
+
+
+def _with_sending(draft: DryRun, options: Options, redacting: bool) -> PlanShown:
+    """A draft in the words of the panel, with what a model would be sent where one would be."""
+    shown = shown_plan(draft, redacting)
+    asks = options.summarizer in KINDS and strategy_of(draft.strategy).asks_model
+    model = connection(options.summarizer) if asks else None
+    if model is None:
+        return shown
+    try:
+        return replace(shown, sends=_sends(sending(draft.plan, model)))
+    except compaction.SummaryRejected as problem:
+        return replace(shown, too_small=problem.reason)
+
+
+def _sends(found: Sending) -> SafeString:
+    """What is sent where, in how many parts, and what it costs if that is known."""
+    several = " in {:,} parts, each with the instructions and the summary so far,"
+    asked = several.format(found.parts) if found.parts > 1 else ""
+    price = f"The price is {formats.dollars(found.cost)}." if found.cost is not None else "Its price is not known here."
+    return format_html(
+        "Sends {} {} tokens{} to <b>{}</b> ({}), credentials blacked out where they are recognised. {}",
+        "up to" if asked else "about", formats.thin(found.tokens_in), asked, found.connection.host,
+        found.connection.model, price,
+    )  # fmt: skip
+
+
+def shown_plan(draft: DryRun, redacting: bool) -> PlanShown:
+    """A draft in the words of the panel."""
+    plan = draft.plan
+    parts = _parts(draft)
+    return PlanShown(
+        strategy=draft.strategy,
+        parts=parts,
+        bar_words="; ".join(f"{part.label}: {part.tokens}" for part in parts),
+        before=formats.number(draft.tokens_before, "tokens"),
+        after=formats.number(plan.tokens_after_estimate, "tokens"),
+        after_label="After, about (tokens)" if plan.keeps_middle else "After, at most (tokens)",
+        reasons=plan.reasons,
+        busy=_busy(draft),
+        quiet=QUIET if draft.sees_turns else QUIET_BUT_BLIND,
+        slow=planning.slow_sentence(draft.lock_seconds),
+        pick_up=draft.pick_up,
+        estimate=draft.estimate,
+        also_sent=_also_sent(draft),
+        little=_little(draft),
+        question=_question(plan, draft.lease is not None),
+        blocked=draft.lock is not None,
+        turn=draft.lease is not None,
+        rules=None if plan.keeps_middle else found_rules(draft.rules, redacting=redacting),
+    )
+
+
+def _question(plan: compaction.Plan, turn: bool) -> str:
+    """What *Compact now* asks, in numbers."""
+    when = " It is written when the running turn ends." if turn else ""
+    what = f"{formats.counted(len(plan.middle), 'message')} ({formats.thin(plan.middle_tokens)} tokens)"
+    if isinstance(plan, pruning.PrunePlan):
+        asked = (
+            f"Shorten the tool output in {what} to about {formats.thin(plan.middle_tokens - plan.won)}? The full text"
+        )
+        return f"{asked} stays in the store and in History. You can undo this.{when}"
+    asked = f"Replace {what} by a summary of at most {formats.thin(plan.summary_budget)}? They stay"
+    return f"{asked} in the store and in History. You can undo this.{when}"
+
+
+def _also_sent(draft: DryRun) -> str:
+    """The agent's notes beside messages, as a sentence, "" for none."""
+    if not draft.notes:
+        return ""
+    told = f"{formats.counted(draft.notes, 'note')}, {formats.thin(draft.note_tokens)} tokens"
+    return f"Also sent: {told} of hooks and skills. They are in these numbers, and go with the message they belong to."
+
+
+def _little(draft: DryRun) -> str:
+    """What the plan saves, as a sentence, when it is hardly worth it."""
+    saved = max(draft.tokens_before - draft.tokens_after_estimate, 0)
+    if saved >= LITTLE * draft.tokens_before:
+        return ""
+    return f"This would save little: less than a tenth of the {formats.thin(draft.tokens_before)} tokens in context."
+
+
+def _parts(draft: DryRun) -> tuple[PlanPart, ...]:
+    plan = draft.plan
+    labels = ("Start, kept", "Previous summary (merged)", "To summarise")
+    if plan.keeps_middle:
+        labels = ("Older, kept", "Previous note (replaced)", "To shorten")
+    found = [
+        ("start", f"{labels[0]}, {len(plan.head):,}", plan.head_tokens, bool(plan.head)),
+        ("earlier", labels[1], plan.earlier_tokens, plan.earlier_tokens > 0),
+        ("sum", f"{labels[2]}, {formats.counted(len(plan.middle), 'message')}", plan.middle_tokens, True),
+        ("recent", f"Recent, kept, {len(plan.tail):,}", plan.tail_tokens, bool(plan.tail)),
+    ]
+    total = sum(tokens for _, _, tokens, _ in found) or 1
+    parts, x = [], 0.0
+    for kind, label, tokens, present in found:
+        width = BAR * tokens / total
+        if present:
+            parts.append(
+                PlanPart(kind, label, formats.number(tokens, "tokens"), f"{x:.2f}", f"{max(width - 0.6, 0.4):.2f}")
+            )
+        x += width
+    return tuple(parts)
+
+
+def _busy(draft: DryRun) -> tuple[str, ...]:
+    """Who stands in the way just now, as sentences."""
+    sentences = [planning.busy_sentence(draft.lock)] if draft.lock else []
+    if draft.lease:
+        sentences.append(
+            format_html(
+                "A turn has been running since {}; the result is written when it ends. That is waited for up to {}.",
+                formats.moment(draft.lease.since),
+                formats.seconds(settings.WAIT_SECONDS),
+            )
+        )
+    return tuple(sentences)
