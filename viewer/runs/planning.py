@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from threading import Lock
 from typing import Any
 
+from cachetools import LRUCache
 from django.utils import timezone
 
 import compaction
@@ -25,7 +27,7 @@ from .errors import UnknownChoice
 from .summarizers import get_summarizer
 
 SLOW_SECONDS, TOO_SLOW_SECONDS = 1.0, 10.0  # of a held write lock: worth a word; longer than the agent may wait
-
+RECENT = 4  # plans that a process keeps, each with its messages
 
 FIRST = ""  # the strategy that the engine would offer first for this session
 
@@ -228,10 +230,35 @@ def planned(basis: Basis, options: Options, rules: str) -> tuple[Strategy, compa
         can_prune=not basis.not_shortened,
         handoff="hermes",  # which every agent's store is read back by
     )
-    messages, count = list(map(_dated, basis.sent)), counting.counter_for(basis.session.model)
-    strategy, plan = (chosen, chosen.plan(messages, policy, count)) if chosen else first_plan(messages, policy, count)
+    strategy, plan = _planned_once(basis, chosen, policy)
     repeated = (repeats_sentence(len(basis.repeats)),) if basis.repeats else ()
     return strategy, replace(plan, reasons=(*plan.reasons, *repeated))
+
+
+# The newest plans of this process, each with the messages it is of.
+_recent: LRUCache[tuple[Hashable, ...], tuple[list[StoredMessage], Strategy, compaction.Plan]] = LRUCache(RECENT)
+_lock = Lock()
+
+
+def _planned_once(basis: Basis, chosen: Strategy | None, policy: compaction.Policy) -> tuple[Strategy, compaction.Plan]:
+    """The engine's plan with this strategy, or with the one that it would offer first.
+
+    A panel, its question, the preview and an edit of the summary ask for the same plan one after the other: within a
+    process it is made again only where a message or an option has changed. A worker is another process and makes its
+    own. The messages themselves are compared: the token of a Hermes session knows of a row only its length.
+    """
+    session, asked = basis.session, chosen.name if chosen else FIRST
+    key = (session.store, session.id, session.model, policy)
+    with _lock:
+        recent = _recent.get((*key, asked))
+    if recent is not None and recent[0] == basis.sent:
+        return recent[1:]
+    messages, count = list(map(_dated, basis.sent)), counting.counter_for(session.model)
+    strategy, plan = (chosen, chosen.plan(messages, policy, count)) if chosen else first_plan(messages, policy, count)
+    with _lock:
+        for name in {asked, strategy.name}:  # the preview names the strategy that its panel was offered
+            _recent[*key, name] = basis.sent, strategy, plan
+    return strategy, plan
 
 
 def repeats_sentence(repeats: int) -> str:

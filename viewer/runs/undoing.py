@@ -14,7 +14,7 @@ from viewer.history import indexes, records
 from viewer.history import undo as rule
 from viewer.stores import counting
 from viewer.stores.base import Session, Store
-from viewer.stores.changes import IS_SPLIT
+from viewer.stores.changes import IS_SPLIT, UndoPlan
 from viewer.stores.message import StoredMessage, for_model
 from viewer.stores.registry import Reader, agent_of, get_store, open_store, writer_of
 
@@ -25,11 +25,12 @@ from .signals import undone
 
 @dataclass(frozen=True, slots=True)
 class UndoOutlook:
-    """What undoing would do to the context.
+    """What undoing would do to the context of this session.
 
     `refusal` says why it cannot be done, "" when it can; `warning` what to expect after.
     """
 
+    session: Session
     refusal: str
     context_messages_before: int
     context_messages_after: int
@@ -39,21 +40,29 @@ class UndoOutlook:
     warning: str
 
 
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What an undo left: how many messages are in context again, and the id of the message directly before which the
+    boundary was, None where there is none.
+    """
+
+    context_messages: int
+    message_id: int | None
+
+
 def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
     """What undoing this compaction would do now. Raises NotFound, StoreUnavailable."""
     with open_store(store) as reader:
         session = reader.session(session_id)
-        undo_plan = rule.plan(reader, session_id, handoff_id, indexes.of(reader, session_id))
+        undo_plan = rule.plan(reader, session_id, handoff_id, indexes.index_of(reader, session))
         problem = reader.compact_refusal(session_id)
-        before = reader.live(session_id)
-        returning = reader.messages(session_id, undo_plan.restored)
-        slow = _slow(reader, [*before, *returning.values()])
-    hidden = set(undo_plan.hidden)
-    after = [*returning.values(), *(row for row in before if row.id not in hidden)]
+        before, after = _contexts(reader, session_id, undo_plan)
+        slow = _slow(reader, [*before, *after])
     count = counting.counter_for(session.model)
     now, then = (for_model(rows) for rows in (before, after))
     tokens_then = sum(counting.row_tokens(row, count) for row in then)
     return UndoOutlook(
+        session=session,
         refusal=problem.message if problem else undo_plan.refusal,
         context_messages_before=len(now),
         context_messages_after=len(then),
@@ -64,14 +73,21 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
     )
 
 
+def _contexts(reader: Reader, session_id: str, undo_plan: UndoPlan) -> tuple[list[StoredMessage], list[StoredMessage]]:
+    """The rows in context now, and those after the undo."""
+    before, hidden = reader.live(session_id), set(undo_plan.hidden)
+    restored = reader.messages(session_id, undo_plan.restored)
+    return before, [*restored.values(), *(row for row in before if row.id not in hidden)]
+
+
 def _slow(reader: Reader, rows: Iterable[StoredMessage]) -> str:
     """What to say where changing the flags of these rows holds the write lock for long."""
     sizes = {row.id: row.size for row in rows}
     return planning.slow_sentence(reader.commit_seconds(sizes, ()))
 
 
-def undo(store: Store, session_id: str, handoff_id: int) -> None:
-    """Take the compaction back, under lock and lease.
+def undo(store: Store, session_id: str, handoff_id: int) -> Undone:
+    """Take the compaction back, under lock and lease. The store is read once, before it is written.
 
     Raises NotFound, NotUndoable, SessionBusy, SessionEnded, StoreReadOnly or StoreUnavailable; nothing is written then.
     """
@@ -82,22 +98,25 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
         plan = rule.plan(reader, session_id, handoff_id, index)
         if plan.refusal:
             raise NotUndoable(plan.refusal)
+        _, after = _contexts(reader, session_id, plan)
+    boundary = index.boundary_at(handoff_id)
+    cut_id = boundary.cut_id if boundary else None
     holder, ours = holders.new_holder(), _applied(store, session_id, handoff_id)
     writer_of(store).take_lock(session_id, holder)
     try:
         writer_of(store).take_lease(session_id, holder)
         ours.update(holder=holder, heartbeat_at=Now())  # by which recovery finds an undo that died before it was noted
         receipt = writer_of(store).undo(plan, holder=holder)
-        boundary = index.boundary_at(handoff_id)
         with transaction.atomic():
             ours.update(**outcomes.undone())
-            records.note_undone(store.name, session_id, handoff_id, receipt, boundary.cut_id if boundary else None)
+            records.note_undone(store.name, session_id, handoff_id, receipt, cut_id)
         undone.send(Run, store=store.name, session_id=session_id, handoff_id=handoff_id)
     except StoreError:
         ours.filter(holder=holder).update(holder="")
         raise
     finally:
         writer_of(store).release_quietly(session_id, holder)
+    return Undone(len(for_model(after)), None if cut_id is None else index.message_of(cut_id))
 
 
 def undo_run(run: Run) -> None:

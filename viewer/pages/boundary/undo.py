@@ -11,15 +11,12 @@ from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
 from viewer.pages.http import UndoneBoundary, is_fragment, on_page_of, page, shows_refusals
-from viewer.pages.parts.boundary import find
-from viewer.pages.parts.opened import now_without_boundary, opened
 from viewer.pages.redaction import session_for
 from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.runs import service
-from viewer.runs.undoing import UndoOutlook
-from viewer.stores.registry import get_store, open_store
+from viewer.stores.registry import get_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +40,22 @@ class UndoPage:
 @require_http_methods(["GET", "HEAD", "POST"])
 @shows_refusals
 def undo(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
-    found, place = get_store(store), Place(store, session_id)
-    outlook = service.outlook(found, session_id, handoff_id)
+    place = Place(store, session_id)
     if request.method != "POST":
-        data = _page(request, place, handoff_id, outlook)
+        data = _page(request, place, handoff_id)
         return page(request, "boundary/_undo.html" if is_fragment(request) else "boundary/undo.html", data)
-    with open_store(found) as reader:
-        cut_id = find(opened(reader, session_id), handoff_id).cut_id
-    service.undo(found, session_id, handoff_id)
-    back = now_without_boundary(place, cut_id)
+    undone = service.undo(get_store(store), session_id, handoff_id)
+    back = place.view() if undone.message_id is None else place.message(undone.message_id)
     if is_fragment(request) and on_page_of(request, place):
-        sentence = f"Undone. {formats.counted(outlook.context_messages_after, 'message')} in context again."
+        sentence = f"Undone. {formats.counted(undone.context_messages, 'message')} in context again."
         return page(request, "boundary/_undone.html", UndoneBoundary(back, sentence))
     return HttpResponseClientRedirect(back) if is_fragment(request) else redirect(back)
 
 
-def _page(request: HttpRequest, place: Place, handoff_id: int, outlook: UndoOutlook) -> UndoPage:
-    with open_store(get_store(place.store)) as reader:
-        name = session_for(request, reader.session(place.session)).name
+def _page(request: HttpRequest, place: Place, handoff_id: int) -> UndoPage:
+    outlook = service.outlook(get_store(place.store), place.session, handoff_id)
     return UndoPage(
-        name=line(name, 120),
+        name=line(session_for(request, outlook.session).name, 120),
         address=place.listed(handoff_id, "undo"),
         back=place.boundary(handoff_id),
         handoff_id=handoff_id,
