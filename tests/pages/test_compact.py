@@ -19,7 +19,7 @@ from tests.model_services import ModelService, answers, refuses
 from tests.slow import slow
 from viewer.pages.parts.losses import unmarked
 from viewer.runs import planning, service
-from viewer.runs.models import Run
+from viewer.runs.models import OPEN_STATUSES, STATUSES, Run
 from viewer.runs.summarizers import connections, sending
 from viewer.stores.hermes import reading
 from viewer.stores.hermes.reader import open_store
@@ -184,6 +184,7 @@ def test_preview_then_apply_then_undo(
     )
     assert "applied" in done.one("section", "card").classes
     assert "Waiting for the agent." in done.text
+    assert done.one("section", "card").attributes["hx-trigger"] == "every 15s"
     run.refresh_from_db()
     page = read(signed_in.get(f"{address(hermes_store)}?around={run.handoff_id}"))
     section = page.one("section", id=f"b{run.handoff_id}")
@@ -280,6 +281,17 @@ def test_a_run_that_left_nothing_in_context_shows_no_tokens_after_it(
     row = read(signed_in.get("/compactions")).one("main").all("tbody")[0].one("tr")
     assert "19.6k" in row.text
     assert "→" not in row.text
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_a_run_of_each_status_has_a_card(signed_in: Client, chat_store: HermesStore, status: str) -> None:
+    run = Run.objects.create(
+        store="hermes", session_id=chat_store.session_id, status=status, strategy="summary", summarizer="offline",
+        apply=True, tokens_before=19_600, tokens_after=6_000, progress={"sentence": "So far."},
+    )  # fmt: skip
+    card = read(signed_in.get(f"/runs/{run.pk}", headers=FRAGMENT)).one("section", "card")
+    assert card.attributes["data-run"] == status
+    assert (card.attributes.get("hx-trigger") == "every 1s") == (status in OPEN_STATUSES)
 
 
 def test_the_time_in_which_somebody_looked_at_a_candidate_is_no_time_it_took(

@@ -111,9 +111,21 @@ class RunCard:
     before_tokens: int = 0
 
     @property
+    def template(self) -> str:
+        """The template of what is below the heading: one for each status, and one for all statuses of an open run."""
+        return f"compact/card/{'open' if self.open else self.status}.html"
+
+    @property
     def poll(self) -> str:
         """The address that says how it goes, and answers only what is new."""
         return f"{self.href}?seen={self.status}&mark={self.mark}"
+
+    @property
+    def poll_every(self) -> str:
+        """How often the page asks there: while it is open, and until the agent goes on from the result; else ""."""
+        if self.open:
+            return "1s"
+        return "15s" if self.status == "applied" and not self.picked_up and not self.moved else ""
 
     @property
     def boundary(self) -> str:
