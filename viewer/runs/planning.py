@@ -27,7 +27,7 @@ from .errors import UnknownChoice
 from .summarizers import get_summarizer
 
 SLOW_SECONDS, TOO_SLOW_SECONDS = 1.0, 10.0  # of a held write lock: worth a word; longer than the agent may wait
-RECENT = 4  # plans that a process keeps, each with its messages
+RECENT = 2  # plans that a process keeps, each with its messages
 
 FIRST = ""  # the strategy that the engine would offer first for this session
 
