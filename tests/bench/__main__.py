@@ -1,6 +1,6 @@
 """`make bench`: how long the slow things take, printed; nothing is asserted.
 
-Stores: the demo store; ../shared/data where present; and, where ../shared/tools/fill_store.py is present, a store of
+Stores: the demo store; sample data (CONTRIBUTING.md) where present; and, with its `fill_store.py`, a store of
 2,000 sessions and about 220,000 messages with one session of 20,000, and one of 100,000 sessions and 1,000,000
 messages, made once under the cache directory.
 """

@@ -1,7 +1,8 @@
 """`make bench`, the engine's part: how much a summary without a model keeps, and how long the engine takes.
 
-The long transcripts are those of ../shared/data, the large one the session of 20,000 messages that
-../shared/tools/fill_store.py makes; where these are absent, that part is left out and said. Nothing is asserted.
+The long transcripts are sample data, and the large one is the session of 20,000 messages that `fill_store.py` makes
+(CONTRIBUTING.md says where both are). Where they are absent, that part is left out, and the output says so. Nothing is
+asserted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How long a commit and its undo hold the write lock, against the size of the session; part of `make bench`.
 
-Stores are copies of ../shared/data where present, else ours in their shape, with sessions of made-up text beside the
-real ones. Schema 21 has update triggers that fire on any column, schema 31 has none.
+Stores are copies of the sample data (CONTRIBUTING.md) where present, else our own of the same shape, with sessions of
+made-up text added. Schema 21 has update triggers that fire on any column, schema 31 has none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rules of DESIGN.md, "The engine", sentence by sentence: concrete transcripts, results worked out by hand.
+"""The rules of `docs/engine.md`, section "Rules", one by one: concrete transcripts, results worked out by hand.
 
 Nothing here looks at how the engine does it: only `plan`, `apply`, `compact`, `split` and the functions of `boundaries`
 are called. Every message of `block(n)` is 100 tokens by `count`, so that a budget is a number of messages.

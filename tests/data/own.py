@@ -1,4 +1,5 @@
-"""Databases of our own in the shapes of schemas 16, 21 and 31, for where the real ones of ../shared are not at hand.
+"""Databases of our own in the shapes of schemas 16, 21 and 31, for where there is no sample data
+(CONTRIBUTING.md).
 
 They hold invented talk under the titles, ids and row counts of the real ones, so that the same tests run on them:
 "week 29" compacted twice in place, "week 30" (on schema 16 as a chain of four parts), two merged carriers, and short

@@ -339,7 +339,7 @@ def test_every_message_is_offered_to_an_index_once(
 # -- real sessions -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared")
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no sample data beside the checkout (CONTRIBUTING.md)")
 def test_every_message_of_real_sessions_is_shown_once(tmp_path: Path) -> None:
     project = tmp_path / "projects" / "p"
     project.mkdir(parents=True)

@@ -41,7 +41,7 @@ def main() -> None:
     asked = parser.parse_args()
     halves = [half for half in HALVES if asked.half in (None, half.replace(" ", "-"))]
     if not SHARED.exists():
-        print("The real transcripts of ../shared/data are not here: measured on the sessions of the demo.")
+        print("There is no sample data beside the checkout: measured on the sessions of the demo.")
     print(f"{'yardstick':52}" + "".join(f" {half:>26}" for half in halves) + f" {'seconds':>8}")
     for name in asked.only or YARDSTICKS:
         _print(name, halves, others=not asked.engine_only)

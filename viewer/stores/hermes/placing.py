@@ -17,7 +17,7 @@ from viewer.stores.hermes.light_row import LightRow
 
 from .alignment import ending, may_pair, related, text_limit, without_image, words
 
-_SHORTENED = "["  # what the agent writes in place of a result begins so (`interop/hermes.md`, section 4)
+_SHORTENED = "["  # what the agent writes in place of a result begins so (`docs/hermes.md`, section 4)
 _ASKED = 1_000  # messages among which requests are sought that were put elsewhere
 _NEAR = 8  # messages that may be passed over: they were said elsewhere, or taken back
 
