@@ -238,4 +238,4 @@ def test_the_document_says_how_ids_stand_in_paths(client: Client, db: None) -> N
     document = json.loads(client.get("/api/v1/openapi.json").content)
     call = document["paths"]["/api/v1/stores/{store}/sessions/{session_id}"]["get"]
     assert all("telegram~2F123" in each["description"] for each in call["parameters"] if each["in"] == "path")
-    assert "telegram~2F123" in (Path(__file__).parents[2] / "README.md").read_text()
+    assert "telegram~2F123" in (Path(__file__).parents[2] / "docs" / "api.md").read_text()
