@@ -15,7 +15,7 @@ from django.urls import register_converter
 
 EMPTY = "~"
 EXPLAINED = (
-    "Ids of letters, digits and `-_.:` stand in a path as they are; anything else as its UTF-8 bytes, each `~` and "
+    "Ids of letters, digits and `-_.:` are in a path as they are; anything else as its UTF-8 bytes, each `~` and "
     "two hexadecimal digits: `telegram/123` is `telegram~2F123`. So is a `~` (`~7E`), and so are the whole ids `.` "
     "(`~2E`) and `..` (`~2E~2E`); the empty id is `~`. Queries, bodies and answers hold the ids themselves."
 )

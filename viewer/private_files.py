@@ -11,7 +11,7 @@ BESIDE = ("", "-wal", "-shm", "-journal")  # what SQLite keeps beside a file; it
 
 
 def keep_private(path: Path, *, make: bool = False) -> None:
-    """Mode 0600 for this file and what SQLite keeps beside it, as far as they are this user's. With `make` it is made,
+    """Mode 0600 for this file and those SQLite keeps with it, as far as they are this user's. With `make` it is made,
     empty, so that it never has another mode.
 
     To be called before this process opens any of them: closing a file drops the locks of its connections.

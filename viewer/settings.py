@@ -22,7 +22,7 @@ COMMAND = "palimpsest" if _inside.is_dir() else ".venv/bin/python manage.py"  # 
 
 
 def _version() -> str:
-    """As pyproject.toml says; where there is none, as the package that is installed says."""
+    """The version in pyproject.toml, or that of the installed package if there is no such file."""
     project = BASE_DIR / "pyproject.toml"
     if not project.is_file():
         return metadata.version("palimpsest")

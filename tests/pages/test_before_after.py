@@ -122,8 +122,8 @@ def test_only_what_changed(signed_in: Client, open_hermes_store: Callable[..., H
     told = [int(each.text.split()[0]) for page in pages for each in page.all("p", "skipped")]
     assert sum(told) <= 21 and told[0] == 3
     assert sum(len(page.all("pre", "diff")) for page in pages) == 7, "each says what was shortened"
-    assert "What stands for these messages" in pages[1].text
-    above = next(a for a in pages[1].all("a") if a.text == "What stands for these messages")
+    assert "What replaces these messages" in pages[1].text
+    above = next(a for a in pages[1].all("a") if a.text == "What replaces these messages")
     assert (88, "new") in cells(read(signed_in.get(above.attributes["href"])), "After")
 
 

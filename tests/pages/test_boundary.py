@@ -94,11 +94,11 @@ def test_it_is_said_where_no_row_tells_whether_messages_were_taken_back(
     say("f", 1, 0, role="assistant")
     page = read(signed_in.get(href))
     newest = page.all("section", "boundary")[-1]
-    assert ("do not tell whether it was undone" in newest.text) is not marked
+    assert ("do not say whether it was undone" in newest.text) is not marked
     assert len(page.all("section", "boundary")) == (2 if marked else 1)
     links = {link.text: link.attributes["href"] for link in newest.one("div", "undo").all("a")}
     compared = read(signed_in.get(links["Before and after"]))
-    assert ("does not tell for certain what was sent before" in compared.text) is not marked
+    assert ("does not say for certain what was sent before" in compared.text) is not marked
     listed = ApiClient(access.new_token("reads", ["read"])).get(f"{href}/compactions")["items"][-1]
     assert (listed["unsure"], listed["undoable"]) == (not marked, marked)
 

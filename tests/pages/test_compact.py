@@ -792,7 +792,7 @@ def test_a_failed_run_goes_on_behind_its_finished_parts(
     signed_in.post(f"{address(chat_store)}/compact", options)
     card = read(signed_in.get(address(chat_store))).one("section", "failed")
     parts = model_service.prompts()[0].partition("part 1 of ")[2].partition(" ")[0]
-    assert f"1 of {parts} parts is kept: trying again goes on behind them." in card.text
+    assert f"1 of {parts} parts is kept: trying again goes on after them." in card.text
     assert "does not accept the API key" in card.one("p", "bad").text
     assert [button.text for button in card.all("button")] == ["Try again", "Use Extract instead"]
     assert card.one("p", "actions").one("a").attributes["href"] == "/settings"

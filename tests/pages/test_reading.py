@@ -123,18 +123,18 @@ def test_one_file_is_read_then_the_other(signed_in: Client, empty_store: EmptySt
     at = compacted(empty_store, workspace)
     assert label(signed_in, at) == "not looked at yet"
     assert not card(signed_in).text
-    assert "Nobody has looked at this compaction yet." in tab(signed_in, at).text
+    assert "This compaction was not checked yet." in tab(signed_in, at).text
 
     armed(empty_store)
     assert label(signed_in, at) == "not yet"
     shown = card(signed_in)
-    assert shown.all("p")[0].text == "2 files to read again . The next complete turn is looked at."
+    assert shown.all("p")[0].text == "2 files to read again . The agent's next complete turn will be checked."
     assert [each.text for each in shown.all("li")] == ["SOUL.md", today()]
     assert shown.one("a").attributes["href"] == f"{PAGE}/boundaries/{at}/reading"
     page = tab(signed_in, at)
     assert page.one("h1").text == "Startup reading: not yet"
     assert f"AGENTS.md in {workspace} asks the agent" in page.text
-    assert "The agent is to read 2 files. The next complete turn is looked at" in page.text
+    assert "The agent is to read 2 files. Its next complete turn will be checked" in page.text
     assert files(page) == ["SOUL.md not yet", f"{today()} asked for as memory/YYYY-MM-DD.md not yet"]
     assert told(page) == ["pending"] and "Nobody asked for it yet." in page.text
 
@@ -224,19 +224,19 @@ STATES: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "for good": (
         {"status": "missing", "turns": 2, "findings": [NOT_READ]},
         "1 of 1 file not read",
-        "By the end of the second turn after the compaction, 1 of 1 file had not been read. The result stands.",
+        "By the end of the second turn after the compaction, 1 of 1 file had not been read. The result is final.",
         "SOUL.md ✗ not read",
     ),
     "cut short": (
         {"status": "missing", "turns": 1, "findings": [NOT_READ]},
         "1 of 1 file not read",
-        f"{FIRST} A later compaction came before another turn could count: the result stands.",
+        f"{FIRST} A later compaction came before another turn could count: the result is final.",
         "SOUL.md ✗ not read",
     ),
     "late": (
         {"status": "missing", "turns": 1, "findings": [NOT_READ], "late": True},
         "1 of 1 file not read",
-        f"{FIRST} The result stands.",
+        f"{FIRST} The result is final.",
         "SOUL.md ✗ not read",
     ),
     "nothing": (
@@ -253,8 +253,8 @@ STATES: dict[str, tuple[dict[str, Any], str, str, str]] = {
     ),
     "undone": (
         {"status": "undone"},
-        "undone before it was looked at",
-        "This compaction was taken back before it could be told",
+        "undone before it was checked",
+        "This compaction was taken back before it was known",
         "SOUL.md not looked at",
     ),
     "superseded": (

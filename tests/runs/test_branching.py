@@ -187,7 +187,7 @@ def test_a_transcript_that_was_written_anew(open_hermes_store: Callable[..., Her
     assert (
         hermes_store.rows("SELECT MIN(id) FROM messages WHERE session_id = ?", hermes_store.session_id)[0][0] < handoff
     )
-    refused(hermes_store, handoff, NotBranchable, "cannot be told which messages were in context")
+    refused(hermes_store, handoff, NotBranchable, "is not known which messages were in context")
 
 
 def test_what_is_no_compaction(hermes_store: HermesStore) -> None:

@@ -64,7 +64,7 @@ def workspace(tmp_path: Path, settings: Settings) -> Path:
 def test_the_plan_shows_the_rules_that_are_carried(hermes_store: HermesStore, workspace: Path) -> None:
     said = run("compact", "hermes", hermes_store.session_id, "--plan")
     place = f"AGENTS.md in {workspace}"
-    assert f"Behind the summary stand {len(RED_LINES):,} characters of rules from {place}:" in said
+    assert f"After the summary: {len(RED_LINES):,} characters of rules from {place}:" in said
     assert "    ## Red Lines\n\n    Never push to main." in said and "\x1b" not in said
     plan = json.loads(run("compact", "hermes", hermes_store.session_id, "--plan", "--json"))["rules"]
     assert (plan["text"], plan["source"], plan["workspace"]) == (RED_LINES, "AGENTS.md", str(workspace))

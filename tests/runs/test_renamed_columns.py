@@ -15,7 +15,7 @@ from viewer.stores.hermes.reader import open_store
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 
 UNKNOWN = "The form of this store is not known here (no {}): nothing is written to it."
-UNTOLD = "The messages of this store have no “active” flag: what is in context cannot be told."
+UNTOLD = "The messages of this store have no “active” flag: what is in context is not known."
 REFUSED = {
     "messages.tool_calls": UNKNOWN,
     "messages.tool_call_id": UNKNOWN,

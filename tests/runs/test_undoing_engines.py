@@ -15,8 +15,7 @@ from viewer.runs import service
 from viewer.stores.registry import get_store
 
 GONE = (
-    "This session began with the summary: the messages that it stands for are not in there, and nothing can be brought "
-    "back."
+    "This session began with the summary: the messages that it replaces are not in it, and nothing can be brought back."
 )
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]

@@ -272,8 +272,8 @@ def test_a_message_that_would_be_in_context_twice_is_not_brought_back(path: Path
 def test_a_boundary_that_is_not_sure_is_not_undone(done: Done) -> None:
     done.what = replace(done.what, unsure=True)
     before = done.agent.rows()
-    assert "cannot be told what was in context" in outlook_of(done).refusal
-    with pytest.raises(StoreError, match="cannot be told what was in context"):
+    assert "is not known what was in context" in outlook_of(done).refusal
+    with pytest.raises(StoreError, match="is not known what was in context"):
         undone(done.path, done.what)
     assert done.agent.rows() == before
 

@@ -334,7 +334,7 @@ def test_an_undo_whose_copies_are_not_known_is_refused(small: Path) -> None:
     with reader_of(small) as reader:
         history = reading.read_history(reader, "s1")
         what = undoing.undoing_of_boundary("s1", history.boundaries[0])
-        assert "cannot be told" in undoing.check_undo(reader, what).refusal
+        assert "is not known" in undoing.check_undo(reader, what).refusal
 
 
 def test_a_boundary_where_the_agent_split_the_session_says_so(small_hermes_copy: Callable[[int], Path]) -> None:

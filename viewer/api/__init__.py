@@ -45,7 +45,7 @@ class Api(NinjaAPI):
 
 
 def _explain_names(document: OpenAPISchema) -> None:
-    """Say of each path how names stand in it."""
+    """Say of each path how names are written in it."""
     for call in (call for path in document["paths"].values() for call in path.values()):
         for parameter in call["parameters"]:
             if parameter["in"] == "path" and parameter["name"] in ("store", "session_id"):

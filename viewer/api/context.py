@@ -1,4 +1,4 @@
-"""What a model should be sent now; a call that is to be sent it also takes what the agent is to be told."""
+"""What a model should be sent now. A call that sends it also takes the notes for the agent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONTEXT = f"{SESSION}/context"
 
 class ContextOut(Schema):
     """What a model should be sent now. `tokens` are those of the messages, without the system prompt, and with the
-    `note_tokens` of what the agent itself sends beside them (of hooks, of skills), which `messages` do not hold.
+    `note_tokens` of what the agent itself sends with them (of hooks, of skills), which `messages` do not hold.
 
     `events` are notes and warnings for the agent: of a GET those that wait, which `messages` do not hold; of a POST
     those that `messages` hold now and no other call will deliver. `sends_otherwise` says why the agent sends something
@@ -45,17 +45,15 @@ class ContextOut(Schema):
 
 @router.get(CONTEXT, auth=READ, response=answers(ContextOut), summary="What a model should be sent now")
 def context(request: HttpRequest, store: str, session_id: str) -> ContextOut:
-    """The live context in OpenAI's chat shape, handoff included; the system prompt kept beside it apart."""
+    """The live context in OpenAI's chat shape, with the handoff; the system prompt is a field of its own."""
     return _context(get_store(store), session_id, deliver=False)
 
 
-@router.post(
-    CONTEXT, auth=WRITE, response=answers(ContextOut), summary="The same with what the agent is to be told, once"
-)
+@router.post(CONTEXT, auth=WRITE, response=answers(ContextOut), summary="The same with the notes for the agent, once")
 def deliver_context(request: HttpRequest, store: str, session_id: str) -> ContextOut:
     """For the next turn: each event that waits is a system message before the request that waits for its answer.
 
-    It is marked as delivered and never told again, so call this only for a turn that is run. Nothing is written to the
+    It is marked and never delivered again, so call this only for a turn that is run. Nothing is written to the
     agent's own database.
     """
     return _context(get_store(store), session_id, deliver=True)
@@ -88,6 +86,6 @@ def _context(store: Store, session_id: str, *, deliver: bool) -> ContextOut:
 
 
 def _with_notes(sent: list[dict[str, Any]], notes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The messages with the notes before the request at their end, behind them where none is there."""
+    """The messages with the notes before the request at their end, or at the very end if there is no such request."""
     asked = len(sent) - 1 if sent and sent[-1]["role"] == "user" else len(sent)
     return [*sent[:asked], *notes, *sent[asked:]]

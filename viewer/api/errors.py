@@ -84,7 +84,7 @@ def _too_large(request: HttpRequest, refused: RequestDataTooBig) -> HttpResponse
 
 def unknown(request: HttpRequest, missing: Http404 | None = None) -> HttpResponse:
     """The answer to a call that there is not."""
-    message = "There is no such call; /api/v1/docs lists them, and says how an id with a slash stands in a path."
+    message = "There is no such call; /api/v1/docs lists them, and says how an id with a slash is written in a path."
     return problem(404, "not_found", message)
 
 
@@ -99,7 +99,7 @@ def _unexpected(request: HttpRequest, failure: Exception) -> HttpResponse:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """The site's status 404: its page, or JSON for what begins as the API does and is none of it."""
+    """The site's status 404: its page, or JSON for an unknown path of the API."""
     return unknown(request) if request.path_info.startswith("/api/") else page_not_found(request, exception)
 
 

@@ -1,4 +1,4 @@
-"""After a compaction: what the agent is to be told, and whether it read what its startup asks for."""
+"""After a compaction: notes for the agent, and whether it read what its startup asks for."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ router = Router(tags=["after a compaction"])
 class EventOut(Schema):
     """A `note` after a compaction, or the `warning` of an audit. `text` is what was delivered, or what would be now.
 
-    `status` is pending, delivered, or expired: told no more, because a turn was audited or the compaction taken back.
-    `files` are those to read that exist now, or those that were not read, below `workspace`; `source` is the context
-    file that names them.
+    `status` is pending, delivered, or expired: not delivered any more, because a turn was audited or the compaction
+    taken back. `files` are those to read that exist now, or those that were not read, below `workspace`; `source` is
+    the context file that names them.
     """
 
     id: int
@@ -92,7 +92,7 @@ class AuditsOut(Schema):
     next: str | None = None
 
 
-@router.get(f"{SESSION}/events", auth=READ, response=answers(EventsOut), summary="What an agent is to be told")
+@router.get(f"{SESSION}/events", auth=READ, response=answers(EventsOut), summary="Notes for an agent")
 def session_events(
     request: HttpRequest,
     store: str,
@@ -101,7 +101,7 @@ def session_events(
     limit: Limit = 50,
     cursor: str = "",
 ) -> EventsOut:
-    """Newest first. For a runtime that tells its agent itself; it then acknowledges each one it told."""
+    """Newest first. For a runtime that passes them on itself and then acknowledges each one."""
     before = cursors.read(cursor, "events", int)[0] if cursor else None
     found = get_store(store)
     with open_store(found) as reader:
@@ -111,7 +111,7 @@ def session_events(
     return EventsOut(items=[event_out(event) for event in listed[:limit]], next=more)
 
 
-@router.post("/events/{int:event_id}/ack", auth=WRITE, response=answers(EventOut), summary="Say that it was told")
+@router.post("/events/{int:event_id}/ack", auth=WRITE, response=answers(EventOut), summary="Say that it was passed on")
 def acknowledge(request: HttpRequest, event_id: int) -> EventOut:
     """Mark an event as delivered, after which no call delivers it; one that was delivered or expired stays so."""
     return event_out(events.acknowledge(events.get_event(event_id)))
@@ -119,7 +119,7 @@ def acknowledge(request: HttpRequest, event_id: int) -> EventOut:
 
 @router.get(f"{SESSION}/audits", auth=READ, response=answers(AuditsOut), summary="Did the agent read its files?")
 def audits(request: HttpRequest, store: str, session_id: str) -> AuditsOut:
-    """The audit of each compaction, newest first, as the messages stand now."""
+    """The audit of each compaction, newest first, by the messages as they are now."""
     found = _look(get_store(store), session_id)
     warned = events.warnings(found)
     return AuditsOut(items=[_audit(audit, warned.get(audit.pk)) for audit in found])
@@ -175,7 +175,7 @@ def _audit(audit: Audit, warned: int | None) -> AuditOut:
 
 
 def _required(audit: Audit) -> list[RequiredOut]:
-    """What was asked for and its result; there is none before the first complete turn."""
+    """What was asked for and its result; no result before the first complete turn."""
     if audit.turns:
         return [RequiredOut(name=each["named"], read_by=each["message"], tool=each["tool"]) for each in audit.findings]
     return [RequiredOut(name=each["path"], read_by=None, tool="") for each in audit.required]

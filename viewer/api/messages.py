@@ -52,7 +52,7 @@ def _history_page(
 
 
 def _edge(index: TranscriptIndex, around: int | None, after: int | None) -> dict[str, int]:
-    """Where a window begins: behind the cursor, around a message, else at the first one."""
+    """Where a window begins: after the cursor, around a message, else at the first one."""
     if after is not None:
         return {"after": after}
     first = index.entry(0).id if index.messages else None

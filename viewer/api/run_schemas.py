@@ -24,7 +24,7 @@ class RunOut(Schema):
     """`progress.sentence` says what is being done; `error` what stopped it last; `model` what wrote the summary.
 
     `tokens_after` and `messages_after` are null until there is a summary, and of a run that came to nothing. `summary`
-    is without the rules, which stand behind it where they are carried. `address` is that of the session.
+    is without the rules, which follow it if they are carried. `address` is that of the session.
     """
 
     id: int

@@ -48,7 +48,7 @@ def runs(
 
 @router.get("/runs/{int:run_id}", auth=READ, response=answers(RunOut), summary="One run")
 def run(request: HttpRequest, run_id: int) -> RunOut:
-    """Where the run stands."""
+    """The run as it is now."""
     return shapes.run(service.get_run(run_id))
 
 

@@ -75,7 +75,7 @@ class StoreOut(Schema):
 
 
 class BrokenOut(Schema):
-    """A line that cannot be given: what it is about, as far as that is known, and why. The others stand."""
+    """A line that cannot be given: what it is about, as far as that is known, and why. The other lines are given."""
 
     id: str
     store: str
@@ -251,10 +251,10 @@ class ReportedOut(Schema):
 
 
 class CompactionOut(Schema):
-    """`boundary_message_id` is the first message that was kept: the boundary stands before it.
+    """`boundary_message_id` is the first message that was kept: the boundary is before it.
 
-    `rules` are those that stand at the end of `summary`, "" for none; `audit` is the status of the audit of the turn
-    after it, null where there is none; `details` and `statements` count those still there, null of the agent's own
+    `rules` are those at the end of `summary`, "" for none; `audit` is the status of the audit of the turn
+    after it, null if there is no audit; `details` and `statements` count those still there, null of the agent's own
     compactions: there it is looked for when `compactions/{handoff_id}/details` is asked for. `reported` is what the
     agent noted of one of its own, null where it notes nothing. `unsure` says that an earlier compaction is out of
     context and the agent's rows do not tell whether it was undone or its messages were taken back: they are listed as
@@ -332,7 +332,7 @@ class BusyOut(Schema):
 
 class RulesOut(Schema):
     """What was found of the workspace's rules: `sections` of the file `source`, and the `text` made of them, exactly as
-    it stands in the handoff where it is `carried`. `reason` says why there is nothing to carry.
+    the handoff has it if it is `carried`. `reason` says why there is nothing to carry.
     """
 
     workspace: str = ""

@@ -113,7 +113,7 @@ def append_messages(request: HttpRequest, store: str, session_id: str, body: App
 
 @router.get(f"{SESSION}/compactions", auth=READ, response=answers(CompactionsOut), summary="Compactions of a session")
 def compactions(request: HttpRequest, store: str, session_id: str) -> CompactionsOut:
-    """Every compaction that stands, ours or the agent's, oldest first."""
+    """Every compaction in effect, ours or the agent's, oldest first."""
     with open_store(get_store(store)) as reader:
         views = compaction_list.compactions(reader, session_id)
         session = reader.session(session_id)

@@ -276,7 +276,7 @@ def _column(order: Order) -> str:
 
 
 def _with_words(words: Sequence[str]) -> list[int] | None:
-    """The lines that hold all these words, in no order; None where that cannot be told soon, or they are many."""
+    """The lines that hold all these words, in no order; None if that takes long, or they are many."""
     indexed = [word for word in words if len(word) >= GRAM]
     if not indexed or connection.vendor != "sqlite":  # PostgreSQL takes its index by itself
         return None

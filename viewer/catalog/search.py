@@ -80,7 +80,7 @@ def _unread(text: StoreText) -> Iterator[Note]:
 
 
 def _staged(finding: TextFinding, way: Callable[[TextFinding], HitPage]) -> HitPage:
-    """Words first; what stands inside of them only where no message has them."""
+    """Words first; parts of words only if no message has the words."""
     query, page = finding.query, finding.page
     inside = replace(finding, query=query.inside) if query.inside else None
     if page.stage == "inside" and inside:

@@ -192,7 +192,7 @@ def filling(states: Sequence[StoreState], now: float, most: int) -> list[Filling
 
 
 def _applied(states: Sequence[StoreState], by: By, since: float) -> Any:
-    """The runs that stand, each with its `key`; runs of a branch are left out."""
+    """The runs in effect, each with its `key`; runs of a branch are left out."""
     lines = SessionIndex.objects.filter(
         state__in=states, state__name=OuterRef("store"), session_id=OuterRef("session_id")
     )

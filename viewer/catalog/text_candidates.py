@@ -85,7 +85,7 @@ def by_words(scope: TextScope, asked: Asked) -> Iterator[PlaceBatch]:
 
 
 def parts_of_words(query: Query) -> tuple[str, ...]:
-    """Texts that stand in the words of each message with all that is wanted, where these stand between spaces."""
+    """Texts in the words of each message with all that is wanted, where the words have spaces around them."""
     return tuple(dict.fromkeys(part for term in query.wanted for part in _parts(term)))
 
 
@@ -104,7 +104,7 @@ def _parts(term: Term) -> Iterator[str]:
 
 
 def by_parts(scope: TextScope, parts: Sequence[str]) -> Iterator[PlaceBatch]:
-    """The messages in whose words all these parts stand."""
+    """The messages whose words have all these parts."""
     waiting: list[tuple[int, Place]] = []
     looked = 0
     role = [f" {text_index.role_mark(scope.role)} "] if scope.role else []

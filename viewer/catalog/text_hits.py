@@ -85,7 +85,7 @@ class TextFinding:
         return replace(self._hit_page(behind, None, looked), notes=notes)
 
     def _rank(self, found: Found) -> float:
-        """Lower is better: how often each term stands there, less in a long message."""
+        """Lower is better: how often each term occurs, counted less in a long message."""
         folded, rank = fold(found.words.text), 0.0
         weight = TERM_WEIGHT * (0.25 + 0.75 * len(folded) / USUAL_LENGTH)
         for count in self.query.counts(folded):

@@ -215,7 +215,7 @@ def packed(found: Iterable[Words]) -> bytes:
 
 
 def unpacked(portion: bytes, parts: Sequence[str] = ()) -> Iterator[tuple[int, str]]:
-    """Place and words, each between spaces, of the messages of a portion in whose words these parts stand."""
+    """Place and words, each between spaces, of the messages of a portion whose words have these parts."""
     text = zlib.decompress(portion).decode()
     if all(part in text for part in parts):
         for line in text.split("\n"):

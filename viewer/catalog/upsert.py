@@ -276,7 +276,7 @@ def _with_chains(state: StoreState, made: Prepared) -> list[SessionIndex]:
 
 
 def _parents_first(lines: Mapping[str, SessionIndex]) -> list[str]:
-    """The sessions in an order in which none stands before its parent."""
+    """The sessions in an order in which each comes after its parent."""
     order: dict[str, None] = {}
     for session_id in lines:
         way: dict[str, None] = {}
@@ -300,7 +300,7 @@ def _children(state: StoreState, ids: Iterable[str], newer: Mapping[str, Session
 
 
 class ChainUpdate:
-    """The lines to write and the known ones beside them; one of those that changes is written too."""
+    """The lines to write and the known ones next to them; one of those that changes is written too."""
 
     def __init__(self, lines: dict[str, SessionIndex], known: dict[str, SessionIndex], shaken: set[str]) -> None:
         self.lines, self.known, self.shaken = lines, known, set(shaken)

@@ -1,4 +1,4 @@
-"""What follows a compaction: did the agent read again what its startup asks for, and what is it told?
+"""What follows a compaction: did the agent read again what its startup asks for, and which notes wait for it?
 
 `auditing` arms an audit a compaction and judges the agent's next turns by the messages alone: `reads` says which files
 a turn read (`commands` which ones a shell's line showed), `findings` which of the required ones those are. `events` are

@@ -1,4 +1,4 @@
-"""How often agents read again what their startup asks for, after a compaction; and whether one asks what to be told."""
+"""How often agents read again, after a compaction, what their startup asks for; whether a program asks for notes."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ def habits() -> list[Habit]:
 
 
 def asks_for_events(store: str) -> bool:
-    """Whether any program was ever given what is to be told the agent of a store's session."""
+    """Whether any program ever fetched a note for a session of the store."""
     return Event.objects.filter(store=store, status="delivered").exists()

@@ -135,7 +135,7 @@ def _no_file(named: Sequence[str]) -> str:
 
 
 def shown(reader: Reader, session: Session, index: TranscriptIndex) -> list[Audit]:
-    """The audits of a conversation, newest first, as its messages stand now; nothing is written. Raises
+    """The audits of a conversation, newest first, by its messages as they are now; nothing is written. Raises
     StoreUnavailable.
     """
     return _judged(reader, session, index, _audits(reader, session), Verdicts())
@@ -179,7 +179,7 @@ def _judged(
 
 
 def on_appended(store: Store, session_id: str) -> None:
-    """Judge a turn that a program has just written, so that it finds what its agent is to be told. A failure is left to
+    """Judge a turn that a program has just written, so that it finds the notes for its agent. A failure is left to
     the worker's next look.
     """
     if not Audit.objects.filter(store=store.name, session_id=plain(session_id), settled=False).exists():
@@ -216,7 +216,7 @@ class Verdicts:
         return nullcontext()
 
     def warn(self, each: Audit, files: list[str]) -> None:
-        """Have the agent told that it has not read these files."""
+        """Store a warning that the agent has not read these files."""
 
 
 class StoredVerdicts(Verdicts):
@@ -347,7 +347,7 @@ def _cwd_elsewhere(session: Session) -> str:
 
 
 def _past(at: float) -> float:
-    """A time that an agent wrote; now for one that is none, or ahead: columns hold anything, and clocks differ."""
+    """A time that an agent wrote; now if it is no time, or in the future: columns hold anything, and clocks differ."""
     now = time.time()
     return at if 0 < at < now else now
 

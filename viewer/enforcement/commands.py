@@ -158,7 +158,7 @@ class _Running:
             self.directory = self._behind(known[0].text) if len(known) == 1 else None
 
     def _expanded(self, word: _Word) -> list[_Word]:
-        """The words a word stands for: itself, or those its variables make of it; none where that cannot be told."""
+        """The words that a word means: itself, or those its variables make of it; empty if that is not known."""
         if word.fixed:
             return [word]
         names = dict.fromkeys(plain or braced for plain, braced in _VARIABLE.findall(word.text[:_LONGEST]))

@@ -31,7 +31,7 @@ def of_session(
 
 
 def pending(store: Store, session_id: str) -> list[Event]:
-    """What waits to be told, in order."""
+    """The notes that wait, in order."""
     return of_session(store, session_id, status="pending")[::-1]
 
 
@@ -59,7 +59,7 @@ def deliver(events: Iterable[Event]) -> list[Event]:
 
 
 def acknowledge(event: Event) -> Event:
-    """Note that somebody told the agent; nothing changes where that is known, or too late."""
+    """Note that a note was passed on; nothing changes if that is known, or too late."""
     _delivered(event)
     event.refresh_from_db()
     return event
@@ -94,7 +94,7 @@ def delete_pending(audit: Audit) -> None:
 
 
 def expire(audit: Audit) -> None:
-    """Nobody needs to be told any more."""
+    """Let the notes of an audit that still wait expire."""
     Event.objects.filter(audit=audit, status="pending").update(status="expired")
 
 

@@ -1,4 +1,4 @@
-"""Audits of agents' turns after a compaction, and what agents are to be told."""
+"""Audits of agents' turns after a compaction, and notes for agents."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ def _results(message: Message) -> list[_Result]:
 
 
 def _result(text: str, content: Any, flags: dict[str, Any]) -> _Result:
-    """A result; the text that a tool wrapped in JSON stands for the JSON."""
+    """A result; the text that a tool wrapped in JSON replaces the JSON."""
     values = content if isinstance(content, dict) and not text else _object(text)
     inner = next((values[key] for key in _TEXT_KEYS if isinstance(values.get(key), str)), text)
     return _Result(inner, values, is_flagged(flags))

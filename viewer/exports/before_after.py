@@ -38,7 +38,7 @@ ABOUT = (
     "among them."
 )
 UNSURE = (
-    "The store does not tell for certain what was sent before: an earlier compaction of these messages is out of "
+    "The store does not say for certain what was sent before: an earlier compaction of these messages is out of "
     "context, and either it was undone or its messages were taken back. They are shown as summarised."
 )
 DIFFERENCE = "What changed in it"
@@ -87,7 +87,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class ComparedMessages:
-    """One row with what stands in it. A row of an agent that holds a summary and a message comes as both."""
+    """One row with its cells. A row of an agent that holds a summary and a message comes as both."""
 
     row: ComparedRow
     before: tuple[ExportedMessage, ...]
@@ -113,7 +113,7 @@ def comparison(store: str, session_id: str, handoff_id: int) -> Comparison:
 
 
 def as_page(found: Comparison, *, redact: bool = True) -> Export:
-    """Both sides as one HTML file that needs nothing else; redacted unless told otherwise."""
+    """Both sides as one HTML file that needs nothing else; redacted unless it is switched off."""
     outcome = ExportOutcome()
     put = _put(outcome) if redact else None
     session = found.session
@@ -224,7 +224,7 @@ def said(message: ExportedMessage) -> str:
 
 
 def changed(found: ComparedMessages) -> diffs.Change | None:
-    """What a message that stands on both sides has otherwise on the right; None where it says the same."""
+    """How a message on both sides differs on the right; None if it is equal."""
     if not found.row.is_pair:
         return None
     old, new = ("\n".join(map(said, side)) for side in (found.before, found.after))

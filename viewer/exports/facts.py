@@ -82,7 +82,7 @@ class ExportFacts:
 def about_secrets(*, redacted: bool) -> str:
     """What is done about secrets in an export, as a sentence."""
     if redacted:
-        return "What looks like a secret is redacted in this export: “[redacted: password]”, say, stands in its place."
+        return "What looks like a secret is redacted in this export, for instance as “[redacted: password]”."
     return "Nothing is redacted in this export: it may hold passwords and keys."
 
 
@@ -126,7 +126,7 @@ def clock(epoch: float) -> str:
 
 
 def moment(epoch: float) -> datetime | None:
-    """A stored time; None for the 0 that stands for none, and for what no calendar holds."""
+    """A stored time; None for 0, which means unknown, and for times outside of the calendar."""
     try:
         found = datetime.fromtimestamp(epoch, UTC) if epoch > 0 else None
         return found if found is None or 1 < found.year < 9999 else None

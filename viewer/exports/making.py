@@ -38,7 +38,7 @@ Written = TypeVar("Written", contravariant=True)
 
 
 class ExportFormat(Protocol[Written]):
-    """One format: what stands before the messages, a message, and what stands behind them."""
+    """One format: the part before the messages, a message, and the part after them."""
 
     def start(self) -> str: ...
 

@@ -92,7 +92,7 @@ def _code(text: str) -> str:
 
 def _image(address: str) -> str:
     if found := data_image(address):
-        return f"*An image ({found[0]}, {found[1]:,} bytes) stands here; it is in the HTML and JSON exports.*"
+        return f"*An image ({found[0]}, {found[1]:,} bytes); it is in the HTML and JSON exports.*"
     if address.startswith("data:"):
-        return "*An image of a kind that is not shown stands here; it is in the JSON export.*"
+        return "*An image of a kind that is not shown; it is in the JSON export.*"
     return f"*An image, not loaded:* {quoting.escaped(line(address, 2_000))}"

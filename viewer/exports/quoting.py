@@ -22,7 +22,7 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def embedded(text: str) -> str:
-    """A Markdown text that may stand between the headings of an export: its own headings go two levels down, a fence
+    """A Markdown text for between the headings of an export: its own headings go two levels down, a fence
     that it leaves open is closed, a tag at the start of a line is text.
     """
     lines: list[str] = []

@@ -138,7 +138,7 @@ def read(
 
 
 def windows(planned: ExportPlan) -> Iterator[ExportWindow]:
-    """All messages, as many at once as a window takes; one empty window where there is none."""
+    """All messages, as many at once as a window takes; one empty window if there are no messages."""
     return windows_of(_sizes(planned.index, planned.view))
 
 
@@ -224,7 +224,7 @@ def _summed_up(text: str) -> dict[str, Any]:
 
 
 def redacted_message(message: ExportedMessage, put: Replacement) -> ExportedMessage:
-    """The message without what looks like a secret, in whatever column. What stands twice in it is counted once."""
+    """The message without what looks like a secret, in whatever column. A secret that it has twice counts once."""
     return replace(
         message,
         row=redacted(message.row, put),

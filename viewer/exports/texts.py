@@ -86,6 +86,6 @@ def _output(content: Any) -> Iterator[ContentPart]:
 
 
 def _image(block: dict[str, Any]) -> ContentPart:
-    """Its data URL, or the address of one that stands elsewhere."""
+    """Its data URL, or the address of one that is elsewhere."""
     address = address_of(block)
     return ContentPart("image", address) if address else ContentPart("raw", pretty(block), "image")

@@ -13,7 +13,7 @@ from .facts import clock
 from .source import ExportedMessage
 
 RULES = "Rules of the workspace, carried along"
-NOBODYS = "This is the summary of a compaction. It stands for earlier messages; nobody in the conversation said it."
+NOBODYS = "This is the summary of a compaction. It replaces earlier messages; nobody in the conversation said it."
 
 
 def heading(message: ExportedMessage) -> list[str]:
@@ -25,7 +25,7 @@ def heading(message: ExportedMessage) -> list[str]:
 
 
 def notes(message: ExportedMessage) -> Iterator[str]:
-    """What is to be known of a message beside its text."""
+    """What a reader should know of a message apart from its text."""
     if message.shortened and message.row.state == "live":
         yield "The model now sees a shortened form of this."
     if was_cut_off(message.row.finish_reason):

@@ -1,4 +1,4 @@
-"""What a model was sent before a compaction beside what it is sent directly after it, of any boundary in History."""
+"""What a model was sent before a compaction, next to what it is sent directly after it, for any boundary in History."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class ComparedRow:
 
     @property
     def is_kept(self) -> bool:
-        """Whether one message stands on both sides, word for word."""
+        """Whether one message is on both sides, word for word."""
         return self.left == self.right == "kept"
 
     @property
     def is_pair(self) -> bool:
-        """Whether one message stands on both sides."""
+        """Whether one message is on both sides."""
         return self.left == self.right != ""
 
 
@@ -66,7 +66,7 @@ def _is_head(row_id: int, index: TranscriptIndex, boundary: IndexedBoundary) -> 
 
 
 def _parts_of(row_id: int, found: Parted, *, message_first: bool) -> list[SentPart]:
-    """A row with a summary: where it was merged with a message, the summary stands beside what it stands for."""
+    """A row with a summary: where it was merged with a message, the summary is next to what it replaces."""
     if found.message is None:
         return [SentPart(row_id, "summary")]
     both = [SentPart(row_id, "summary"), SentPart(row_id, "message")]

@@ -178,7 +178,7 @@ def of_output(content: Any, whole: str, *, language: str = "", colours: bool = F
 
 
 def of_reasoning(reasoning: str, extra: dict[str, Any], whole: str, *, colours: bool = False) -> tuple[Block, ...]:
-    """A row's thinking, folded, and a line for each opaque thing its provider left beside it."""
+    """A row's thinking, folded, and a line for each opaque thing its provider left with it."""
     shown: list[Block] = [thinking(reasoning, whole, colours=colours)] if reasoning.strip() else []
     for name in ("reasoning_details", "codex_reasoning_items", "codex_message_items"):
         shown += _opaque(name, extra.get(name))
@@ -387,7 +387,7 @@ _OPAQUE = {
 
 
 def _sealed(part: dict[str, Any]) -> Opaque | None:
-    """A part of which nothing can be read: encrypted, with no text beside it."""
+    """A part of which nothing can be read: encrypted, without any text."""
     readable = any(part.get(name) for name in ("content", "summary", "text"))
     held = next((part[name] for name in ("encrypted_content", "data") if isinstance(part.get(name), str)), None)
     if readable or (held is None and part.get("type") == "reasoning"):

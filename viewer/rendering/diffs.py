@@ -55,7 +55,7 @@ def envelope(text: str) -> str:
 
 
 def change_of(arguments: Any) -> Change | None:
-    """The change that the arguments of a call ask for, None where they ask for none that can be told."""
+    """The change that the arguments of a call ask for; None if it is not known."""
     if isinstance(arguments, str):
         found = envelope(arguments) or (arguments if is_diff(arguments) else "")
         return written(found) if found else None

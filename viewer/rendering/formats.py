@@ -137,7 +137,7 @@ def _time(at: datetime, text: str, more: str = "", *, shape: str = "") -> SafeSt
 
 
 def _local(epoch: float | None) -> datetime | None:
-    """None for what is not known, for the 0 that stands for it, and for what no calendar holds."""
+    """None for an unknown time, for 0, which means unknown, and for times outside of the calendar."""
     try:
         return (
             datetime.fromtimestamp(epoch, timezone.get_current_timezone()) if epoch is not None and epoch > 0 else None

@@ -35,7 +35,7 @@ class SizedCache(Generic[T]):
         return int(self._values.currsize)
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value kept under the key, made now if there is none; one of more than an eighth of all is not kept."""
+        """The value kept under the key, made now if it is missing; one of more than an eighth of all is not kept."""
         with self._lock:
             found = self._values.get(key)
         if found is not None:

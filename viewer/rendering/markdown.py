@@ -151,5 +151,5 @@ def _image(found: re.Match[str]) -> str:
 
 
 def code(text: str, language: str) -> SafeString:
-    """A piece of code in colours, to stand in a `<pre>`."""
+    """A piece of code in colours, for a `<pre>`."""
     return mark_safe(highlight.coloured(clean(text), language))  # noqa: S308  Pygments escapes, as does its absence

@@ -1,4 +1,4 @@
-"""Marks at words within HTML that is rendered already: what somebody looked for, shown where it stands.
+"""Marks at words within HTML that is rendered already: what somebody looked for, shown at its place.
 
 Marks are set in the text between tags alone, which is escaped again; text of the page's own, such as the line of a fold
 or a button, is left as it is.
@@ -23,7 +23,7 @@ Span = tuple[int, int]
 
 
 class WordMarks:
-    """Where the words of a search stand: the text just as it was typed, or any of its words; else parts of words."""
+    """The places of a search's words: the text just as it was typed, or any of its words; else parts of words."""
 
     def __init__(self, typed: str) -> None:
         words, whole = parse(typed), parse(typed, whole=True)
@@ -41,7 +41,7 @@ class WordMarks:
         return []
 
     def marked(self, html: SafeString) -> SafeString:
-        """The HTML with the words in it marked; itself where none stands in it."""
+        """The HTML with the words in it marked; itself if it has none of them."""
         pieces = _TAG.split(html)
         texts = _texts(pieces)
         spans = self.spans("".join(texts))

@@ -1,4 +1,4 @@
-"""The special words of the pages, each with its explanation; the template tag `term` shows it where the word stands."""
+"""The special words of the pages, each with its explanation; the template tag `term` shows it at the word."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ TERMS = {
     "or missing, so that the agent does not reach it from the newest message. It is still here and in search.",
     "compaction": "Replaces the long middle of a session by a summary, so that the agent has room to go on. Its start "
     "and its last messages stay as they are.",
-    "boundary": "The place in a session where a compaction cut it: what stands above may be summarised away, what "
-    "stands below is in context.",
+    "boundary": "The place in a session where a compaction cut it: messages above it may be summarised away, "
+    "messages below it are in context.",
     "handoff": "The message that carries a summary to the model. The agent's program writes it; nobody said it.",
-    "detail": "A name, number, path, date or quoted string. One is lost when it stands neither in the summary nor in a "
-    "message that is kept.",
+    "detail": "A name, number, path, date or quoted string. One is lost when neither the summary nor a message "
+    "that is kept has it.",
     "startup reading": "The files that a workspace asks its agent to read when it starts. A compaction takes them out "
     "of context, so the agent should read them again.",
 }

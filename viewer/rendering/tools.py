@@ -28,7 +28,7 @@ KEY_ARGUMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """`did` stands out, `what` follows it. `known` tells a sentence about the call from the tool's mere name."""
+    """`did` is emphasised, `what` follows it. `known`: it is a sentence about the call and not the tool's mere name."""
 
     did: str
     what: str
@@ -292,7 +292,7 @@ def language(name: str, text: str) -> str:
 
 
 def change(name: str, text: str, arguments: Any) -> Change | None:
-    """The change a call asks for. `text` stands for arguments that are no JSON, such as Codex' free-form patches."""
+    """The change a call asks for. `text` is used for arguments that are no JSON, such as Codex' free-form patches."""
     if isinstance(arguments, dict):
         return diffs.change_of(arguments)
     return diffs.change_of(text) if name.lower().endswith("patch") or text.startswith(diffs.ENVELOPE) else None

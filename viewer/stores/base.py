@@ -75,7 +75,7 @@ ACTIVE_SECONDS = 300.0
 
 
 def is_active(ended_at: float | None, last_active: float) -> bool:
-    """Whether a session has not ended and something was said in it lately; a time in the future tells nothing."""
+    """Whether a session has not ended and something was said in it lately; a time in the future does not count."""
     return ended_at is None and 0 <= time.time() - last_active < ACTIVE_SECONDS
 
 

@@ -87,8 +87,8 @@ def _from_json(value: Any) -> Edit:
 
 
 def around_handoff(edits: Sequence[Edit]) -> tuple[list[Edit], Any, list[Edit]]:
-    """The edits before the handoff, its content, those behind it. One that was merged into a message is set apart, for
-    a store in which any message may follow any other.
+    """The edits before the handoff, its content, the edits after it. A merged handoff is
+    set apart, for a store in which any message may follow any other.
     """
     for at, edit in enumerate(edits):
         if isinstance(edit, InsertMessage):

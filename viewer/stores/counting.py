@@ -43,12 +43,12 @@ def counter_for(model: str) -> Counter:
 
 
 def row_tokens(row: StoredMessage, count: Counter) -> int:
-    """Tokens of the message this row says, calls, images and the agent's notes beside it included."""
+    """Tokens of the message this row says, with its calls, images and the agent's notes."""
     return tokens.message_tokens(weighed(row), count)
 
 
 def note_tokens(rows: Iterable[StoredMessage], count: Counter) -> tuple[int, int]:
-    """How many notes the agent tells beside these messages, and their tokens."""
+    """How many notes the agent sends with these messages, and their tokens."""
     notes = [note for row in rows for note in row.notes]
     return len(notes), sum(map(count, notes))
 

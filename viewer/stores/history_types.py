@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """One compaction that stands: its block and what it did. Ids in `block_ids` and `before_ids` are rows, the others
+    """One compaction in effect: its block and what it did. Ids in `block_ids` and `before_ids` are rows, the others
     messages.
 
     `time` (epoch seconds) is None for a merged handoff, whose row has the time of the message it was merged into.
@@ -31,7 +31,7 @@ class Boundary:
 
     @property
     def inherited(self) -> bool:
-        """Whether the session began with this handoff, as a branch may: nothing that it stands for is in there."""
+        """Whether the session began with this handoff, as a branch may: no message that it replaces is in there."""
         return not self.before_ids
 
     @property

@@ -25,7 +25,7 @@ REMEMBERED = 3.0  # seconds that lists leave a store alone which did not answer 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """The agent that owns a store, as far as its store and its settings tell."""
+    """The agent that owns a store, as far as its store and its settings say."""
 
     store: Store
 
@@ -40,11 +40,11 @@ class Agent:
         return False
 
     def threshold(self, model: str, window: int) -> int | None:
-        """Tokens in context at which it compacts a session of this model by itself; None where it never does."""
+        """Tokens in context at which it compacts a session of this model by itself; None if it never does."""
         return None
 
     def zone(self) -> ZoneInfo | None:
-        """The time zone it tells the date in, None where that is its machine's."""
+        """The time zone of its dates; None for that of its machine."""
         return None
 
     def reads_rules_by_itself(self) -> str:
@@ -84,7 +84,7 @@ class Agent:
         return ""
 
     def open_sessions(self) -> Collection[str] | None:
-        """Ids of the sessions that a client has open now; None where the agent does not tell."""
+        """Ids of the sessions that a client has open now; None if the agent does not say."""
         return None
 
     def holds_in_memory(self, session: Session) -> bool:
@@ -144,7 +144,7 @@ class StoreKind(ABC):
 
     @abstractmethod
     def open(self, store: Store, *, listed: bool) -> AbstractContextManager[Reader]:
-        """The store, for one request; `listed` where it must hardly be waited for. Raises StoreUnavailable."""
+        """The store, for one request; `listed` if it must hardly be waited for. Raises StoreUnavailable."""
 
     @abstractmethod
     def identity(self, store: Store) -> tuple[int, int]:
@@ -178,7 +178,7 @@ class StoreKind(ABC):
         return Agent(store)
 
     def make_empty(self, store: Store) -> str:
-        """Make an empty store where there is none; what was made, as a sentence. Raises StoreError or OSError."""
+        """Make an empty store if there is no store; a sentence about what was made. Raises StoreError or OSError."""
         raise StoreReadOnly("Stores of this kind are made by their agent.")
 
 

@@ -90,7 +90,7 @@ def is_stand_in(session_id: str) -> bool:
 
 
 class Listing(Protocol):
-    """How a store tells what is new in it, without reading all of it.
+    """How a store says what is new in it, without reading all of it.
 
     Sessions and messages have numbers that grow; a number is never given to another message, but it may be given to
     another session once that is gone.
@@ -103,7 +103,7 @@ class Listing(Protocol):
         """The highest number of a message, 0 without any."""
 
     def fingerprint(self, message: int) -> str | None:
-        """What tells this message from another one of the same number in another file; None where there is none."""
+        """What distinguishes this message from one of the same number in another file, or None."""
 
     def given_messages(self) -> int:
         """The highest number that was ever given to a message."""

@@ -24,7 +24,7 @@ from .searching import HitPage, PageRequest, SearchableText, SearchFilter
 from .transcript import IndexedBoundary, Item, TranscriptIndex
 
 NOT_SHORTENED = (
-    "The agent of this store keeps messages as they are, behind a summary: tool output cannot be shortened in its "
+    "The agent of this store keeps messages as they are, after a summary: tool output cannot be shortened in its "
     "sessions. Choose a summary."
 )
 NO_REDO = "A compaction that was undone is not applied again in this kind of store: compact again."
@@ -92,7 +92,7 @@ class Reader(ABC):
         return []
 
     def system_prompt(self, session_id: str) -> str:
-        """The system prompt kept beside the messages of a session, "" for none."""
+        """The system prompt of a session, where it is kept apart from the messages, "" for none."""
         return ""
 
     def usage(self, session_id: str) -> ReportedUsage:
@@ -126,7 +126,7 @@ class Reader(ABC):
         """At most `limit` messages of a session as stored, the newest or those before this id, in order."""
 
     def shown(self, session_id: str, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
-        """What stands behind a stretch of History, in its order; messages that were deleted since are left out."""
+        """The messages of a stretch of History, in its order, without those that were deleted since."""
         entries = [item for item in items if isinstance(item, HistoryEntry)]
         rows = self.messages(session_id, [entry.full_id for entry in entries])
         found = ((entry, rows[entry.full_id]) for entry in entries if entry.full_id in rows)
@@ -138,7 +138,7 @@ class Reader(ABC):
         return {row.id: Preview(row.id, row.role, preview(row), False, bool(row.tool_calls)) for row in rows}
 
     def additions(self, session_id: str, ids: Sequence[int], *, end: bool) -> list[Addition]:
-        """What the agent adds by itself directly before these messages of the context, with `end` also behind the last
+        """What the agent adds by itself directly before these messages of the context, with `end` also after the last
         one, in order.
         """
         return []
@@ -154,7 +154,7 @@ class Reader(ABC):
         return None
 
     def next_message(self, session_id: str, after: int) -> StoredMessage | None:
-        """The first message of a session behind this id, None when there is none."""
+        """The first message of a session after this id, or None."""
         rows = self.raw(session_id, before=None, limit=2**31)
         return next((row for row in rows if row.id > after), None)
 
@@ -163,7 +163,7 @@ class Reader(ABC):
         raise NotImplementedError
 
     def searchable(self, session_id: str, after: str) -> SearchableText | None:
-        """What was said in a session behind the cursor `after` of an earlier call, "" for all: a portion of some
+        """What was said in a session after the cursor `after` of an earlier call, "" for all: a portion of some
         megabytes at most, with every message whose text `passages.words_of` may find, whatever its state.
 
         None if text before the cursor was changed or removed: what was taken of the session then is void, and it is to
@@ -175,7 +175,7 @@ class Reader(ABC):
 
     @abstractmethod
     def change_token(self, session_id: str) -> ChangeToken:
-        """What tells whether messages of a session, or of the parts before it, came, went or changed their state."""
+        """A token that changes when messages of a session, or of parts before it, come, go or change their state."""
 
     @abstractmethod
     def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> TranscriptIndex:
@@ -203,7 +203,7 @@ class Reader(ABC):
     def find_commit(
         self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
     ) -> Commit | None:
-        """A commit that was made, but whose process died before it was noted; None when there is none."""
+        """A commit whose process died before the commit was noted, or None."""
         return None
 
     def wrote(self, session_id: str, receipt: Json) -> bool:
@@ -237,15 +237,15 @@ class Reader(ABC):
         return NO_REDO
 
     def lock_of(self, session_id: str) -> Holder | None:
-        """Who is compacting this session now, None when nobody."""
+        """Who is compacting this session now, or None."""
         return None
 
     def lease_of(self, session_id: str) -> Holder | None:
-        """Who is running a turn of this session now, None when nobody, or where the agent does not tell."""
+        """Who is running a turn of this session now; None if nobody is, or if the agent does not say."""
         return None
 
     def sees_turns(self) -> bool:
-        """Whether the agent tells that it runs a turn."""
+        """Whether the agent says that it runs a turn."""
         return False
 
     def commit_seconds(self, sizes: Mapping[int, int], kept: Collection[int]) -> float:

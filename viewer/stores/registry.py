@@ -128,7 +128,7 @@ def agent_of(store: Store) -> Agent:
 
 
 def make_empty(store: Store) -> str:
-    """Make an empty store where there is none; what was made, as a sentence. Raises StoreError or OSError."""
+    """Make an empty store if there is no store; a sentence about what was made. Raises StoreError or OSError."""
     return kind_of(store).make_empty(store)
 
 

@@ -13,7 +13,7 @@ LARGEST = 1_000_000  # bytes of a file that is read
 
 
 def value_in(path: Path, parse: Callable[[str], Any], *names: str) -> Any:
-    """What stands under these names, each in the one before; None for nothing, and where the file cannot be read.
+    """The value under these names, each in the one before; None for no value, and where the file cannot be read.
 
     It is read anew when it has changed. `parse` raises ValueError for a text that it cannot read.
     """

@@ -407,5 +407,5 @@ class TranscriptIndex:
 
 
 def _order(boundary: IndexedBoundary) -> tuple[int, int]:
-    """As `history.build` orders boundaries that stand at one place."""
+    """As `history.build` orders boundaries at one place."""
     return (boundary.handoff_id if boundary.cut_id is None else boundary.cut_id, boundary.handoff_id)

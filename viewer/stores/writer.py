@@ -45,7 +45,7 @@ class Writer:
         raise self._refusal()
 
     def append(self, session_id: str, messages: Sequence[Mapping[str, Any]], *, now: float) -> list[int]:
-        """Append messages in OpenAI chat shape behind the live context; their ids. Raises SessionEnded, SessionBusy."""
+        """Append messages in OpenAI chat shape to the live context; their ids. Raises SessionEnded, SessionBusy."""
         raise self._refusal()
 
     def rename(self, session_id: str, title: str) -> None:
@@ -75,7 +75,7 @@ class Writer:
         raise self._refusal()
 
     def take_lease(self, session_id: str, holder: str) -> None:
-        """Keep the agent from beginning a turn, where it tells its turns. Raises SessionBusy."""
+        """Keep the agent from beginning a turn, if it says when it runs one. Raises SessionBusy."""
         raise self._refusal()
 
     def release_quietly(self, session_id: str, holder: str) -> None:

@@ -50,7 +50,7 @@ class NotRead(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ContextFile:
-    """What stands in the file `name` of `directory`, a real path."""
+    """The text of the file `name` of `directory`, a real path."""
 
     directory: str
     name: str
@@ -60,7 +60,7 @@ class ContextFile:
 def read_context_file(
     workspace: str, roots: Sequence[str], databases: Sequence[os.stat_result] = ()
 ) -> ContextFile | None:
-    """The context file of this workspace; None where there is none with anything in it.
+    """The context file of this workspace; None if each is missing or empty.
 
     `workspace` and `roots`, the directories below which may be read, are real paths. `databases` are the files of
     stores, never opened here: closing an ordinary handle on one would drop its locks. The first name that exists
@@ -195,7 +195,7 @@ def _text(content: bytes) -> str:
 
 
 def _without_code_spans(line: str) -> str:
-    """The line without `code`: what stands between two runs of as many backticks (CommonMark 6.1)."""
+    """The line without `code`: text between two runs of as many backticks (CommonMark 6.1)."""
     parts = re.split("(`+)", line)
     last = {run: at for at, run in enumerate(parts) if at % 2}
     kept, at = [], 0

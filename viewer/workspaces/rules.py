@@ -141,7 +141,7 @@ def _is_here(path: str) -> bool:
     if PureWindowsPath(path).drive and not os.path.isabs(path):
         return False
     if not os.path.isabs(path):
-        raise NotRead(f"The workspace {_shown(path)} is no absolute path, so nobody can tell where it is.")
+        raise NotRead(f"The workspace {_shown(path)} is no absolute path, so it is not known where it is.")
     try:
         path.encode()
         os.stat(path)

@@ -83,7 +83,7 @@ def _headings(lines: list[str]) -> Iterator[_Heading]:
 
 
 def _heading(at: int, line: str) -> _Heading | None:
-    """The heading on this line, its title folded for comparison; None if there is none."""
+    """The heading on this line, its title folded for comparison, or None."""
     text = line.lstrip(" ")
     title = text.lstrip("#")
     level = len(text) - len(title)
@@ -104,7 +104,7 @@ def _folded(title: str) -> str:
 
 
 def hidden_in(lines: list[str]) -> list[Hidden]:
-    """For each line whether it stands in a block of code, fences included, or in a comment; "" for neither.
+    """For each line whether it is in a block of code, fences included, or in a comment; "" for neither.
 
     A fence or a comment that is never closed hides nothing.
     """

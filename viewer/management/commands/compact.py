@@ -89,7 +89,7 @@ class Command(QuickCommand):
     def _show_rules(self, found: Rules, carried: str) -> None:
         place = texts.clean(f"{found.source} in {found.workspace}")
         if carried:
-            self.stdout.write(f"Behind the summary stand {len(carried):,} characters of rules from {place}:")
+            self.stdout.write(f"After the summary: {len(carried):,} characters of rules from {place}:")
             self.stdout.write(indent(texts.clean(carried), "    "))
         elif found.text:
             self.stdout.write(f"No rules are carried, as you chose; there are some in {place}.")

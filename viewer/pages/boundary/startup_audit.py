@@ -26,13 +26,13 @@ from viewer.stores.registry import get_store, open_store
 
 PATH = 300  # characters of a directory or a file's path
 UNSEEN = (
-    "Nobody has looked at this compaction yet. A worker does when it sees it, usually within seconds; a session that "
-    "rested since is looked at when it goes on."
+    "This compaction was not checked yet. A worker checks it when it sees it, usually within seconds; a session that "
+    "rested since is checked when it goes on."
 )
-UNFOLLOWED = "Nobody looked at this compaction while it was the last one, so nothing is known of the turn after it."
+UNFOLLOWED = "This compaction was not checked while it was the last one, so nothing is known of the turn after it."
 LATE = (
-    "The turn was over before this compaction was seen here: nobody could be told in time, files were judged as they "
-    "were later, and the result counts in no statistics."
+    "The turn was over before this compaction was seen here: no warning could be given in time, files were judged as "
+    "they were later, and the result counts in no statistics."
 )
 GONE = "The files that were named do not exist any more."
 OFFERED = (
@@ -141,8 +141,8 @@ def _explained(audit: Audit, found: Opened) -> str | SafeString:
     """How it stands, in full sentences."""
     if audit.status == "not_yet":
         return (
-            f"The agent is to read {formats.counted(len(audit.required), 'file')}. The next complete turn is looked "
-            "at: from what somebody writes to the end of the agent's answer."
+            f"The agent is to read {formats.counted(len(audit.required), 'file')}. Its next complete turn will be "
+            "checked: from what somebody writes to the end of the agent's answer."
         )
     if audit.status == "nothing_required":
         reason = visible(_redacted(audit.reason, found)) or GONE
@@ -150,9 +150,9 @@ def _explained(audit: Audit, found: Opened) -> str | SafeString:
             "Nothing to check. {} (As of {}.)", reason, formats.clock(audit.audited_at or audit.armed_at)
         )
     if audit.status == "undone":
-        return "This compaction was taken back before it could be told whether the agent reads its files again."
+        return "This compaction was taken back before it was known whether the agent reads its files again."
     if audit.status == "superseded":
-        return "A later compaction came before a turn was complete, so nothing can be told of this one."
+        return "A later compaction came before a turn was complete, so nothing is known of this one."
     return _judged(audit)
 
 
@@ -165,8 +165,8 @@ def _judged(audit: Audit) -> str:
     if not audit.settled:
         return f"{verdict} A warning waits for the agent; its next turn is checked, too."
     if audit.turns < 2 and not audit.late:
-        return f"{verdict} A later compaction came before another turn could count: the result stands."
-    return f"{verdict} The result stands."
+        return f"{verdict} A later compaction came before another turn could count: the result is final."
+    return f"{verdict} The result is final."
 
 
 def _files(audit: Audit, found: Opened) -> Iterator[File]:

@@ -56,7 +56,7 @@ def update(request: HttpRequest, store: str, session_id: str, handoff_id: int) -
         found = opened(reader, session_id, redacting=redacts(request))
         earlier = earlier_boundary(found.index, find(found, handoff_id))
         if earlier is None:
-            raise NotFound("This is the first summary of the session: there is none before it that it could change.")
+            raise NotFound("This is the first summary of the session, so it changes no earlier one.")
         old, new = (
             text_for(request, summary_of(reader, found.session.id, row_id))
             for row_id in (earlier.handoff_id, handoff_id)
@@ -64,7 +64,7 @@ def update(request: HttpRequest, store: str, session_id: str, handoff_id: int) -
     data = UpdatePage(
         **_top(found, handoff_id),
         heading="Changes to the summary",
-        explained="This summary beside the one before it, line by line.",
+        explained="This summary next to the one before it, line by line.",
         change=shown_change(diffs.between(old, new)) if old != new else None,
     )
     return page(request, data.fragment if is_fragment(request) else "boundary/tab.html", data)

@@ -15,7 +15,7 @@ from viewer.rendering.texts import line
 from viewer.stores.registry import get_store, open_store
 
 KEPT = "These stayed in context when this compaction was made."
-SUMMARISED = "The summary stands for these. They stay in the store, in History and in search."
+SUMMARISED = "The summary replaces these. They stay in the store, in History and in search."
 
 
 @require_safe

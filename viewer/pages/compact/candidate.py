@@ -28,7 +28,7 @@ from viewer.runs.planning import strategy_of
 from viewer.stores.registry import get_store, open_store
 
 FIRST = 50  # messages of a column
-GOES = "The summary will stand for these. They stay in the store, in History and in search."
+GOES = "The summary will replace these. They stay in the store, in History and in search."
 STAYS = "These stay in context as they are."
 
 

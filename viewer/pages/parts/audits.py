@@ -20,7 +20,7 @@ LABELS = {
     "not_yet": "not yet",
     "passed": "passed",
     "nothing_required": "nothing left to check",
-    "undone": "undone before it was looked at",
+    "undone": "undone before it was checked",
     "superseded": "overtaken by a later compaction",
 }
 TONES = {"passed": "ok", "missing": "warn"}
@@ -131,5 +131,5 @@ def _files(audit: Audit) -> Sequence[str]:
 
 def _next(audit: Audit) -> str:
     if audit.status == "not_yet":
-        return "The next complete turn is looked at."
+        return "The agent's next complete turn will be checked."
     return "" if audit.settled else "A warning waits for the agent; its next turn is checked, too."

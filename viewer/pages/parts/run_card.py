@@ -310,7 +310,7 @@ def _kept_parts(run: Run) -> str:
     of = f" of {run.progress['chunks']:,}" if "chunks" in run.progress else ""
     finished = len(run.chunks)
     parts = "part" if finished == 1 and not of else "parts"
-    return f"{finished:,}{of} {parts} {'is' if finished == 1 else 'are'} kept: trying again goes on behind them."
+    return f"{finished:,}{of} {parts} {'is' if finished == 1 else 'are'} kept: trying again goes on after them."
 
 
 def _earlier(run: Run) -> str:

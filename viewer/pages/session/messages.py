@@ -174,7 +174,7 @@ def _notes(item: MessageToShow, reading: MessageContext) -> tuple[str, ...]:
     # What is shown is the row's own words: its flag, and what kind of row it is, may be those of a summary beside them.
     said = message_of(replace(row, flagged=False, extra={} if row.flagged else row.extra))
     if row.role == "user" and restated(engine.text(row.content)) is not None:
-        notes.append("A request from above, repeated by the agent behind its summary.")
+        notes.append("A request from above, repeated by the agent after its summary.")
     elif row.role == "user" and (kind := str(said.get("display_kind") or "")) == RAN:
         notes.append("A command that somebody ran in the agent's client.")
     elif reading.suspected is not None and reading.suspected in (item.id, row.id):

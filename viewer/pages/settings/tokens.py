@@ -17,7 +17,7 @@ from viewer.rendering.texts import clean
 
 SCOPES = {  # in the order of `access.SCOPES`
     "read": "sessions, messages, search, exports, plans",
-    "write": "create, append, rename, archive, branch, note events as told",
+    "write": "create, append, rename, archive, branch, mark notes as passed on",
     "compact": "compact, apply and discard, undo",
 }
 

@@ -1,4 +1,4 @@
-"""A new session with the context of a moment: its records in a row, in a file of its own beside the session's."""
+"""A new session with the context of a moment: its records in a row, in a file of its own in the session's directory."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def _call(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def row_of(file: BinaryIO, record: Record, session_id: str, state: State) -> StoredMessage:
-    """A line as it is stored: what it says as content, everything else beside it."""
+    """A line as it is stored: what it says as content, and everything else."""
     value = read_value(file, record)
     if value is None:
         start = line_at(file, record.offset, min(record.length, SHOWN_BROKEN)).decode("utf-8", "replace")
@@ -188,7 +188,7 @@ def row_of(file: BinaryIO, record: Record, session_id: str, state: State) -> Sto
     beside = _BESIDE if message else _BESIDE[1:]  # what is no object is shown as it is
     extra = {name: each for name, each in value.items() if name not in beside and each is not None}
     if not record.is_read:
-        extra["line"] = "not read by Claude Code: damaged, or behind something else on its line"
+        extra["line"] = "not read by Claude Code: damaged, or after something else on its line"
     extra |= {f"message.{name}": each for name, each in message.items() if name != "content" and each is not None}
     return StoredMessage(
         id=record.offset,

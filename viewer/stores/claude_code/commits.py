@@ -70,13 +70,13 @@ def _read_back(found: SessionMessages, layout: Layout, mark: str) -> Commit:
 
 
 def newest_of(found: SessionMessages, mark: str) -> Record | None:
-    """The boundary with this mark that stands."""
+    """The boundary with this mark that is in effect."""
     marked = (found.tree.nodes[uuid] for uuid in reversed(found.tree.boundaries))
     return next((record for record in marked if record.boundary and record.boundary.mark == mark), None)
 
 
 def commit_of(found: SessionMessages, boundary: Record, at: float | None = None) -> Commit:
-    """A commit as it stands in the file."""
+    """A commit as it is in the file."""
     compacted = next(each for each in found.boundaries if each.record.uuid == boundary.uuid)
     receipt = {"handoff": compacted.handoff, "boundary": boundary.uuid, "before": list(compacted.before)}
     return Commit(compacted.handoff, found.tree.offset(boundary.uuid), compacted.handoff, receipt, at=at)

@@ -157,7 +157,7 @@ class SessionMessages:
                     yield Compacted(record, handoff, earlier, (*(earlier if hangs else ()), handoff))
 
     def _start(self, boundary: str) -> int:
-        """The place where a compaction begins: copies stand before its boundary."""
+        """The place where a compaction begins: copies come before its boundary."""
         facts = self.tree.nodes[boundary].boundary
         kept = facts.kept if facts else None
         copies = (uuid for uuid in (kept.uuids if kept else ()) if uuid in self.tree.nodes)

@@ -23,7 +23,7 @@ from .transcript import SessionMessages, conversation_of, summary_of
 
 ALONE = "This summary has no boundary of a compaction that an undo could take back."
 TOO_LARGE = (
-    "The session's file is larger than 5 MB, of which the client no longer reads what stands before this compaction."
+    "The session's file is larger than 5 MB, of which the client no longer reads what comes before this compaction."
 )
 
 
@@ -119,6 +119,6 @@ def _lines(file: SessionFile, undoing: AppendedUndo) -> bytes:
 
 
 def is_undone(tree: Tree, boundary: str) -> bool:
-    """Whether this boundary is none any more, or gone."""
+    """Whether this boundary is gone or does not count any more."""
     record = tree.nodes.get(boundary)
     return record is None or not record.is_boundary

@@ -67,7 +67,7 @@ class ItemReader(ExitStack):
         return found if isinstance(found, dict) else None
 
     def metadata(self, placed: PlacedItem) -> dict[str, Any] | None:
-        """What the client notes beside an item, None for nothing."""
+        """What the client notes with an item, or None."""
         value = self.value(placed.part, placed.record)
         if placed.at is None:
             return _object((value or {}).get("metadata"))
@@ -221,7 +221,7 @@ def _call(item: dict[str, Any]) -> dict[str, Any]:
 def row_of(
     reader: ItemReader, part: RolloutPart, record: RolloutRecord, session_id: str, state: State
 ) -> StoredMessage:
-    """A line as it is stored: what it says as content, everything else beside it."""
+    """A line as it is stored: what it says as content, and everything else."""
     row_id = part.start + record.offset
     value = reader.value(part, record)
     if value is None:

@@ -26,7 +26,7 @@ from .units import CompactedMessages, RolloutMessages
 GONE = "This compaction is no longer in the session's file."
 LEFT = "The session went back to before this compaction: it is not in effect any more."
 NATIVE = "Codex made this compaction itself, and it is taken back there: go back to before its turn."
-INHERITED = "This compaction stands in the session that this one was forked from: undo it there."
+INHERITED = "This compaction is in the session that this one was forked from: undo it there."
 CHANGED = "The lines of this compaction are not as they were written: somebody changed the file."
 COMPARED = 80  # characters of a line behind its numbers: what it is, and of which turn
 

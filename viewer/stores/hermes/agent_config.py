@@ -51,7 +51,7 @@ def zone(store: Store) -> ZoneInfo | None:
 
 
 def engine(store: Store) -> str:
-    """The context engine that the agent was told to use."""
+    """The context engine that the agent's settings name."""
     return _config(store).engine
 
 
@@ -97,7 +97,7 @@ class _Config:
 
 
 def _config(store: Store) -> _Config:
-    """What the file says; nothing where there is none that can be read."""
+    """The file's settings; empty if it cannot be read."""
     if store.is_on_server:
         return _Config()
     path = store.path.with_name("config.yaml")

@@ -54,7 +54,7 @@ def ending(row: LightRow) -> str:
 
 
 def without_image(row: LightRow) -> LightRow:
-    """A row without what stands in place of images, that they were there or were left out."""
+    """A row without what replaces images, that they were there or were left out."""
     if row.role != "user" or not row.end.endswith("]"):
         return row
     return replace(row, text=_IMAGE.sub("", row.text), end=_IMAGE.sub("", row.end))

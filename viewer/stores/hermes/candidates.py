@@ -286,7 +286,7 @@ def _batches(
 
 
 def _id_range(reader: OpenStore, wanted: SearchFilter) -> tuple[int, int]:
-    """The ids between which the rows of the wanted sessions stand."""
+    """The ids between which the rows of the wanted sessions are."""
     if not wanted.sessions:
         return -_HIGHEST, _HIGHEST
     sql = f"SELECT MIN(id), MAX(id) FROM messages WHERE session_id IN ({marks(wanted.sessions)})"

@@ -81,7 +81,7 @@ def rows_said(reader: OpenStore, session_id: str, before: str, after: str) -> in
 
 
 def counted_rows(digest: str) -> int:
-    """The number of rows that a digest stands for."""
+    """The number of rows in a digest."""
     return sum(count for count, _ in _groups(digest).values())
 
 

@@ -99,5 +99,5 @@ def _extra(name: str, value: Any) -> Any:
 
 
 def number(value: Any) -> float:
-    """A stored number, 0.0 for what is none: SQLite columns hold any type, PostgreSQL's also "not a number"."""
+    """A stored number, 0.0 if it is not a number: SQLite columns hold any type, PostgreSQL's also "not a number"."""
     return float(value) if isinstance(value, (int, float)) and value == value else 0.0

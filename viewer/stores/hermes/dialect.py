@@ -1,4 +1,4 @@
-"""What SQLite and PostgreSQL spell differently in the statements on a store; `{}` stands for a column.
+"""What SQLite and PostgreSQL spell differently in the statements on a store; `{}` is replaced by a column.
 
 Everything else is written in what both understand: `?` for values (`postgres.py` numbers them), comparisons and not
 numbers as truths, DOUBLE PRECISION for REAL.

@@ -25,7 +25,7 @@ def set_archived(store: Store, session_id: str, archived: bool) -> None:
 
 
 def _set(store: Store, session_id: str, column: str, value: Any, **beside: Any) -> None:
-    """Set one column, and `beside` it those that the store has."""
+    """Set one column, and those of `beside` that the store has."""
     with write(store) as con:
         columns = columns_of(store, con)
         present, tally = columns.sessions, Tally(con, columns)

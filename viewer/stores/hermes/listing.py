@@ -116,7 +116,7 @@ def why_unaskable(reader: OpenStore, row: int, found: Any) -> str:
 
 
 def read_unaskable(reader: OpenStore, ids: Sequence[str]) -> dict[str, Unaskable]:
-    """The rows that these stand-ins stand for, as far as they are there and still cannot be asked for."""
+    """The rows that these stand-ins replace, as far as they are there and still cannot be asked for."""
     found: dict[str, Unaskable] = {}
     for stand_in in ids:
         row = int(stand_in.removeprefix(UNASKABLE))

@@ -1,4 +1,4 @@
-"""How long a write will hold the store's write lock, told before it: meanwhile its agent cannot write.
+"""How long a write will hold the store's write lock, estimated beforehand: meanwhile its agent cannot write.
 
 The factors are measured on an idle machine (`make bench`).
 """

@@ -1,4 +1,4 @@
-"""Names for rows that have none (schemas 19 to 22): which messages each row says, told by the times of their writes.
+"""Names for rows without names (schemas 19 to 22): which messages each row carries, by the times of their writes.
 
 The agent inserts what it wrote anew in one loop (`_insert_message_rows` in hermes_state.py, 0.18 to 0.22): a message
 that has a time keeps it, one without gets the moment of the write, each row a microsecond after the one before. What is

@@ -1,4 +1,4 @@
-"""What Hermes writes beside a person's words when it compacts: a list of tasks, a marker where nothing was typed."""
+"""What Hermes adds to a person's words when it compacts: a list of tasks, a marker where nothing was typed."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def _unknown(missing: Iterable[str]) -> str:
     return f"The form of this store is not known here (no {names}): nothing is written to it." if names else ""
 
 
-_UNTOLD = "The messages of this store have no “active” flag: what is in context cannot be told."
+_UNTOLD = "The messages of this store have no “active” flag: what is in context is not known."
 
 
 def branch_reason(reader: OpenStore) -> str:

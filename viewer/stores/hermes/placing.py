@@ -1,4 +1,4 @@
-"""What rows of a write say that have lost their times: they go on in order from what stands beside them.
+"""Which messages rows carry whose times are lost: they go on in order from their neighbours.
 
 Among all messages of the session, in the order in which they were said, whether or not somebody compacted it meanwhile:
 an agent that has it in memory need not know.
@@ -102,7 +102,7 @@ class Past:
         return bool(places) and places[0] > place
 
     def placed(self, rows: Sequence[LightRow], run: range, said: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
-        """What the rows of a run say that has lost its times: on from what stands before it, or back from behind it."""
+        """The messages of rows whose times are lost: on from what comes before them, or back from what follows."""
         line = self._best(rows, run, said)
         if line.score < len(run) and any(not message.standing for message in self.messages[-len(rows) :]):
             # From schema 23 on a compaction marks the originals of its tail as it marks what was taken back.
@@ -255,7 +255,7 @@ class Past:
         return [last]
 
     def _beside(self, place: int, step: int) -> Iterator[int]:
-        """The messages beside this one that no model may be sent in a row with it."""
+        """The neighbours of this message that no model may be sent in a row with it."""
         role = self.messages[place].alone.role
         for each in self._standing(place + step, step):
             if self.messages[each].alone.role != role or role not in ("user", "assistant"):

@@ -88,7 +88,7 @@ def raw_rows(
 
 
 def next_row(reader: OpenStore, session_id: str, after: int) -> StoredMessage | None:
-    """The first row of the session above this id, None when there is none."""
+    """The first row of the session above this id, or None."""
     rows = _decoded(reader, "session_id = ? AND id > ? ORDER BY id LIMIT 1", [session_id, after])
     return rows[0] if rows else None
 

@@ -138,7 +138,7 @@ def _step(edit: Edit) -> Step:
 
 
 def _handoff_place(steps: Sequence[Step]) -> tuple[int, Any]:
-    """Where among the steps the handoff stands, and its exact content."""
+    """The handoff's place among the steps, and its exact content."""
     for place, step in enumerate(steps):
         if isinstance(step, New):
             return place, step.message["content"]
@@ -212,10 +212,10 @@ def undo_plan(reader: OpenStore, session_id: str, compaction: Json | IndexedBoun
 
 
 def context_before(session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
-    """Ids of the rows that were in context before it, in order. Raises NotBranchable where that cannot be told."""
+    """Ids of the rows that were in context before it, in order. Raises NotBranchable if that is not known."""
     undoing = undoing_of(session_id, compaction)
     if undoing.unmapped or not undoing.originals:
-        raise NotBranchable("It cannot be told which messages were in context before this compaction.")
+        raise NotBranchable("It is not known which messages were in context before this compaction.")
     return sorted(undoing.originals)
 
 

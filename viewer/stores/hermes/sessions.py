@@ -95,7 +95,7 @@ def _session(reader: OpenStore, row: dict[str, Any], active: float) -> Session:
 
 
 def system_prompt(reader: OpenStore, session_id: str) -> str:
-    """The session's system prompt, kept beside the rows: inline, or by hash in a table of its own; "" for none."""
+    """The session's system prompt, kept apart from the rows: inline, or by hash in a table of its own; "" for none."""
     columns = selection(reader.columns.sessions, {"system_prompt": "NULL", "system_prompt_hash": "NULL"})
     row = reader.con.execute(f"SELECT {columns} FROM sessions WHERE id = ?", [session_id]).fetchone()
     if row is None:

@@ -74,8 +74,8 @@ def unavailable(name: str, path: Path, problem: sqlite3.Error) -> StoreUnavailab
         # Without that log (immutable=1) the newest messages would be missing, unseen.
         return StoreUnavailable(
             f"Store {name} cannot be read here: its newest messages are still in {path.name}-wal. To read them, SQLite "
-            f"makes {path.name}-shm beside it, and nothing can be written there. Make the directory writable, or close "
-            "the agent where it runs: that puts them into the file."
+            f"makes {path.name}-shm in the same directory, and nothing can be written there. Make the directory "
+            "writable, or close the agent where it runs: that puts them into the file."
         )
     return StoreUnavailable(f"Store {name}: SQLite reports: {text}.")
 
@@ -111,7 +111,7 @@ def _opened(name: str, path: Path, mode: str, patience: float) -> ReadOnlyConnec
 
 
 def immutable(name: str, path: Path, patience: float) -> ReadOnlyConnection:
-    """A connection that takes no locks and writes nothing beside the file. Raises StoreUnavailable."""
+    """A connection that takes no locks and makes no files. Raises StoreUnavailable."""
     before = _stamps(path)
     try:
         con = _opened(name, path, "immutable=1", patience)

@@ -29,7 +29,7 @@ OPENING = 5  # rows in context that are looked at: a system prompt may come firs
 
 
 def suspected_handoff(reader: OpenStore, session_id: str, live_ids: Sequence[int]) -> int | None:
-    """The id of that message among the rows in context, given in order; None where there is none."""
+    """The id of that message among the rows in context, given in order, or None."""
     found = read_rows(reader, live_ids[:OPENING])
     rows = [found[row_id] for row_id in live_ids[:OPENING] if row_id in found]
     opens = [row for row in rows if row.session_id == session_id and row.role in ("user", "assistant")][:2]

@@ -60,16 +60,15 @@ class Outlook:
     refusal: str = ""
 
 
-UNTOLD = "It cannot be told which messages this compaction kept: undoing might show some twice."
+UNTOLD = "It is not known which messages this compaction kept: undoing might show some twice."
 UNSURE = (
-    "It cannot be told what was in context before this compaction: an earlier one was undone elsewhere, or taken back."
+    "It is not known what was in context before this compaction: an earlier one was undone elsewhere, or taken back."
 )
 _BEHIND = 200  # rows behind a block that are looked at
 
 
 INHERITED = (
-    "This session began with the summary: the messages that it stands for are not in there, and nothing can be "
-    "brought back."
+    "This session began with the summary: the messages that it replaces are not in it, and nothing can be brought back."
 )
 
 

@@ -100,7 +100,7 @@ class CutLine:
 
 
 def _cut(text: bytes | bytearray, size: int) -> bytes:
-    """What stands for a text that is cut."""
+    """What replaces a text that is cut."""
     start = _WHOLE.match(bytes(text[:START]))
     return b'{%b:%d,"start":"%b"}' % (json.dumps(_CUT).encode(), size, start[0] if start else b"")
 

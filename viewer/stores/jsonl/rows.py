@@ -1,4 +1,4 @@
-"""The index of a session whose messages are pieces of lines: its rows, and where boundaries stand in History."""
+"""The index of a session whose messages are pieces of lines: its rows, and the places of boundaries in History."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ SHOWN_BROKEN = 20_000  # bytes of an entry that is no object which are shown
 # What both clients put around the summary of a branch that was left.
 BRANCH_START = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n"
 BRANCH_END = "</summary>"
-RESET_SAYS = "The session was reset here{why}: what stands before it is not sent any more."
+RESET_SAYS = "The session was reset here{why}: what comes before it is not sent any more."
 BRANCH = "summary of a branch"
 
 
@@ -232,7 +232,7 @@ def _section(section: Any) -> tuple[str, str]:
 
 
 def row_of(source: EntrySource, entry: TreeEntry, session_id: str, state: State) -> StoredMessage:
-    """An entry as it is stored: what it says as content, everything else beside it."""
+    """An entry as it is stored: what it says as content, and everything else."""
     value = source.value(entry)
     if value is None:
         why = "too long to be read" if entry.length > LONGEST else "no JSON object"

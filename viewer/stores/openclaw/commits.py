@@ -92,7 +92,7 @@ def read_back(source: EntrySource, found: EntryMessages, entry: NewCompaction) -
 
 
 def commit_of(made: CompactedEntries, at: float | None = None) -> Commit:
-    """A commit as it stands in the session."""
+    """A commit as it is in the session."""
     receipt = {"handoff": made.handoff, "entry": made.entry.id, "before": list(made.before)}
     return Commit(made.handoff, made.handoff, made.handoff, receipt, at=at)
 

@@ -1,4 +1,4 @@
-"""What lists say of a session: from both ends of its entries, and from what the client notes beside them."""
+"""What lists say of a session: from both ends of its entries, and from what the client notes apart from them."""
 
 from __future__ import annotations
 

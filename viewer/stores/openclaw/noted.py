@@ -1,4 +1,4 @@
-"""What OpenClaw notes of a session beside its transcript: named fields of its session entry, and never the whole of it.
+"""What OpenClaw notes of a session outside its transcript: named fields of its entry, and never the whole of it.
 
 The whole is 20 to 40 kB of skills and a report on the system prompt, of which nothing is shown.
 """

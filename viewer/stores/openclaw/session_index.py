@@ -1,4 +1,4 @@
-"""The file in which an OpenClaw before 2026.8 notes its sessions beside their files: counters of one, and a new one."""
+"""The file in which an OpenClaw before 2026.8 lists its sessions: counters of one, and a new one."""
 
 from __future__ import annotations
 
