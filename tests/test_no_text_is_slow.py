@@ -167,7 +167,7 @@ ELSEWHERE = {
     "reads what we wrote: rows, numbers, names of ours": """
         compaction.offline.wording.sentence compaction.tokens.load compaction.offline.work.Work
         compaction.applying.Result.tokens_after compaction.applying.Rewrites compaction.planning.boundaries.by_tokens
-        compaction.pruning.PrunePlan compaction.pruning.apply viewer.compressing
+        compaction.pruning.PrunePlan compaction.pruning.apply
         compaction.llm.digest.fold compaction.llm.digest.Fold.take compaction.loss.remaining.RemainingLines.below
         viewer.api.Api viewer.api.cursors.read viewer.api.errors.problem viewer.apps viewer.bad_requests
         viewer.enforcement.apps

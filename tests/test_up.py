@@ -167,8 +167,8 @@ def _sign_in(site: StartedSite) -> urllib.request.OpenerDirector:
 def _fetch_static(site: StartedSite) -> None:
     names = json.loads((site.data / "static" / "staticfiles.json").read_text())["paths"]
     address = f"http://127.0.0.1:{site.port}/static/{names['django_htmx/htmx-2.min.js']}"
-    answer = urllib.request.urlopen(urllib.request.Request(address, headers={"Accept-Encoding": "br"}))
-    assert answer.headers["Content-Encoding"] == "br"
+    answer = urllib.request.urlopen(urllib.request.Request(address, headers={"Accept-Encoding": "gzip"}))
+    assert answer.headers["Content-Encoding"] == "gzip"
     assert "immutable" in answer.headers["Cache-Control"]
 
 

@@ -119,7 +119,9 @@ MIDDLEWARE = [
     "viewer.csp.ContentSecurityPolicy",
     "viewer.tls.BehindTls",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "viewer.compressing.Compression",  # behind WhiteNoise, whose files are compressed when they are collected
+    # Behind WhiteNoise, whose files are compressed when they are collected. BREACH: it adds random bytes to an answer,
+    # CSRF tokens are masked anew in each, and the session cookie is not sent with another site's requests.
+    "django.middleware.gzip.GZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -178,7 +180,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "viewer.static_files.MinifiedStaticFilesStorage"
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
     },
 }
 WHITENOISE_USE_FINDERS = DEBUG
