@@ -50,7 +50,6 @@ WRONG = [
     ("PALIMPSEST_SECRET_KEY_FALLBACKS", "short", "32"),
     ("PALIMPSEST_SECURE_COOKIES", "maybe", "1 or 0"),
     ("PALIMPSEST_START_LINK", "never", "1 or 0"),
-    ("PALIMPSEST_WEB_PROCESSES", "0", "1 to"),
     ("PALIMPSEST_TRUSTED_PROXIES", "my proxy", "127.0.0.1,10.0.0.0/8"),
     ("PALIMPSEST_ALLOWED_HOSTS", "https://a.example", "without scheme"),
     ("PALIMPSEST_BASE_PATH", "palimpsest", "/palimpsest"),

@@ -1,8 +1,7 @@
-"""Clients that are slow on purpose, over real sockets: they hold no thread, and no connection for ever."""
+"""Clients that are slow on purpose, over real sockets: they hold no thread, and a silent one no connection for ever."""
 
 import itertools
 import json
-import os
 import re
 import select
 import socket
@@ -13,6 +12,7 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 import pytest
+from waitress.server import create_server
 
 from tests.processes import PATIENCE, StartedSite, cookie_of, until
 from viewer.up import prepare, server
@@ -114,25 +114,23 @@ def whole(connection: socket.socket) -> bytes:
 def test_a_body_that_is_too_large_is_refused_in_the_words_of_the_site(site: StartedSite) -> None:
     call = "POST /api/v1/stores/demo/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     token = site.own("from viewer.access import new_token; print(new_token('large', ['write']))")
-    for length in ("Content-Length: 3000000\r\nExpect: 100-continue", "Content-Length: 3000000"):
-        answer = whole(connect(site.port, f"{call}Authorization: Bearer {token}\r\n{length}\r\n\r\n"))
-        assert answer.startswith(b"HTTP/1.1 413 "), answer
-        assert re.search(rb'"code": ?"too_large"', answer), answer
-        assert whole(connect(site.port, f"{call}{length}\r\n\r\n")).startswith(b"HTTP/1.1 401 ")
+    body = "Content-Length: 3000000\r\nConnection: close\r\n\r\n" + " " * 3_000_000
+    answer = whole(connect(site.port, f"{call}Authorization: Bearer {token}\r\n{body}"))
+    assert answer.startswith(b"HTTP/1.1 413 "), answer
+    assert re.search(rb'"code": ?"too_large"', answer), answer
+    assert whole(connect(site.port, call + body)).startswith(b"HTTP/1.1 401 ")
 
 
-# The server alone, with less patience
+# The server's options alone
 
 
 class Gate:
-    """Answers of 40 MB, of which an `/export` and `/waits` wait before they begin."""
+    """Answers of 40 MB."""
 
     def __init__(self) -> None:
-        self.open, self.made = threading.Event(), threading.Event()
+        self.made = threading.Event()
 
-    def answer(self, path: str) -> Iterator[bytes]:
-        if path.endswith(("/export", "/waits")):
-            self.open.wait(PATIENCE)
+    def answer(self) -> Iterator[bytes]:
         for _ in range(40):
             yield b"a" * 1_000_000
         self.made.set()
@@ -144,34 +142,32 @@ def gate() -> Gate:
 
 
 @pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch, gate: Gate) -> Iterator[Callable[..., int]]:
-    """Start the server with limits of the test's own; its port. It answers with the length of the body it was given."""
+def serve(gate: Gate) -> Iterator[Callable[..., int]]:
+    """Start the server with some options of the test's own; its port. It answers with the length of the body, and
+    `/large` with 40 MB.
+    """
     running: list[tuple[Any, threading.Thread]] = []
 
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        if environ["PATH_INFO"] != "/":
+        if environ["PATH_INFO"] == "/large":
             start("200 OK", [])
-            return gate.answer(environ["PATH_INFO"])
-        said = f"{environ.get('CONTENT_LENGTH')} {len(environ['wsgi.input'].read())}".encode()
+            return gate.answer()
+        said = str(len(environ["wsgi.input"].read())).encode()
         start("200 OK", [("Content-Length", str(len(said)))])
         return [said]
 
-    def begin(listening: socket.socket | None = None, **limits: int) -> int:
-        for name, value in limits.items():
-            monkeypatch.setattr(server, name, value)
-        listening = listening or prepare.listening("127.0.0.1", 0)
+    def begin(**options: int) -> int:
+        listening = prepare.listening("127.0.0.1", 0)
         port = int(listening.getsockname()[1])
-        made: Any = server.server(answer, listening, os.getppid())
+        made: Any = create_server(answer, sockets=[listening], **server.OPTIONS | options)
         thread = threading.Thread(target=lambda: made.asyncore.loop(0.1, map=made._map, use_poll=True))
         thread.start()
         running.append((made, thread))
         return port
 
     yield begin
-    gate.open.set()
     for made, thread in running:
         made.task_dispatcher.shutdown()
-        made.exporting.shutdown()
         made.trigger.pull_trigger(lambda made=made: made.asyncore.close_all(made._map))
         thread.join()
 
@@ -187,50 +183,18 @@ def is_closed(connection: socket.socket) -> bool:
     return False
 
 
-@pytest.mark.slow
-def test_a_busy_server_leaves_connections_to_the_others_of_its_socket(serve: Callable[..., int]) -> None:
-    with prepare.listening("127.0.0.1", 0) as listening, ExitStack() as kept:
-        port = serve(listening.dup(), THREADS=1, WAITING=1)
-        for _ in range(2):  # one for the thread, one that waits for it
-            kept.enter_context(closing(connect(port, "GET /waits HTTP/1.1\r\nHost: a\r\n\r\n")))
-            time.sleep(0.3)
-        quick = connect(port, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-        time.sleep(0.3)
-        serve(listening.dup())
-        assert whole(quick).endswith(b"None 0")
-
-
 BEGUN = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\na"
 
 
 @pytest.mark.slow
-def test_an_unfinished_request_is_given_up_also_when_it_trickles(serve: Callable[..., int]) -> None:
-    port = serve(REQUEST_SECONDS=1)
-    with closing(connect(port)) as silent, closing(connect(port, BEGUN)) as body, closing(connect(port, "GET")) as head:
-        trickling = connect(port, BEGUN)
-        with trickle([trickling]) as closed:
-            until(lambda: is_closed(body) and is_closed(head), "the end of what stopped")
-            until(closed.is_set, "the end of what trickles")
-        assert not is_closed(silent)
-
-
-@pytest.mark.slow
-def test_a_silent_connection_is_closed(serve: Callable[..., int]) -> None:
-    port = serve(SILENCE_SECONDS=1)
-    with closing(connect(port)) as silent, closing(connect(port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")) as kept:
-        assert kept.recv(100).startswith(b"HTTP/1.1 200 ")
-        until(lambda: is_closed(silent) and is_closed(kept), "the end of both")
-
-
-def test_of_too_many_connections_the_longest_waited_for_is_closed(serve: Callable[..., int]) -> None:
-    port = serve(CONNECTIONS=10)
+def test_silent_connections_are_closed_and_make_room(serve: Callable[..., int]) -> None:
+    port = serve(channel_timeout=1, cleanup_interval=1, connection_limit=10)
     with ExitStack() as kept:
-        first, *others = [kept.enter_context(closing(connect(port, BEGUN))) for _ in range(10)]
-        for _ in range(5):
-            answer = whole(connect(port, "POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 1\r\n\r\na"))
-            assert answer.endswith(b"1 1")
-        until(lambda: is_closed(first), "the end of the first")
-        assert not is_closed(others[-1])
+        sent = ["", "GET", BEGUN, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"] * 5
+        silent = [kept.enter_context(closing(connect(port, each))) for each in sent]
+        last = "POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 1\r\n\r\na"
+        assert whole(connect(port, last)).endswith(b"\r\n1")
+        until(lambda: all(map(is_closed, silent)), "the end of all")
 
 
 @pytest.mark.slow
@@ -239,33 +203,16 @@ def test_a_large_answer_that_nobody_reads_holds_no_thread(serve: Callable[..., i
         assert gate.made.wait(PATIENCE)
 
 
-def test_exports_wait_in_threads_of_their_own(serve: Callable[..., int], gate: Gate) -> None:
-    port = serve(THREADS=1)
-    with ExitStack() as kept:
-        for _ in range(6):
-            kept.enter_context(closing(connect(port, "GET /a/export HTTP/1.1\r\nHost: a\r\n\r\n")))
-        with closing(connect(port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")) as ordinary:
-            ordinary.settimeout(PATIENCE)
-            assert ordinary.recv(100).startswith(b"HTTP/1.1 200 ")
-        assert not gate.made.is_set()
-        gate.open.set()
-        assert gate.made.wait(PATIENCE)
+@pytest.mark.parametrize("length", ["Content-Length: 5242880", "Content-Length: 100000000000"])
+def test_a_body_that_is_far_too_large_is_refused_before_it_is_read(serve: Callable[..., int], length: str) -> None:
+    answer = whole(connect(serve(), f"POST / HTTP/1.1\r\nHost: a\r\n{length}\r\n\r\n"))
+    assert answer.startswith(b"HTTP/1.1 413 ") and b"exceeds max_body of 5242880" in answer
 
 
-def test_unfinished_bodies_are_bounded_together(serve: Callable[..., int]) -> None:
-    port = serve(UNFINISHED_BYTES=100_000)
-    sent = BEGUN.replace("1000", "99999") + "a" * 60_000
-    with closing(connect(port, sent)) as first, closing(connect(port, sent)) as second:
-        until(lambda: is_closed(first), "the end of the first")
-        assert not is_closed(second)
+def test_a_body_without_a_length_is_refused_once_it_is_too_large(serve: Callable[..., int]) -> None:
+    sent = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1389\r\n" + "a" * 1500
+    assert whole(connect(serve(max_request_body_size=1000), sent)).startswith(b"HTTP/1.1 413 ")
 
 
-@pytest.mark.parametrize("length", ["Content-Length: 5000", "Transfer-Encoding: chunked"])
-def test_a_body_that_is_too_large_is_not_read(serve: Callable[..., int], length: str) -> None:
-    port = serve(BODY_BYTES=1000)
-    sent = f"POST / HTTP/1.1\r\nHost: a\r\n{length}\r\n\r\n" + ("1389\r\n" if "chunked" in length else "") + "a" * 1500
-    assert re.search(rb"\r\n\r\n(5000|1001) 0$", whole(connect(port, sent)))
-
-
-def test_the_limit_of_a_body_is_the_one_the_site_states(settings: Any) -> None:
-    assert settings.DATA_UPLOAD_MAX_MEMORY_SIZE == server.BODY_BYTES
+def test_the_site_itself_refuses_up_to_twice_its_limit(settings: Any) -> None:
+    assert server.OPTIONS["max_request_body_size"] == 2 * settings.DATA_UPLOAD_MAX_MEMORY_SIZE

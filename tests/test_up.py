@@ -13,14 +13,15 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from tests.processes import PATIENCE, ROOT, StartedSite, free_port, processes, until
-from viewer.up import prepare
-from viewer.up.processes import ChildProcess, Processes
+from viewer.up import prepare, supervisor
+from viewer.up.supervisor import Child
 
 pytestmark = pytest.mark.slow
 
@@ -228,20 +229,18 @@ def test_server_and_worker_come_back_however_often_they_are_killed(start: Callab
     site.own(LOST_RUN)
     seen: set[int] = set()
     for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
-        servers, worker = site.family("viewer.up.server"), site.child("viewer worker")
-        killed = {*servers, worker}
-        for pid in (*servers, worker):
-            with suppress(ProcessLookupError):  # the first of several ends the others
-                os.kill(pid, number)
+        killed = {site.child("viewer.up.server"), site.child("viewer worker")}
+        for pid in killed:
+            os.kill(pid, number)
         # Nobody is refused meanwhile: a connection waits for the next server.
         with urllib.request.urlopen(f"http://127.0.0.1:{site.port}/sign-in/", timeout=PATIENCE) as answer:
             assert answer.status == 200
         until(lambda killed=killed: not killed & set(site.family()), "the end of the killed")  # type: ignore[misc]
         until(lambda: site.family("viewer.up.server") and site.family("viewer worker"), "both again")
-        seen |= {servers[0], worker}
+        seen |= killed
     assert len(seen) == 6
-    assert site.output.count("; starting it again now.") == 6, site.output
-    assert "The worker ended unexpectedly (exit code -9); starting it again now." in site.output
+    assert site.output.count("; starting it again.") == 6, site.output
+    assert "The worker ended unexpectedly (exit code -9); starting it again." in site.output
     with closing(sqlite3.connect(site.data / "palimpsest.sqlite3", timeout=20)) as own:
         until(lambda: own.execute("SELECT status FROM runs_run").fetchall() == [("failed",)], "recovery")
     assert site.output.count("Sign in: ") == 1
@@ -250,52 +249,19 @@ def test_server_and_worker_come_back_however_often_they_are_killed(start: Callab
     until(site.is_gone, "the end of all with the caller")
 
 
-def answers(site: StartedSite) -> bool:
-    with urllib.request.urlopen(f"http://127.0.0.1:{site.port}/sign-in/", timeout=PATIENCE) as answer:
-        return bool(answer.status == 200)
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="one server elsewhere")
-def test_several_servers(start: Callable[..., StartedSite]) -> None:
-    """One that is killed is replaced, one that fails ends all for a new start, and none outlives the one that forked
-    them, also where nobody is left to kill them.
-    """
-    site = start(PALIMPSEST_WEB_PROCESSES="3").ready()
-    parent, *servers = site.family("viewer.up.server")
-    assert len(servers) == 3
-    os.kill(servers[0], signal.SIGKILL)
-    assert answers(site)
-    until(lambda: len(site.family("viewer.up.server")) == 4 and servers[0] not in site.family(), "a new one")
-    assert {parent, *servers[1:]} < set(site.family())
-    assert "A server was killed; starting it again now." in site.output
-    before = set(site.family("viewer.up.server"))
-    os.kill(max(before - {parent}), signal.SIGSEGV)
-    until(lambda: "The server ended unexpectedly (exit code 139); starting it again now." in site.output, "the notice")
-    until(lambda: len(site.family("viewer.up.server")) == 4 and not before & set(site.family()), "new ones")
-    assert answers(site)
-    site.pids, parent = site.family(), site.family("viewer.up.server")[0]
-    os.kill(site.process.pid, signal.SIGKILL)
-    os.kill(parent, signal.SIGKILL)
-    until(site.is_gone, "the end of all")
-
-
-@pytest.mark.parametrize(
-    ("dies", "fewest", "most"), [("raise SystemExit(3)", 2, 4), ("import os; os.kill(os.getpid(), 9)", 5, 1000)]
-)
-def test_only_a_start_that_fails_by_itself_again_and_again_is_given_a_pause(dies: str, fewest: int, most: int) -> None:
-    """Failing starts: at once, after 1 s, after 2 s."""
-    child = ChildProcess("child", ["-c", dies])
-    pids: set[int] = set()
-    child.start()
-    end = time.monotonic() + 2.5
-    while time.monotonic() < end or len(pids) < fewest:
+def test_a_child_is_started_again_but_not_all_the_time() -> None:
+    child = Child("child", ["-c", "raise SystemExit(3)"])
+    started: list[float] = []
+    end = time.monotonic() + 2.5 * supervisor.START_SECONDS
+    while time.monotonic() < end or len(started) < 2:
         assert time.monotonic() < end + PATIENCE
-        assert child.process
-        pids.add(child.process.pid)
-        child.keep()
+        if child.started_at not in started:
+            started.append(child.started_at)
+        child.restart_if_ended()
         time.sleep(0.01)
-    child.sweep()
-    assert fewest <= len(pids) <= most
+    child.kill()
+    assert len(started) <= 3
+    assert min(later - before for before, later in pairwise(started)) > supervisor.START_SECONDS
 
 
 # Large blocks, of which the last stays: on one heap it would keep all of them.
@@ -311,26 +277,23 @@ raise SystemExit(resident() - before > 20_000_000)
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="of Linux and its glibc")
 def test_a_child_gives_back_what_large_messages_took() -> None:
-    child = ChildProcess("child", ["-c", GIVES_BACK])
-    child.start()
-    assert child.process
+    child = Child("child", ["-c", GIVES_BACK])
     code = child.process.wait(PATIENCE)
-    child.sweep()
+    child.kill()
     assert code == 0
 
 
-def test_a_server_that_cannot_start_ends_it() -> None:
+def test_a_server_that_cannot_start_ends_it(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     """Of no use to start it again: somebody has to look."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    with prepare.listening("127.0.0.1", 0) as listening:
-        both = Processes(listening, on_answer=lambda: pytest.fail("answered"))
-        both.server.command = ["-c", "raise SystemExit(3)"]
-        both.worker.command = ["-c", "import sys; sys.stdin.read(1)"]
-        try:
-            assert both.run() == 1
-        finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
+    monkeypatch.setattr(sys, "executable", "false")
+    try:
+        with prepare.listening("127.0.0.1", 0) as listening:
+            assert supervisor.run(listening, on_answer=lambda: pytest.fail("answered")) == 1
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert "The server ended (exit code 1)." in capfd.readouterr().err
 
 
 # A run whose worker died an hour ago, in a store that is not there any more.
@@ -345,53 +308,29 @@ Run.objects.create(
 """
 
 
-# The leash
+# A child and its parent
 
 
 STUBBORN = """
 import signal
-from viewer.up import leash
+from viewer.up import parent
 signal.signal(signal.SIGTERM, lambda *_: print("asked", flush=True))
-leash.hold(grace=0.5)
-print("held", flush=True)
+parent.end_with_it()
+print("started", flush=True)
 while True:
     signal.pause()
 """
 
 
-@pytest.fixture
-def stubborn() -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", STUBBORN],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    with process:
-        assert process.stdout
-        assert process.stdout.readline() == "held\n"
-        yield process
+def test_a_child_whose_input_ends_is_asked_once_and_may_take_its_time() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", STUBBORN], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin and process.stdout
+        assert process.stdout.readline() == "started\n"
+        process.stdin.close()
+        assert process.stdout.readline() == "asked\n"
+        time.sleep(1)
+        assert process.poll() is None
         process.kill()
-
-
-def test_an_asked_child_may_take_its_time_until_its_parent_is_gone(stubborn: subprocess.Popen[str]) -> None:
-    assert stubborn.stdin
-    assert stubborn.stdout
-    stubborn.stdin.write("..")
-    stubborn.stdin.flush()
-    assert stubborn.stdout.readline() == "asked\n"
-    time.sleep(1)
-    assert stubborn.poll() is None
-    stubborn.stdin.close()
-    assert stubborn.wait(PATIENCE) == -signal.SIGKILL
-    assert stubborn.stdout.read() == "", "asked once only"
-
-
-def test_a_child_left_alone_is_asked_then_ended(stubborn: subprocess.Popen[str]) -> None:
-    assert stubborn.stdin
-    assert stubborn.stdout
-    stubborn.stdin.close()
-    assert stubborn.stdout.readline() == "asked\n"
-    assert stubborn.wait(PATIENCE) == -signal.SIGKILL
+        assert process.stdout.read() == ""

@@ -4,8 +4,6 @@ A value that cannot be used stops the start with the name of its variable and wh
 (`ImproperlyConfigured`, which `manage.py` prints as one line).
 """
 
-import os
-import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -40,10 +38,6 @@ PORT = env.number("PORT", 8000, 1, 65535)
 _opened = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(HOST, HOST)
 BASE_PATH = env.base_path("PALIMPSEST_BASE_PATH")  # what stands before each path, where a proxy serves other sites, too
 SITE_ADDRESS = f"http://{f'[{_opened}]' if ':' in _opened else _opened}:{PORT}"
-
-# Web servers, each of which computes on one core. They are forked, which macOS' libraries are not made for.
-_cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
-WEB_PROCESSES = env.number("PALIMPSEST_WEB_PROCESSES", min(2, _cores), 1, 64)
 
 # Whether a start prints a link to sign in with, into what may be a journal; `manage.py signin` makes one at any time.
 START_LINK = env.flag("PALIMPSEST_START_LINK", "1")

@@ -124,7 +124,6 @@ class SiteProcesses:
             "PALIMPSEST_DATABASE_URL": self.database,
             "PALIMPSEST_STORES": ",".join(f"{name}=sqlite:///{path}" for name, path in stores.items()),
             "PALIMPSEST_LOST_AFTER": str(LOST_AFTER),
-            "PALIMPSEST_WEB_PROCESSES": "1",  # the one that is killed and stopped
             **environment,
         }
         self.processes: list[Process] = []

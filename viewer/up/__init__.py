@@ -1,6 +1,5 @@
-"""`manage.py up`, which `make run` calls: everything a start needs, then web servers and one worker.
+"""`manage.py up`, which `make run` calls: everything a start needs, then a web server and a worker.
 
-`prepare` checks and makes what is missing, `processes` starts server and worker, keeps them alive and ends them
-together, `leash` is the end of the rope in each of them, `server` is waitress, `forking` makes several servers of one,
-`listing` says in lines what is open.
+`prepare` checks and makes what is missing, `supervisor` starts server and worker, restarts them and ends them together,
+`parent` is how they learn of that end, `server` is waitress and its options, `listing` says in lines what is open.
 """

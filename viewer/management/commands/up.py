@@ -1,5 +1,6 @@
 """`manage.py up`: everything, then serve with a worker (`make run`)."""
 
+import os
 import socket
 import sys
 from argparse import ArgumentParser
@@ -9,8 +10,7 @@ from django.conf import settings
 
 from viewer import access
 from viewer.management.quick import QuickCommand
-from viewer.up import listing, prepare
-from viewer.up.processes import Processes
+from viewer.up import listing, prepare, supervisor
 
 
 class Command(QuickCommand):
@@ -22,11 +22,12 @@ class Command(QuickCommand):
         parser.add_argument("--with-parent", action="store_true", help="end when the calling process ends")
 
     def handle(self, *args: Any, with_parent: bool, **options: Any) -> None:
+        parent = os.getppid() if with_parent else None
         try:
             listening = self._prepare()
         except prepare.CannotStart as problem:
             sys.exit(str(problem))
-        if code := Processes(listening, self._say_link, with_parent).run():
+        if code := supervisor.run(listening, self._say_link, parent):
             sys.exit(code)
 
     def _prepare(self) -> socket.socket:

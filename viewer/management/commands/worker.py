@@ -15,7 +15,7 @@ from viewer import holders
 from viewer.catalog import sync_worker
 from viewer.management.quick import QuickCommand
 from viewer.runs import job, queue, recovery, workers
-from viewer.up.leash import hold
+from viewer.up import parent
 
 POLL_SECONDS = 0.5
 AWAY_SECONDS = 2.0  # between two tries to reach the site's own database
@@ -26,12 +26,12 @@ logger = logging.getLogger(__name__)
 class Loop:
     """Takes one queued run after the other until a signal or, in a batch, until there is none.
 
-    A signal ends it between two runs. A second one ends the run, too, which is then taken up by another worker; on a
-    leash the parent does that.
+    A signal ends it between two runs. A second one ends the run, too, which is then taken up by another worker; where
+    it is supervised, the supervisor does that.
     """
 
-    def __init__(self, *, batch: bool = False, leashed: bool = False) -> None:
-        self.batch, self.leashed, self.running = batch, leashed, True
+    def __init__(self, *, batch: bool = False, supervised: bool = False) -> None:
+        self.batch, self.supervised, self.running = batch, supervised, True
 
     def run(self) -> None:
         while self.running:
@@ -53,7 +53,7 @@ class Loop:
 
     def stop(self, number: int, frame: FrameType | None) -> None:
         """The handler of signals."""
-        if not self.running and not self.leashed:
+        if not self.running and not self.supervised:
             signal.signal(number, signal.SIG_DFL)
             raise SystemExit(1)
         self.running = False
@@ -73,14 +73,14 @@ class Command(QuickCommand):
             action="store_true",
             help="run what is queued or was left by a killed process, bring the lists up to date, then end",
         )
-        parser.add_argument("--leash", action="store_true", help="end when standard input ends (`manage.py up`)")
+        parser.add_argument("--supervised", action="store_true", help="end when standard input ends (`manage.py up`)")
 
-    def handle(self, *args: Any, batch: bool, leash: bool, **options: Any) -> None:
-        loop = Loop(batch=batch, leashed=leash)
+    def handle(self, *args: Any, batch: bool, supervised: bool, **options: Any) -> None:
+        loop = Loop(batch=batch, supervised=supervised)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT):
             signal.signal(number, loop.stop)
-        if leash:
-            hold()
+        if supervised:
+            parent.end_with_it()
         if batch:
             recovery.sweep()
             loop.run()
