@@ -315,6 +315,7 @@ STUBBORN = """
 import signal
 from viewer.up import parent
 signal.signal(signal.SIGTERM, lambda *_: print("asked", flush=True))
+signal.alarm(60)
 parent.end_with_it()
 print("started", flush=True)
 while True:
