@@ -49,7 +49,7 @@ def _measure(site: Any, seconds: int) -> None:
     token = site.own("from viewer.access import new_token; print(new_token('load', ['read', 'compact']))")
     headers = {"Cookie": f"palimpsest={cookie_of(site)}", "Authorization": f"Bearer {token}"}
     sessions = _sessions(site.port, headers)
-    web = site.all_of("viewer.up.server")
+    web = site.family("viewer.up.server")
     before = _processor(web)
     took: dict[str, list[float]] = defaultdict(list)
     bad: list[str] = []
@@ -68,7 +68,7 @@ def _measure(site: Any, seconds: int) -> None:
     _say(took, bad, seconds)
     requests = sum(map(len, took.values()))
     used, load = _processor(web) - before, os.getloadavg()[0]
-    print(f"  servers had {used / seconds:.0%} of a core, {used / requests * 1000:.0f} ms a request; load {load:.0f}")
+    print(f"  the server: {used / seconds:.0%} of a core, {used / requests * 1000:.0f} ms a request; load {load:.0f}")
 
 
 def _processor(pids: list[int]) -> float:

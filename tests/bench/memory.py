@@ -1,4 +1,4 @@
-"""How much memory the web servers take for messages of ten megabytes; part of `make bench`.
+"""How much memory the web server takes for messages of ten megabytes; part of `make bench`.
 
 `python -m tests.bench.memory` alone. Sizes are the kernel's own (`/proc`), so this prints nothing elsewhere.
 """
@@ -22,7 +22,7 @@ IDLE_SECONDS = 5
 
 
 def main() -> None:
-    """Print what the servers take before, at most and afterwards, of pages and of exports at once, twice each."""
+    """Print what the server takes before, at most and afterwards, of pages and of exports at once, twice each."""
     from tests.processes import StartedSite, cookie_of
 
     if not sys.platform.startswith("linux"):
@@ -34,7 +34,7 @@ def main() -> None:
         try:
             web = site.ready().family("viewer.up.server")
             headers = {"Cookie": f"palimpsest={cookie_of(site)}"}
-            print(f"\nmemory of {len(web)} web servers, a session of {MESSAGES} messages of {OCTETS / 1e6:.0f} MB")
+            print(f"\nmemory of the web server, a session of {MESSAGES} messages of {OCTETS / 1e6:.0f} MB")
             print(f"  {'':34} {'before':>9} {'peak':>9} {'after':>9}")
             page = "/stores/large/sessions/large"
             forms = [f"{page}/export?format={kind}" for kind in ("md", "html", "json", "jsonl")]
