@@ -1,11 +1,10 @@
-"""A site that is updated: the runs that an older version left go on. The databases were made by the version before
-receipts (`tests/data/before_receipts`), by compacting, undoing and previewing six made-up sessions of the demo store.
+"""A site that is updated: the runs that an older version left go on. They were made before there were receipts, by
+compacting, undoing and previewing six made-up sessions of the demo store.
 """
 
 from __future__ import annotations
 
 import json
-import lzma
 import os
 import sqlite3
 import subprocess
@@ -16,15 +15,11 @@ from typing import Any
 
 import pytest
 
-OLD = Path(__file__).parents[1] / "data/before_receipts"
+from tests.data.before_0_1_0 import unpack
+
 LATE, UNDONE, READY, PRUNED, FIRST, SECOND, CONFLICT = map(str, range(1, 8))  # their runs
 
 pytestmark = pytest.mark.slow  # two versions, each in a process
-
-
-def unpack(data: Path) -> None:
-    for packed in OLD.glob("*.xz"):
-        (data / packed.stem).write_bytes(lzma.decompress(packed.read_bytes()))
 
 
 def run_there(data: Path, *command: str) -> str:
