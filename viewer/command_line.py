@@ -32,6 +32,8 @@ def main() -> None:
 
         if (refusal := own_database.refusal(problem)) is not None:
             sys.exit(refusal.message)
+        if own_database.is_too_old():
+            sys.exit(own_database.TOO_OLD)
         if not own_database.is_behind():
             raise
         sys.exit("Palimpsest's own database has no tables of this version: start the site, or run `manage.py migrate`.")

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 from django.core.signals import request_finished, request_started
@@ -20,6 +20,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 from viewer.errors import StoreError
+
+if TYPE_CHECKING:
+    from django.db.migrations import Migration
 
 PATIENCE = 5.0  # seconds that what must write waits for another writer while somebody waits for the answer
 NOTE_SECONDS = 0.2  # that a note waits in a request, once: while it had to be left out just now, the next do not wait
@@ -39,6 +42,11 @@ _REASONS = {
     "55P03": _LOCKED, "40P01": _LOCKED, "53": _FULL, "58": _FULL, "25006": "its server takes no writes",
     "08": _AWAY, "57P": _AWAY,
 }  # fmt: skip
+
+TOO_OLD = (
+    "Palimpsest's own database (PALIMPSEST_DATABASE_URL) is older than what this version can bring up to date: start "
+    "the version of commit 716cd8f6 once, then this one."
+)
 
 _thread = threading.local()
 _left_out: tuple[float, str] = (-REMEMBERED, "")  # when a note was last left out, and why
@@ -80,13 +88,30 @@ def is_behind() -> bool:
 
 def newer_migrations() -> list[str]:
     """What a newer version of this site applied and this one does not have: its tables are not those known here."""
-    from django.db.migrations.loader import MigrationLoader
-
-    loader = MigrationLoader(connection)
+    migrations, applied = _migrations()
     ours = {config.label for config in apps.get_app_configs() if config.name.startswith("viewer")}
-    known = [(app, name) for app, name in loader.disk_migrations if app in ours]
-    newest = {label: max(name for app, name in known if app == label) for label, _ in known}
-    return sorted(f"{app}.{name}" for app, name in loader.applied_migrations if app in newest and name > newest[app])
+    newest = {label: max(name for app, name in migrations if app == label) for label, _ in migrations if label in ours}
+    replaced = {each for migration in migrations.values() for each in migration.replaces}
+    return sorted(f"{app}.{name}" for app, name in applied - replaced if app in newest and name > newest[app])
+
+
+def is_too_old() -> bool:
+    """Whether of the migrations that one of this version replaces some were applied and others, which are not here any
+    more, were not: Django leaves out the one that replaces them then.
+    """
+    migrations, applied = _migrations()
+    replacing = [set(migration.replaces) for migration in migrations.values()]
+    return any(replaced & applied and replaced - applied for replaced in replacing)
+
+
+def _migrations() -> tuple[dict[tuple[str, str], Migration], set[tuple[str, str]]]:
+    """Those of this version, and the names of those that were applied."""
+    from django.db.migrations.loader import MigrationLoader
+    from django.db.migrations.recorder import MigrationRecorder
+
+    loader = MigrationLoader(connection, load=False)  # no graph, which cannot be made where `is_too_old`
+    loader.load_disk()
+    return loader.disk_migrations, set(MigrationRecorder(connection).applied_migrations())
 
 
 def trouble() -> str:

@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sqlite3
-import subprocess
-import sys
-from contextlib import closing
-from pathlib import Path
-
 import pytest
 from django.conf import settings as site
 from django.test import Client
@@ -88,30 +81,6 @@ def test_a_key_may_stay_in_the_environment(signed_in: Client, monkeypatch: pytes
 def test_no_other_secret_of_the_process_can_be_sent(signed_in: Client, name: str) -> None:
     said = signed_in.post("/settings/openai", {**FORM, "key": f"env:{name}"})
     assert said.status_code == 200 and not Connection.objects.exists()
-
-
-UPDATE = """
-import django; django.setup()
-from django.core.management import call_command as call
-from django.db import connection
-call("migrate", "runs", "0007", verbosity=0)
-with connection.cursor() as cursor:
-    row = "('openai', 'https://models.example/v1', 'sk-1234567890', 'some-model')"
-    cursor.execute(f"INSERT INTO runs_connection (kind, base_url, api_key, model) VALUES {row}")
-connection.close()
-call("migrate", "runs", "0008", verbosity=0)
-"""
-
-
-@pytest.mark.slow
-def test_keys_of_older_versions_are_encrypted_and_leave_no_trace(tmp_path: Path) -> None:
-    environment = {**os.environ, "PALIMPSEST_DATA_DIR": str(tmp_path), "PALIMPSEST_SECRET_KEY": site.SECRET_KEY}
-    subprocess.run([sys.executable, "-c", UPDATE], cwd=site.BASE_DIR, env=environment, check=True)
-    with closing(sqlite3.connect(tmp_path / "palimpsest.sqlite3")) as con:
-        con.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        [(stored,)] = con.execute("SELECT api_key FROM runs_connection").fetchall()
-    assert stored.startswith("fernet:") and keys.opened(stored).value == KEY
-    assert not [path.name for path in tmp_path.glob("palimpsest*") if KEY.encode() in path.read_bytes()]
 
 
 @pytest.mark.django_db

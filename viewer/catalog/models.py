@@ -288,7 +288,7 @@ class TextPortion(models.Model):
 
 class TextMessage(models.Model):
     """An indexed message. `id` is its place among all by time (`text_index.place_of`), by which the full-text index
-    knows it: a table beside this one on SQLite, a column of this one on PostgreSQL (migration 0009).
+    knows it: a table beside this one on SQLite, a column of this one on PostgreSQL (migration 0001).
     """
 
     id = models.BigIntegerField(primary_key=True)

@@ -1,37 +1,34 @@
-"""The indexes of Histories come from the catalog, with their table; records of compactions are new."""
-
 from django.db import migrations, models
+
+KEY = models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")
 
 
 class Migration(migrations.Migration):
-    dependencies = [("catalog", "0005_broken_lines")]
+    initial = True
+    dependencies = []
+    replaces = [("history", "0001_history")]
+
     operations = [
-        migrations.SeparateDatabaseAndState(
-            state_operations=[
-                migrations.CreateModel(
-                    name="PackedHistory",
-                    fields=[
-                        ("id", models.BigAutoField(primary_key=True, auto_created=True, serialize=False, verbose_name="ID")),
-                        ("store", models.CharField(max_length=200)),
-                        ("session_id", models.TextField()),
-                        ("mark", models.TextField()),
-                        ("signature", models.TextField()),
-                        ("encoding", models.CharField(max_length=100)),
-                        ("packed", models.BinaryField()),
-                    ],
-                    options={
-                        "db_table": "catalog_packedhistory",
-                        "constraints": [
-                            models.UniqueConstraint(fields=("store", "session_id"), name="one_history_a_session")
-                        ],
-                    },
-                )
-            ]
+        migrations.CreateModel(
+            name="PackedHistory",
+            fields=[
+                ("id", KEY),
+                ("store", models.CharField(max_length=200)),
+                ("session_id", models.TextField()),
+                ("mark", models.TextField()),
+                ("signature", models.TextField()),
+                ("encoding", models.CharField(max_length=100)),
+                ("packed", models.BinaryField()),
+            ],
+            options={
+                "db_table": "catalog_packedhistory",
+                "constraints": [models.UniqueConstraint(fields=("store", "session_id"), name="one_history_a_session")],
+            },
         ),
         migrations.CreateModel(
             name="Compaction",
             fields=[
-                ("id", models.BigAutoField(primary_key=True, auto_created=True, serialize=False, verbose_name="ID")),
+                ("id", KEY),
                 ("store", models.CharField(max_length=200)),
                 ("session_id", models.TextField()),
                 ("handoff_id", models.BigIntegerField()),

@@ -14,7 +14,8 @@ def queue(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0012_drafts")]
+    dependencies = [("runs", "0001_initial")]
+    replaces = [("runs", "0013_queue")]  # versions from before 0.1.0 know it by this name
 
     operations = [
         migrations.AddField("run", "queued_at", models.DateTimeField(null=True)),
