@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -287,10 +288,13 @@ def test_a_server_that_cannot_start_ends_it(monkeypatch: pytest.MonkeyPatch, cap
     """Of no use to start it again: somebody has to look."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     monkeypatch.setattr(sys, "executable", "false")
+    too_long = threading.Timer(60, os.kill, (os.getpid(), signal.SIGTERM))
+    too_long.start()
     try:
         with prepare.listening("127.0.0.1", 0) as listening:
             assert supervisor.run(listening, on_answer=lambda: pytest.fail("answered")) == 1
     finally:
+        too_long.cancel()
         for number, handler in handlers.items():
             signal.signal(number, handler)
     assert "The server ended (exit code 1)." in capfd.readouterr().err
