@@ -15,7 +15,7 @@ import pytest
 from waitress.server import create_server
 
 from tests.processes import PATIENCE, StartedSite, cookie_of, until
-from viewer.up import prepare, server
+from viewer.serve import prepare, server
 
 # The site, as it is started
 

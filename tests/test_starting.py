@@ -11,7 +11,7 @@ from django.core.management import call_command
 from pytest_django import Settings
 
 from tests.processes import free_port
-from viewer.up.prepare import CannotStart, check_stores
+from viewer.serve.prepare import CannotStart, check_stores
 
 
 def refusal() -> str:

@@ -21,8 +21,8 @@ from pathlib import Path
 import pytest
 
 from tests.processes import PATIENCE, ROOT, StartedSite, free_port, processes, until
-from viewer.up import prepare, supervisor
-from viewer.up.supervisor import Child
+from viewer.serve import prepare, supervisor
+from viewer.serve.supervisor import Child
 
 pytestmark = pytest.mark.slow
 
@@ -215,7 +215,7 @@ def test_ctrl_c_ends_everything_after_the_running_compaction_also_with_postgres(
 def test_sigkill_of_the_parent_ends_everything_after_the_running_compaction(start: Callable[..., StartedSite]) -> None:
     site = start().ready()
     site.begin_run()
-    server, worker = site.child("viewer.up.server"), site.child("viewer worker")
+    server, worker = site.child("viewer.serve.server"), site.child("viewer worker")
     site.process.kill()
     until(lambda: server not in processes(), "the end of the server")
     assert worker in processes()
@@ -230,14 +230,14 @@ def test_server_and_worker_come_back_however_often_they_are_killed(start: Callab
     site.own(LOST_RUN)
     seen: set[int] = set()
     for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
-        killed = {site.child("viewer.up.server"), site.child("viewer worker")}
+        killed = {site.child("viewer.serve.server"), site.child("viewer worker")}
         for pid in killed:
             os.kill(pid, number)
         # Nobody is refused meanwhile: a connection waits for the next server.
         with urllib.request.urlopen(f"http://127.0.0.1:{site.port}/sign-in/", timeout=PATIENCE) as answer:
             assert answer.status == 200
         until(lambda killed=killed: not killed & set(site.family()), "the end of the killed")  # type: ignore[misc]
-        until(lambda: site.family("viewer.up.server") and site.family("viewer worker"), "both again")
+        until(lambda: site.family("viewer.serve.server") and site.family("viewer worker"), "both again")
         seen |= killed
     assert len(seen) == 6
     assert site.output.count("; starting it again.") == 6, site.output
@@ -317,7 +317,7 @@ Run.objects.create(
 
 STUBBORN = """
 import signal
-from viewer.up import parent
+from viewer.serve import parent
 signal.signal(signal.SIGTERM, lambda *_: print("asked", flush=True))
 signal.alarm(60)
 parent.end_with_it()

@@ -49,7 +49,7 @@ def _measure(site: Any, seconds: int) -> None:
     token = site.own("from viewer.access import new_token; print(new_token('load', ['read', 'compact']))")
     headers = {"Cookie": f"palimpsest={cookie_of(site)}", "Authorization": f"Bearer {token}"}
     sessions = _sessions(site.port, headers)
-    web = site.family("viewer.up.server")
+    web = site.family("viewer.serve.server")
     before = _processor(web)
     took: dict[str, list[float]] = defaultdict(list)
     bad: list[str] = []

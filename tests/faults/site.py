@@ -25,7 +25,7 @@ import psycopg
 from django.contrib.staticfiles.finders import get_finders
 
 from tests.processes import ROOT, free_port
-from viewer.up import prepare
+from viewer.serve import prepare
 
 PATIENCE = 180.0  # seconds, on a machine with other work
 LOST_AFTER = 6  # seconds
@@ -149,7 +149,7 @@ class SiteProcesses:
     def serve(self) -> Process:
         """The web server, once it answers."""
         with prepare.listening("127.0.0.1", self.port) as found:
-            command = ["-m", "viewer.up.server", str(found.fileno())]
+            command = ["-m", "viewer.serve.server", str(found.fileno())]
             self.web = Process(command, self.environment, self.place / "web.log", found)
         self.processes.append(self.web)
         until(self.answers, "the server's first answer", every=0.05)

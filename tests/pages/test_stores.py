@@ -19,9 +19,9 @@ from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import Element, message_ids, read
 from viewer.catalog import sync, sync_worker
 from viewer.runs import workers
+from viewer.serve import listing
 from viewer.stores.hermes import schema
 from viewer.stores.registry import get_store
-from viewer.up import listing
 
 
 def test_stores_say_what_works_and_why_not(

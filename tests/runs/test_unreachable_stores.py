@@ -17,8 +17,8 @@ from viewer.catalog import sync_worker
 from viewer.runs import job, queue, recovery, service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
+from viewer.serve.prepare import CannotStart, check_stores
 from viewer.stores.registry import all_stores
-from viewer.up.prepare import CannotStart, check_stores
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 
 from viewer.management.quick import QuickCommand
-from viewer.up import prepare
+from viewer.serve import prepare
 
 
 class Command(QuickCommand):

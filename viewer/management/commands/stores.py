@@ -6,8 +6,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from viewer.errors import StoreError
 from viewer.management.quick import QuickCommand
+from viewer.serve import listing
 from viewer.stores.registry import get_store, make_empty
-from viewer.up import listing
 
 
 class Command(QuickCommand):

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from viewer import access
 from viewer.management.quick import QuickCommand
-from viewer.up import listing, prepare, supervisor
+from viewer.serve import listing, prepare, supervisor
 
 
 class Command(QuickCommand):

@@ -15,7 +15,7 @@ from viewer import holders
 from viewer.catalog import sync_worker
 from viewer.management.quick import QuickCommand
 from viewer.runs import job, queue, recovery, workers
-from viewer.up import parent
+from viewer.serve import parent
 
 POLL_SECONDS = 0.5
 AWAY_SECONDS = 2.0  # between two tries to reach the site's own database

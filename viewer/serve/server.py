@@ -1,4 +1,4 @@
-"""The web server, a child of `manage.py up`: `python -m viewer.up.server DESCRIPTOR`, of a socket that listens.
+"""The web server, a child of `manage.py up`: `python -m viewer.serve.server DESCRIPTOR`, of a socket that listens.
 
 Waitress, because one thread of it reads all requests and writes all answers. A thread that computes an answer gets a
 request when it is complete and is free when its answer is in a buffer, so no slow client holds one.
@@ -13,7 +13,7 @@ from typing import Any
 
 import waitress
 
-from viewer.up import parent
+from viewer.serve import parent
 
 OPTIONS: dict[str, Any] = {
     "threads": 8,  # a page that waits for a locked store holds one for some seconds

@@ -1,7 +1,7 @@
 """Server and worker as child processes: started, started again when they end, ended together.
 
 Each child leads a session of its own, so that Ctrl-C in a terminal reaches this process alone, and ends when its
-standard input does (`viewer.up.parent`): a pipe whose other end is here.
+standard input does (`viewer.serve.parent`): a pipe whose other end is here.
 """
 
 import http.client
@@ -79,7 +79,7 @@ def run(listening: socket.socket, on_answer: Callable[[], None], parent: int | N
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup stays nohup
             signal.signal(number, lambda *_: signals.append(time.monotonic()))
     descriptor = listening.fileno()
-    server = Child("server", ["-m", "viewer.up.server", str(descriptor)], (descriptor,))
+    server = Child("server", ["-m", "viewer.serve.server", str(descriptor)], (descriptor,))
     worker = Child("worker", ["-m", "viewer", "worker", "--supervised"])
     answer, said = threading.Event(), False
     threading.Thread(target=_wait_for_answer, args=(listening.getsockname()[:2], answer), daemon=True).start()
