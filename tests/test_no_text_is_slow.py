@@ -216,7 +216,7 @@ def modules() -> list[str]:
     found = [
         each.name for top in (compaction, viewer) for each in pkgutil.walk_packages(top.__path__, top.__name__ + ".")
     ]
-    left_out = re.compile(r"\.(?:__main__|migrations|management|demo|up|wsgi|urls)(?:\.|$)|^viewer\.settings$")
+    left_out = re.compile(r"\.(?:__main__|migrations|management|demo|serve|wsgi|urls)(?:\.|$)|^viewer\.settings$")
     return [name for name in found if not left_out.search(name)]
 
 
