@@ -36,9 +36,9 @@ from compaction.strategy import Strategy
 from tests import filling
 from tests.cost import slowness
 from viewer.errors import StoreError
-from viewer.places import Place
 from viewer.runs.summarizers.base import ProgressCallback
 from viewer.runs.summarizers.connections import ModelAccess
+from viewer.session_urls import SessionUrls
 from viewer.stores.base import Store
 from viewer.stores.claude_code.kind import ClaudeCode
 from viewer.stores.claude_code.reader import ClaudeReader
@@ -119,7 +119,7 @@ _FOREIGN = (
     TreeStores, TreeWriter, sqlite3.Connection, Queries,
 )  # fmt: skip
 MADE: filling.Makers = {
-    Place: lambda text: Place("own", "s"),
+    SessionUrls: lambda text: SessionUrls("own", "s"),
     Query: parse,
     Policy: lambda text: Policy(focus=text, rules=text),
     Plan: _planned,

@@ -15,7 +15,7 @@ from typing import Any
 
 import django
 
-from viewer import holders
+from viewer import lock_owners
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "viewer.settings")
 django.setup()
@@ -68,7 +68,7 @@ def _killed_in(name: str, share: float, whole: int = 0) -> None:
 
 def main(asking: Connection, name: str, url: str, session_id: str, moment: str) -> None:
     """Plan; commit when asked to; answer with the code of what refused it, or ""."""
-    store, holder = Store(name, url, "configured"), holders.new_holder()
+    store, holder = Store(name, url, "configured"), lock_owners.new_holder()
     writer = writer_of(store)
     writer.take_lock(session_id, holder)
     writer.take_lease(session_id, holder)

@@ -122,7 +122,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "viewer.access.SignedIn",
-    "viewer.unwritable.OwnDatabase",
+    "viewer.db_unavailable.OwnDatabase",
 ]
 FORCE_SCRIPT_NAME = BASE_PATH or None
 ROOT_URLCONF = "viewer.urls"

@@ -8,7 +8,7 @@ from viewer.pages.reference.views import reference
 
 handler400 = "viewer.bad_requests.bad_request"
 handler404 = "viewer.api.errors.not_found"
-handler500 = "viewer.unwritable.failed"
+handler500 = "viewer.db_unavailable.failed"
 urlpatterns = [
     path("sign-in/", access.sign_in_help, name="sign-in-help"),
     path("sign-in/<str:token>", access.sign_in_page, name="sign-in"),

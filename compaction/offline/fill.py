@@ -97,7 +97,7 @@ class Draft:
         total = self.request.budget_tokens
         self.take(INTENT, Offer(self.offers.intent()), int(total * INTENT_SHARE), cut=True)
         self.take(STANDING, Offer(self.offers.standing()), int(total * STANDING_SHARE), cut=True)
-        left, done, referred = Offer(self.offers.left()), Offer(self.offers.done()), Offer(self.offers.referred())
+        left, done, referred = Offer(self.offers.next_steps()), Offer(self.offers.done()), Offer(self.offers.referred())
         self.take(LEFT, left, int(total * LEFT_SHARE))
         self.take(FOUND, Offer(self.offers.findings), int(total * FOUND_SHARE))
         self.offers.told_first = frozenset(line.text for title, line in self.taken if title == FOUND)
@@ -178,7 +178,7 @@ class Draft:
     def _cost_of_work(self, most: int) -> int:
         """Tokens of what was done, now and before an earlier summary, as far as it is not taken yet; at most `most`."""
         taken = {line.text for title, line in self.taken if title == DONE}
-        new = (self.offers.told(work).text for work in self.offers.work if work.weight)
+        new = (self.offers.work_line(work).text for work in self.offers.work if work.weight)
         cost = 0
         for text in chain(new, (line.text for line in self.offers.done_before)):
             cost += self.count(text) + 1 if text not in taken else 0

@@ -379,7 +379,7 @@ class Offers:
             if not any(each.startswith(f"{name}: ") for name in seen):
                 yield SummaryLine(bullet(each), at - size)
 
-    def left(self) -> Iterator[SummaryLine]:
+    def next_steps(self) -> Iterator[SummaryLine]:
         """The plan's open steps, what failed to the end, open tasks, the open question, steps that are done."""
         steps = [] if self.kept.plan else self.found.plan
         boxes = [(at, flat(redact(step.line()))) for at, step in enumerate(steps)]
@@ -454,7 +454,7 @@ class Offers:
     # --- what was done -----------------------------------------------------------------------------------------------
     def done(self) -> Iterator[SummaryLine]:
         """What changed or ran something, the newest first; behind each few one of an earlier summary."""
-        told = self._focused(self.told(work) for work in sorted(self.work, key=_wanted) if work.weight)
+        told = self._focused(self.work_line(work) for work in sorted(self.work, key=_wanted) if work.weight)
         return distinct_lines(mixed(told, iter(self.done_before)))
 
     @cached_property
@@ -469,9 +469,9 @@ class Offers:
         idle = not any(work.weight for work in self.work)
         since = self.newest.place if self.newest else -1
         looks = (work for work in self.work if not work.weight and work.kind != "read" and work.last.at > since)
-        return distinct_lines(self.told(work, 2 * LINE) for work in looks if idle or work.looks_up)
+        return distinct_lines(self.work_line(work, 2 * LINE) for work in looks if idle or work.looks_up)
 
-    def told(self, work: Work, most: int = LINE) -> SummaryLine:
+    def work_line(self, work: Work, most: int = LINE) -> SummaryLine:
         """What was done, in a line: each part shorter where all of them together are too long for one."""
         texts = (flat(work.done(detail, self.dated)) for detail in (most // 2, most // 3, most // 4))
         text = next((text for text in texts if len(text) <= most), None) or flat(work.done(most // 4, self.dated))

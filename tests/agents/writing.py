@@ -10,7 +10,7 @@ from compaction.strategy import STRATEGIES
 from tests.agents.base import Agent
 from tests.agents.reading import opened, store_of
 from tests.factories.locks import HOLDER, locked
-from viewer.holders import new_holder
+from viewer.lock_owners import new_holder
 from viewer.runs import candidate, planning
 from viewer.stores.changes import Commit
 from viewer.stores.message import message_of

@@ -21,7 +21,7 @@ from tests.factories.stores import HermesStore
 from viewer import access
 from viewer.enforcement import auditing
 from viewer.enforcement.models import Audit, Event
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
 from viewer.workspaces.models import StoreRules
@@ -145,14 +145,14 @@ def test_a_store_that_cannot_be_compacted_here_has_events_all_the_same(
     settings.WORKSPACES = [tmp_path]
     StoreRules.objects.create(store="hermes", workspace=str(tmp_path / "ws"))
     with open_store(hermes_store.store) as reader:
-        boundaries = indexes.index_of(reader, get_session(reader, hermes_store.session_id)).compactions
+        boundaries = index_cache.index_of(reader, get_session(reader, hermes_store.session_id)).compactions
     newest = max(max(boundary.block_ids) for boundary in boundaries)
     hermes_store.rows(
         "DELETE FROM messages WHERE session_id = ? AND id > ?", hermes_store.session_id, newest
     )  # it was just now
     with open_store(hermes_store.store) as reader:
         session = get_session(reader, hermes_store.session_id)
-        auditing.look(reader, session, indexes.index_of(reader, session), arm=True)
+        auditing.look(reader, session, index_cache.index_of(reader, session), arm=True)
     octets = hashlib.sha256(hermes_store.path.read_bytes()).digest()
     path = f"{session_path(hermes_store)}/context"
     assert [event["kind"] for event in api_client.get(path)["events"]] == ["note"]

@@ -63,12 +63,12 @@ class WorkspaceSession:
     def judged(self) -> None:
         """A worker looks at the session, as it does when its messages have changed."""
         from viewer.enforcement import auditing  # models are there only now
-        from viewer.history import indexes
+        from viewer.history import index_cache
         from viewer.stores.registry import open_store
 
         with open_store(self.hermes_store.store) as reader:
             session = reader.session(self.session_id)
-            auditing.look(reader, session, indexes.index_of(reader, session), arm=True)
+            auditing.look(reader, session, index_cache.index_of(reader, session), arm=True)
 
     def events(self, **wanted: str) -> list[dict[str, Any]]:
         self.judged()

@@ -147,10 +147,10 @@ def planned(name: str, session: str) -> tuple[Any, Any]:
 
 
 def commit(name: str, session: str, token: Any, edits: Any) -> None:
-    from viewer import holders
+    from viewer import lock_owners
     from viewer.stores.registry import get_store, writer_of
 
-    writer, holder = writer_of(get_store(name)), holders.new_holder()
+    writer, holder = writer_of(get_store(name)), lock_owners.new_holder()
     writer.take_lock(session, holder)
     writer.take_lease(session, holder)
     writer.apply(session, token, edits, mode="in_place", holder=holder, now=time.time())

@@ -36,7 +36,7 @@ def main(stores: list[str]) -> None:
 
 
 def _print(store: str, session_id: str) -> None:
-    from viewer.history import indexes
+    from viewer.history import index_cache
     from viewer.stores.hermes.reader import open_store
     from viewer.stores.hermes.sessions import get_session
     from viewer.stores.registry import get_store
@@ -45,13 +45,13 @@ def _print(store: str, session_id: str) -> None:
     with open_store(get_store(store)) as reader:
         session = get_session(reader, session_id)
         started = time.perf_counter()
-        index = indexes.index_of(reader, session)
+        index = index_cache.index_of(reader, session)
         made = time.perf_counter() - started
         print(f"{store}, {len(index.ids):,} rows: {made * 1000:.0f} ms to make its index")
         for what, address, headers in _pages(f"/stores/{store}/sessions/{session_id}", index):
             _time(client, what, address, headers)
         started = time.perf_counter()
-        indexes.count_some(reader, session, 600)
+        index_cache.count_some(reader, session, 600)
         print(f"  {'counting all tokens':44} {(time.perf_counter() - started) * 1000:7.0f}ms")
         _time(client, "timeline, once counted", f"/stores/{store}/sessions/{session_id}/timeline", FRAGMENT)
 

@@ -125,7 +125,7 @@ def main(megabytes: int = MEGABYTES) -> None:
     settings.STORES = {**settings.STORES, "memory": "memory:///1"}
     store = registry.get_store("memory")
     try:
-        while sync.shelves([store])[0].state.unlisted:  # type: ignore[union-attr]
+        while sync.store_listings([store])[0].state.unlisted:  # type: ignore[union-attr]
             pass
         size, count = _size(kind), sum(len(each.messages) for each in kind.conversations)
         before, steps, started, worked = _database(), [], time.perf_counter(), time.process_time()

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from viewer import holders
+from viewer import lock_owners
 
 REPEATS = 3
 SIZES = [(200, 0), (2_000, 0), (20_000, 0), (200, 20_000)]  # live rows, rows under boundaries
@@ -63,7 +63,7 @@ def measure(path: Path, session_id: str, kept: int) -> Measured:
     from viewer.stores.hermes.reader import open_store
     from viewer.stores.hermes.undoing import Undoing
 
-    store, holder = Store("measured", f"sqlite:///{path}", "configured"), holders.new_holder()
+    store, holder = Store("measured", f"sqlite:///{path}", "configured"), lock_owners.new_holder()
     with open_store(store) as reader:
         planned = writing.snapshot(reader, session_id)
         ids = [row[0] for row in planned.rows]

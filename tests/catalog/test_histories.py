@@ -18,7 +18,7 @@ from tests.agents.hermes.at_work import HermesAtWork
 from tests.factories.session_lists import settle
 from tests.factories.stores import PRESENT, EmptyStore, HermesStore
 from tests.slow import slow
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.history.models import Compaction, PackedHistory
 from viewer.history.records import recorded
 from viewer.runs import service
@@ -39,9 +39,9 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 @pytest.fixture(autouse=True)
 def nothing_held() -> Iterator[None]:
-    indexes.forget()
+    index_cache.forget()
     yield
-    indexes.forget()
+    index_cache.forget()
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def kept(store: Store, session_id: str) -> TranscriptIndex:
     with open_store(store) as reader:
-        return indexes.index_of(reader, get_session(reader, session_id))
+        return index_cache.index_of(reader, get_session(reader, session_id))
 
 
 def true(store: Store, session_id: str) -> TranscriptIndex:
@@ -77,7 +77,7 @@ def without_counts(index: TranscriptIndex) -> TranscriptIndex:
 def assert_true(store: Store, session_id: str) -> None:
     """What is kept is what is there, whether this process remembers or another one kept it."""
     assert without_counts(kept(store, session_id)) == without_counts(true(store, session_id))
-    indexes.forget()
+    index_cache.forget()
     assert without_counts(kept(store, session_id)) == without_counts(true(store, session_id))
 
 
@@ -85,7 +85,7 @@ def test_it_is_kept_and_read_again(hermes_store: HermesStore, made: list[str]) -
     first = kept(hermes_store.store, hermes_store.session_id)
     assert made == [hermes_store.session_id]
     assert kept(hermes_store.store, hermes_store.session_id) is first
-    indexes.forget()
+    index_cache.forget()
     again = kept(hermes_store.store, hermes_store.session_id)
     assert again == first
     assert again is not first
@@ -101,12 +101,12 @@ def test_nothing_is_read_while_the_file_is_not_written(hermes_store: HermesStore
         assert store_version(hermes_store.store) == store_version(hermes_store.store), (
             "copied so lately that no signature holds"
         )
-        indexes.index_of(reader, session)
+        index_cache.index_of(reader, session)
         assert isinstance(reader.con, sqlite3.Connection)
         reader.con.set_trace_callback(statements.append)
-        assert indexes.index_of(reader, session) is first
+        assert index_cache.index_of(reader, session) is first
     assert statements == []
-    assert indexes.unwritten(hermes_store.store, hermes_store.session_id) is first
+    assert index_cache.unwritten(hermes_store.store, hermes_store.session_id) is first
 
 
 def agent(hermes_store: HermesStore) -> HermesAtWork:
@@ -203,7 +203,7 @@ def test_an_undo_makes_history_once_before_and_once_for_the_page_after(
     hermes_store: HermesStore, signed_in: Client, made: list[str]
 ) -> None:
     run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
-    indexes.forget()
+    index_cache.forget()
     PackedHistory.objects.all().delete()
     made.clear()
     answer = signed_in.post(
@@ -226,7 +226,7 @@ def test_what_our_runs_know_counts_although_the_file_is_not_written(hermes_store
     written.save()
     assert kept(hermes_store.store, hermes_store.session_id).boundaries[-1].run == run.pk
     Compaction.objects.all().delete()
-    assert indexes.unwritten(hermes_store.store, hermes_store.session_id) is None
+    assert index_cache.unwritten(hermes_store.store, hermes_store.session_id) is None
 
 
 def test_what_is_said_is_read_alone(empty_store: EmptyStore, made: list[str], statements: list[str]) -> None:
@@ -267,7 +267,7 @@ def test_a_part_that_an_agent_split_off_changes_the_whole(hermes_store: HermesSt
 def test_another_file_of_the_name_is_another_history(hermes_store: HermesStore, tmp_path: Path) -> None:
     with open_store(hermes_store.store) as reader:
         session = get_session(reader, hermes_store.session_id)
-        assert NONE not in indexes.count_some(reader, session, 60).tokens
+        assert NONE not in index_cache.count_some(reader, session, 60).tokens
     other = tmp_path / "other.db"
     shutil.copyfile(hermes_store.path, other)
     with closing(sqlite3.connect(other)) as con, con:
@@ -283,14 +283,14 @@ def test_another_file_of_the_name_is_another_history(hermes_store: HermesStore, 
 def test_what_cannot_be_read_is_made_again(hermes_store: HermesStore, made: list[str], octets: bytes) -> None:
     first = kept(hermes_store.store, hermes_store.session_id)
     PackedHistory.objects.update(packed=octets)
-    indexes.forget()
+    index_cache.forget()
     assert kept(hermes_store.store, hermes_store.session_id) == first
     assert len(made) == 2
     PackedHistory.objects.update(mark="no JSON")
-    indexes.forget()
+    index_cache.forget()
     assert kept(hermes_store.store, hermes_store.session_id) == first
     PackedHistory.objects.all().delete()
-    indexes.forget()
+    index_cache.forget()
     assert kept(hermes_store.store, hermes_store.session_id) == first
 
 
@@ -317,18 +317,18 @@ def test_a_session_of_any_name_has_its_history(empty_store: EmptyStore) -> None:
 def test_counting_goes_on_where_it_stopped_and_begins_with_what_is_in_context(
     hermes_store: HermesStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexes, "AT_ONCE", 25)
+    monkeypatch.setattr(index_cache, "AT_ONCE", 25)
     with open_store(hermes_store.store) as reader:
         session = get_session(reader, hermes_store.session_id)
         rounds = 0
-        while NONE in (index := indexes.count_some(reader, session, 0.0)).tokens:
+        while NONE in (index := index_cache.count_some(reader, session, 0.0)).tokens:
             rounds += 1
             assert index.tokens_live is not None or not rounds > 1
-            indexes.forget()  # another process
+            index_cache.forget()  # another process
         assert rounds > 3
-        index = indexes.index_of(reader, session)
+        index = index_cache.index_of(reader, session)
         assert not index.uncounted()
-        assert indexes.count_few(reader, session, index.ids) is index
+        assert index_cache.count_few(reader, session, index.ids) is index
 
 
 def test_a_page_counts_a_few_rows_and_no_long_ones(empty_store: EmptyStore) -> None:
@@ -340,7 +340,7 @@ def test_a_page_counts_a_few_rows_and_no_long_ones(empty_store: EmptyStore) -> N
     empty_store.say("heavy", "user", "word " * 100_000)
     with open_store(get_store("own")) as reader:
         found = {
-            name: indexes.count_few(reader, session, indexes.index_of(reader, session).live_ids)
+            name: index_cache.count_few(reader, session, index_cache.index_of(reader, session).live_ids)
             for name in ("short", "long", "heavy")
             for session in [get_session(reader, name)]
         }
@@ -352,7 +352,7 @@ def test_a_page_counts_a_few_rows_and_no_long_ones(empty_store: EmptyStore) -> N
 
 def test_counts_stay_with_their_rows_over_a_compaction(hermes_store: HermesStore) -> None:
     with open_store(hermes_store.store) as reader:
-        assert NONE not in indexes.count_some(reader, get_session(reader, hermes_store.session_id), 60).tokens
+        assert NONE not in index_cache.count_some(reader, get_session(reader, hermes_store.session_id), 60).tokens
     before = kept(hermes_store.store, hermes_store.session_id)
     agent(hermes_store).compact()
     after = kept(hermes_store.store, hermes_store.session_id)
@@ -362,6 +362,6 @@ def test_counts_stay_with_their_rows_over_a_compaction(hermes_store: HermesStore
 
 def test_another_model_counts_anew(hermes_store: HermesStore) -> None:
     with open_store(hermes_store.store) as reader:
-        indexes.count_some(reader, get_session(reader, hermes_store.session_id), 60)
+        index_cache.count_some(reader, get_session(reader, hermes_store.session_id), 60)
     hermes_store.rows("UPDATE sessions SET model = 'gpt-4' WHERE id = ?", hermes_store.session_id)
     assert kept(hermes_store.store, hermes_store.session_id).tokens_live is None

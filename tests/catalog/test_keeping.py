@@ -466,7 +466,7 @@ def test_a_store_that_fails_does_not_keep_others_from_being_read(
 def test_nobody_writes_what_was_read_before_somebody_else_wrote(empty_store: EmptyStore) -> None:
     empty_store.session("a", title="Old")
     store = get_store("own")
-    state = sync.shelves([store])[0].state
+    state = sync.store_listings([store])[0].state
     assert state is not None
     with open_store(store) as reader:
         early = upsert.prepared(reader, state, ["a"])

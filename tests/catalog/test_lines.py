@@ -72,7 +72,7 @@ def shelve(state: StoreState, count: int, start: int = 0) -> list[SessionIndex]:
 def shelved(empty_store: EmptyStore) -> Callable[[int], list[SessionIndex]]:
     """A function that puts lines on the shelf of an empty store."""
     settle()
-    state = sync.shelves([get_store("own")])[0].state
+    state = sync.store_listings([get_store("own")])[0].state
     assert state is not None
     sync_worker.sync_all()
     return lambda count: shelve(state, count)

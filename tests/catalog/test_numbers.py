@@ -12,7 +12,7 @@ from tests.factories.session_lists import ids, line_of, listed, owner, settle
 from tests.factories.stores import EmptyStore, HermesStore
 from viewer.catalog import numbers, sync_worker
 from viewer.catalog.models import SessionIndex
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.history.models import PackedHistory
 from viewer.stores.hermes.demo import ensure_demo
 from viewer.stores.hermes.reader import open_store
@@ -29,7 +29,7 @@ def check(store: str) -> int:
     with open_store(get_store(store)) as reader:
         for line in found:
             session = get_session(reader, line.session_id)
-            index = indexes.count_some(reader, session, 60)
+            index = index_cache.count_some(reader, session, 60)
             assert NONE not in index.tokens
             assert (line.messages, line.in_context, line.live, line.compactions, line.tokens) == (
                 index.messages,

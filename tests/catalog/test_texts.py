@@ -442,7 +442,7 @@ def test_a_step_ends_after_its_time(shelf: Shelf, small_portions: None) -> None:
         shelf.say(f"s{number}", f"word{number} and some more words " * 5)
     shelf.save()
     with open_store(get_store("plain")) as reader:
-        sync.shelves([reader.store])
+        sync.store_listings([reader.store])
         assert texts.index_some(reader, 0.0)
         assert 0 < TextMessage.objects.count() < 40
         while texts.index_some(reader, 0.0):
@@ -614,7 +614,7 @@ def test_indexing_asks_little_for_each_message(shelf: Shelf) -> None:
             shelf.say(f"s of {count}", f"the marmoset {number} of words")
         shelf.save()
         with open_store(get_store("plain")) as reader:
-            sync.shelves([reader.store])
+            sync.store_listings([reader.store])
             with CaptureQueriesContext(connection) as queries:
                 texts.index_some(reader, 60.0)
         return len(queries)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from viewer.holders import new_holder
+from viewer.lock_owners import new_holder
 from viewer.stores.base import Store
 from viewer.stores.hermes.guards import release_lease, take_lease
 from viewer.stores.writer import Writer

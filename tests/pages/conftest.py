@@ -51,7 +51,7 @@ def short_demo(demo: Callable[[str], str], settings: Settings) -> Callable[[str]
 @pytest.fixture
 def counted(db: None) -> Callable[[str, str], None]:
     """A function that counts all tokens of a session (its store's name and its id), as a worker does."""
-    from viewer.history import indexes
+    from viewer.history import index_cache
     from viewer.stores.hermes.reader import open_store
     from viewer.stores.hermes.sessions import get_session
     from viewer.stores.registry import get_store
@@ -59,6 +59,6 @@ def counted(db: None) -> Callable[[str, str], None]:
 
     def count(store: str, session_id: str) -> None:
         with open_store(get_store(store)) as reader:
-            assert NONE not in indexes.count_some(reader, get_session(reader, session_id), 60).tokens
+            assert NONE not in index_cache.count_some(reader, get_session(reader, session_id), 60).tokens
 
     return count

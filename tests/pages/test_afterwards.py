@@ -12,7 +12,7 @@ from django.test import Client
 from compaction.handoff import END_MARKER, LEGACY_HEADER
 from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import message_ids, read
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.runs import service
 from viewer.runs.detail_loss import losses
 from viewer.runs.planning import Options
@@ -106,7 +106,7 @@ def test_what_is_looked_for_in_the_rows_is_what_the_run_noted(open_hermes_store:
     hermes_store = open_hermes_store(31)
     run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     with open_store(hermes_store.store) as reader:
-        index = indexes.index_of(reader, get_session(reader, hermes_store.session_id))
+        index = index_cache.index_of(reader, get_session(reader, hermes_store.session_id))
         boundary = index.boundary_at(run.handoff_id or 0)
         assert boundary is not None
         found = losses(reader, hermes_store.session_id, index, replace(boundary, run=None))

@@ -23,7 +23,7 @@ from tests.html import Element, read
 from tests.pages import hostile
 from tests.slow import slow
 from viewer.exports import before_after as files
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.pages.redaction import COOKIE
 from viewer.runs import service
 from viewer.runs.planning import Options
@@ -69,7 +69,7 @@ def test_each_message_stands_once_and_in_order_at_every_boundary(
     """Older boundaries too, and such as share a row with a message."""
     hermes_store = open_hermes_store(version, title) if title else open_hermes_store(version)
     with open_store(hermes_store.store) as reader:
-        index = indexes.index_of(reader, reader.session(hermes_store.session_id))
+        index = index_cache.index_of(reader, reader.session(hermes_store.session_id))
     assert index.boundaries
     for boundary in index.boundaries:
         href = f"/stores/hermes/sessions/{hermes_store.session_id}/boundaries/{boundary.handoff_id}/before-after"
@@ -249,7 +249,7 @@ def test_the_file_needs_nothing_else_and_holds_no_secret(signed_in: Client, empt
 def test_the_file_says_what_the_page_says(signed_in: Client, open_hermes_store: Callable[..., HermesStore]) -> None:
     hermes_store = open_hermes_store(21)
     with open_store(hermes_store.store) as reader:
-        boundary = indexes.index_of(reader, reader.session(hermes_store.session_id)).boundaries[0]
+        boundary = index_cache.index_of(reader, reader.session(hermes_store.session_id)).boundaries[0]
     made = files.as_page(files.comparison("hermes", hermes_store.session_id, boundary.handoff_id))
     text = b"".join(made.chunks).decode()
     assert made.outcome.complete and made.filename.endswith(".html")

@@ -155,7 +155,7 @@ def test_results_are_paired_by_adjacency_then_by_id() -> None:
         row(7, "tool", answers="c"),
         row(8, "tool", answers="nobody"),
     ]
-    assert calls.pair(rows, [calls.made(row) for row in rows]) == {(0, 1): 1, (0, 0): 2, (3, 0): 4, (5, 0): 7}
+    assert calls.pair(rows, [calls.calls_of(row) for row in rows]) == {(0, 1): 1, (0, 0): 2, (3, 0): 4, (5, 0): 7}
 
 
 def test_parallel_calls_have_each_its_own_result(signed_in: Client, empty_store: EmptyStore) -> None:

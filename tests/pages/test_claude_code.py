@@ -16,7 +16,7 @@ from tests.clients import ApiClient
 from tests.html import read
 from viewer.catalog import sync_worker
 from viewer.catalog.models import SessionIndex
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.stores.hermes import schema
 from viewer.stores.message import message_of
 from viewer.stores.registry import get_store, open_store
@@ -53,7 +53,7 @@ def test_messages_are_counted_ahead_where_something_was_compacted_alone(agent: C
     def counted() -> list[bool]:
         sync_worker.sync_all()
         with open_store(get_store("work")) as reader:
-            return [tokens != NONE for tokens in indexes.of(reader, agent.id_of("s")).tokens]
+            return [tokens != NONE for tokens in index_cache.of(reader, agent.id_of("s")).tokens]
 
     agent.write("s", talk(2))
     assert counted() == [False] * len(talk(2))

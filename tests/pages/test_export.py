@@ -26,7 +26,7 @@ from tests.slow import one_in
 from viewer import exports
 from viewer.exports import CONTENT_TYPES, Format, View
 from viewer.exports.page import POLICY
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.rendering import markdown
 
 pytestmark = pytest.mark.django_db  # Histories are kept in our own database
@@ -422,7 +422,7 @@ def test_a_file_that_is_replaced_or_gone_ends_the_export_with_a_note(empty_store
         assert "This export is incomplete: it broke off here." in text
         _check_readable(format, text, 100)
         empty_store.path.write_bytes(before)
-        indexes.forget()
+        index_cache.forget()
 
 
 def _replaced(path: Path) -> None:

@@ -12,11 +12,11 @@ import pytest
 from django.test import Client
 
 from tests.factories.stores import EmptyStore
-from viewer.places import Place
 from viewer.rendering import cache, lru
+from viewer.session_urls import SessionUrls
 from viewer.stores.message import StoredMessage
 
-PLACE = Place("own", "s")
+PLACE = SessionUrls("own", "s")
 ROW = StoredMessage(1, "s", "user", "# a\n\n```python\nprint(1)\n```\n" + "x" * 600, "live", 0.0)
 
 
@@ -65,7 +65,7 @@ def test_the_same_text_in_another_place_is_another_piece() -> None:
     assert cache.said(ROW, PLACE).html is cache.said(replace(ROW, timestamp=5.0), PLACE).html
     long = replace(ROW, content="x " * 20_000)
     assert "/sessions/s/" in cache.said(long, PLACE).html
-    assert "/sessions/t/" in cache.said(long, Place("own", "t")).html
+    assert "/sessions/t/" in cache.said(long, SessionUrls("own", "t")).html
 
 
 def test_code_is_coloured_only_when_asked_for() -> None:
@@ -123,14 +123,14 @@ def test_threads_share_a_cache() -> None:
 
 
 def test_tokens_come_from_the_reading_and_are_not_counted_again() -> None:
-    from viewer.pages.session.messages import MessageContext, MessageToShow, shown
+    from viewer.pages.session.messages import MessageContext, MessageToShow, shown_messages
 
     def count(text: str) -> int:
         raise AssertionError("counted")
 
     result = replace(ROW, id=2, role="tool", content="x" * 1_500)
     said = [MessageToShow(1, ROW, "live"), MessageToShow(2, result, "live")]
-    message, answer = shown(said, MessageContext(PLACE, count, tokens={1: 7}.get))
+    message, answer = shown_messages(said, MessageContext(PLACE, count, tokens={1: 7}.get))
     assert message.tokens == "7"
     assert answer.calls[0].result is not None
     assert "1.5k</span> characters" in answer.calls[0].result.size

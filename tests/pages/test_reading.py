@@ -22,7 +22,7 @@ from tests.factories.workspaces import today, write_workspace
 from tests.html import Element, read
 from viewer.enforcement import auditing, events
 from viewer.enforcement.models import Audit, Event
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.pages.boundary.startup_audit import GIVEN, LATE, OFFERED
 from viewer.runs import service
 from viewer.runs.planning import Options
@@ -69,7 +69,7 @@ def armed(empty_store: EmptyStore) -> Audit:
     settle()
     with open_store(get_store("own")) as reader:
         session = get_session(reader, "s")
-        return auditing.look(reader, session, indexes.index_of(reader, session), arm=True)[0]
+        return auditing.look(reader, session, index_cache.index_of(reader, session), arm=True)[0]
 
 
 def turn(empty_store: EmptyStore, *paths: str) -> list[int]:

@@ -164,7 +164,7 @@ def test_a_store_without_an_index_is_left_out_and_taken_in_again(
     add_json_kind(monkeypatch)
     write_sessions(tmp_path / "s.json", {f"s{n}": [{"role": "user", "content": "a marmoset"}] for n in range(3)})
     settings.STORES = {"plain": f"json:///{tmp_path}/s.json"}
-    sync.shelves([get_store("plain")])
+    sync.store_listings([get_store("plain")])
 
     def section() -> Element:
         return read(signed_in.get("/stores")).all("section", "store")[0]

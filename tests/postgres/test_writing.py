@@ -18,7 +18,7 @@ from pytest_django import Settings
 from tests.factories import postgres_stores
 from tests.factories.locks import turn_lease
 from tests.factories.messages import HANDOFF
-from viewer import holders
+from viewer import lock_owners
 from viewer.errors import (
     CompactionConflict,
     SessionBusy,
@@ -89,7 +89,7 @@ def all_rows(store: Store) -> list[Any]:
 
 
 def held(store: Store, work: Callable[..., Any]) -> Any:
-    holder = holders.new_holder()
+    holder = lock_owners.new_holder()
     guards.take_lock(store, "s", holder)
     try:
         with turn_lease(store, "s") as lease:
@@ -190,7 +190,7 @@ def test_a_lock_of_another_program_is_respected(twins: tuple[Store, Store]) -> N
     store = twins[1]
     postgres_stores.owner(store, "INSERT INTO compression_locks VALUES ('s', 'pid=1:agent=other', 1, 1e12)")
     with pytest.raises(SessionBusy, match="agent=other"):
-        guards.take_lock(store, "s", holders.new_holder())
+        guards.take_lock(store, "s", lock_owners.new_holder())
 
 
 def test_who_writes_is_waited_for_and_then_refused(twins: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch) -> None:

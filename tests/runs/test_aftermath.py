@@ -22,7 +22,7 @@ from tests.factories.workspaces import today, write_workspace
 from viewer.catalog import sync_worker
 from viewer.enforcement import auditing, events
 from viewer.enforcement.models import Audit, Event
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
@@ -91,7 +91,7 @@ def look(hermes_store: HermesStore, **options: bool) -> Audit:
     settle()
     with open_store(hermes_store.store) as reader:
         session = get_session(reader, hermes_store.session_id)
-        return auditing.look(reader, session, indexes.index_of(reader, session), **options)[0]
+        return auditing.look(reader, session, index_cache.index_of(reader, session), **options)[0]
 
 
 def left_out(audit: Audit) -> list[str]:
@@ -348,7 +348,7 @@ def test_looking_again_costs_one_query_and_reads_no_row(
     monkeypatch.setattr(reading, "read_rows", noted)
     with open_store(hermes_store.store) as reader:
         session = get_session(reader, hermes_store.session_id)
-        index = indexes.index_of(reader, session)
+        index = index_cache.index_of(reader, session)
         with CaptureQueriesContext(connection) as queries:
             auditing.look(reader, session, index)
     assert len(queries) == 1

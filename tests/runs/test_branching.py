@@ -14,7 +14,7 @@ from tests.factories.histories import history_of, receipt_of
 from tests.factories.stores import HermesStore
 from viewer.api import shapes
 from viewer.errors import AlreadyUndone, NotBranchable, NotFound, NotUndoable, SessionEnded, StoreReadOnly
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.runs import branching, service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
@@ -294,7 +294,7 @@ def test_the_command_says_what_it_made_before_its_tokens_are_counted(
     hermes_store: HermesStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shapes, "COUNTING_SECONDS", 0.0)
-    monkeypatch.setattr(indexes, "AT_ONCE", 1)
+    monkeypatch.setattr(index_cache, "AT_ONCE", 1)
     said = run("branch", "hermes", hermes_store.session_id)
     assert "(branch)”" in said and "tokens" not in said and "messages. Go on with it: hermes --resume" in said
 

@@ -30,9 +30,9 @@ from viewer.errors import (
 from viewer.history import records
 from viewer.runs import compaction_list, job, outcomes, planning, service, summarizers
 from viewer.runs.errors import BadSummary, NothingToDo, UnknownChoice, WrongStatus
-from viewer.runs.hold import claim
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
+from viewer.runs.run_claim import claim
 from viewer.stores.changes import Commit
 from viewer.stores.hermes import guards
 from viewer.stores.hermes.reader import open_store

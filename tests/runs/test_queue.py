@@ -13,9 +13,9 @@ from pytest_django import Settings
 
 from tests.factories import many_sessions
 from viewer.runs import job, queue, recovery, service
-from viewer.runs.hold import claim
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
+from viewer.runs.run_claim import claim
 from viewer.stores.registry import get_store
 
 pytestmark = pytest.mark.django_db(transaction=True)

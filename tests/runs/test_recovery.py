@@ -16,15 +16,15 @@ from pytest_django import Settings
 from tests.factories.histories import receipt_of
 from tests.factories.runs import until
 from tests.factories.stores import HermesStore
-from viewer import holders
+from viewer import lock_owners
 from viewer.enforcement.models import Audit
 from viewer.errors import SessionBusy
 from viewer.history.models import Compaction
 from viewer.management.commands.worker import AWAY_SECONDS, POLL_SECONDS, Loop
 from viewer.runs import job, outcomes, planning, recovery, service, workers
-from viewer.runs.hold import Hold, LeaseLost, claim
 from viewer.runs.models import Run, Worker
 from viewer.runs.planning import Options
+from viewer.runs.run_claim import LeaseLost, RunClaim, claim
 from viewer.stores.changes import edits_from_json
 from viewer.stores.hermes import guards
 from viewer.stores.hermes.transaction import write
@@ -122,7 +122,7 @@ def test_a_worker_that_was_only_slow_cannot_write_any_more(hermes_store: HermesS
     run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=False)
     slow = claim(run.pk)
     assert slow
-    hold = Hold(slow)
+    hold = RunClaim(slow)
     with hold:
         job._make_candidate(hold)
         Run.objects.filter(pk=run.pk).update(status="waiting", holder=hold.holder)
@@ -137,7 +137,7 @@ def test_a_worker_that_was_only_slow_cannot_write_any_more(hermes_store: HermesS
     assert run.status == "applied"
 
 
-def guards_and_commit(hold: Hold) -> None:
+def guards_and_commit(hold: RunClaim) -> None:
     """What `job._commit` writes, by a worker that does not look at its row any more."""
     guards.take_lease(hold.store, hold.run.session_id, hold.holder)
     try:
@@ -240,7 +240,7 @@ def test_an_undo_that_was_not_noted_is_noted(hermes_store: HermesStore, done: bo
 
 def test_a_worker_that_is_certainly_dead_is_not_waited_for(hermes_store: HermesStore) -> None:
     run = queued(hermes_store)
-    ours = holders.new_holder()
+    ours = lock_owners.new_holder()
     for holder, lost in [
         (ours, False),
         (re.sub(r"pid=\d+", "pid=4194305", ours), True),
@@ -253,8 +253,8 @@ def test_a_worker_that_is_certainly_dead_is_not_waited_for(hermes_store: HermesS
 
 def test_locks_of_a_killed_worker_are_removed_with_the_next_look(hermes_store: HermesStore) -> None:
     """Also where it had noted the end of its run, and nothing else says that it held any."""
-    dead = re.sub(r"pid=\d+", "pid=4194305", holders.new_holder())
-    for name in (dead, holders.new_holder(), "a worker of another machine"):
+    dead = re.sub(r"pid=\d+", "pid=4194305", lock_owners.new_holder())
+    for name in (dead, lock_owners.new_holder(), "a worker of another machine"):
         workers.sign(name)
     for session_id, holder in (("dead", dead), ("another", GONE)):
         guards.take_lock(hermes_store.store, session_id, holder)
@@ -320,9 +320,9 @@ def test_a_run_that_changed_since_it_was_read_is_left_alone(
 
 
 def test_locks_of_our_dead_are_removed_and_no_others(hermes_store: HermesStore) -> None:
-    dead = re.sub(r"pid=\d+", "pid=4194305", holders.new_holder())
+    dead = re.sub(r"pid=\d+", "pid=4194305", lock_owners.new_holder())
     agents = dead.replace("agent=palimpsest", "agent=hermes")
-    for number, holder in enumerate([dead, agents, GONE, holders.new_holder()]):
+    for number, holder in enumerate([dead, agents, GONE, lock_owners.new_holder()]):
         for table in ("compression_locks", "session_turn_leases"):
             hermes_store.rows(
                 f"INSERT INTO {table} VALUES (?, ?, unixepoch(), unixepoch() + 300)", f"s{number}", holder
@@ -351,7 +351,7 @@ def test_a_worker_whose_run_another_one_has_changes_it_no_more(hermes_store: Her
     Run.objects.update(holder="another one")
     before = Run.objects.values().get()
     with pytest.raises(LeaseLost):
-        Hold(claimed).update(summary="Mine.")
+        RunClaim(claimed).update(summary="Mine.")
     assert Run.objects.values().get() == before
 
 
@@ -361,7 +361,7 @@ def test_a_hold_beats_and_renews_its_lock(hermes_store: HermesStore, monkeypatch
     claimed = claim(run.pk)
     assert claimed and claim(run.pk) is None
     expiry = "SELECT expires_at FROM compression_locks"
-    with Hold(claimed, beat=0.05):
+    with RunClaim(claimed, beat=0.05):
         run.refresh_from_db()
         first, expires = run.heartbeat_at, hermes_store.rows(expiry)
         end = time.monotonic() + 60

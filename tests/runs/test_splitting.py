@@ -16,9 +16,9 @@ from tests.factories.stores import HermesStore
 from viewer.errors import CompactionConflict, NotUndoable, SessionEnded, StoreReadOnly
 from viewer.history.models import Compaction
 from viewer.runs import branching, compaction_list, job, outcomes, recovery, service
-from viewer.runs.hold import Hold, claim
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
+from viewer.runs.run_claim import RunClaim, claim
 from viewer.stores.hermes.reader import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
@@ -204,10 +204,10 @@ def test_one_that_was_not_made_is_made_once(hermes_store: HermesStore, settings:
     ]
 
 
-def held(run: Run) -> Hold:
+def held(run: Run) -> RunClaim:
     claimed = claim(run.pk)
     assert claimed
-    return Hold(claimed)
+    return RunClaim(claimed)
 
 
 def test_an_agents_own_split_is_not_taken_for_ours(hermes_store: HermesStore) -> None:

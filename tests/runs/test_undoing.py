@@ -12,7 +12,7 @@ from tests.factories.histories import history_of, receipt_of
 from tests.factories.stores import HermesStore
 from tests.slow import slow
 from viewer.errors import NotFound, StoreError
-from viewer.history import indexes, records
+from viewer.history import index_cache, records
 from viewer.history.models import Compaction
 from viewer.runs import service, undoing
 from viewer.runs.planning import Options
@@ -146,10 +146,10 @@ def test_what_was_undone_here_is_known_where_the_rows_tell_something_else(
     )
 
     def boundaries() -> list[int]:
-        indexes.forget()
+        index_cache.forget()
         with open_store(hermes_store.store) as reader:
             found = history_of(reader, hermes_store.session_id)
-            kept = indexes.index_of(reader, get_session(reader, hermes_store.session_id))
+            kept = index_cache.index_of(reader, get_session(reader, hermes_store.session_id))
         assert [each.handoff_id for each in kept.boundaries] == [each.handoff_id for each in found.boundaries]
         return [each.handoff_id for each in found.boundaries]
 

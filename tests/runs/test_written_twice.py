@@ -13,7 +13,7 @@ from pytest_django import Settings
 
 from tests.factories.histories import history_of
 from tests.factories.stores import HermesStore, add_session
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.pages.session.messages import of_history
 from viewer.runs import planning, service
 from viewer.runs.planning import Options
@@ -79,7 +79,7 @@ def add(path: Path, rows: Sequence[Row]) -> None:
 def shown(hermes_store: HermesStore) -> list[tuple[str, bool]]:
     """The messages of History, by the words that they begin with, and whether it says of each that it stands twice."""
     with open_store(hermes_store.store) as reader:
-        index = indexes.of(reader, hermes_store.session_id)
+        index = index_cache.of(reader, hermes_store.session_id)
         assert index.entries == history_of(reader, hermes_store.session_id).entries
         items = [
             item for item in reader.shown(hermes_store.session_id, index.entries) if isinstance(item, HistoryMessage)

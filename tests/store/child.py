@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Any
 
-from viewer import holders
+from viewer import lock_owners
 from viewer.errors import StoreError
 from viewer.stores.base import Store
 from viewer.stores.hermes import guards, writing
@@ -27,7 +27,7 @@ HANDOFF = {"role": "user", "content": "[CONTEXT SUMMARY]: zebrafinch " * 100, "_
 def write_all(store: Store, session_id: str) -> list[str]:
     """Append, commit and undo; what was done."""
     append(store, session_id, [{"role": "user", "content": "appended " * 50}], now=time.time())
-    holder = holders.new_holder()
+    holder = lock_owners.new_holder()
     guards.take_lock(store, session_id, holder)
     with open_store(store) as reader:
         planned = writing.snapshot(reader, session_id)

@@ -16,7 +16,7 @@ from tests.factories.locks import turn_lease
 from tests.factories.messages import HANDOFF
 from tests.factories.stores import WEEK_29, add_row, add_session, create_empty, reader_of, store_at
 from tests.slow import slow
-from viewer import holders
+from viewer import lock_owners
 from viewer.stores.hermes import (
     guards,
     undoing,
@@ -58,7 +58,7 @@ def steps_for(snapshot: writing.Snapshot, head: int = 2, tail: int = 30) -> list
 def committed(
     path: Path, snapshot: writing.Snapshot, steps: list[writing.Step], now: float | None = None
 ) -> writing.BlockCommit:
-    store, holder = store_at(path), holders.new_holder()
+    store, holder = store_at(path), lock_owners.new_holder()
     guards.take_lock(store, snapshot.session_id, holder)
     try:
         with turn_lease(store, snapshot.session_id) as lease:

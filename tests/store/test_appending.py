@@ -12,7 +12,7 @@ import pytest
 from tests.factories.messages import HANDOFF
 from tests.factories.stores import WEEK_29, reader_of, store_at
 from tests.store.commits import committed, everything_else, live, path, planned, query, small, steps_for
-from viewer import holders
+from viewer import lock_owners
 from viewer.errors import NotFound, SessionBusy, SessionEnded, StoreReadOnly
 from viewer.stores.hermes import guards, reading, sessions, writing
 from viewer.stores.hermes.appending import append
@@ -94,7 +94,7 @@ def test_messages_appended_while_a_summary_is_made_stay_live_behind_it(path: Pat
 
 def test_a_compression_lock_is_no_hindrance_and_a_running_turn_is(small: Path) -> None:
     store, message = store_at(small), [{"role": "user", "content": "x"}]
-    guards.take_lock(store, "s1", holders.new_holder())
+    guards.take_lock(store, "s1", lock_owners.new_holder())
     append(store, "s1", message, now=40.0)
     query(small, "INSERT INTO session_turn_leases VALUES ('s1', 'pid=1:turn=9', ?, ?)", time.time(), time.time() + 60)
     before = query(small, "SELECT * FROM messages")

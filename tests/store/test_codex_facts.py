@@ -206,7 +206,7 @@ def test_the_title_is_no_copy_of_the_first_request(tmp_path: Path) -> None:
         con.execute("INSERT INTO threads VALUES ('a', '/x', 'Hello', 'Hello'), ('b', '/y', 'Gardens', 'Hello')")
         con.commit()
     (home / "state_4.sqlite").write_text("older")
-    found = database.noted(Store("c", f"codex://{home}", "configured"))
+    found = database.thread_rows(Store("c", f"codex://{home}", "configured"))
     assert (found.of("a").title, found.of("b").title) == ("", "Gardens")
     assert sorted(os.listdir(home)) == ["state_4.sqlite", "state_5.sqlite"]  # nothing was made beside them
 

@@ -16,7 +16,7 @@ from tests.agents.hermes.recorded import ledger_of, load, restore
 from tests.agents.hermes.told import Row, history_faults, row_of, undo_faults
 from tests.factories.histories import boundary_of
 from tests.factories.locks import turn_lease
-from viewer import holders
+from viewer import lock_owners
 from viewer.stores.base import Store
 from viewer.stores.hermes import guards, reading, writing
 from viewer.stores.hermes.codec import decode_content
@@ -105,7 +105,7 @@ def test_undo_puts_back_what_was_live(story: dict[str, Any], store: Store, tmp_p
     if refusal:
         assert "message_uid" not in story["columns"]["messages"]
         return
-    holder = holders.new_holder()
+    holder = lock_owners.new_holder()
     guards.take_lock(store, SESSION, holder)
     with turn_lease(store, SESSION) as lease:
         writing.undo(store, undoing, lock_holder=holder, lease_holder=lease)

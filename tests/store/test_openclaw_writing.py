@@ -25,7 +25,7 @@ from viewer.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from viewer.holders import new_holder
+from viewer.lock_owners import new_holder
 from viewer.stores.changes import Commit
 from viewer.stores.openclaw import commits, database, transaction
 from viewer.stores.registry import writer_of

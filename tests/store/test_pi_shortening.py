@@ -17,7 +17,7 @@ from tests.agents.reading import history, opened, sent, store_of
 from tests.agents.talk import heard, talk
 from tests.agents.writing import undo
 from viewer.errors import CompactionConflict, NotUndoable, StoreReadOnly
-from viewer.holders import new_holder
+from viewer.lock_owners import new_holder
 from viewer.runs import branching, candidate, planning
 from viewer.runs.planning import Options
 from viewer.stores.changes import Commit

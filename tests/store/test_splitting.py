@@ -17,7 +17,7 @@ from tests.factories.stores import add_row, add_session, reader_of, small_talk, 
 from tests.slow import slow
 from tests.store.commits import planned, steps_for
 from tests.store.tables import COPIED, SESSIONS, path, query, rows, session, stored, version
-from viewer import holders
+from viewer import lock_owners
 from viewer.errors import CompactionConflict, SessionBusy, StoreError, StoreReadOnly
 from viewer.stores.hermes import branching, guards, sessions, writing
 from viewer.stores.hermes.reader import HermesReader as Reader
@@ -36,7 +36,7 @@ def small(tmp_path: Path) -> Path:
 
 
 def split(path: Path, snapshot: writing.Snapshot, steps: list[writing.Step], lease: bool = True) -> writing.BlockCommit:
-    store, holder = store_at(path), holders.new_holder()
+    store, holder = store_at(path), lock_owners.new_holder()
     guards.take_lock(store, snapshot.session_id, holder)
     try:
         if not lease:

@@ -45,4 +45,4 @@ def test_a_view_in_a_database_of_hermes(tmp_path: Path, table: str) -> None:
 def test_a_view_in_a_database_of_codex(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "state_5.sqlite")) as con:
         con.execute(ENDLESS.format("threads", "i AS id, i AS rollout_path"))
-    assert database.noted(Store("s", f"codex://{tmp_path}", "configured")).threads == {}
+    assert database.thread_rows(Store("s", f"codex://{tmp_path}", "configured")).threads == {}

@@ -27,7 +27,7 @@ from tests.store.commits import (
     steps_for,
     undone,
 )
-from viewer import holders
+from viewer import lock_owners
 from viewer.errors import (
     CompactionConflict,
     NotUndoable,
@@ -190,7 +190,7 @@ def test_a_session_that_the_agent_split_meanwhile_is_a_conflict(small: Path) -> 
 
 @pytest.mark.parametrize("missing", ["compression_locks", "session_turn_leases"])
 def test_no_write_without_lock_and_lease(small: Path, missing: str) -> None:
-    store, snapshot, holder = store_at(small), planned(small, "s1"), holders.new_holder()
+    store, snapshot, holder = store_at(small), planned(small, "s1"), lock_owners.new_holder()
     guards.take_lock(store, "s1", holder)
     guards.take_lease(store, "s1", holder)
     query(small, f"DELETE FROM {missing}")
@@ -224,7 +224,7 @@ def test_a_store_locked_beyond_patience_says_so(small: Path, monkeypatch: pytest
     with closing(sqlite3.connect(small, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreUnavailable, match="stayed locked"):
-            guards.take_lock(store_at(small), "s1", holders.new_holder())
+            guards.take_lock(store_at(small), "s1", lock_owners.new_holder())
 
 
 def test_an_old_schema_is_refused(small_hermes_copy: Callable[[int], Path]) -> None:
@@ -354,7 +354,7 @@ def test_somebody_elses_lock_is_named_and_never_taken(small: Path) -> None:
     now = time.time()
     query(small, "INSERT INTO compression_locks VALUES ('s1', 'pid=1:agent=hermes', ?, ?)", now, now + 60)
     with pytest.raises(SessionBusy, match="pid=1:agent=hermes"):
-        guards.take_lock(store, "s1", holders.new_holder())
+        guards.take_lock(store, "s1", lock_owners.new_holder())
     assert query(small, "SELECT holder FROM compression_locks") == [("pid=1:agent=hermes",)]
     with reader_of(small) as reader:
         held = guards.lock_of(reader, "s1")
@@ -363,12 +363,12 @@ def test_somebody_elses_lock_is_named_and_never_taken(small: Path) -> None:
 
 def test_a_stale_lock_is_replaced(small: Path) -> None:
     store = store_at(small)
-    namespace = holders.own_namespace()
+    namespace = lock_owners.own_namespace()
     now = time.time()
     for stale, expires in [("pid=1:agent=old", now - 1), (f"pid=4194304:pidns={namespace}:x", now + 60)]:
         query(small, "DELETE FROM compression_locks")
         query(small, "INSERT INTO compression_locks VALUES ('s1', ?, 1, ?)", stale, expires)
-        holder = holders.new_holder()
+        holder = lock_owners.new_holder()
         guards.take_lock(store, "s1", holder)
         assert query(small, "SELECT holder FROM compression_locks") == [(holder,)]
 
@@ -376,11 +376,11 @@ def test_a_stale_lock_is_replaced(small: Path) -> None:
 def test_a_foreign_namespace_waits_out_its_time(small: Path) -> None:
     query(small, "INSERT INTO compression_locks VALUES ('s1', 'pid=4194304:pidns=1:x', 1, ?)", time.time() + 60)
     with pytest.raises(SessionBusy):
-        guards.take_lock(store_at(small), "s1", holders.new_holder())
+        guards.take_lock(store_at(small), "s1", lock_owners.new_holder())
 
 
 def test_only_the_holder_refreshes_and_releases(small: Path) -> None:
-    store, holder = store_at(small), holders.new_holder()
+    store, holder = store_at(small), lock_owners.new_holder()
     guards.take_lock(store, "s1", holder)
     guards.release_lock(store, "s1", "somebody else")
     assert not guards.refresh_lock(store, "s1", "somebody else")

@@ -9,7 +9,7 @@ from ninja import Router, Schema
 
 from compaction.tokens import message_tokens
 from viewer.enforcement import auditing, events
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.stores import counting
 from viewer.stores.base import Store
 from viewer.stores.message import for_model
@@ -62,7 +62,9 @@ def deliver_context(request: HttpRequest, store: str, session_id: str) -> Contex
 def _context(store: Store, session_id: str, *, deliver: bool) -> ContextOut:
     with open_store(store) as reader:
         session = reader.session(session_id)
-        audits = (auditing.look if deliver else auditing.shown)(reader, session, indexes.index_of(reader, session))
+        audits = (auditing.look if deliver else auditing.current_audits)(
+            reader, session, index_cache.index_of(reader, session)
+        )
         rows = for_model(reader.live(session_id))
         prompt = reader.system_prompt(session_id)
     count = counting.counter_for(session.model)

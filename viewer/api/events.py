@@ -10,7 +10,7 @@ from ninja import Router, Schema
 
 from viewer.enforcement import auditing, events
 from viewer.enforcement.models import Audit, Event
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.stores.base import Store
 from viewer.stores.registry import get_store, open_store
 
@@ -128,7 +128,7 @@ def audits(request: HttpRequest, store: str, session_id: str) -> AuditsOut:
 def _look(store: Store, session_id: str) -> list[Audit]:
     with open_store(store) as reader:
         session = reader.session(session_id)
-        return auditing.shown(reader, session, indexes.index_of(reader, session))
+        return auditing.current_audits(reader, session, index_cache.index_of(reader, session))
 
 
 def event_out(event: Event) -> EventOut:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from viewer.addresses import session_address
-from viewer.broken import Broken, lines_of
 from viewer.catalog import lines
 from viewer.catalog.lines import Order, SessionFilter, SessionList
 from viewer.catalog.models import SessionIndex, name_of
 from viewer.errors import StoreUnavailable
 from viewer.stores.base import NAME, Store
 from viewer.stores.registry import open_store
+from viewer.unreadable import UnreadableLine, lines_of
 
 from . import cursors, shapes
 from .schemas import SessionOut, SessionsOut, moment
@@ -39,10 +39,10 @@ def _next(kind: str, listed: SessionList, order: Order) -> str | None:
     return cursors.written(kind, *lines.sort_key(listed.lines[-1], order)) if listed.more else None
 
 
-def session_out(line: SessionIndex, store: str, reason: str, *, active: bool) -> SessionOut | Broken:
+def session_out(line: SessionIndex, store: str, reason: str, *, active: bool) -> SessionOut | UnreadableLine:
     """A listed session, or why it cannot be shown; `reason` is why its store cannot be compacted."""
     if line.problem:
-        return Broken(line.title, store, line.problem)
+        return UnreadableLine(line.title, store, line.problem)
     reason = reason or (ENDED if line.continued else "") or line.refusal or ""
     return SessionOut(
         id=line.session_id,

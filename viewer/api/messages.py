@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from viewer.errors import NotFound
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.stores.base import Session
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, message_of, own_words, parted
 from viewer.stores.registry import Reader
@@ -24,7 +24,7 @@ OPENAI_KEYS = ("role", "content", "tool_calls", "tool_call_id")
 def page(reader: Reader, session: Session, view: View, around: int | None, limit: int, cursor: str) -> MessagesOut:
     """One page of a view. Raises BadCursor, and NotFound for an `around` that the view does not show."""
     after: int | None = cursors.read(cursor, f"messages of {view}", int)[0] if cursor else None
-    index = indexes.index_of(reader, session)
+    index = index_cache.index_of(reader, session)
     if view == "history":
         items, last = _history_page(reader, session.id, index, around, after, limit)
     else:

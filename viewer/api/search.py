@@ -11,12 +11,12 @@ from django.http import HttpRequest
 from ninja import Router, Schema
 
 from viewer.addresses import session_address
-from viewer.broken import lines_of
 from viewer.catalog import search
 from viewer.stores.passages import PassagePart
 from viewer.stores.query import parse
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.searching import Hit, HitPage, Key, PageRequest, SearchFilter, Stage
+from viewer.unreadable import lines_of
 
 from . import cursors, shapes
 from .answers import answers

@@ -9,15 +9,15 @@ from django.http import HttpRequest
 from ninja import Router
 from ninja.responses import Status
 
-from viewer.broken import lines_of
 from viewer.catalog import sync
 from viewer.catalog.lines import Order, SessionFilter
 from viewer.enforcement import auditing
-from viewer.history import indexes, records
+from viewer.history import index_cache, records
 from viewer.runs import compaction_list, planning
 from viewer.runs.detail_loss import losses
 from viewer.runs.planning import Options
 from viewer.stores.registry import get_store, open_store, writer_of
+from viewer.unreadable import lines_of
 
 from . import listed, messages, shapes
 from .answers import answers
@@ -117,7 +117,7 @@ def compactions(request: HttpRequest, store: str, session_id: str) -> Compaction
     with open_store(get_store(store)) as reader:
         views = compaction_list.compactions(reader, session_id)
         session = reader.session(session_id)
-        audits = auditing.shown(reader, session, indexes.index_of(reader, session)) if views else []
+        audits = auditing.current_audits(reader, session, index_cache.index_of(reader, session)) if views else []
     judged = {audit.handoff_id: audit.status for audit in audits}
     items, broken = lines_of(
         views,
@@ -136,7 +136,7 @@ def compactions(request: HttpRequest, store: str, session_id: str) -> Compaction
 def compaction_details(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> LossesOut:
     """Of the agent's compactions, too: there it is looked for in the rows, which takes longer the more there are."""
     with open_store(get_store(store)) as reader:
-        index = indexes.index_of(reader, reader.session(session_id))
+        index = index_cache.index_of(reader, reader.session(session_id))
         boundary = index.boundary_at(handoff_id)
         if boundary is None:
             raise records.not_there(store, session_id, handoff_id)

@@ -8,10 +8,9 @@ from typing import Any
 
 from compaction.handoff import rules_in
 from viewer.addresses import session_address
-from viewer.broken import Broken, lines_of
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.history.undo import undoable_among
-from viewer.holders import Holder
+from viewer.lock_owners import Holder
 from viewer.runs import planning, service
 from viewer.runs.compaction_list import CompactionView
 from viewer.runs.detail_loss import counted
@@ -20,6 +19,7 @@ from viewer.runs.planning import DryRun
 from viewer.stores import counting
 from viewer.stores.base import Session
 from viewer.stores.registry import Reader, agent_of
+from viewer.unreadable import UnreadableLine, lines_of
 from viewer.workspaces.rules import reason_in
 
 from .losses import DetailsOut
@@ -43,7 +43,7 @@ COUNTING_SECONDS = 2.0  # that a call waits for tokens nobody has counted yet
 
 def session(reader: Reader, found: Session) -> SessionOut:
     """A session with the numbers of its context; the tokens of a long one are known once the worker counted them."""
-    index = indexes.count_some(reader, found, COUNTING_SECONDS, context_alone=True)
+    index = index_cache.count_some(reader, found, COUNTING_SECONDS, context_alone=True)
     reported = reader.usage(found.id)
     refusal = reader.compact_refusal(found.id)
     return SessionOut(
@@ -76,7 +76,7 @@ def session(reader: Reader, found: Session) -> SessionOut:
     )
 
 
-def broken(lines: Iterable[Broken]) -> list[BrokenOut]:
+def broken(lines: Iterable[UnreadableLine]) -> list[BrokenOut]:
     return [BrokenOut(id=line.id, store=line.store, why=line.why) for line in lines]
 
 
@@ -150,7 +150,7 @@ def _held(held: Holder | None) -> HeldOut | None:
     return HeldOut(holder=held.holder, since=moment(held.since), expires=moment(held.expires)) if held else None
 
 
-def runs(found: Sequence[Run]) -> tuple[tuple[RunOut, ...], tuple[Broken, ...]]:
+def runs(found: Sequence[Run]) -> tuple[tuple[RunOut, ...], tuple[UnreadableLine, ...]]:
     """Many of them, each store opened once."""
     undoable = undoable_among(each.pk for each in found)
     return lines_of(found, lambda run: _run(run, run.pk in undoable), lambda run: (run.pk, run.store))

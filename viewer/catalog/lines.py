@@ -86,7 +86,7 @@ def page_of_lines(wanted: SessionFilter, stores: Sequence[Store], limit: int, af
 
     Where lines turn out to have changed, it is looked again, twice as far each time: an owner may delete hundreds.
     """
-    shelves, compared = sync.shelves(stores), limit
+    shelves, compared = sync.store_listings(stores), limit
     for _ in range(ROUNDS):
         kinds = kinds_of(shelves)
         chosen = {kind.pk for kind in kinds if _is_wanted(kind, wanted)}

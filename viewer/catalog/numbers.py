@@ -8,7 +8,7 @@ from itertools import pairwise
 import compaction
 from viewer.enforcement import auditing
 from viewer.errors import NotFound
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.stores import counting
 from viewer.stores.base import ReportedUsage, Session
 from viewer.stores.message import for_model, message_of
@@ -93,10 +93,10 @@ def _index(reader: Reader, session: Session, reported: ReportedUsage, seconds: f
     context, those of single messages are wanted for what compactions saved; else pages count them when they are seen.
     """
     if reported.tokens is not None:
-        found = indexes.index_of(reader, session)
+        found = index_cache.index_of(reader, session)
         if not found.compactions:
             return found, True
-    found = indexes.count_some(reader, session, seconds)
+    found = index_cache.count_some(reader, session, seconds)
     return found, NONE not in found.tokens
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from viewer.errors import SessionBusy
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.history.models import Compaction, PackedHistory
 from viewer.runs.models import OPEN_STATUSES, Run
 from viewer.stores.base import Store
@@ -23,7 +23,7 @@ def remove(store: Store, session_id: str) -> list[str]:
     Run.objects.filter(store=store.name, session_id__in=gone).delete()
     for of_sessions in (PackedHistory.objects, Compaction.objects):
         of_sessions.filter(store=store.name, session_id__in=gone).delete()
-    indexes.forget()
+    index_cache.forget()
     sync.bring(store, gone)
     return gone
 

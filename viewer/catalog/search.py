@@ -49,7 +49,7 @@ def search(reader: Reader, query: Query, wanted: SearchFilter, page: PageRequest
 
 def _freshened(reader: Reader) -> StoreState:
     """The store's state, and a little of what is new in it indexed."""
-    (shelf,) = sync.shelves([reader.store])
+    (shelf,) = sync.store_listings([reader.store])
     if shelf.state is None:
         raise StoreUnavailable(shelf.problem)
     if shelf.state.claimed_until <= timezone.now() and texts.is_any_due(reader.store.name):

@@ -40,7 +40,7 @@ class StoreListing:
     problem: str = ""
 
 
-def shelves(stores: Sequence[Store]) -> list[StoreListing]:
+def store_listings(stores: Sequence[Store]) -> list[StoreListing]:
     """The stores with what is known of them, brought up to date by a bounded number of rows each."""
     known = _known(stores)
     return [_shelf(store, known) for store in stores]

@@ -11,7 +11,7 @@ from django.db import Error, connection
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from viewer import holders
+from viewer import lock_owners
 from viewer.errors import StoreError
 from viewer.stores.base import Store
 from viewer.stores.registry import Reader, all_stores, is_here, open_store, store_version
@@ -48,7 +48,7 @@ def watch(every: float = LOOK_SECONDS) -> threading.Event:
 
 
 def _watch(every: float, ended: threading.Event) -> None:
-    me = holders.new_holder()
+    me = lock_owners.new_holder()
     while not ended.is_set():
         left = Backlog.NOTHING
         try:
@@ -64,7 +64,7 @@ def _watch(every: float, ended: threading.Event) -> None:
 
 def sync_all() -> None:
     """Bring everything up to date that is here and nobody else's just now."""
-    me = holders.new_holder()
+    me = lock_owners.new_holder()
     while look(me):
         pass
 

@@ -20,7 +20,7 @@ from viewer.stores.listing import SessionFacts, Unaskable, is_askable, is_stand_
 from viewer.stores.registry import Reader
 from viewer.texts import sanitized
 
-from . import nearness, one_session, texts
+from . import needs_compaction, one_session, texts
 from .models import FacetGroup, SessionIndex, StoreState, name_of
 
 LONGEST = 300  # characters that are kept of a text
@@ -246,7 +246,7 @@ def _key(kind: FacetGroup) -> tuple[Any, ...]:
 
 def _key_of(store: Store, line: SessionIndex) -> tuple[Any, ...]:
     compacted = line.under or bool(line.continues) or bool(line.compactions)
-    is_near = nearness.is_near(store, line)
+    is_near = needs_compaction.is_near(store, line)
     return line.source, line.model, line.archived, line.ended_at is not None, compacted, is_near, line.delegated
 
 

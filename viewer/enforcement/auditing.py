@@ -29,7 +29,7 @@ from compaction import messages as m
 from viewer import own_database
 from viewer.enforcement.models import Audit
 from viewer.errors import StoreError
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.history.models import Compaction
 from viewer.own_database import OwnDatabaseUnavailable
 from viewer.runs.models import Run
@@ -134,7 +134,7 @@ def _no_file(named: Sequence[str]) -> str:
 # -- looking -----------------------------------------------------------------------------------------------------------
 
 
-def shown(reader: Reader, session: Session, index: TranscriptIndex) -> list[Audit]:
+def current_audits(reader: Reader, session: Session, index: TranscriptIndex) -> list[Audit]:
     """The audits of a conversation, newest first, by its messages as they are now; nothing is written. Raises
     StoreUnavailable.
     """
@@ -187,7 +187,7 @@ def on_appended(store: Store, session_id: str) -> None:
     try:
         with open_store(store) as reader:
             session = reader.session(session_id)
-            look(reader, session, indexes.index_of(reader, session))
+            look(reader, session, index_cache.index_of(reader, session))
     except (DatabaseProblem, StoreError) as problem:
         logger.warning("The turn that was appended to %s is not judged yet: %s", session_id, problem)
 

@@ -14,7 +14,7 @@ from compaction import messages as engine
 from compaction import redaction
 from compaction.redaction import Replacement
 from viewer.errors import StoreError, StoreUnavailable
-from viewer.history import indexes, records
+from viewer.history import index_cache, records
 from viewer.history.before_after import ComparedRow, SentPart, compare
 from viewer.rendering import diffs
 from viewer.rendering.redaction import redacted_session
@@ -101,12 +101,12 @@ def comparison(store: str, session_id: str, handoff_id: int) -> Comparison:
     """What there is to write. Raises NotFound, AlreadyUndone or StoreUnavailable."""
     with open_store(get_store(store)) as reader:
         session = reader.session(session_id)
-        index = indexes.index_of(reader, session)
+        index = index_cache.index_of(reader, session)
         boundary = index.boundary_at(handoff_id)
         if boundary is None:
             raise records.not_there(reader.store.name, session_id, handoff_id)
         if index.context.about:  # as the session's page counts
-            index = indexes.count_few(reader, session, index.live_ids)
+            index = index_cache.count_few(reader, session, index.live_ids)
         tokens = compaction_list.weights(index, [boundary])[handoff_id]
         rows = compare(reader, session.id, index, boundary)
         return Comparison(reader.store, session, index, boundary, rows, tokens, identity(reader.store))
@@ -277,8 +277,8 @@ class _Columns:
         )
 
     def message(self, band: Band, /) -> str:
-        left = "".join(page.shown(message, each.row.left) for each in band for message in each.before)
-        right = "".join(page.shown(message, each.row.right) for each in band for message in each.after)
+        left = "".join(page.message_html(message, each.row.left) for each in band for message in each.before)
+        right = "".join(page.message_html(message, each.row.right) for each in band for message in each.after)
         changes = "".join(map(_change, band))
         pair = f'<div class="pair">{_side("Before", left)}{_side("After", right)}</div>\n' if left or right else ""
         return pair + changes

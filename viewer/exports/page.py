@@ -55,7 +55,7 @@ class Page:
         )
 
     def message(self, message: ExportedMessage) -> str:
-        return shown(message)
+        return message_html(message)
 
     def end(self, outcome: ExportOutcome) -> str:
         return foot(outcome, redacted=self.facts.redacted, empty=not self.facts.exported)
@@ -69,7 +69,7 @@ def foot(outcome: ExportOutcome, *, redacted: bool, empty: bool) -> str:
     return f"</main>\n<footer>\n{none}{note}{places}<p>End of the export.</p>\n</footer>\n</body>\n</html>\n"
 
 
-def shown(message: ExportedMessage, *labels: str) -> str:
+def message_html(message: ExportedMessage, *labels: str) -> str:
     """A message or a handoff; with `labels` in its heading, one of several of its kind, and so without an id."""
     return _handoff(message, labels) if message.kind == "handoff" else _message(message, labels)
 

@@ -16,7 +16,7 @@ from compaction import redaction
 from compaction.handoff import rules_in, without_rules
 from compaction.redaction import Replacement
 from viewer.errors import StoreError, StoreUnavailable
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.rendering.redaction import redacted
 from viewer.runs import compaction_list
 from viewer.stores.base import Session, Store
@@ -115,7 +115,7 @@ def plan(store: str, session_id: str, view: View) -> ExportPlan:
             store=reader.store,
             session=session,
             view=view,
-            index=indexes.index_of(reader, session),
+            index=index_cache.index_of(reader, session),
             system_prompt=reader.system_prompt(session_id) if view == "live" else "",
             file=identity(reader.store),
         )

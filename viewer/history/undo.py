@@ -13,12 +13,12 @@ from viewer.stores.changes import Json, UndoPlan
 from viewer.stores.registry import Reader, get_store, open_store
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
 
-from . import indexes, records
+from . import index_cache, records
 from .models import Compaction
 
 REMEMBERED = 1_000  # sentences
 
-_refusals: LRUCache[tuple[str, str, str, int], tuple[indexes.IndexBasis, str]] = LRUCache(REMEMBERED)
+_refusals: LRUCache[tuple[str, str, str, int], tuple[index_cache.IndexBasis, str]] = LRUCache(REMEMBERED)
 _lock = Lock()
 
 
@@ -51,7 +51,7 @@ def refusal(reader: Reader, session: Session, handoff_id: int) -> str:
     if (problem := reader.compact_refusal(session.id)) is not None:
         return problem.message
     key = (reader.store.name, reader.store.url, session.id, handoff_id)
-    mark, index = indexes.marked(reader, session)
+    mark, index = index_cache.marked(reader, session)
     with _lock:
         found = _refusals.get(key)
     if found is None or found[0] != mark:

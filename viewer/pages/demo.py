@@ -13,7 +13,7 @@ from viewer.catalog.lines import named_tip
 from viewer.catalog.models import SessionIndex
 from viewer.pages.filters import Link
 from viewer.pages.switches import remembered, way_back
-from viewer.places import Place
+from viewer.session_urls import SessionUrls
 from viewer.stores.base import Store
 from viewer.stores.registry import all_stores
 
@@ -44,7 +44,7 @@ def _has_sessions(stores: Sequence[Store]) -> bool:
     """Whether one of these stores has a session, or cannot be read: then it may have one."""
     if not _WITH_SESSIONS.isdisjoint(store.place for store in stores):
         return True
-    shelves = sync.shelves(stores)
+    shelves = sync.store_listings(stores)
     states = [shelf.state for shelf in shelves if shelf.state]
     found = SessionIndex.objects.filter(state__in=states, tip=True).values_list("state__place", flat=True).distinct()
     _WITH_SESSIONS.update(found)
@@ -53,9 +53,9 @@ def _has_sessions(stores: Sequence[Store]) -> bool:
 
 def first_session() -> Link | None:
     """The demo session to try a compaction on; it may have been renamed or deleted."""
-    for shelf in sync.shelves([store for store in all_stores() if store.is_managed]):
+    for shelf in sync.store_listings([store for store in all_stores() if store.is_managed]):
         if found := named_tip(shelf, FIRST):
-            return Link(FIRST, Place(shelf.store.name, found.session_id).href)
+            return Link(FIRST, SessionUrls(shelf.store.name, found.session_id).href)
     return None
 
 

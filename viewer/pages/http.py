@@ -15,8 +15,8 @@ from django.utils.html import format_html
 from django_htmx.middleware import HtmxDetails
 
 from viewer.errors import AlreadyUndone, StoreError
-from viewer.places import Place
 from viewer.rendering import formats
+from viewer.session_urls import SessionUrls
 
 from .parts.opened import now_without_boundary
 
@@ -60,7 +60,7 @@ def is_fragment(request: HttpRequest) -> bool:
     return bool(htmx) and not htmx.history_restore_request and not htmx.boosted
 
 
-def on_page_of(request: HttpRequest, place: Place) -> bool:
+def on_page_of(request: HttpRequest, place: SessionUrls) -> bool:
     """Whether htmx asks from a session's own page, where its History can be brought up to date."""
     return asked_from(request) == place.href
 
@@ -95,7 +95,7 @@ def refused(
     """The page of a refusal, or its fragment, with its status; `htmx-config` in `base.html` names those swapped in."""
     said = Refusal(refusal.code, refusal.message, kept, back)
     if isinstance(refusal, AlreadyUndone):
-        place = Place(refusal.store, refusal.session_id)
+        place = SessionUrls(refusal.store, refusal.session_id)
         reading = now_without_boundary(place, refusal.cut_id)
         said = replace(said, back=(reading, "Back to the session"), sentence=_undone(refusal))
         if is_fragment(request) and on_page_of(request, place):

@@ -17,7 +17,7 @@ from .search import totals
 from .search import views as search
 from .session import abandoned, colours, contents, context, export, find, live, practice, rows, timeline
 from .session import views as session
-from .sessions import archive, rename, saved, together
+from .sessions import archive, bulk_actions, rename, saved
 from .sessions import views as sessions
 from .settings import views as settings
 from .stores import views as stores
@@ -33,8 +33,8 @@ urlpatterns = [
     path("palette", palette.palette, name="palette"),
     path("archive", archive.archive, name="archive"),
     path("views", saved.save, name="save_view"),
-    path("compact", together.compact, name="compact_many"),
-    path("export", together.export, name="export_many"),
+    path("compact", bulk_actions.compact, name="compact_many"),
+    path("export", bulk_actions.export, name="export_many"),
     path("stores", stores.stores, name="stores"),
     path("stores/<name:store>/index", stores.index, name="index"),
     path("compactions", compactions.compactions, name="compactions"),

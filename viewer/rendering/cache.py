@@ -14,7 +14,7 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from compaction import messages as engine
-from viewer.places import Place
+from viewer.session_urls import SessionUrls
 from viewer.stores.envelopes import split
 from viewer.stores.message import StoredMessage
 
@@ -43,7 +43,7 @@ def clear() -> None:
     _CACHE.clear()
 
 
-def said(row: StoredMessage, place: Place, *, colours: bool = False) -> RenderedBlocks:
+def said(row: StoredMessage, place: SessionUrls, *, colours: bool = False) -> RenderedBlocks:
     """The blocks of what a row says: thinking first, then its content by role."""
     beside = [row.extra.get(name) for name in ("reasoning_details", "codex_reasoning_items", "codex_message_items")]
     key = (
@@ -62,7 +62,7 @@ def _kind(role: str) -> str:
     return "talk" if role in ("user", "assistant") else "raw"
 
 
-def _said(row: StoredMessage, place: Place, colours: bool) -> Iterable[blocks.Block]:
+def _said(row: StoredMessage, place: SessionUrls, colours: bool) -> Iterable[blocks.Block]:
     yield from blocks.of_reasoning(row.reasoning, row.extra, place.whole(row.id, "reasoning"), colours=colours)
     whole = place.whole(row.id, "content")
     if _kind(row.role) == "talk":
@@ -75,7 +75,7 @@ def _said(row: StoredMessage, place: Place, colours: bool) -> Iterable[blocks.Bl
         yield blocks.plain(as_text(row.content), whole)
 
 
-def answered(row: StoredMessage, place: Place, language: str = "", *, colours: bool = False) -> RenderedBlocks:
+def answered(row: StoredMessage, place: SessionUrls, language: str = "", *, colours: bool = False) -> RenderedBlocks:
     """The blocks of a tool's result, how it says that its call ended, and the sessions that it names."""
     key = ("answered", place.href, row.id, language, colours, lru.digest(row.content))
 

@@ -64,7 +64,7 @@ class ShownCall:
         return cache.by_template(self.template, self)
 
 
-def made(row: StoredMessage) -> list[engine.Call]:
+def calls_of(row: StoredMessage) -> list[engine.Call]:
     """The calls of a row that are shown, in order."""
     parts = row.content
     if isinstance(parts, list) and len(parts) > LIMIT:

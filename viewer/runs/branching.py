@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from compaction import tool_groups
 from viewer.errors import NotBranchable, SessionEnded, StoreReadOnly
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.history.undo import compaction_of
 from viewer.stores import counting
 from viewer.stores.base import Store
@@ -91,7 +91,7 @@ def settled(rows: Sequence[StoredMessage]) -> Sequence[StoredMessage]:
 
 def _rows_before(reader: Reader, session_id: str, handoff_id: int) -> Sequence[StoredMessage]:
     """The rows that were in context before this compaction, in order, those taken back or superseded since included."""
-    compaction = compaction_of(reader, session_id, handoff_id, indexes.of(reader, session_id))
+    compaction = compaction_of(reader, session_id, handoff_id, index_cache.of(reader, session_id))
     ids = reader.context_before(session_id, compaction)
     rows = reader.messages(session_id, ids)
     if missing := len(ids) - len(rows):

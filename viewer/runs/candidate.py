@@ -12,7 +12,7 @@ from viewer.stores.changes import ChangeMessage, Edit, InsertMessage, KeepMessag
 from viewer.stores.registry import Reader
 
 from . import planning
-from .detail_loss import noted
+from .detail_loss import report_data
 from .errors import BadSummary, NothingToEdit
 from .models import Run
 from .plain import plain
@@ -81,7 +81,7 @@ def _by_id(basis: Basis, edit: EngineEdit) -> Edit:
 
 def _survival(basis: Basis, found: compaction.Survival) -> dict[str, Any]:
     """Which details survive; of the lost ones, the most telling are named."""
-    return noted(found, lambda at: basis.sent[at].id if at >= 0 else None, LOST_KEPT)
+    return report_data(found, lambda at: basis.sent[at].id if at >= 0 else None, LOST_KEPT)
 
 
 def edited(reader: Reader, run: Run, summary: str) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from weakref import ref
 
 from cachetools import LRUCache
 
-from viewer.history import indexes, undo
-from viewer.history.indexes import AllRuns
+from viewer.history import index_cache, undo
+from viewer.history.index_cache import AllRuns
 from viewer.stores.base import Session, Store
 from viewer.stores.message import Handoff, ReportedCompaction
 from viewer.stores.registry import Reader, agent_of
@@ -86,12 +86,15 @@ def numbers(reader: Reader, session: Session, runs: AllRuns | None = None) -> li
     Remembered while the session's index is the same. `runs` are those of the store, for who asks for many sessions.
     Raises StoreUnavailable.
     """
-    transcript_index, key = indexes.index_of(reader, session, runs), (reader.store.name, reader.store.url, session.id)
+    transcript_index, key = (
+        index_cache.index_of(reader, session, runs),
+        (reader.store.name, reader.store.url, session.id),
+    )
     with _lock:
         made_of, made = _numbers.get(key, (None, []))
     if made_of is None or made_of() is not transcript_index:
         ids = {row_id for each in transcript_index.compactions for row_id in (*each.before_ids, *each.block_ids)}
-        transcript_index = indexes.count_few(reader, session, sorted(ids))
+        transcript_index = index_cache.count_few(reader, session, sorted(ids))
         made = numbers_of(reader.store, transcript_index)
         with _lock:
             _numbers[key] = ref(transcript_index), made
@@ -124,10 +127,10 @@ def numbers_of(store: Store, history: TranscriptIndex) -> list[Numbers]:
 def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
     """Every compaction that stands, with its text, its tokens counted however long that takes. Raises NotFound."""
     session = reader.session(session_id)
-    compactions = indexes.index_of(reader, session).compactions
+    compactions = index_cache.index_of(reader, session).compactions
     boundaries = [each for each in compactions if each.run is None]  # of ours the run counted
     ids = {row_id for boundary in boundaries for row_id in (*boundary.before_ids, *boundary.block_ids)}
-    history = indexes.count_all(reader, session, sorted(ids))
+    history = index_cache.count_all(reader, session, sorted(ids))
     if not history.compactions:
         return []
     shown = {

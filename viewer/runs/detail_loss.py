@@ -20,14 +20,14 @@ from .plain import plain
 LISTED = 5_000  # lost details of each list that a page may go through
 
 
-class Counted(NamedTuple):
+class LossCounts(NamedTuple):
     """How many details are lost of how many, and how many statements."""
 
     details: tuple[int, int]
     statements: tuple[int, int]
 
 
-def noted(found: Survival, name: Callable[[int], int | None], most: int | None = None) -> dict[str, Any]:
+def report_data(found: Survival, name: Callable[[int], int | None], most: int | None = None) -> dict[str, Any]:
     """Survival as the report of a run has it; `name` is the id of the message at an index.
 
     {"anchors": {kind: [still there, all]}, "lost": [{kind, text, message, line, by}], "statements": [still there, all],
@@ -75,10 +75,10 @@ def losses(reader: Reader, session_id: str, index: TranscriptIndex, boundary: In
     left = [message_of(rows[row_id]) for row_id in boundary.block_ids if row_id in rows]
     earlier = [(at, text) for at in sorted(which) for text in _summaries(before[at])]
     survival = survival_of([message_of(row) for row in before], which, left, earlier)
-    return noted(survival, lambda at: index.message_of(before[at].id), LISTED)
+    return report_data(survival, lambda at: index.message_of(before[at].id), LISTED)
 
 
-def counted(run: int | None) -> Counted | None:
+def counted(run: int | None) -> LossCounts | None:
     """What of details and statements is lost by one of our own compactions; None for the agent's."""
     if run is None:
         return None
@@ -88,10 +88,10 @@ def counted(run: int | None) -> Counted | None:
     return counted_in(report)
 
 
-def counted_in(noted: Mapping[str, Any]) -> Counted:
+def counted_in(noted: Mapping[str, Any]) -> LossCounts:
     """What of details and statements is lost, of what was `noted`."""
     kept, statements = noted["statements"]
-    return Counted(lost_of(noted["anchors"]), (statements - kept, statements))
+    return LossCounts(lost_of(noted["anchors"]), (statements - kept, statements))
 
 
 def _names_all(report: Mapping[str, Any]) -> bool:

@@ -26,9 +26,9 @@ from viewer.workspaces.rules import rules_of
 
 from . import candidate, outcomes, planning
 from .errors import BadSummary
-from .hold import Hold, LeaseLost, claim
 from .models import Run
 from .progress import Progress
+from .run_claim import LeaseLost, RunClaim, claim
 from .signals import applied
 from .summarizers import get_summarizer
 
@@ -41,10 +41,10 @@ def compact(run_id: int) -> None:
     """Bring one run as far as it goes. Runs that are done, cancelled or held by another worker are left alone."""
     run = claim(run_id)
     if run is not None:
-        _work(Hold(run))
+        _work(RunClaim(run))
 
 
-def _work(hold: Hold) -> None:
+def _work(hold: RunClaim) -> None:
     try:
         with hold:
             if hold.run.status == "queued":
@@ -57,7 +57,7 @@ def _work(hold: Hold) -> None:
         _end_with(hold, problem)
 
 
-def _make_candidate(hold: Hold) -> None:
+def _make_candidate(hold: RunClaim) -> None:
     """Plan and summarise; the run is `ready` afterwards, or `waiting` when it is to be applied without a preview."""
     run = hold.run
     hold.update(status="planning", progress={"sentence": "Reading the session and planning."})
@@ -84,7 +84,7 @@ def _make_candidate(hold: Hold) -> None:
         hold.update(**outcomes.closed("ready", "Ready to review."), **made)
 
 
-def _summary(hold: Hold, plan: compaction.Plan, doing: str) -> str:
+def _summary(hold: RunClaim, plan: compaction.Plan, doing: str) -> str:
     """What the summariser says, which is asked only where the strategy needs one, and not again for finished parts."""
     if not planning.strategy_of(hold.run.strategy).asks_model:
         return ""
@@ -101,7 +101,7 @@ def _summary(hold: Hold, plan: compaction.Plan, doing: str) -> str:
     )
 
 
-def _commit(hold: Hold) -> None:
+def _commit(hold: RunClaim) -> None:
     run = hold.run
     edits = edits_from_json(run.edits)
     _wait_for_turn(hold)
@@ -116,7 +116,7 @@ def _commit(hold: Hold) -> None:
     applied.send(Run, run=run)
 
 
-def _wait_for_turn(hold: Hold) -> None:
+def _wait_for_turn(hold: RunClaim) -> None:
     """Take the turn lease, waiting while somebody else has it.
 
     Raises SessionBusy when that takes too long, LeaseLost when cancelled.
@@ -138,7 +138,7 @@ def _wait_for_turn(hold: Hold) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def _took_lease(hold: Hold) -> bool:
+def _took_lease(hold: RunClaim) -> bool:
     try:
         writer_of(hold.store).take_lease(hold.run.session_id, hold.holder)
     except SessionBusy:
@@ -150,7 +150,7 @@ def _iso(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _end_with(hold: Hold, problem: Exception) -> None:
+def _end_with(hold: RunClaim, problem: Exception) -> None:
     """End the run with what went wrong; a candidate that exists is kept."""
     code, message = outcomes.refusal_of(problem)
     try:

@@ -15,7 +15,7 @@ import compaction
 from compaction import tokens
 from compaction.strategy import STRATEGIES, Strategy, first_plan, named
 from viewer.errors import StoreReadOnly
-from viewer.holders import Holder
+from viewer.lock_owners import Holder
 from viewer.stores import counting
 from viewer.stores.base import Session, Store
 from viewer.stores.changes import MODES, Json

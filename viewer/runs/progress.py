@@ -9,7 +9,7 @@ import compaction
 from compaction.llm.digest import Ask, Finished
 from compaction.tokens import Counter
 
-from .hold import Hold
+from .run_claim import RunClaim
 from .summarizers import Usage
 
 TELL_SECONDS = 1.0  # between two updates of the row while an answer comes
@@ -18,7 +18,7 @@ TELL_SECONDS = 1.0  # between two updates of the row while an answer comes
 class Progress:
     """The `summarizers.ProgressCallback` of one run. All raise hold.LeaseLost once the run is not ours."""
 
-    def __init__(self, hold: Hold, doing: str, count: Counter) -> None:
+    def __init__(self, hold: RunClaim, doing: str, count: Counter) -> None:
         self._hold = hold
         self._doing = doing
         self._count = count

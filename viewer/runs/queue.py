@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from viewer.stores.registry import all_stores, is_here
 
-from .hold import unclaimed
+from .run_claim import unclaimed
 
 
 def stores_here() -> set[str]:

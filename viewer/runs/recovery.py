@@ -21,7 +21,7 @@ from django.db import Error, connection, transaction
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 from django.db.models.functions import Now
 
-from viewer import holders
+from viewer import lock_owners
 from viewer.errors import NotFound, StoreError
 from viewer.history import records
 from viewer.history.models import Compaction
@@ -98,10 +98,10 @@ def sweep(older_than: float = STALE_SECONDS) -> list[Run]:
     unknown = Run.objects.filter(status="failed", error_code=UNKNOWN, store__in=here)
     changed += [run for run in unknown if _tried(_look_up, run)]
     undoing = _light(older_than).filter(status="applied", store__in=here).exclude(holder="")
-    died = (run for run in undoing if run.silent or holders.is_dead(run.holder))
+    died = (run for run in undoing if run.silent or lock_owners.is_dead(run.holder))
     changed += [run for run in died if _tried(_note_undone, run)]
     redoing = _light(older_than).filter(status="undone", store__in=here).exclude(holder="")
-    ended = (run for run in redoing if run.silent or holders.is_dead(run.holder))
+    ended = (run for run in redoing if run.silent or lock_owners.is_dead(run.holder))
     changed += [run for run in ended if _tried(_note_redone, run)]
     return changed
 
@@ -161,7 +161,7 @@ def _light(older_than: float) -> QuerySet[Aged]:
 def _is_lost(run: Aged) -> bool:
     """Whether no worker has the run or will have it. One that only waits for a free worker of this store is kept."""
     if run.holder:
-        return run.silent or holders.is_dead(run.holder)
+        return run.silent or lock_owners.is_dead(run.holder)
     if run.queued_at and run.silent:  # so that machines without its store know that one has it
         _same(run).update(heartbeat_at=Now())
     return run.silent and not run.queued_at

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models, transaction
 from django.db.models.functions import Now
 
-from viewer import holders
+from viewer import lock_owners
 from viewer.errors import NotRedoable, StoreError
 from viewer.history import records
 from viewer.history.models import Compaction
@@ -51,7 +51,7 @@ def redo_run(run: Run) -> None:
     run.refresh_from_db()
     if reason := refusal(run):
         raise NotRedoable(reason)
-    receipt, holder, ours = receipt_of(run) or {}, holders.new_holder(), _undone(run)
+    receipt, holder, ours = receipt_of(run) or {}, lock_owners.new_holder(), _undone(run)
     writer = writer_of(get_store(run.store))
     writer.take_lock(run.session_id, holder)
     try:

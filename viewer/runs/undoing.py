@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from django.db import models, transaction
 from django.db.models.functions import Now
 
-from viewer import holders
+from viewer import lock_owners
 from viewer.errors import NotUndoable, StoreError
-from viewer.history import indexes, records
+from viewer.history import index_cache, records
 from viewer.history import undo as rule
 from viewer.stores import counting
 from viewer.stores.base import Session, Store
@@ -54,7 +54,7 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
     """What undoing this compaction would do now. Raises NotFound, StoreUnavailable."""
     with open_store(store) as reader:
         session = reader.session(session_id)
-        undo_plan = rule.plan(reader, session_id, handoff_id, indexes.index_of(reader, session))
+        undo_plan = rule.plan(reader, session_id, handoff_id, index_cache.index_of(reader, session))
         problem = reader.compact_refusal(session_id)
         before, after = _contexts(reader, session_id, undo_plan)
         slow = _slow(reader, [*before, *after])
@@ -94,14 +94,14 @@ def undo(store: Store, session_id: str, handoff_id: int) -> Undone:
     with open_store(store) as reader:
         if (problem := reader.compact_refusal(session_id)) is not None:
             raise problem
-        index = indexes.of(reader, session_id)
+        index = index_cache.of(reader, session_id)
         plan = rule.plan(reader, session_id, handoff_id, index)
         if plan.refusal:
             raise NotUndoable(plan.refusal)
         _, after = _contexts(reader, session_id, plan)
     boundary = index.boundary_at(handoff_id)
     cut_id = boundary.cut_id if boundary else None
-    holder, ours = holders.new_holder(), _applied(store, session_id, handoff_id)
+    holder, ours = lock_owners.new_holder(), _applied(store, session_id, handoff_id)
     writer_of(store).take_lock(session_id, holder)
     try:
         writer_of(store).take_lease(session_id, holder)

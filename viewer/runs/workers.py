@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.db import Error
 from django.db.models.functions import Now
 
-from viewer import holders
+from viewer import lock_owners
 
 from .models import Worker
 
@@ -24,7 +24,7 @@ def sign(name: str) -> None:
 
 def forget_dead() -> bool:
     """Forget the workers of this machine that were killed; whether there are any."""
-    dead = [name for name in Worker.objects.values_list("name", flat=True) if holders.is_dead(name)]
+    dead = [name for name in Worker.objects.values_list("name", flat=True) if lock_owners.is_dead(name)]
     return bool(dead and Worker.objects.filter(name__in=dead).delete()[0])
 
 
@@ -37,4 +37,4 @@ def leave(name: str) -> None:
 def alive() -> int:
     """How many workers signed lately, on all machines that share our database, but those of this machine that died."""
     lately = Worker.objects.filter(seen_at__gte=Now() - timedelta(seconds=MISSED * SIGN_SECONDS))
-    return sum(not holders.is_dead(name) for name in lately.values_list("name", flat=True))
+    return sum(not lock_owners.is_dead(name) for name in lately.values_list("name", flat=True))

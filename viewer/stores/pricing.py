@@ -81,7 +81,7 @@ def total(prices: Iterable[float | None], inherited: Iterable[float | None] = ()
     return Cost(sum(known), len(known) < len(every), sum(each for each in inherited if each is not None))
 
 
-def noted(dollars: Any, tokens: float) -> float | None:
+def reported_cost(dollars: Any, tokens: float) -> float | None:
     """A sum that an agent noted for so many tokens, 0 where it does not say how many; None for one that cannot be."""
     most = min(tokens * MOST_A_TOKEN, MOST_DOLLARS) if tokens > 0 else MOST_DOLLARS
     is_number = isinstance(dollars, (int, float)) and not isinstance(dollars, bool)

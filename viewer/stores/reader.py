@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from compaction import messages
 from viewer.errors import SessionEnded, StoreReadOnly
-from viewer.holders import Holder
+from viewer.lock_owners import Holder
 
 from .base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
 from .changes import Commit, Edit, Json, LiveContext, UndoPlan

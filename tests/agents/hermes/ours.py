@@ -11,7 +11,7 @@ from compaction import pruning
 from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes
 from tests.factories.locks import turn_lease
-from viewer import holders
+from viewer import lock_owners
 from viewer.runs import branching as branching_runs
 from viewer.runs import candidate, planning
 from viewer.stores.base import Store
@@ -66,7 +66,7 @@ def plan(
     database: Path, session_id: str, mode: str = "in_place", strategy: str = "summary", window: int = 0
 ) -> Planned:
     """Take the lock and plan, for a model with this context window. Raises SessionBusy when somebody else has it."""
-    store, holder = store_of(database), holders.new_holder()
+    store, holder = store_of(database), lock_owners.new_holder()
     guards.take_lock(store, session_id, holder)
     with open_store(store) as reader:
         basis = planning.read_basis(reader, session_id, mode)
@@ -127,7 +127,7 @@ def known_of(done: Done) -> KnownBlock:
 
 def undo(store: Store, undoing: Undoing) -> Outlook:
     """Take a compaction back under lock and lease."""
-    holder = holders.new_holder()
+    holder = lock_owners.new_holder()
     guards.take_lock(store, undoing.session_id, holder)
     try:
         with turn_lease(store, undoing.session_id) as lease:

@@ -19,7 +19,7 @@ from tests.interop.chat_service import tool as called
 from tests.interop.real_agent import RealAgent
 from tests.store_api import StoreApi
 from viewer.enforcement import auditing
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.stores.registry import get_store, open_store
 
 from .client import OpenClawClient
@@ -177,13 +177,13 @@ def test_rules_are_carried_and_its_next_turn_is_audited(opened: Open, settings: 
     assert "Never water at noon." in sent.said and "<workspace-critical-rules>" in sent.said
     with open_store(get_store("work")) as reader:
         session = reader.session(work.session)
-        (audit,) = auditing.look(reader, session, indexes.index_of(reader, session))
+        (audit,) = auditing.look(reader, session, index_cache.index_of(reader, session))
     found = {each["named"]: each["message"] for each in audit.findings}
     assert found["SOUL.md"] is not None and found["MEMORY.md"] is None and audit.status == "missing"
     work.stage.service.replies += [calls(called("read", path=str(work.stage.work / "MEMORY.md")))]
     work.say("And the other?")
     with open_store(get_store("work")) as reader:
-        (audit,) = auditing.look(reader, session, indexes.index_of(reader, session))
+        (audit,) = auditing.look(reader, session, index_cache.index_of(reader, session))
     assert audit.status == "passed"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import Error, connection
 
-from viewer import holders
+from viewer import lock_owners
 from viewer.catalog import sync_worker
 from viewer.management.quick import QuickCommand
 from viewer.runs import job, queue, recovery, workers
@@ -86,7 +86,7 @@ class Command(QuickCommand):
             loop.run()
             sync_worker.sync_all()
             return
-        name = holders.new_holder()
+        name = lock_owners.new_holder()
         recovery.watch(name)
         sync_worker.watch()
         loop.run()

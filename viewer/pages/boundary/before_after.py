@@ -19,7 +19,7 @@ from viewer.exports.source import ExportedMessage
 from viewer.history.before_after import ComparedRow, Fate, compare
 from viewer.pages.http import page, shows_refusals, start_of
 from viewer.pages.parts.boundary import ShownSummary, find, shown_change, summary_text, weighed
-from viewer.pages.parts.opened import Opened, opened
+from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacted, redacts
 from viewer.rendering import blocks, cache, calls, formats, tools
 from viewer.rendering.texts import line
@@ -122,7 +122,7 @@ def before_after(request: HttpRequest, store: str, session_id: str, handoff_id: 
     if wanted == "html" or wanted in files.SIDES:
         return _file(request, files.comparison(store, session_id, handoff_id), wanted)
     with open_store(get_store(store)) as reader:
-        found = opened(reader, session_id, redacting=redacts(request))
+        found = open_session(reader, session_id, redacting=redacts(request))
         boundary = find(found, handoff_id)
         rows = compare(reader, found.session.id, found.index, boundary)
         data = _page(request, found, boundary, rows)
@@ -140,7 +140,7 @@ def _file(request: HttpRequest, found: files.Comparison, wanted: str) -> HttpRes
 
 
 def _page(
-    request: HttpRequest, found: Opened, boundary: IndexedBoundary, rows: Sequence[ComparedRow]
+    request: HttpRequest, found: OpenSession, boundary: IndexedBoundary, rows: Sequence[ComparedRow]
 ) -> BeforeAfterPage:
     window = _window(request, rows)
     before, after = compaction_list.weights(found.index, [boundary])[boundary.handoff_id]
@@ -190,7 +190,9 @@ def _window(request: HttpRequest, rows: Sequence[ComparedRow]) -> RowWindow:
     )
 
 
-def _bands(found: Opened, boundary: IndexedBoundary, rows: Sequence[ComparedRow], previous: int) -> Iterator[ShownBand]:
+def _bands(
+    found: OpenSession, boundary: IndexedBoundary, rows: Sequence[ComparedRow], previous: int
+) -> Iterator[ShownBand]:
     """The rows of a window; `previous` is the place of the row before them."""
     ids = sorted({part.row_id for row in rows for part in (row.before, row.after) if part is not None})
     stored = found.reader.messages(found.session.id, ids)
@@ -219,7 +221,7 @@ def _read(row: ComparedRow, stored: Mapping[int, StoredMessage]) -> ComparedMess
 
 
 def _cell(
-    found: Opened, boundary: IndexedBoundary, said: ExportedMessage, fate: str, stored: Mapping[int, StoredMessage]
+    found: OpenSession, boundary: IndexedBoundary, said: ExportedMessage, fate: str, stored: Mapping[int, StoredMessage]
 ) -> ShownCell:
     row, place = said.row, found.place
     is_result = said.kind == "message" and row.role in engine.RESULT_ROLES
@@ -242,20 +244,20 @@ def _cell(
     )
 
 
-def _href(found: Opened, said: ExportedMessage) -> str:
+def _href(found: OpenSession, said: ExportedMessage) -> str:
     if said.kind == "handoff":
         return found.place.boundary(said.id) if found.index.boundary_at(said.id) is not None else ""
     return found.place.message(said.id) if found.index.place_of(said.id) is not None else ""
 
 
-def _html(found: Opened, said: ExportedMessage, *, is_result: bool) -> SafeString:
+def _html(found: OpenSession, said: ExportedMessage, *, is_result: bool) -> SafeString:
     if said.kind == "handoff":
         return SafeString()
     return (cache.answered if is_result else cache.said)(said.row, found.place).html
 
 
-def _calls(found: Opened, row: StoredMessage) -> Iterator[SaidCall]:
-    for call in calls.made(row):
+def _calls(found: OpenSession, row: StoredMessage) -> Iterator[SaidCall]:
+    for call in calls.calls_of(row):
         asked = cache.asked(call, found.place.whole(row.id, "calls"), None)
         yield SaidCall(asked.title or tools.Title("tool", ""), asked.html)
 
@@ -267,7 +269,7 @@ def _merged(row: StoredMessage) -> str:
     return f"Sent in one row with a message, {'behind' if text.comes_first else 'before'} its words."
 
 
-def _summary(found: Opened, boundary: IndexedBoundary, row: StoredMessage) -> ShownSummary:
+def _summary(found: OpenSession, boundary: IndexedBoundary, row: StoredMessage) -> ShownSummary:
     text = parted(row)
     run = boundary.run if row.id == boundary.handoff_id else None
     return summary_text(text.summary, text.directive, run, redacting=found.redacting)

@@ -12,10 +12,10 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import session_for
-from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.runs import branching
+from viewer.session_urls import SessionUrls
 from viewer.stores.registry import get_store, open_store
 
 
@@ -40,13 +40,13 @@ class BranchPage:
 @shows_refusals
 def branch(request: HttpRequest, store: str, session_id: str, handoff_id: int | None = None) -> HttpResponse:
     if request.method != "POST":
-        data = _page(request, Place(store, session_id), handoff_id)
+        data = _page(request, SessionUrls(store, session_id), handoff_id)
         return page(request, "boundary/_branch.html" if is_fragment(request) else "boundary/branch.html", data)
-    made = Place(store, branching.branch(get_store(store), session_id, handoff_id))
+    made = SessionUrls(store, branching.branch(get_store(store), session_id, handoff_id))
     return HttpResponseClientRedirect(made.href) if is_fragment(request) else redirect(made.href)
 
 
-def _page(request: HttpRequest, place: Place, before: int | None) -> BranchPage:
+def _page(request: HttpRequest, place: SessionUrls, before: int | None) -> BranchPage:
     store = get_store(place.store)
     with open_store(store) as reader:
         name = session_for(request, reader.session(place.session)).name

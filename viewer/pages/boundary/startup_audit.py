@@ -18,7 +18,7 @@ from viewer.enforcement.models import Audit, Event
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.parts.audits import AuditStatus, audit_of, audited, shown_name, standing_of, unread
 from viewer.pages.parts.boundary import find
-from viewer.pages.parts.opened import Opened, opened
+from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacts
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line, visible
@@ -99,7 +99,7 @@ class ReadingPage:
 @shows_refusals
 def reading(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
     with open_store(get_store(store)) as reader:
-        found = audited(opened(reader, session_id, redacting=redacts(request)))
+        found = audited(open_session(reader, session_id, redacting=redacts(request)))
         boundary = find(found, handoff_id)
         audit = audit_of(found, handoff_id)
         standing = standing_of(found, boundary) or AuditStatus("nothing to check" if audit else "not followed")
@@ -107,7 +107,7 @@ def reading(request: HttpRequest, store: str, session_id: str, handoff_id: int) 
     return page(request, data.fragment if is_fragment(request) else "boundary/tab.html", data)
 
 
-def _page(found: Opened, handoff_id: int, standing: AuditStatus, audit: Audit | None) -> ReadingPage:
+def _page(found: OpenSession, handoff_id: int, standing: AuditStatus, audit: Audit | None) -> ReadingPage:
     told = tuple(_told(found, audit)) if audit else ()
     at = found.index.message_of(audit.seen_to) if audit and audit.findings else None
     return ReadingPage(
@@ -130,14 +130,14 @@ def _page(found: Opened, handoff_id: int, standing: AuditStatus, audit: Audit | 
     )
 
 
-def _redacted(text: str, found: Opened) -> str:
+def _redacted(text: str, found: OpenSession) -> str:
     return redaction.redact_shown(text) if found.redacting else text
 
 
 # -- the turn ----------------------------------------------------------------------------------------------------------
 
 
-def _explained(audit: Audit, found: Opened) -> str | SafeString:
+def _explained(audit: Audit, found: OpenSession) -> str | SafeString:
     """How it stands, in full sentences."""
     if audit.status == "not_yet":
         return (
@@ -169,7 +169,7 @@ def _judged(audit: Audit) -> str:
     return f"{verdict} The result is final."
 
 
-def _files(audit: Audit, found: Opened) -> Iterator[File]:
+def _files(audit: Audit, found: OpenSession) -> Iterator[File]:
     """The files an agent has to read, with the result for each; files that are gone by now come last."""
     names = {one["path"]: one["named"] for one in audit.required}
     judged = [one["named"] for one in audit.findings]
@@ -181,7 +181,7 @@ def _files(audit: Audit, found: Opened) -> Iterator[File]:
             yield replace(_file(path, names, found), standing=AuditStatus(unknown))
 
 
-def _file(path: str, names: dict[str, str], found: Opened, message: int | None = None, tool: str = "") -> File:
+def _file(path: str, names: dict[str, str], found: OpenSession, message: int | None = None, tool: str = "") -> File:
     called = names.get(path, path)
     name, dated = (shown_name(each, redacting=found.redacting) for each in (path, "" if called == path else called))
     if message is None:
@@ -194,7 +194,7 @@ def _file(path: str, names: dict[str, str], found: Opened, message: int | None =
 # -- notices -----------------------------------------------------------------------------------------------------------
 
 
-def _told(found: Opened, audit: Audit) -> Iterator[Told]:
+def _told(found: OpenSession, audit: Audit) -> Iterator[Told]:
     for event in events.of_audit(audit):
         text = clean(_redacted(events.text_of(event), found))
         size = formats.counted(len(text), "character")

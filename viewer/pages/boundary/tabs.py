@@ -12,7 +12,7 @@ from viewer.errors import NotFound
 from viewer.pages.http import is_fragment, page, shows_refusals, start_of
 from viewer.pages.parts.boundary import earlier_boundary, find, shown_change, summary_of
 from viewer.pages.parts.lost_lists import LISTS, details_page, lost_lists
-from viewer.pages.parts.opened import Opened, opened
+from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacts, text_for
 from viewer.rendering import blocks, diffs
 from viewer.rendering.texts import line
@@ -37,7 +37,7 @@ class UpdatePage:
 def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
     """All lists, or with `list` and `from` more of one."""
     with open_store(get_store(store)) as reader:
-        found = opened(reader, session_id, redacting=redacts(request))
+        found = open_session(reader, session_id, redacting=redacts(request))
         noted = losses(reader, found.session.id, found.index, find(found, handoff_id))
     which, start = request.GET.get("list", ""), start_of(request)
     more = found.place.listed(handoff_id, "details")
@@ -53,7 +53,7 @@ def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) 
 def update(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
     """What the summary of a later compaction made of the one before it."""
     with open_store(get_store(store)) as reader:
-        found = opened(reader, session_id, redacting=redacts(request))
+        found = open_session(reader, session_id, redacting=redacts(request))
         earlier = earlier_boundary(found.index, find(found, handoff_id))
         if earlier is None:
             raise NotFound("This is the first summary of the session, so it changes no earlier one.")
@@ -70,5 +70,5 @@ def update(request: HttpRequest, store: str, session_id: str, handoff_id: int) -
     return page(request, data.fragment if is_fragment(request) else "boundary/tab.html", data)
 
 
-def _top(found: Opened, handoff_id: int) -> dict[str, str]:
+def _top(found: OpenSession, handoff_id: int) -> dict[str, str]:
     return {"name": line(found.session.name, 120), "back": found.place.boundary(handoff_id)}

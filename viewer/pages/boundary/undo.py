@@ -12,10 +12,10 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from viewer.pages.http import UndoneBoundary, is_fragment, on_page_of, page, shows_refusals
 from viewer.pages.redaction import session_for
-from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.runs import service
+from viewer.session_urls import SessionUrls
 from viewer.stores.registry import get_store
 
 
@@ -40,7 +40,7 @@ class UndoPage:
 @require_http_methods(["GET", "HEAD", "POST"])
 @shows_refusals
 def undo(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
-    place = Place(store, session_id)
+    place = SessionUrls(store, session_id)
     if request.method != "POST":
         data = _page(request, place, handoff_id)
         return page(request, "boundary/_undo.html" if is_fragment(request) else "boundary/undo.html", data)
@@ -52,7 +52,7 @@ def undo(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> 
     return HttpResponseClientRedirect(back) if is_fragment(request) else redirect(back)
 
 
-def _page(request: HttpRequest, place: Place, handoff_id: int) -> UndoPage:
+def _page(request: HttpRequest, place: SessionUrls, handoff_id: int) -> UndoPage:
     outlook = service.outlook(get_store(place.store), place.session, handoff_id)
     return UndoPage(
         name=line(session_for(request, outlook.session).name, 120),

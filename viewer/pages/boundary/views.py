@@ -7,11 +7,11 @@ from django.views.decorators.http import require_safe
 
 from viewer.pages.http import is_fragment, page, shows_refusals, start_of
 from viewer.pages.parts.boundary import LISTED, ListPage, find, listed_messages
-from viewer.pages.parts.opened import opened
+from viewer.pages.parts.opened import open_session
 from viewer.pages.redaction import redacts
-from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
+from viewer.session_urls import SessionUrls
 from viewer.stores.registry import get_store, open_store
 
 KEPT = "These stayed in context when this compaction was made."
@@ -21,19 +21,19 @@ SUMMARISED = "The summary replaces these. They stay in the store, in History and
 @require_safe
 @shows_refusals
 def summarised(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
-    return _list(request, Place(store, session_id), handoff_id, "summarised")
+    return _list(request, SessionUrls(store, session_id), handoff_id, "summarised")
 
 
 @require_safe
 @shows_refusals
 def kept(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
-    return _list(request, Place(store, session_id), handoff_id, "kept")
+    return _list(request, SessionUrls(store, session_id), handoff_id, "kept")
 
 
-def _list(request: HttpRequest, place: Place, handoff_id: int, which: str) -> HttpResponse:
+def _list(request: HttpRequest, place: SessionUrls, handoff_id: int, which: str) -> HttpResponse:
     start = start_of(request)
     with open_store(get_store(place.store)) as reader:
-        found = opened(reader, place.session, redacting=redacts(request))
+        found = open_session(reader, place.session, redacting=redacts(request))
         boundary = find(found, handoff_id)
         ids = boundary.kept_ids if which == "kept" else boundary.summarised_ids
         stop = start + LISTED

@@ -16,15 +16,15 @@ from viewer.pages.http import is_fragment, page, shows_refusals, start_of
 from viewer.pages.parts.audits import newest_boundary
 from viewer.pages.parts.boundary import LISTED, ListedMessage, ListPage, listed_messages, shown_change, summary_of
 from viewer.pages.parts.losses import Lost, named_lost
-from viewer.pages.parts.opened import Opened, opened
+from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.parts.run_card import RunCard, options_sent, run_card
 from viewer.pages.redaction import redacts, text_for
-from viewer.places import Place
 from viewer.rendering import blocks, diffs, formats, markdown
 from viewer.rendering.texts import line
 from viewer.runs import drafts, service
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
+from viewer.session_urls import SessionUrls
 from viewer.stores.registry import get_store, open_store
 
 FIRST = 50  # messages of a column
@@ -72,7 +72,7 @@ def candidate_of(request: HttpRequest, run: Run, card: RunCard) -> Candidate | N
     text = card.summary if card.typed is None else card.typed
     try:
         with open_store(get_store(run.store)) as reader:
-            found = opened(reader, run.session_id, redacting=redacts(request))
+            found = open_session(reader, run.session_id, redacting=redacts(request))
             before = _summary_before(found)
             goes, stays = (_column(found, run, which) for which in ("goes", "stays"))
     except StoreError:
@@ -85,7 +85,7 @@ def candidate_of(request: HttpRequest, run: Run, card: RunCard) -> Candidate | N
         stays=stays,
         html=markdown.markdown(new),
         change=shown_change(diffs.between(old, new)) if old and old != new else None,
-        again=Place(run.store, run.session_id).view("plan", **options_sent(run)),
+        again=SessionUrls(run.store, run.session_id).view("plan", **options_sent(run)),
     )
 
 
@@ -107,7 +107,7 @@ def puttable(run: Run, found: Sequence[Lost], which: str, text: str, start: int 
     )
 
 
-def _summary_before(found: Opened) -> str:
+def _summary_before(found: OpenSession) -> str:
     boundary = newest_boundary(found.index)
     return summary_of(found.reader, found.session.id, boundary.handoff_id) if boundary else ""
 
@@ -117,7 +117,7 @@ def _ids(run: Run, which: str) -> list[int]:
     return [message_id for part in parts for message_id in run.plan.get(part, ())]
 
 
-def _column(found: Opened, run: Run, which: str, start: int = 0, most: int = FIRST) -> ListedColumn:
+def _column(found: OpenSession, run: Run, which: str, start: int = 0, most: int = FIRST) -> ListedColumn:
     ids, stop = _ids(run, which), start + most
     more = reverse(f"pages:{which}", args=[run.pk])
     return ListedColumn(
@@ -146,7 +146,7 @@ def stays(request: HttpRequest, run_id: int) -> HttpResponse:
 def _list(request: HttpRequest, run_id: int, which: str) -> HttpResponse:
     run = service.get_run(run_id)
     with open_store(get_store(run.store)) as reader:
-        found = opened(reader, run.session_id, redacting=redacts(request))
+        found = open_session(reader, run.session_id, redacting=redacts(request))
         column = _column(found, run, which, start_of(request), LISTED)
     data = ListPage(
         name=line(found.session.name, 120),

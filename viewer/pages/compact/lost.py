@@ -12,9 +12,9 @@ from viewer.pages.http import is_fragment, page, shows_refusals, start_of
 from viewer.pages.parts.lost_lists import LISTS, LostList, details_page, lost_lists
 from viewer.pages.parts.run_card import run_card
 from viewer.pages.redaction import redacts
-from viewer.places import Place
 from viewer.runs import drafts, service
 from viewer.runs.models import Run
+from viewer.session_urls import SessionUrls
 
 from .candidate import puttable
 
@@ -25,7 +25,7 @@ def lost(request: HttpRequest, run_id: int) -> HttpResponse:
     """All lists, or with `list` and `from` more of one; with `putting` each can be put into the candidate's summary."""
     run, which, start = service.get_run(run_id), request.GET.get("list", ""), start_of(request)
     noted, href = run.report or {}, reverse("pages:lost", args=[run_id])
-    found = lost_lists(noted, Place(run.store, run.session_id), href, start)
+    found = lost_lists(noted, SessionUrls(run.store, run.session_id), href, start)
     lists = tuple(each for each in found if not which or each.name == which)
     if which in LISTS and lists and is_fragment(request):
         putting = run.status == "ready" and which in drafts.LISTS and "putting" in request.GET

@@ -13,10 +13,10 @@ from viewer.errors import CompactionConflict, StoreError
 from viewer.pages.http import is_fragment, on_page_of, page, refused, shows_refusals
 from viewer.pages.parts.run_card import RunCard, mark_of, run_card, ticks
 from viewer.pages.redaction import redacts, session_for
-from viewer.places import Place
 from viewer.rendering.texts import clean, line
 from viewer.runs import drafts, service
 from viewer.runs.models import Run
+from viewer.session_urls import SessionUrls
 from viewer.stores.registry import get_store, open_store
 
 from .candidate import Candidate, candidate_of, edited
@@ -73,7 +73,7 @@ def _ticks(request: HttpRequest, known: Run) -> HttpResponse:
 def _just_applied(request: HttpRequest, run: Run) -> bool:
     """Whether the card tells a session's page for the first time that the session was compacted."""
     news = run.status == "applied" and request.GET.get("seen", "") not in ("", "applied")
-    return news and on_page_of(request, Place(run.store, run.session_id))
+    return news and on_page_of(request, SessionUrls(run.store, run.session_id))
 
 
 def _session_name(request: HttpRequest, run: Run) -> str:

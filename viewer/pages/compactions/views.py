@@ -11,19 +11,17 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-from viewer.broken import Broken, lines_of
 from viewer.catalog.lines import SessionFilter, page_of_lines
 from viewer.catalog.models import SessionIndex
 from viewer.enforcement.audit_statistics import Habit, habits
 from viewer.errors import NotFound, StoreError
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.labels.sessions import all_labels
 from viewer.pages import demo
 from viewer.pages.http import page
 from viewer.pages.parts.run_card import STATUS, after_tokens
 from viewer.pages.redaction import redacts, session_for
 from viewer.pages.sessions.lines import SessionLine, shown_lines
-from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.charts import Chart
 from viewer.rendering.texts import line
@@ -31,8 +29,10 @@ from viewer.runs import compaction_list, service
 from viewer.runs.compaction_list import Numbers
 from viewer.runs.detail_loss import lost_of
 from viewer.runs.models import Run
+from viewer.session_urls import SessionUrls
 from viewer.stores.base import Store
 from viewer.stores.registry import Reader, all_stores, open_store
+from viewer.unreadable import UnreadableLine, lines_of
 
 from .reclaimed import drawn
 
@@ -105,7 +105,7 @@ class CompactionsPage:
     habits: tuple[HabitLine, ...]
     near: tuple[SessionLine, ...]
     more_near: bool
-    broken: tuple[Broken, ...]
+    broken: tuple[UnreadableLine, ...]
     problems: tuple[str, ...]
     cut: bool
 
@@ -117,7 +117,7 @@ class StoreFindings:
     """
 
     boundaries: list[BoundaryLine] = field(default_factory=list)
-    broken: list[Broken] = field(default_factory=list)
+    broken: list[UnreadableLine] = field(default_factory=list)
     names: dict[tuple[str, str], str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     cut: bool = False
@@ -170,9 +170,9 @@ def _add_boundaries(request: HttpRequest, reader: Reader, found: StoreFindings) 
 
 def _found(
     request: HttpRequest, reader: Reader, sessions: Sequence[SessionIndex]
-) -> tuple[list[BoundaryLine], tuple[Broken, ...]]:
+) -> tuple[list[BoundaryLine], tuple[UnreadableLine, ...]]:
     """The boundaries of these sessions, and the sessions whose boundaries cannot be shown."""
-    runs_here = indexes.all_runs(reader.store)
+    runs_here = index_cache.all_runs(reader.store)
     shown, broken = lines_of(
         sessions,
         lambda each: _boundaries(request, reader, each, runs_here),
@@ -182,20 +182,20 @@ def _found(
 
 
 def _boundaries(
-    request: HttpRequest, reader: Reader, listed: SessionIndex, runs_here: indexes.AllRuns
+    request: HttpRequest, reader: Reader, listed: SessionIndex, runs_here: index_cache.AllRuns
 ) -> list[BoundaryLine]:
     try:
         session = reader.session(listed.session_id)
     except NotFound:  # deleted since it was listed
         return []
-    place = Place(reader.store.name, session.id)
+    place = SessionUrls(reader.store.name, session.id)
     counted = compaction_list.numbers(reader, session, runs_here)
     name = line(session_for(request, session).name, 80)
     adds = not listed.branched_from and not reader.store.is_managed
     return [_boundary(each, place, name, adds) for each in counted]
 
 
-def _boundary(each: Numbers, place: Place, name: str, adds: bool) -> BoundaryLine:
+def _boundary(each: Numbers, place: SessionUrls, name: str, adds: bool) -> BoundaryLine:
     return BoundaryLine(
         at=each.at,
         tokens=each.tokens_before - each.tokens_after,
@@ -260,7 +260,7 @@ def _run(names: dict[tuple[str, str], str], run: Run) -> RunLine:
         href=reverse("pages:run", args=[run.pk]),
         id=run.pk,
         session=names.get((run.store, run.session_id)) or line(run.session_id, 80),
-        session_href=Place(run.store, run.session_id).href,
+        session_href=SessionUrls(run.store, run.session_id).href,
         store=run.store,
         status=STATUS.get(run.status, run.status),
         tokens_before=formats.number(run.tokens_before, "tokens") if run.tokens_before is not None else SafeString(),

@@ -22,10 +22,10 @@ from viewer.pages.filters import Group, Link
 from viewer.pages.http import page
 from viewer.pages.redaction import redacts
 from viewer.pages.sessions.lines import named
-from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.charts import Chart
 from viewer.rendering.texts import line
+from viewer.session_urls import SessionUrls
 from viewer.stores.registry import all_stores
 
 from .tables import SumRow, chart, exactly, table
@@ -119,7 +119,7 @@ def insights(request: HttpRequest) -> HttpResponse:
 def _shelves() -> tuple[list[StoreListing], bool]:
     """The stores that count: the demo store only where there is no other."""
     stores = real_stores(all_stores())
-    return sync.shelves(stores), all(store.is_managed for store in stores)
+    return sync.store_listings(stores), all(store.is_managed for store in stores)
 
 
 def _sums(states: Sequence[StoreState], measure: str, by: By, since: float) -> list[GroupSum]:
@@ -133,7 +133,7 @@ def _sums(states: Sequence[StoreState], measure: str, by: By, since: float) -> l
 def _filling(found: Sequence[FillingContext], *, redacting: bool) -> tuple[FillingLine, ...]:
     return tuple(
         FillingLine(
-            href=Place(each.line.state.name, each.line.session_id).href,
+            href=SessionUrls(each.line.state.name, each.line.session_id).href,
             name=named([each.line], redacting=redacting)[each.line.session_id],
             store=each.line.state.name,
             tokens=formats.of_window(each.line.tokens or 0, each.line.window),

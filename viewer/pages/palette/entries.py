@@ -9,18 +9,18 @@ from django.urls import Resolver404, get_script_prefix, resolve, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from viewer.broken import Broken, lines_of
 from viewer.catalog.lines import SessionFilter, page_of_lines
 from viewer.catalog.models import SessionIndex, name_of
 from viewer.errors import NotFound
 from viewer.pages.redaction import name as redacted
 from viewer.pages.session.header import resume_command
 from viewer.pages.theme import THEMES
-from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
+from viewer.session_urls import SessionUrls
 from viewer.stores.base import Store
 from viewer.stores.registry import get_store
+from viewer.unreadable import UnreadableLine, lines_of
 
 SESSIONS = 6
 PAGES = (
@@ -69,7 +69,7 @@ class Asker:
     """
 
     q: str
-    place: Place | None
+    place: SessionUrls | None
     stores: Sequence[Store]
     theme: str
     redacting: bool
@@ -87,11 +87,11 @@ def groups(asker: Asker) -> tuple[PaletteGroup, ...]:
     return tuple(group for group in found if group.entries)
 
 
-def session_at(address: str) -> Place | None:
+def session_at(address: str) -> SessionUrls | None:
     """The session whose page has this address, None for any other page."""
     try:
         named = resolve("/" + address.partition("?")[0].removeprefix(get_script_prefix())).kwargs
-        return Place(get_store(named["store"]).name, named["session_id"])
+        return SessionUrls(get_store(named["store"]).name, named["session_id"])
     except (Resolver404, KeyError, NotFound):
         return None
 
@@ -123,13 +123,13 @@ def _sessions(asker: Asker) -> tuple[PaletteEntry, ...]:
     listed = page_of_lines(wanted, asker.stores, SESSIONS)
     stores = {shelf.state.pk: shelf.store.name for shelf in listed.shelves if shelf.state}
 
-    def make(each: SessionIndex) -> PaletteEntry | Broken:
+    def make(each: SessionIndex) -> PaletteEntry | UnreadableLine:
         store = stores[each.state_id]
         named = line(redacted(name_of(each), asker.redacting), 120)
         if each.problem:
-            return Broken(named, store, each.problem)
+            return UnreadableLine(named, store, each.problem)
         note = format_html("{} · {}", store, formats.ago(each.last_active))
-        return PaletteEntry(named, Place(store, each.session_id).href, note)
+        return PaletteEntry(named, SessionUrls(store, each.session_id).href, note)
 
     return lines_of(listed.lines, make, lambda each: (each.session_id, stores[each.state_id]))[0]
 

@@ -12,7 +12,7 @@ from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
 
-from .opened import Opened
+from .opened import OpenSession
 
 NAMED = 400  # characters of a file's name, whose end tells most
 FEW = 3  # files that the card names
@@ -48,14 +48,14 @@ class Card:
     href: str
 
 
-def audited(found: Opened) -> Opened:
+def audited(found: OpenSession) -> OpenSession:
     """The session with the audits of its compactions, as of its rows now; nothing is asked where there are none."""
     if not found.index.compactions:
         return found
-    return replace(found, audits=tuple(auditing.shown(found.reader, found.session, found.index)))
+    return replace(found, audits=tuple(auditing.current_audits(found.reader, found.session, found.index)))
 
 
-def audit_of(found: Opened, handoff_id: int) -> Audit | None:
+def audit_of(found: OpenSession, handoff_id: int) -> Audit | None:
     return next((each for each in found.audits if each.handoff_id == handoff_id), None)
 
 
@@ -64,7 +64,7 @@ def newest_boundary(index: TranscriptIndex) -> IndexedBoundary | None:
     return max(index.compactions, key=lambda boundary: boundary.handoff_id, default=None)
 
 
-def standing_of(found: Opened, boundary: IndexedBoundary) -> AuditStatus | None:
+def standing_of(found: OpenSession, boundary: IndexedBoundary) -> AuditStatus | None:
     """What the boundary's tab is called; None for one with nothing to follow: an inherited one, an old one that came
     before anybody looked, and one whose session's rules ask for no file.
     """
@@ -98,7 +98,7 @@ def shown_name(name: str, *, redacting: bool) -> str:
 # -- beside the session ------------------------------------------------------------------------------------------------
 
 
-def card(found: Opened) -> Card | None:
+def card(found: OpenSession) -> Card | None:
     """The card, None where there is nothing to say."""
     newest = newest_boundary(found.index)
     audit = audit_of(found, newest.handoff_id) if newest else None

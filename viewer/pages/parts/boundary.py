@@ -24,7 +24,7 @@ from viewer.stores.transcript import IndexedBoundary, TranscriptIndex, Weight
 
 from .audits import AuditStatus, standing_of
 from .losses import label, loss_of
-from .opened import Opened
+from .opened import OpenSession
 from .rules import ShownRules, shown_rules
 
 LISTED = 200  # messages of a list shown at once
@@ -92,7 +92,7 @@ class ShownBoundary:
     shortens: bool
 
 
-def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> ShownBoundary:
+def shown_boundary(handoff: Handoff, found: OpenSession, marked: int | None) -> ShownBoundary:
     """A boundary as the page shows it."""
     boundary = find(found, handoff.boundary.handoff_id)
     place, no_undo = found.place, _no_undo(found, boundary)
@@ -164,7 +164,7 @@ def earlier_boundary(index: TranscriptIndex, boundary: IndexedBoundary) -> Index
     return max(earlier, key=lambda each: each.handoff_id, default=None)
 
 
-def _no_undo(found: Opened, boundary: IndexedBoundary) -> str:
+def _no_undo(found: OpenSession, boundary: IndexedBoundary) -> str:
     """Why this compaction cannot be undone, "" when it can: a later one stands in the way of an older one."""
     newest = _newest(found.index)
     refusal = undo.refusal(found.reader, found.session, newest)
@@ -230,7 +230,7 @@ class ListPage:
     left: str
 
 
-def find(found: Opened, handoff_id: int) -> IndexedBoundary:
+def find(found: OpenSession, handoff_id: int) -> IndexedBoundary:
     """The boundary of this handoff. Raises AlreadyUndone, NotFound."""
     boundary = found.index.boundary_at(handoff_id)
     if boundary is None:
@@ -238,7 +238,9 @@ def find(found: Opened, handoff_id: int) -> IndexedBoundary:
     return boundary
 
 
-def listed_messages(found: Opened, ids: Sequence[int], shortened_ids: Iterable[int] = ()) -> Iterable[ListedMessage]:
+def listed_messages(
+    found: OpenSession, ids: Sequence[int], shortened_ids: Iterable[int] = ()
+) -> Iterable[ListedMessage]:
     """These messages with their first words."""
     rows = found.reader.previews(found.session.id, ids)
     shortened = set(shortened_ids)

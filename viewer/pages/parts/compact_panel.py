@@ -13,7 +13,6 @@ import compaction
 from compaction import pruning
 from compaction.strategy import STRATEGIES, Summary
 from viewer.errors import StoreError
-from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.runs import planning, service
@@ -21,6 +20,7 @@ from viewer.runs.planning import FIRST, DryRun, Options, strategy_of
 from viewer.runs.summarizers import KINDS, OFFLINE, summarizers
 from viewer.runs.summarizers.connections import connection
 from viewer.runs.summarizers.sending import Sending, sending
+from viewer.session_urls import SessionUrls
 from viewer.stores.base import Session, Store
 from viewer.stores.registry import Reader, agent_of
 
@@ -56,7 +56,7 @@ class PlanPart:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanShown:
+class ShownPlan:
     """A dry run in numbers.
 
     `blocked` that somebody else compacts the session, so that nothing can be started; `turn` that a turn is running,
@@ -103,7 +103,7 @@ class Panel:
     than the session says. `run` is the session's newest run while it matters.
     """
 
-    place: Place
+    place: SessionUrls
     strategies: tuple[Choice, ...]
     summarises: bool
     focus: str
@@ -113,7 +113,7 @@ class Panel:
     local: bool
     no_model: bool
     carry: bool
-    plan: PlanShown | None
+    plan: ShownPlan | None
     reason: str
     nothing: str
     instead: tuple[str, str] | None
@@ -145,7 +145,7 @@ def panel(
     options = replace(options, strategy=options.strategy or (plan.strategy if plan else Summary.name))
     newest = service.latest(store, session.id)
     return Panel(
-        place=Place(store.name, session.id),
+        place=SessionUrls(store.name, session.id),
         strategies=tuple(Choice(each.name, each.label, each.name == options.strategy) for each in STRATEGIES.values()),
         summarises=strategy_of(options.strategy).asks_model,
         focus=options.focus,
@@ -158,7 +158,7 @@ def panel(
         plan=plan,
         reason=reason,
         nothing=nothing,
-        instead=_instead(Place(store.name, session.id), options, instead),
+        instead=_instead(SessionUrls(store.name, session.id), options, instead),
         later=later,
         sends_otherwise=agent_of(store).sends_otherwise(),
         run=run_card(newest, redacting=redacting) if newest is not None and matters(newest) else None,
@@ -188,7 +188,7 @@ def _refusal(reader: Reader, session: Session) -> str:
     return "" if refusal is None else refusal.message
 
 
-def _planned(reader: Reader, session: Session, options: Options, redacting: bool) -> tuple[PlanShown | None, str, str]:
+def _planned(reader: Reader, session: Session, options: Options, redacting: bool) -> tuple[ShownPlan | None, str, str]:
     """The plan, or why there is none just now and which strategy would help."""
     try:
         return _with_sending(planning.draft_of(reader, session.id, options), options, redacting), "", ""
@@ -200,7 +200,7 @@ def _planned(reader: Reader, session: Session, options: Options, redacting: bool
         return None, problem.message, ""
 
 
-def _instead(place: Place, options: Options, strategy: str) -> tuple[str, str] | None:
+def _instead(place: SessionUrls, options: Options, strategy: str) -> tuple[str, str] | None:
     """The strategy that would help where this one does not: its label and the address that plans with it."""
     if strategy not in STRATEGIES:
         return None
@@ -208,7 +208,7 @@ def _instead(place: Place, options: Options, strategy: str) -> tuple[str, str] |
     return STRATEGIES[strategy].label, place.view("plan", strategy=strategy, **kept)
 
 
-def _with_sending(draft: DryRun, options: Options, redacting: bool) -> PlanShown:
+def _with_sending(draft: DryRun, options: Options, redacting: bool) -> ShownPlan:
     """A draft in the words of the panel, with what a model would be sent where one would be."""
     shown = shown_plan(draft, redacting)
     asks = options.summarizer in KINDS and strategy_of(draft.strategy).asks_model
@@ -233,11 +233,11 @@ def _sends(found: Sending) -> SafeString:
     )  # fmt: skip
 
 
-def shown_plan(draft: DryRun, redacting: bool) -> PlanShown:
+def shown_plan(draft: DryRun, redacting: bool) -> ShownPlan:
     """A draft in the words of the panel."""
     plan = draft.plan
     parts = _parts(draft)
-    return PlanShown(
+    return ShownPlan(
         strategy=draft.strategy,
         parts=parts,
         bar_words="; ".join(f"{part.label}: {part.tokens}" for part in parts),

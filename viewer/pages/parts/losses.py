@@ -11,13 +11,13 @@ from typing import Any
 
 from django.urls import reverse
 
-from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line
 from viewer.runs import service
 from viewer.runs.detail_loss import counted_in, lost_of
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
+from viewer.session_urls import SessionUrls
 
 LOST_SHOWN, LOST_LENGTH, LINE_LENGTH = 100, 160, 240  # of a page: lost details, characters of one and of its line
 # A candidate shows a loss below MUCH in amber however small it is, from MUCH on in red.
@@ -131,7 +131,7 @@ class SummaryReport:
         return self.statements.lost - len(self.stated) if self.statements else 0
 
 
-def report_of(run: Run, place: Place) -> SummaryReport:
+def report_of(run: Run, place: SessionUrls) -> SummaryReport:
     """The report; links lead to messages of `place`."""
     found = run.report or {}
     details, statements, printed = lost_parts(found)
@@ -173,7 +173,7 @@ def _planned(run_id: int, created_at: datetime, status: str, attempts: int) -> t
     return len(plan.get("middle", ())), len(plan.get("lifted", ()))
 
 
-def named_lost(found: Sequence[Any], place: Place, start: int = 0, most: int = LOST_SHOWN) -> tuple[Lost, ...]:
+def named_lost(found: Sequence[Any], place: SessionUrls, start: int = 0, most: int = LOST_SHOWN) -> tuple[Lost, ...]:
     """A page of lost details, in the order they were noted: the most telling first."""
     return tuple(
         Lost(

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from viewer.places import Place
 from viewer.rendering import formats
+from viewer.session_urls import SessionUrls
 
 from .losses import Loss, Lost, label, lost_parts, named_lost
 from .run_card import RunCard
@@ -71,7 +71,7 @@ def _explained(told: Loss | None) -> str:
     return OF_DETAILS.format(formats.counted(told.total, "detail"), f"{told.lost:,}", "is" if told.lost == 1 else "are")
 
 
-def lost_lists(noted: Mapping[str, Any], place: Place, href: str, start: int) -> Iterator[LostList]:
+def lost_lists(noted: Mapping[str, Any], place: SessionUrls, href: str, start: int) -> Iterator[LostList]:
     """The lists from the one at `start` on; `href` is where more of them are found."""
     details, statements, printed = lost_parts(noted)
     for (name, title), loss in zip(LISTS.items(), (statements, details, printed), strict=True):

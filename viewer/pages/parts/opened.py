@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from viewer.enforcement.models import Audit
 from viewer.errors import StoreError
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.pages.redaction import redacted_session
-from viewer.places import Place
+from viewer.session_urls import SessionUrls
 from viewer.stores import counting
 from viewer.stores.base import Session
 from viewer.stores.registry import Reader, get_store, open_store
@@ -16,7 +16,7 @@ from viewer.stores.transcript import TranscriptIndex
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenSession:
     """A session that is read just now; with `redacting`, without what looks like a secret in what people call it.
 
     `audits` are those of its compactions, newest first, where a page asked for them (`audits.audited`).
@@ -25,7 +25,7 @@ class Opened:
     reader: Reader
     session: Session
     index: TranscriptIndex
-    place: Place
+    place: SessionUrls
     redacting: bool = False
     audits: tuple[Audit, ...] = ()
 
@@ -35,17 +35,17 @@ class Opened:
         return counting.context_window(self.session.model, self.session.window)
 
 
-def opened(reader: Reader, session_id: str, *, redacting: bool = False) -> Opened:
+def open_session(reader: Reader, session_id: str, *, redacting: bool = False) -> OpenSession:
     """The session; a short one with its tokens counted. Raises NotFound, StoreUnavailable."""
     session = reader.session(session_id)
-    index = indexes.index_of(reader, session)
+    index = index_cache.index_of(reader, session)
     if index.context.about:
-        index = indexes.count_few(reader, session, index.live_ids)
+        index = index_cache.count_few(reader, session, index.live_ids)
     shown = redacted_session(session) if redacting else session
-    return Opened(reader, shown, index, Place(reader.store.name, session.id), redacting)
+    return OpenSession(reader, shown, index, SessionUrls(reader.store.name, session.id), redacting)
 
 
-def without_boundary(index: TranscriptIndex, place: Place, cut_id: int | None) -> str:
+def without_boundary(index: TranscriptIndex, place: SessionUrls, cut_id: int | None) -> str:
     """Where a reader goes on whose boundary was undone: the message before which it stood, or the session where that
     message is not shown any more.
     """
@@ -53,10 +53,10 @@ def without_boundary(index: TranscriptIndex, place: Place, cut_id: int | None) -
     return place.view() if found is None else place.message(found)
 
 
-def now_without_boundary(place: Place, cut_id: int | None) -> str:
+def now_without_boundary(place: SessionUrls, cut_id: int | None) -> str:
     """The same of a session that is not read just now; the session where it cannot be."""
     try:
         with open_store(get_store(place.store)) as reader:
-            return without_boundary(indexes.index_of(reader, reader.session(place.session)), place, cut_id)
+            return without_boundary(index_cache.index_of(reader, reader.session(place.session)), place, cut_id)
     except StoreError:
         return place.view()

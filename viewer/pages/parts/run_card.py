@@ -13,13 +13,13 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from viewer.errors import StoreError
-from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import clean
 from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
 from viewer.runs.summarizers import KINDS, OFFLINE
+from viewer.session_urls import SessionUrls
 from viewer.stores import counting
 from viewer.stores.registry import get_store, open_store
 
@@ -45,7 +45,7 @@ SET_UP = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class RetryForm:
     """How to go on after a run that wrote nothing: its options as a form sends them, and an address that plans anew.
 
     `kept` tells of finished parts; `model` that the summary was asked of a model, `set_up` that its settings may be
@@ -73,7 +73,7 @@ class RunCard:
 
     id: int
     href: str
-    place: Place
+    place: SessionUrls
     status: str
     label: str
     phase: str | SafeString
@@ -98,7 +98,7 @@ class RunCard:
     picked_up: SafeString
     usage: str
     facts: tuple[tuple[str, str | SafeString], ...]
-    again: Again | None
+    again: RetryForm | None
     model: str
     earlier: str = ""
     redoable: bool = False
@@ -158,7 +158,7 @@ class RunCard:
 
 def run_card(run: Run, *, redacting: bool = False) -> RunCard:
     """The card's data."""
-    place = Place(run.store, run.new_session_id or run.session_id)
+    place = SessionUrls(run.store, run.new_session_id or run.session_id)
     waiting, picked_up = _pick_up(run)
     return RunCard(
         id=run.pk,
@@ -179,7 +179,7 @@ def run_card(run: Run, *, redacting: bool = False) -> RunCard:
         tokens_after=after_tokens(run),
         summary=clean(run.summary),
         rules=rules_of_run(run, redacting=redacting),
-        report=report_of(run, Place(run.store, run.session_id)),
+        report=report_of(run, SessionUrls(run.store, run.session_id)),
         error=clean(run.error_message),
         stalled=_is_stalled(run),
         handoff_id=run.handoff_id,
@@ -282,13 +282,13 @@ def _time(text: Any) -> datetime | None:
 # -- afterwards ------------------------------------------------------------------------------------------------------
 
 
-def _again(run: Run) -> Again | None:
+def _again(run: Run) -> RetryForm | None:
     if run.status not in ("failed", "cancelled", "conflict"):
         return None
     options = options_sent(run)
-    return Again(
+    return RetryForm(
         options=(*options.items(), ("apply", str(int(run.apply)))),
-        plan=Place(run.store, run.session_id).view("plan", **options),
+        plan=SessionUrls(run.store, run.session_id).view("plan", **options),
         kept=_kept_parts(run),
         model=strategy_of(run.strategy).asks_model and run.summarizer != OFFLINE.name,
         set_up=run.error_code in SET_UP,

@@ -10,10 +10,10 @@ from urllib.parse import quote, unquote
 
 from django.utils.safestring import SafeString
 
-from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line
 from viewer.rendering.words import STATES, role_label
+from viewer.session_urls import SessionUrls
 from viewer.stores.passages import PassagePart
 from viewer.stores.searching import Hit, HitPage, Key, Stage
 
@@ -72,7 +72,7 @@ def _group(href: str, found: Sequence[ShownHit], query: str) -> HitGroup:
     )
 
 
-def shown(hit: Hit, place: Place, words: str = "") -> ShownHit:
+def shown_hit(hit: Hit, place: SessionUrls, words: str = "") -> ShownHit:
     """The hit with addresses on the pages of `place`: its own session, or the one that goes on with it. What they lead
     to has the `words` marked.
     """

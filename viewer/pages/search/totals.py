@@ -43,7 +43,7 @@ def facets(request: HttpRequest) -> HttpResponse:
     """The filters of the search with the number of messages that each choice would find, without those of none."""
     asked = asked_for(request.GET)
     stores = demo.listed_stores(request, asked.store)
-    kinds = lines.kinds_of(sync.shelves(stores))
+    kinds = lines.kinds_of(sync.store_listings(stores))
     groups = tuple(_counted(tuple(filter_groups(asked, stores, kinds)), stores))
     return page(request, "search/_facets.html", groups)
 

@@ -14,7 +14,6 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from viewer.addresses import name_in, segment
-from viewer.broken import Broken, lines_of
 from viewer.catalog import lines, search
 from viewer.catalog.lines import SessionFilter, SessionList
 from viewer.catalog.models import FacetGroup, SessionIndex, name_of
@@ -22,14 +21,15 @@ from viewer.errors import NotFound, StoreError
 from viewer.pages import demo, redaction
 from viewer.pages.filters import Group, Link
 from viewer.pages.http import is_fragment, page, shows_refusals
-from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
+from viewer.session_urls import SessionUrls
 from viewer.stores.base import Store
 from viewer.stores.passages import PassagePart, passage
 from viewer.stores.query import LONGEST, Query, parse
 from viewer.stores.registry import Reader, open_store
 from viewer.stores.searching import HitPage, PageRequest, SearchFilter
+from viewer.unreadable import UnreadableLine, lines_of
 
 from . import hits
 from .hits import HitGroup, Positions
@@ -99,7 +99,7 @@ class SearchPage:
     facets: str
     sessions: tuple[NamedSession, ...]
     found: tuple[HitGroup, ...]
-    broken: tuple[Broken, ...]
+    broken: tuple[UnreadableLine, ...]
     more: str
     limits: tuple[str, ...]
     notes: tuple[str, ...]
@@ -245,7 +245,7 @@ def _page(
     named, unnamed = _named_sessions(listed, query, redacted)
     shown, unshown = lines_of(
         taken,
-        lambda each: hits.shown(each[1], Place(each[0], each[1].session.id), asked.q),
+        lambda each: hits.shown_hit(each[1], SessionUrls(each[0], each[1].session.id), asked.q),
         lambda each: (each[1].id, each[0]),
     )
     return SearchPage(
@@ -300,16 +300,16 @@ def _tips(query: Query) -> Iterator[str]:
 
 def _named_sessions(
     listed: SessionList, query: Query, redacted: bool
-) -> tuple[tuple[NamedSession, ...], tuple[Broken, ...]]:
+) -> tuple[tuple[NamedSession, ...], tuple[UnreadableLine, ...]]:
     stores = {shelf.state.pk: shelf.store.name for shelf in listed.shelves if shelf.state}
 
-    def make(found: SessionIndex) -> NamedSession | Broken:
+    def make(found: SessionIndex) -> NamedSession | UnreadableLine:
         store, name = stores[found.state_id], line(redaction.name(name_of(found), redacted), 120)
         if found.problem:
-            return Broken(name, store, found.problem)
+            return UnreadableLine(name, store, found.problem)
         words = passage(line(redaction.name(found.first_words, redacted), 300), query)
         return NamedSession(
-            href=Place(store, found.session_id).href,
+            href=SessionUrls(store, found.session_id).href,
             name=passage(name, query),
             words=words if found.title and any(part.marked for part in words) else (),
             store=store,

@@ -10,21 +10,21 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from viewer.pages.http import page, shows_refusals
-from viewer.pages.parts.opened import Opened, opened
+from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacted, redacts
-from viewer.places import Place
 from viewer.rendering import formats
+from viewer.session_urls import SessionUrls
 from viewer.stores import counting
 from viewer.stores.message import AbandonedBranch
 from viewer.stores.registry import get_store, open_store
 
 from .header import Header, header
-from .messages import MessageContext, MessageToShow, ShownMessage, shown
+from .messages import MessageContext, MessageToShow, ShownMessage, shown_messages
 
 MOST = 200  # messages that are shown, of all branches together
 
 
-class AbandonedPlace(Place):
+class AbandonedPlace(SessionUrls):
     """A session whose messages are looked at here: History has no place for them."""
 
     def message(self, row_id: int, words: str = "") -> str:
@@ -55,12 +55,12 @@ class AbandonedPage:
 @shows_refusals
 def abandoned(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
-        found = opened(reader, session_id, redacting=redacts(request))
+        found = open_session(reader, session_id, redacting=redacts(request))
         data = AbandonedPage(header(found, "abandoned"), tuple(_branches(found, reader.abandoned(session_id))))
     return page(request, "session/abandoned.html", data)
 
 
-def _branches(found: Opened, left: Sequence[AbandonedBranch]) -> Iterator[ShownBranch]:
+def _branches(found: OpenSession, left: Sequence[AbandonedBranch]) -> Iterator[ShownBranch]:
     room = MOST
     for number, branch in enumerate(left):
         ids = branch.ids[:room]
@@ -76,10 +76,10 @@ def _branches(found: Opened, left: Sequence[AbandonedBranch]) -> Iterator[ShownB
         )
 
 
-def _messages(found: Opened, ids: Sequence[int]) -> list[ShownMessage]:
+def _messages(found: OpenSession, ids: Sequence[int]) -> list[ShownMessage]:
     rows = found.reader.messages(found.session.id, ids)
     read = [redacted(rows[each]) if found.redacting else rows[each] for each in ids if each in rows]
     told = MessageContext(
         AbandonedPlace(found.place.store, found.place.session), counting.counter_for(found.session.model)
     )
-    return shown([MessageToShow(row.id, row, "live") for row in read], told)
+    return shown_messages([MessageToShow(row.id, row, "live") for row in read], told)

@@ -10,8 +10,8 @@ from django.views.decorators.http import require_safe
 
 from viewer.pages.http import is_fragment, shows_refusals
 from viewer.pages.redaction import redacted, redacts
-from viewer.places import Place
 from viewer.rendering import cache, calls, highlight
+from viewer.session_urls import SessionUrls
 from viewer.stores.message import StoredMessage, live_content
 from viewer.stores.registry import get_store, open_store
 
@@ -22,22 +22,22 @@ from .rows import row_of
 @shows_refusals
 def colours(request: HttpRequest, store: str, session_id: str, row_id: int) -> HttpResponse:
     if not is_fragment(request):
-        return redirect(Place(store, session_id).message(row_id))  # a part of a page has no place of its own
+        return redirect(SessionUrls(store, session_id).message(row_id))  # a part of a page has no place of its own
     with open_store(get_store(store)) as reader:
         row = row_of(reader, session_id, row_id)
     row = redacted(row) if redacts(request) else row
-    shown = _shown(replace(row, content=live_content(row)), Place(store, session_id), request)
+    shown = _shown(replace(row, content=live_content(row)), SessionUrls(store, session_id), request)
     response = HttpResponse(shown.html.encode("utf-8", "replace"))
     response["Cache-Control"] = "no-store"
     return response
 
 
-def _shown(row: StoredMessage, place: Place, request: HttpRequest) -> cache.RenderedBlocks:
+def _shown(row: StoredMessage, place: SessionUrls, request: HttpRequest) -> cache.RenderedBlocks:
     part, language = request.GET.get("part"), request.GET.get("language", "")
     if part == "result":
         return cache.answered(row, place, language if highlight.is_known(language) else "", colours=True)
     if part == "call":
-        at, made = request.GET.get("at", ""), calls.made(row)
+        at, made = request.GET.get("at", ""), calls.calls_of(row)
         if at.isascii() and at.isdigit() and int(at[:4]) < len(made):
             return cache.asked(made[int(at[:4])], place.whole(row.id, "calls"), None, colours=True)
     return cache.said(row, place, colours=True)

@@ -10,11 +10,11 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from viewer.pages.http import is_fragment, page, shows_refusals
-from viewer.pages.parts.opened import Opened, opened
+from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacted_text, redacts
-from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import prose
+from viewer.session_urls import SessionUrls
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import HistoryWindow, IndexedBoundary
 
@@ -68,7 +68,7 @@ def part(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0 for text in numbers.values()
     )
     with open_store(get_store(store)) as reader:
-        found = opened(reader, session_id, redacting=redacts(request))
+        found = open_session(reader, session_id, redacting=redacts(request))
         start = max(0, before - PROMPTS) if before else after
         listed = _part(found, start, before or start + PROMPTS, (0, 0), frozenset())
         if is_fragment(request):
@@ -78,7 +78,7 @@ def part(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     return page(request, "session/contents.html", ContentsPage(top, listed))
 
 
-def contents(found: Opened, window: HistoryWindow) -> Contents:
+def contents(found: OpenSession, window: HistoryWindow) -> Contents:
     """The prompts nearest to the window, with the boundaries between them."""
     index = found.index
     prompts, stop = index.prompts, index.messages - window.later
@@ -89,7 +89,7 @@ def contents(found: Opened, window: HistoryWindow) -> Contents:
     return _part(found, start, start + PROMPTS, (window.earlier, stop), here)
 
 
-def _part(found: Opened, start: int, stop: int, window: tuple[int, int], here: frozenset[int]) -> Contents:
+def _part(found: OpenSession, start: int, stop: int, window: tuple[int, int], here: frozenset[int]) -> Contents:
     """The prompts of these numbers. A boundary is listed with the prompts before it, one before all with the first."""
     prompts = found.index.prompts
     start, stop = min(start, len(prompts)), min(stop, len(prompts))
@@ -122,14 +122,14 @@ def _part(found: Opened, start: int, stop: int, window: tuple[int, int], here: f
     )
 
 
-def new_items(found: Opened, seen: int, *, redacting: bool) -> tuple[Item, ...]:
+def new_items(found: OpenSession, seen: int, *, redacting: bool) -> tuple[Item, ...]:
     """The lines of prompts behind the first so many messages."""
     index = found.index
     listed = index.prompts[bisect_left(index.prompts, seen) :][:PROMPTS]
     return tuple(_prompts(found, listed, (seen, index.messages), redacting))
 
 
-def _prompts(found: Opened, places: Sequence[int], window: tuple[int, int], redacting: bool) -> list[Item]:
+def _prompts(found: OpenSession, places: Sequence[int], window: tuple[int, int], redacting: bool) -> list[Item]:
     entries = [found.index.entry(place) for place in places]
     rows = found.reader.previews(found.session.id, [entry.full_id for entry in entries])
     items = []
@@ -142,7 +142,7 @@ def _prompts(found: Opened, places: Sequence[int], window: tuple[int, int], reda
     return items
 
 
-def _boundary(boundary: IndexedBoundary, place: Place, here: bool) -> Item:
+def _boundary(boundary: IndexedBoundary, place: SessionUrls, here: bool) -> Item:
     numbers = f"{boundary.messages_before:,} → {boundary.messages_after:,}"
     shortened = f"shortened {formats.counted(boundary.shortened, 'message')}" if boundary.shortens else ""
     label = "begins with a summary" if boundary.inherited else shortened or f"compacted, {numbers}"

@@ -14,19 +14,19 @@ from compaction import messages as engine
 from compaction.tokens import Counter
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.parts.boundary import ShownSummary, summary_text
-from viewer.pages.parts.opened import opened
+from viewer.pages.parts.opened import open_session
 from viewer.pages.redaction import redacted, redacts, text_for
-from viewer.places import Place
 from viewer.rendering import blocks, formats
 from viewer.rendering.texts import line
 from viewer.rendering.words import role_label
+from viewer.session_urls import SessionUrls
 from viewer.stores import counting
 from viewer.stores.message import Addition, Parted, StoredMessage, parted
 from viewer.stores.registry import agent_of, get_store, open_store
 from viewer.stores.transcript import TranscriptIndex
 
 from .header import Header, header
-from .messages import MessageContext, MessageToShow, ShownMessage, shown
+from .messages import MessageContext, MessageToShow, ShownMessage, shown_messages
 
 WINDOW = 80
 SHOWN = 100_000  # characters of what the agent adds
@@ -92,7 +92,7 @@ class ContextPage:
 @shows_refusals
 def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
-        found = opened(reader, session_id, redacting=redacts(request))
+        found = open_session(reader, session_id, redacting=redacts(request))
         ids, place = found.index.live_ids, found.place
         start = _start(request, found.index)
         stop = _stop(found.index, start)
@@ -139,7 +139,7 @@ def _stop(index: TranscriptIndex, start: int) -> int:
     return stop
 
 
-def _prompt(text: str, count: Counter, place: Place) -> ShownPrompt:
+def _prompt(text: str, count: Counter, place: SessionUrls) -> ShownPrompt:
     return ShownPrompt(blocks.plain(text, place.view("context/prompt")), formats.number(count(text), "tokens"))
 
 
@@ -178,12 +178,12 @@ def _parts(rows: Sequence[StoredMessage], told: MessageContext) -> Iterator[Show
         found = parted(row)
         own = [MessageToShow(row.id, found.message, "live")] if found.message is not None else []
         if found.has_handoff:
-            yield from shown([*run, *own] if found.comes_first else run, told)
+            yield from shown_messages([*run, *own] if found.comes_first else run, told)
             yield _handoff(row, found, told)
             run = [] if found.comes_first else own
         else:
             run += own
-    yield from shown(run, told)
+    yield from shown_messages(run, told)
 
 
 def _handoff(row: StoredMessage, found: Parted, told: MessageContext) -> ShownHandoff:

@@ -12,8 +12,8 @@ from viewer import exports
 from viewer.exports import CONTENT_TYPES, Format, View, download
 from viewer.pages.http import page, shows_refusals
 from viewer.pages.redaction import session_for
-from viewer.places import Place
 from viewer.rendering.texts import line
+from viewer.session_urls import SessionUrls
 from viewer.stores.registry import get_store, open_store
 
 FORMATS: tuple[tuple[Format, str, str], ...] = (
@@ -34,7 +34,7 @@ class ExportPage:
     """What may be chosen, as (value, name, explained)."""
 
     name: str
-    place: Place
+    place: SessionUrls
     formats: tuple[tuple[Format, str, str], ...]
     views: tuple[tuple[View, str, str], ...]
 
@@ -46,7 +46,7 @@ def export(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     if wanted not in CONTENT_TYPES:
         with open_store(get_store(store)) as reader:
             name = line(session_for(request, reader.session(session_id)).name, 120)
-        return page(request, "session/export.html", ExportPage(name, Place(store, session_id), FORMATS, VIEWS))
+        return page(request, "session/export.html", ExportPage(name, SessionUrls(store, session_id), FORMATS, VIEWS))
     view = request.GET.get("view", "")
     view = view if view in [value for value, _, _ in VIEWS] else "history"
     made = exports.export(

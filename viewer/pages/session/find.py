@@ -14,12 +14,12 @@ from django.views.decorators.http import require_safe
 from viewer.catalog import search
 from viewer.pages import redaction
 from viewer.pages.http import is_fragment, page, shows_refusals
-from viewer.pages.parts.opened import Opened
+from viewer.pages.parts.opened import OpenSession
 from viewer.pages.search import hits
 from viewer.pages.search.hits import ShownHit
-from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
+from viewer.session_urls import SessionUrls
 from viewer.stores.query import LONGEST, parse
 from viewer.stores.registry import Reader, get_store, open_store
 from viewer.stores.searching import HitPage, Key, PageRequest, SearchFilter
@@ -61,7 +61,7 @@ class Find:
 @require_safe
 @shows_refusals
 def find(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
-    q, place = typed(request), Place(store, session_id)
+    q, place = typed(request), SessionUrls(store, session_id)
     with open_store(get_store(store)) as reader:
         name = redaction.session_for(request, reader.session(session_id)).name
         after = hits.positions(request.GET.get("after", "")).after(store)
@@ -75,7 +75,7 @@ def typed(request: HttpRequest) -> str:
     return " ".join(request.GET.get("q", "")[:LONGEST].replace("\x00", " ").split())
 
 
-def found_here(opened: Opened, q: str, around: int | None) -> Find:
+def found_here(opened: OpenSession, q: str, around: int | None) -> Find:
     """What is found beside a session, of which the message `around` is shown."""
     found = None
     if q:
@@ -85,7 +85,7 @@ def found_here(opened: Opened, q: str, around: int | None) -> Find:
 
 
 def _results(
-    reader: Reader, place: Place, q: str, after: Key | None, redacted: bool, at: Collection[int | None] = ()
+    reader: Reader, place: SessionUrls, q: str, after: Key | None, redacted: bool, at: Collection[int | None] = ()
 ) -> Results:
     """The newest by words, from the whole session, and those that hold the text itself, from the newest messages or
     from those before `after`.
@@ -99,7 +99,7 @@ def _results(
     found |= {hit.id: hit for hit in words.hits if after is None}
     ordered = [found[row_id] for row_id in sorted(found)][-MOST:]
     further = hits.Positions({place.store: inside.next}).text if inside.next else ""
-    shown = tuple(hits.shown(hit, place, q) for hit in ordered)
+    shown = tuple(hits.shown_hit(hit, place, q) for hit in ordered)
     current = next((number for number, hit in enumerate(shown, 1) if hit.id in at), 0)
     return Results(
         count=_count(len(ordered), words, inside),

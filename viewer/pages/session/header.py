@@ -10,11 +10,11 @@ from django.utils.safestring import SafeString
 
 from compaction.redaction import redact_shown
 from viewer.errors import NotFound
-from viewer.pages.parts.opened import Opened
+from viewer.pages.parts.opened import OpenSession
 from viewer.pages.redaction import name, redacted_session
-from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line
+from viewer.session_urls import SessionUrls
 from viewer.stores.base import ChildSession, ReportedUsage, Store
 from viewer.stores.registry import agent_of
 from viewer.stores.transcript import NONE, TranscriptIndex
@@ -48,7 +48,7 @@ class Header:
     active_now: bool
     compactions: int
     unlinked: int
-    place: Place
+    place: SessionUrls
     view: str
     ours: bool
     branch_of: str
@@ -63,7 +63,7 @@ class Header:
         return [(self.place.view(view), label, view == self.view) for view, label in VIEWS]
 
 
-def header(found: Opened, view: str = "") -> Header:
+def header(found: OpenSession, view: str = "") -> Header:
     """The header's data, with token counts as exact as they are known."""
     session = found.session
     branch_of, branch_href = _origin(found, session.branched_from)
@@ -99,7 +99,7 @@ def resume_command(store: Store, session_id: str, *, redacting: bool) -> str:
     return clean(redact_shown(command) if redacting else command)
 
 
-def _origin(found: Opened, session_id: str) -> tuple[str, str]:
+def _origin(found: OpenSession, session_id: str) -> tuple[str, str]:
     """Name and address of a session this one came from; the address is "" where it is gone."""
     if not session_id:
         return "", ""
@@ -108,7 +108,7 @@ def _origin(found: Opened, session_id: str) -> tuple[str, str]:
     except NotFound:
         return session_id, ""
     origin = redacted_session(origin) if found.redacting else origin
-    return line(origin.name, 120), Place(found.reader.store.name, origin.id).href
+    return line(origin.name, 120), SessionUrls(found.reader.store.name, origin.id).href
 
 
 def times(count: int) -> str:
@@ -116,7 +116,7 @@ def times(count: int) -> str:
     return {0: "", 1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def _facts(found: Opened) -> list[str | SafeString]:
+def _facts(found: OpenSession) -> list[str | SafeString]:
     session, index, reported = found.session, found.index, found.reader.usage(found.session.id)
     compactions = len(index.compactions)
     return [
@@ -144,7 +144,7 @@ def _spent(reported: ReportedUsage) -> SafeString | str:
     return format_html_join(", ", "{}", ((each,) for each in (cost, tokens) if each))
 
 
-def _tokens(found: Opened, reported: int | None) -> SafeString:
+def _tokens(found: OpenSession, reported: int | None) -> SafeString:
     """Of the window, how much is in context: as the agent noted it, or else as its messages are counted here."""
     if reported is not None:
         return format_html("{} reported", formats.of_window(reported, found.window))
@@ -169,7 +169,7 @@ def in_context(index: TranscriptIndex) -> str:
 # -- relations ---------------------------------------------------------------------------------------------------------
 
 
-def _kin(found: Opened) -> Iterator[RelatedSessions]:
+def _kin(found: OpenSession) -> Iterator[RelatedSessions]:
     """Where the session came from, and what came of it."""
     session, store = found.session, found.reader.store.name
     parts = found.reader.parts(session.id) if session.parts > 1 else [session.id]
@@ -179,7 +179,7 @@ def _kin(found: Opened) -> Iterator[RelatedSessions]:
             "Sub-agent session of" if session.delegated_from == session.parent else "Follows", (origin,)
         )
     if len(parts) > 1:
-        numbered = [(f"part {at}", Place(store, part).view("rows")) for at, part in enumerate(parts, 1)]
+        numbered = [(f"part {at}", SessionUrls(store, part).view("rows")) for at, part in enumerate(parts, 1)]
         yield RelatedSessions("Raw rows of its parts", tuple(numbered[:KIN]), max(0, len(numbered) - KIN))
     if left := found.reader.abandoned(session.id):
         pairs = [(formats.counted(len(each.ids), "message"), found.place.abandoned(at)) for at, each in enumerate(left)]
@@ -192,6 +192,7 @@ def _kin(found: Opened) -> Iterator[RelatedSessions]:
 def _listed(label: str, born: list[ChildSession], store: str, redacting: bool) -> Iterator[RelatedSessions]:
     if born:
         named = tuple(
-            (line(name(child.title, redacting), 60) or child.id, Place(store, child.id).href) for child in born[:KIN]
+            (line(name(child.title, redacting), 60) or child.id, SessionUrls(store, child.id).href)
+            for child in born[:KIN]
         )
         yield RelatedSessions(label, named, len(born) - len(named))

@@ -8,12 +8,12 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.pages.http import page, shows_refusals
 from viewer.pages.parts.audits import Card, audited, card
-from viewer.pages.parts.opened import opened
+from viewer.pages.parts.opened import open_session
 from viewer.pages.redaction import redacts
-from viewer.places import Place
+from viewer.session_urls import SessionUrls
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import TranscriptIndex
 
@@ -53,14 +53,14 @@ class News:
 @shows_refusals
 def live(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     look, found_store = _look(request), get_store(store)
-    unwritten = indexes.unwritten(found_store, session_id)
+    unwritten = index_cache.unwritten(found_store, session_id)
     if unwritten is not None and unwritten.messages == look.seen and look.holds(unwritten):
         return HttpResponse(status=204)
     with open_store(found_store) as reader:
         newest = reader.newest_part(session_id)
         if newest != session_id:
-            return HttpResponseClientRedirect(Place(store, newest).href)
-        found = opened(reader, session_id, redacting=redacts(request))
+            return HttpResponseClientRedirect(SessionUrls(store, newest).href)
+        found = open_session(reader, session_id, redacting=redacts(request))
         if not look.holds(found.index) or (not look.seen and found.index.messages):
             return page(request, "session/_changed.html", found.place)
         if found.index.messages == look.seen:

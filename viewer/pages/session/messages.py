@@ -12,11 +12,11 @@ from django.utils.safestring import SafeString
 from compaction import messages as engine
 from compaction.handoff import restated
 from compaction.tokens import Counter
-from viewer.places import Place
 from viewer.rendering import cache, calls, formats, tools
 from viewer.rendering.marking import WordMarks
 from viewer.rendering.texts import line
 from viewer.rendering.words import CUT_OFF, STATES, role_label, was_cut_off
+from viewer.session_urls import SessionUrls
 from viewer.stores.counting import row_tokens
 from viewer.stores.envelopes import RAN
 from viewer.stores.message import HistoryMessage, StoredMessage, message_of
@@ -70,7 +70,7 @@ class MessageContext:
     `as_sent` shows each message whole, as a model is sent it, with what a client added where that is in it.
     """
 
-    place: Place
+    place: SessionUrls
     count: Counter
     marked: int | None = None
     newest: int | None = None
@@ -96,9 +96,9 @@ def of_history(item: HistoryMessage) -> MessageToShow:
     return MessageToShow(item.entry.id, row, item.entry.state, tuple(notes))
 
 
-def shown(said: Sequence[MessageToShow], reading: MessageContext) -> list[ShownMessage]:
+def shown_messages(said: Sequence[MessageToShow], reading: MessageContext) -> list[ShownMessage]:
     """The messages in order; a result stands in the fold of its call, or alone when its call is not among them."""
-    called = [[] if item.row.role in engine.RESULT_ROLES else calls.made(item.row) for item in said]
+    called = [[] if item.row.role in engine.RESULT_ROLES else calls.calls_of(item.row) for item in said]
     pairs = calls.pair([item.row for item in said], called)
     answered = set(pairs.values())
     found = _Found(said, called, pairs, reading)
@@ -255,5 +255,5 @@ def _answer(
         seconds=seconds,
         notes=item.notes,
         marked=marked,
-        sessions=tuple((name, Place(place.store, name).href) for name in sessions),
+        sessions=tuple((name, SessionUrls(place.store, name).href) for name in sessions),
     )

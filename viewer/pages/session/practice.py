@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from viewer.errors import TitleTaken
 from viewer.pages.http import shows_refusals
-from viewer.places import Place
+from viewer.session_urls import SessionUrls
 from viewer.stores.base import Session, Store
 from viewer.stores.message import BOOKKEEPING_ROLES, message_of
 from viewer.stores.registry import Reader, all_stores, get_store, open_store, writer_of
@@ -26,7 +26,7 @@ def practise(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
         session = reader.session(session_id)
         copy_id = reader.practise(session_id, now=now) or _copy(reader, session, demo, now)
-    return redirect(Place(demo.name, copy_id).href)
+    return redirect(SessionUrls(demo.name, copy_id).href)
 
 
 def _copy(reader: Reader, session: Session, demo: Store, now: float) -> str:

@@ -14,12 +14,12 @@ from django.views.decorators.http import require_safe
 from compaction import messages as engine
 from viewer.errors import NotFound
 from viewer.pages.http import is_fragment, page, shows_refusals
-from viewer.pages.parts.opened import opened
+from viewer.pages.parts.opened import open_session
 from viewer.pages.redaction import redacted, redacts, session_for, text_for
-from viewer.places import Place
 from viewer.rendering import blocks, formats
 from viewer.rendering.texts import as_text, clean, json_value, line, pretty
 from viewer.rendering.words import STATES
+from viewer.session_urls import SessionUrls
 from viewer.stores.message import StoredMessage, Withheld, live_content
 from viewer.stores.registry import Reader, get_store, open_store
 
@@ -64,7 +64,7 @@ def rows(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     text = request.GET.get("before", "")
     before = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
     with open_store(get_store(store)) as reader:
-        found = opened(reader, session_id, redacting=redacts(request))
+        found = open_session(reader, session_id, redacting=redacts(request))
         stored = reader.raw(session_id, before=before, limit=WINDOW + 1)
         top = header(found, "rows")
     kept = [redacted(row) if found.redacting else row for row in stored[-WINDOW:]]
@@ -76,7 +76,7 @@ def rows(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     return page(request, "session/_rows.html" if is_fragment(request) and before else "session/rows.html", data)
 
 
-def _row(row: StoredMessage, place: Place) -> Row:
+def _row(row: StoredMessage, place: SessionUrls) -> Row:
     text = as_text(row.content) if row.content is not None else ""
     return Row(
         id=row.id,
@@ -93,7 +93,7 @@ def _called(row: StoredMessage) -> str:
     return f", {formats.counted(len(row.tool_calls), 'call')}" if row.tool_calls else ""
 
 
-def _columns(row: StoredMessage, place: Place) -> Iterator[Column]:
+def _columns(row: StoredMessage, place: SessionUrls) -> Iterator[Column]:
     yield _column("content", row.content, place.whole(row.id, "content"))
     if row.tool_calls:
         yield _column("tool_calls", row.tool_calls, place.whole(row.id, "calls"))
@@ -144,7 +144,7 @@ class WholePage:
 def whole(request: HttpRequest, store: str, session_id: str, row_id: int) -> HttpResponse:
     """One part of a row uncut: a page, the mere text to copy (`as=text`), or one of its images (`image=`)."""
     part = request.GET.get("part", "content")
-    place = Place(store, session_id)
+    place = SessionUrls(store, session_id)
     with open_store(get_store(store)) as reader:
         session = session_for(request, reader.session(session_id))
         row = row_of(reader, session_id, row_id)
@@ -211,7 +211,7 @@ def _decoded(data: str) -> bytes:
 @shows_refusals
 def prompt(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     """The session's system prompt, uncut."""
-    place = Place(store, session_id)
+    place = SessionUrls(store, session_id)
     with open_store(get_store(store)) as reader:
         name = session_for(request, reader.session(session_id)).name
         text = text_for(request, reader.system_prompt(session_id))

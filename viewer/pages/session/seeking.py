@@ -9,7 +9,7 @@ from datetime import datetime
 from django.http import HttpRequest
 from django.utils import timezone
 
-from viewer.pages.parts.opened import Opened
+from viewer.pages.parts.opened import OpenSession
 from viewer.rendering import formats
 
 PROBES = 40  # messages whose times are read at once to find the first of a day
@@ -24,7 +24,7 @@ class Sought:
     problem: str = ""
 
 
-def sought(request: HttpRequest, found: Opened) -> Sought:
+def sought(request: HttpRequest, found: OpenSession) -> Sought:
     """What `?at=` (a number, a day, "first", "newest") or `?nth=` (counted from 1) asks for; nothing without them."""
     index, place = found.index, found.place
     typed, nth = " ".join(request.GET.get("at", "")[:60].split()), request.GET.get("nth", "")
@@ -42,14 +42,14 @@ def sought(request: HttpRequest, found: Opened) -> Sought:
     return _by_time(found, typed)
 
 
-def times(found: Opened, places: Sequence[int]) -> dict[int, float]:
+def times(found: OpenSession, places: Sequence[int]) -> dict[int, float]:
     """When the messages at these places were said; those whose time is not known are absent."""
     ids = {found.index.entry(place).id: place for place in places}
     rows = found.reader.messages(found.session.id, list(ids))
     return {ids[row.id]: row.timestamp for row in rows.values() if row.timestamp}
 
 
-def _by_number(found: Opened, typed: str, number: int) -> Sought:
+def _by_number(found: OpenSession, typed: str, number: int) -> Sought:
     index, place = found.index, found.place
     if index.boundary_at(number) is not None:
         return Sought(typed, place.boundary(number))
@@ -60,7 +60,7 @@ def _by_number(found: Opened, typed: str, number: int) -> Sought:
     return Sought(typed, problem=f"No message here has the number {number}. They go from #{first} to #{last}.")
 
 
-def _by_time(found: Opened, typed: str) -> Sought:
+def _by_time(found: OpenSession, typed: str) -> Sought:
     try:
         moment = datetime.fromisoformat(typed)
         since = (moment if moment.tzinfo else timezone.make_aware(moment)).timestamp()
@@ -74,7 +74,7 @@ def _by_time(found: Opened, typed: str) -> Sought:
     return Sought(typed, problem=f"Nothing was said on or after {typed}.{said}")
 
 
-def _first_since(found: Opened, moment: float) -> int | None:
+def _first_since(found: OpenSession, moment: float) -> int | None:
     """The place of the first message since then; None where all are older."""
     low, high = 0, found.index.messages
     while low < high:

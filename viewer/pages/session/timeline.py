@@ -11,9 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from viewer.history import indexes
+from viewer.history import index_cache
 from viewer.pages.http import is_fragment, page, shows_refusals
-from viewer.pages.parts.opened import Opened, opened
+from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacts
 from viewer.rendering import formats
 from viewer.stores.registry import agent_of, get_store, open_store
@@ -93,10 +93,10 @@ class TimelinePage:
 @shows_refusals
 def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
-        found = opened(reader, session_id, redacting=redacts(request))
+        found = open_session(reader, session_id, redacting=redacts(request))
         if NONE in found.index.tokens:
-            indexes.count_some(reader, found.session, COUNTING_SECONDS)
-            found = opened(reader, session_id, redacting=redacts(request))
+            index_cache.count_some(reader, found.session, COUNTING_SECONDS)
+            found = open_session(reader, session_id, redacting=redacts(request))
         limit = agent_of(reader.store).threshold(found.session.model, found.window)
         data = drawn(rises(found.index), limit, about=NONE in found.index.tokens, window=found.window)
         data = replace(data, cursor=_cursor(request, found))
@@ -123,7 +123,7 @@ def _rise(index: TranscriptIndex, block: Sequence[int], numbers: Sequence[int]) 
     return stretch if block else stretch[1:]
 
 
-def _cursor(request: HttpRequest, found: Opened) -> Cursor | None:
+def _cursor(request: HttpRequest, found: OpenSession) -> Cursor | None:
     """At the message that the page shows, or the newest; None where there is nothing to go along."""
     total = found.index.messages
     if total < 2:

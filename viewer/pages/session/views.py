@@ -13,9 +13,9 @@ from viewer.history import records
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.parts.audits import Card, audited, card
 from viewer.pages.parts.compact_panel import Panel, panel
-from viewer.pages.parts.opened import Opened, opened, without_boundary
+from viewer.pages.parts.opened import OpenSession, open_session, without_boundary
 from viewer.pages.redaction import redacts
-from viewer.places import Place
+from viewer.session_urls import SessionUrls
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import HistoryWindow, TranscriptIndex
 
@@ -61,8 +61,8 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
         newest = reader.newest_part(session_id)
         if newest != session_id:
-            return redirect(_elsewhere(Place(store, newest), wanted))
-        found = audited(opened(reader, session_id, redacting=redacting))
+            return redirect(_elsewhere(SessionUrls(store, newest), wanted))
+        found = audited(open_session(reader, session_id, redacting=redacting))
         going = sought(request, found)
         if moved := going.href or _moved(found, wanted):
             return redirect(moved)
@@ -90,11 +90,11 @@ def _number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
-def _elsewhere(place: Place, wanted: Wanted) -> str:
+def _elsewhere(place: SessionUrls, wanted: Wanted) -> str:
     return place.view() if wanted.around is None else place.message(wanted.around, wanted.words)
 
 
-def _ends(index: TranscriptIndex, window: HistoryWindow, place: Place) -> tuple[str, str]:
+def _ends(index: TranscriptIndex, window: HistoryWindow, place: SessionUrls) -> tuple[str, str]:
     """The addresses of the first and the newest message; within the page where they stand there."""
     if not index.messages:
         return "", ""
@@ -108,7 +108,7 @@ def _ends(index: TranscriptIndex, window: HistoryWindow, place: Place) -> tuple[
 # -- windows ---------------------------------------------------------------------------------------------------------
 
 
-def _moved(opened: Opened, wanted: Wanted) -> str:
+def _moved(opened: OpenSession, wanted: Wanted) -> str:
     """The address of the message a row belongs to, as any of its rows leads to it; "" where the row is what the message
     is called by, or a handoff that stands. Raises NotFound.
     """

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from compaction import messages as engine
 from viewer.pages.parts.boundary import ShownBoundary, shown_boundary
-from viewer.pages.parts.opened import Opened
+from viewer.pages.parts.opened import OpenSession
 from viewer.pages.redaction import redacted_item
 from viewer.rendering import formats
 from viewer.rendering.marking import WordMarks
@@ -15,7 +15,7 @@ from viewer.stores import counting
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage
 from viewer.stores.transcript import HistoryWindow, TranscriptIndex
 
-from .messages import MessageContext, ShownMessage, of_history, shown
+from .messages import MessageContext, ShownMessage, of_history, shown_messages
 
 WINDOW = 60
 GROUP_LIMIT = 60  # messages by which a window may grow so that a call and its results are not torn apart
@@ -62,7 +62,7 @@ def whole_groups(index: TranscriptIndex, start: int, stop: int) -> HistoryWindow
 
 
 def read_stretch(
-    found: Opened, window: HistoryWindow, marked: int | None, *, redacting: bool, words: str = ""
+    found: OpenSession, window: HistoryWindow, marked: int | None, *, redacting: bool, words: str = ""
 ) -> Stretch:
     """The rows of a window as messages and boundaries, with the words that somebody looked for marked."""
     place, index = found.place, found.index
@@ -96,7 +96,7 @@ def _calls(row: StoredMessage) -> int:
     return len(engine.calls({"role": row.role, "tool_calls": row.tool_calls, "content": row.content}))
 
 
-def _live(found: Opened, waiting: Sequence[HistoryMessage | Handoff], told: MessageContext) -> Live:
+def _live(found: OpenSession, waiting: Sequence[HistoryMessage | Handoff], told: MessageContext) -> Live:
     seen = found.index.messages
     state = found.index.digest(seen)
     href = found.place.view("live", seen=seen, start=seen - len(waiting), state=state)
@@ -108,19 +108,19 @@ def _more(count: int, noun: str, href: str) -> Neighbour | None:
 
 
 def _shown(
-    items: Sequence[HistoryMessage | Handoff], told: MessageContext, found: Opened
+    items: Sequence[HistoryMessage | Handoff], told: MessageContext, found: OpenSession
 ) -> list[ShownMessage | ShownBoundary]:
     """Messages between boundaries; a call finds its result on the other side of none: cuts never tear them apart."""
     result: list[ShownMessage | ShownBoundary] = []
     run: list[HistoryMessage] = []
     for item in items:
         if isinstance(item, Handoff):
-            result += shown([of_history(message) for message in run], told)
+            result += shown_messages([of_history(message) for message in run], told)
             result.append(_with_words(shown_boundary(item, found, told.marked), told))
             run = []
         else:
             run.append(item)
-    return result + shown([of_history(message) for message in run], told)
+    return result + shown_messages([of_history(message) for message in run], told)
 
 
 def _with_words(boundary: ShownBoundary, told: MessageContext) -> ShownBoundary:

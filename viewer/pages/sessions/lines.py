@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from django.utils.safestring import SafeString
 
 from viewer.addresses import segment
-from viewer.broken import Broken, lines_of
 from viewer.catalog import lines
 from viewer.catalog.lines import SessionList
 from viewer.catalog.models import SessionIndex, name_of
@@ -17,9 +16,10 @@ from viewer.labels.models import SessionLabel
 from viewer.labels.sessions import Labels
 from viewer.pages.filters import Link
 from viewer.pages.redaction import name as redacted
-from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line as one_line
+from viewer.session_urls import SessionUrls
+from viewer.unreadable import UnreadableLine, lines_of
 
 UNCOUNTED = "not counted yet"
 
@@ -63,7 +63,7 @@ class SessionLine:
 
 def shown_lines(
     listed: SessionList, labels: Labels, *, redacting: bool
-) -> tuple[tuple[SessionLine, ...], tuple[Broken, ...]]:
+) -> tuple[tuple[SessionLine, ...], tuple[UnreadableLine, ...]]:
     """The lines of a page, in order, and those that cannot be shown; with `redacting`, without what looks like a secret
     in their names.
     """
@@ -71,18 +71,18 @@ def shown_lines(
     near = {kind.pk for kind in listed.kinds if kind.near}
     seem, active = lines.guessed(listed.lines), listed.active()
 
-    def make(each: SessionIndex) -> SessionLine | Broken:
+    def make(each: SessionIndex) -> SessionLine | UnreadableLine:
         store = stores[each.state_id]
         if each.problem:
-            return Broken(one_line(redacted(each.title, redacting), 80), store, each.problem)
+            return UnreadableLine(one_line(redacted(each.title, redacting), 80), store, each.problem)
         label = labels.of((store, each.session_id))
         state = "running" if each.pk in active else "needs compaction" if each.kind_id in near else ""
-        return shown(each, store, state, seem.get(each.pk), label, redacting, near=each.kind_id in near)
+        return shown_line(each, store, state, seem.get(each.pk), label, redacting, near=each.kind_id in near)
 
     return lines_of(listed.lines, make, lambda each: (each.session_id, stores[each.state_id]))
 
 
-def shown(
+def shown_line(
     each: SessionIndex,
     store: str,
     state: str,
@@ -96,7 +96,7 @@ def shown(
     return SessionLine(
         key=f"{segment(store)}/{segment(each.session_id)}",
         mark=f"l{each.pk}",
-        href=Place(store, each.session_id).href,
+        href=SessionUrls(store, each.session_id).href,
         name=one_line(redacted(name_of(each), redacting), 120),
         store=store,
         source=one_line(redacted(each.source, redacting), 30),
@@ -125,7 +125,7 @@ def shown(
 
 
 def _link(store: str, each: SessionIndex, redacting: bool) -> Link:
-    return Link(one_line(redacted(name_of(each), redacting), 80), Place(store, each.session_id).href)
+    return Link(one_line(redacted(name_of(each), redacting), 80), SessionUrls(store, each.session_id).href)
 
 
 def in_context(live: int, messages: int | None) -> str:

@@ -14,8 +14,8 @@ from viewer.errors import StoreError
 from viewer.labels import sessions as labels
 from viewer.pages.http import is_fragment, page, refused, shows_refusals
 from viewer.pages.redaction import session_for
-from viewer.places import Place
 from viewer.rendering.texts import line
+from viewer.session_urls import SessionUrls
 from viewer.stores.base import Session
 from viewer.stores.registry import get_store, open_store, writer_of
 
@@ -29,7 +29,7 @@ class RenamePage:
     them.
     """
 
-    place: Place
+    place: SessionUrls
     href: str
     name: str
     typed: str
@@ -49,7 +49,7 @@ class RenamePage:
 @require_http_methods(["GET", "HEAD", "POST"])
 @shows_refusals
 def rename(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
-    place = Place(store, session_id)
+    place = SessionUrls(store, session_id)
     asked = (request.POST if request.method == "POST" else request.GET).get("for", "")
     mark = asked if _MARK.fullmatch(asked) else ""
     session = _session(place)
@@ -73,7 +73,7 @@ def rename(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     return _answer(request, "sessions/_renamed.html", _data(request, place, _session(place), mark, "", renamed=True))
 
 
-def _set_label(request: HttpRequest, place: Place) -> None:
+def _set_label(request: HttpRequest, place: SessionUrls) -> None:
     """Labels as the form says; one that has no fields for them leaves them."""
     if "tags" in request.POST:
         labels.set_label(
@@ -84,14 +84,14 @@ def _set_label(request: HttpRequest, place: Place) -> None:
         )
 
 
-def _session(place: Place) -> Session:
+def _session(place: SessionUrls) -> Session:
     with open_store(get_store(place.store)) as reader:
         return reader.session(place.session)
 
 
 def _data(
     request: HttpRequest,
-    place: Place,
+    place: SessionUrls,
     found: Session,
     mark: str,
     typed: str,

@@ -11,7 +11,6 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from viewer import own_database
-from viewer.broken import Broken
 from viewer.catalog import sync
 from viewer.catalog.lines import Order, SessionList, page_of_lines, pinned, sort_key
 from viewer.catalog.sync import StoreListing
@@ -24,6 +23,7 @@ from viewer.pages.redaction import redacts
 from viewer.rendering import formats
 from viewer.stores.base import Store
 from viewer.stores.registry import remarks
+from viewer.unreadable import UnreadableLine
 
 from .facets import Facets
 from .form import ListForm, asked_for, query_of
@@ -70,7 +70,7 @@ class SessionsPage:
     stores: tuple[StoreLine, ...]
     pinned: tuple[SessionLine, ...]
     lines: tuple[SessionLine, ...]
-    broken: tuple[Broken, ...]
+    broken: tuple[UnreadableLine, ...]
     more: str
     narrowed: bool
     filtered: bool
@@ -93,7 +93,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
         raise NotFound(f"There is no store named {asked.store!r}.")
     shown = [store for store in stores if asked.store in ("", store.name)]
     known = request.GET.get("known") if is_fragment(request) else None
-    if known is not None and known == _edition(sync.shelves(shown)):
+    if known is not None and known == _edition(sync.store_listings(shown)):
         return HttpResponse(status=204)
     listed = page_of_lines(asked.filter, shown, PAGE, asked.after)
     further = is_fragment(request) and asked.after is not None

@@ -10,7 +10,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from viewer.broken import Broken, lines_of
 from viewer.catalog import sync, texts
 from viewer.catalog.texts import TextProgress
 from viewer.errors import StoreError
@@ -20,6 +19,7 @@ from viewer.rendering import formats
 from viewer.runs import workers
 from viewer.stores.base import Capabilities, Store
 from viewer.stores.registry import Reader, all_stores, get_store, open_store, remarks, unread_homes
+from viewer.unreadable import UnreadableLine, lines_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class StoresPage:
 
     workers: str
     stores: tuple[ShownStore, ...]
-    broken: tuple[Broken, ...]
+    broken: tuple[UnreadableLine, ...]
     homes: tuple[tuple[str, str], ...]
     command: str
 

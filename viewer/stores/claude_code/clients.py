@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from viewer.holders import Holder, own_namespace
+from viewer.lock_owners import Holder, own_namespace
 from viewer.stores.base import Store
 from viewer.stores.jsonl.files import beginning
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 from cachetools import LRUCache, cached
 
 from viewer.errors import NotBranchable, SessionEnded, StoreReadOnly
-from viewer.holders import Holder
+from viewer.lock_owners import Holder
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.history_types import HistoryEntry

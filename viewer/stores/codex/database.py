@@ -55,7 +55,7 @@ class NotedThreads:
         return replace(found, title=name) if name else found
 
 
-def noted(store: Store) -> NotedThreads:
+def thread_rows(store: Store) -> NotedThreads:
     """What is noted of sessions; nothing where it cannot be read."""
     return NotedThreads(_in_database(store), session_index.names(store.path))
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Lock
 
 from viewer.errors import SessionBusy, StoreUnavailable
-from viewer.holders import Holder
+from viewer.lock_owners import Holder
 from viewer.stores.base import Store
 
 from . import clients

@@ -126,7 +126,7 @@ def _entries(directory: str, changed: int) -> tuple[tuple[str, ...], tuple[str, 
 
 def all_files(store: Store) -> list[ThreadFile]:
     """Every session of a store, in no order."""
-    noted = database.noted(store)
+    noted = database.thread_rows(store)
     return [file for thread, files in threads(store).items() for file in _file(thread, files, noted.of(thread))]
 
 
@@ -146,7 +146,7 @@ def current_of(files: Sequence[Rollout], noted: database.NotedThread) -> Rollout
 def find(store: Store, session_id: str, known: Threads | None = None) -> ThreadFile:
     """The file of a session. Raises NotFound, also for an id that names no file of the store."""
     files = (threads(store) if known is None else known).get(session_id, ())
-    found = list(_file(session_id, files, database.noted(store).of(session_id))) if files else []
+    found = list(_file(session_id, files, database.thread_rows(store).of(session_id))) if files else []
     if not found:
         raise NotFound(f"Store {store.name} has no session {session_id!r}.")
     return found[0]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from viewer.errors import NotBranchable, NotRedoable, SessionEnded, StoreError, StoreReadOnly
-from viewer.holders import Holder
+from viewer.lock_owners import Holder
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.history_types import HistoryEntry

@@ -11,7 +11,7 @@ import logging
 import time
 
 from viewer.errors import SessionBusy, StoreError
-from viewer.holders import OUR_NAME, Holder, is_dead, is_gone
+from viewer.lock_owners import OUR_NAME, Holder, is_dead, is_gone
 from viewer.stores.base import Store
 
 from .dialect import StoreConnection

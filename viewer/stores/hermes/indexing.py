@@ -25,7 +25,7 @@ def token_of(reader: OpenStore, session_id: str) -> ChangeToken:
     return ChangeToken(digests, max(mark.newest for mark in (*found.values(), NOTHING)))
 
 
-def made(reader: OpenStore, session_id: str, recorded: Recorded, newest: int) -> TranscriptIndex:
+def build_index(reader: OpenStore, session_id: str, recorded: Recorded, newest: int) -> TranscriptIndex:
     """The index of all rows up to `newest`."""
     rows = [row for row in row_digests.light_rows(reader, session_id) if row.id <= newest]
     return packing.pack(history.build(rows, blocks_of(recorded), undone_of(recorded)), rows)

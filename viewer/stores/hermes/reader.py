@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from viewer.errors import SessionEnded, StoreReadOnly
-from viewer.holders import Holder
+from viewer.lock_owners import Holder
 from viewer.stores.base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.listing import Listing
@@ -141,7 +141,7 @@ class HermesReader(Connected, Reader):
         return indexing.token_of(self, session_id)
 
     def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> TranscriptIndex:
-        return indexing.made(self, session_id, recorded, token.newest)
+        return indexing.build_index(self, session_id, recorded, token.newest)
 
     def extended(
         self, session_id: str, index: TranscriptIndex, before: ChangeToken, now: ChangeToken

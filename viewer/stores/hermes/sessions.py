@@ -65,7 +65,9 @@ def usage(reader: OpenStore, session_id: str) -> ReportedUsage:
     costs, tokens = found[: len(_COSTS)], found[len(_COSTS) :]
     total = sum(number(count) for count in tokens)
     total = total if 0 < total < 1e15 else 0
-    dollars = next((found for cost in costs if cost and (found := pricing.noted(cost, total)) is not None), None)
+    dollars = next(
+        (found for cost in costs if cost and (found := pricing.reported_cost(cost, total)) is not None), None
+    )
     return ReportedUsage(cost=None if dollars is None else Cost(dollars), total=int(total) or None)
 
 

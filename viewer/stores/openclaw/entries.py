@@ -14,7 +14,7 @@ from viewer.stores.envelopes import split
 from viewer.stores.jsonl.lines import Line, Place, is_other_json
 from viewer.stores.jsonl.values import interned, seconds
 from viewer.stores.message import BOOKKEEPING_ROLES
-from viewer.stores.pricing import TokenUsage, noted
+from viewer.stores.pricing import TokenUsage, reported_cost
 
 from .envelopes import OPENCLAW
 from .forms import NOTHING, form_of
@@ -243,7 +243,7 @@ def _usage(message: dict[str, Any]) -> ResponseUsage | None:
     return ResponseUsage(
         _one(*numbers),
         context,
-        noted(cost.get("total"), sum(numbers)),
+        reported_cost(cost.get("total"), sum(numbers)),
         interned(message.get("provider")),
         interned(message.get("model")),
     )

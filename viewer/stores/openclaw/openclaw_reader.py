@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from viewer.errors import SessionEnded, StoreReadOnly, StoreUnavailable
-from viewer.holders import Holder
+from viewer.lock_owners import Holder
 from viewer.stores.base import Capabilities
 from viewer.stores.message import StoredMessage
 

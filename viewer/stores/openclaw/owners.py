@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from viewer.holders import Holder
+from viewer.lock_owners import Holder
 from viewer.stores.jsonl.files import beginning
 
 LOCK, LOCKED = "gateway.state.lock", "gateway.state.lock.sqlite"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from viewer.errors import SessionEnded, StoreReadOnly
-from viewer.holders import Holder
+from viewer.lock_owners import Holder
 
 from . import client_settings, clients, places, refusals
 from .compacting import CompactingReader

@@ -21,12 +21,12 @@ from viewer.pages.http import page, shows_refusals
 from viewer.pages.parts.compact_panel import usual_summarizer
 from viewer.pages.redaction import redacts
 from viewer.pages.session.export import FORMATS
-from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.runs import service
 from viewer.runs.planning import Options
 from viewer.runs.summarizers import summarizers
+from viewer.session_urls import SessionUrls
 from viewer.stores.registry import get_store
 
 from .chosen import chosen
@@ -41,7 +41,7 @@ class ChosenSession:
     """One of the chosen sessions. After the start, `run` is the number of its run, or `problem` why there is none."""
 
     key: str
-    place: Place
+    place: SessionUrls
     name: str
     tokens: str
     summarizer: str
@@ -50,7 +50,7 @@ class ChosenSession:
 
 
 @dataclass(frozen=True, slots=True)
-class TogetherPage:
+class BulkActionPage:
     """What is asked before, and said after: `done` that the runs were started. `back` is the address of the list."""
 
     sessions: tuple[ChosenSession, ...]
@@ -67,7 +67,7 @@ def compact(request: HttpRequest) -> HttpResponse:
         raise StoreError(f"At most {AT_ONCE} sessions are compacted together; {len(keys):,} were chosen.")
     confirmed = "confirm" in request.POST
     found = [_compacted(each) if confirmed else each for each in _chosen(keys, redacting=redacts(request))]
-    return page(request, "sessions/compact_many.html", TogetherPage(tuple(found), confirmed))
+    return page(request, "sessions/compact_many.html", BulkActionPage(tuple(found), confirmed))
 
 
 def _compacted(each: ChosenSession) -> ChosenSession:
@@ -108,7 +108,7 @@ def _session(
     missing = "" if found else "There is no such session any more."
     return ChosenSession(
         key=f"{segment(store)}/{segment(session_id)}",
-        place=Place(store, session_id),
+        place=SessionUrls(store, session_id),
         name=names.get(session_id) or line(session_id, 80),
         tokens=tokens,
         summarizer=by.get(store, ""),
@@ -123,7 +123,7 @@ def export(request: HttpRequest) -> HttpResponse:
     keys, format = chosen(request), request.POST.get("format", "")
     if format not in CONTENT_TYPES:
         found = _chosen(keys, redacting=redacts(request))
-        return page(request, "sessions/export_many.html", TogetherPage(tuple(found), False, FORMATS))
+        return page(request, "sessions/export_many.html", BulkActionPage(tuple(found), False, FORMATS))
     file = TemporaryFile()  # noqa: SIM115  # closed by the answer, when it is sent
     _zip(keys, format, file, redact="redact" in request.POST)
     file.seek(0)

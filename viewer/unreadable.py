@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class UnreadableLine:
     """A line that cannot be shown: what it is about, as far as that is known, and a sentence why."""
 
     id: str
@@ -24,14 +24,14 @@ class Broken:
 
 
 def lines_of(
-    rows: Iterable[Row], make: Callable[[Row], Shown | Broken], known: Callable[[Row], tuple[object, str]]
-) -> tuple[tuple[Shown, ...], tuple[Broken, ...]]:
+    rows: Iterable[Row], make: Callable[[Row], Shown | UnreadableLine], known: Callable[[Row], tuple[object, str]]
+) -> tuple[tuple[Shown, ...], tuple[UnreadableLine, ...]]:
     """What `make` makes of each row, and what it cannot be made of; `known` gives a row's id and store.
 
     Refusals of a store, and errors of its database, are no row's fault: they go on to the caller.
     """
     shown: list[Shown] = []
-    broken: list[Broken] = []
+    broken: list[UnreadableLine] = []
     for row in rows:
         try:
             made = make(row)
@@ -40,8 +40,10 @@ def lines_of(
         except Exception as failure:  # whatever a row may hold; the log says where it failed
             row_id, store = known(row)
             logger.exception("A line of a list cannot be shown: %r of store %s", row_id, store)
-            made = Broken(str(row_id), store, f"It cannot be shown ({type(failure).__name__}): see the site's log.")
-        if isinstance(made, Broken):
+            made = UnreadableLine(
+                str(row_id), store, f"It cannot be shown ({type(failure).__name__}): see the site's log."
+            )
+        if isinstance(made, UnreadableLine):
             broken.append(made)
         else:
             shown.append(made)

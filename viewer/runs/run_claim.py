@@ -21,7 +21,7 @@ from django.db import Error, InterfaceError, OperationalError, connection, trans
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
-from viewer import holders
+from viewer import lock_owners
 from viewer.errors import StoreError
 from viewer.stores.base import Store
 from viewer.stores.registry import get_store, writer_of
@@ -47,13 +47,13 @@ def unclaimed() -> QuerySet[Run]:
 
 def claim(run_id: int) -> Run | None:
     """Make this worker the one that has the run; None when it waits for none (done, cancelled, taken)."""
-    holder = holders.new_holder()
+    holder = lock_owners.new_holder()
     found = unclaimed().filter(pk=run_id)
     claimed = found.update(holder=holder, queued_at=None, heartbeat_at=Now(), attempts=F("attempts") + 1)
     return Run.objects.get(pk=run_id) if claimed else None
 
 
-class Hold:
+class RunClaim:
     """A claimed run with its compression lock, as a context manager; a thread beats and refreshes the lock meanwhile.
 
     Entering takes the lock (raises SessionBusy); leaving releases it and a turn lease, whatever happened.
@@ -71,7 +71,7 @@ class Hold:
         """The run's store. Raises NotFound when it is not configured any more."""
         return get_store(self.run.store)
 
-    def __enter__(self) -> Hold:
+    def __enter__(self) -> RunClaim:
         self._thread.start()  # before the lock, which may be long in coming
         try:
             writer_of(self.store).take_lock(self.run.session_id, self.holder)

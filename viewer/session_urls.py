@@ -10,7 +10,7 @@ from django.urls import get_script_prefix, reverse
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SessionUrls:
     """A session of a store. Every address is derived from `href`, so that a long page resolves URLs once."""
 
     store: str
