@@ -202,7 +202,7 @@ def test_a_line_that_cannot_be_made_leaves_the_others(
 
         return made
 
-    for module, name in ((listed, "session_out"), (search, "hit_out"), (hits, "shown"), (lines, "shown")):
+    for module, name in ((listed, "session_out"), (search, "hit_out"), (hits, "shown_hit"), (lines, "shown_line")):
         monkeypatch.setattr(module, name, failing(getattr(module, name), "two"))
     monkeypatch.setattr(stores, "store_out", failing(stores.store_out, "name='own'"))
     answer = api_client.get("/stores/own/sessions")
