@@ -473,8 +473,10 @@ class Offers:
 
     def work_line(self, work: Work, most: int = LINE) -> SummaryLine:
         """What was done, in a line: each part shorter where all of them together are too long for one."""
-        texts = (flat(work.done(detail, self.dated)) for detail in (most // 2, most // 3, most // 4))
-        text = next((text for text in texts if len(text) <= most), None) or flat(work.done(most // 4, self.dated))
+        for detail in (most // 2, most // 3, most // 4):
+            text = flat(work.done(detail, self.dated))
+            if len(text) <= most:
+                break
         return SummaryLine(f"- {clip(text, most)}", work.last.at)
 
 

@@ -274,7 +274,7 @@ def test_a_store_that_stays_away_is_not_listed_and_one_day_forgotten(empty_store
     sync_worker.sync_all()
     away = empty_store.path.rename(empty_store.path.with_name("away.db"))
     assert ids() == []
-    assert listed().shelves[0].problem
+    assert listed().listings[0].problem
     sync_worker.sync_all()
     assert SessionIndex.objects.count() == 1
     away.rename(empty_store.path)
@@ -298,8 +298,8 @@ def test_a_store_that_breaks_while_it_is_read_is_said_to(empty_store: EmptyStore
     empty_store.session("a")
     assert ids() == ["a"]
     empty_store.path.write_bytes(b"no database" * 1000)
-    shelf = listed().shelves[0]
-    assert "not a readable SQLite database" in shelf.problem and shelf.state is None
+    listing = listed().listings[0]
+    assert "not a readable SQLite database" in listing.problem and listing.state is None
 
 
 # -- many sessions -----------------------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def shelve(state: StoreState, count: int, start: int = 0) -> list[SessionIndex]:
 
 @pytest.fixture
 def shelved(empty_store: EmptyStore) -> Callable[[int], list[SessionIndex]]:
-    """A function that puts lines on the shelf of an empty store."""
+    """A function that puts lines into the listing of an empty store."""
     settle()
     state = sync.store_listings([get_store("own")])[0].state
     assert state is not None

@@ -22,7 +22,7 @@ def page(store: Store, wanted: SessionFilter, limit: int, cursor: str) -> Sessio
     kind = f"sessions by {wanted.order}"
     after = cursors.read(cursor, kind, str if wanted.order == "title" else float, str, int) if cursor else None
     listed = lines.page_of_lines(wanted, [store], limit, (after[0], after[1], after[2]) if after else None)
-    if problem := listed.shelves[0].problem:
+    if problem := listed.listings[0].problem:
         raise StoreUnavailable(problem)
     with open_store(store, listed=True) as reader:
         reason = reader.compact_reason()

@@ -65,18 +65,18 @@ class SessionList:
     """One page of lines with the stores they are of; `more` says that there are others behind them."""
 
     lines: tuple[SessionIndex, ...]
-    shelves: tuple[StoreListing, ...]
+    listings: tuple[StoreListing, ...]
     kinds: tuple[FacetGroup, ...]
     more: bool
 
     @property
     def unlisted(self) -> int:
         """Sessions of these stores that are not listed yet."""
-        return sum(shelf.state.unlisted for shelf in self.shelves if shelf.state)
+        return sum(listing.state.unlisted for listing in self.listings if listing.state)
 
     def active(self) -> set[int]:
         """Numbers of the lines of sessions that are active now, as `stores.base.Session` has it."""
-        told = {shelf.state.pk: agent_of(shelf.store).open_sessions() for shelf in self.shelves if shelf.state}
+        told = {listing.state.pk: agent_of(listing.store).open_sessions() for listing in self.listings if listing.state}
         found = {line.pk for line in self.lines if told[line.state_id] is None and line.is_active_lately}
         return found | {line.pk for line in self.lines if line.session_id in (told[line.state_id] or ())}
 
@@ -86,23 +86,36 @@ def page_of_lines(wanted: SessionFilter, stores: Sequence[Store], limit: int, af
 
     Where lines turn out to have changed, it is looked again, twice as far each time: an owner may delete hundreds.
     """
-    shelves, compared = sync.store_listings(stores), limit
+    listings, compared = sync.store_listings(stores), limit
     for _ in range(ROUNDS):
-        kinds = kinds_of(shelves)
+        kinds = kinds_of(listings)
         chosen = {kind.pk for kind in kinds if _is_wanted(kind, wanted)}
-        ids = _found(wanted, shelves, sorted(chosen), compared + 1, after)
+        ids = _found(wanted, listings, sorted(chosen), compared + 1, after)
         lines = _lines(ids, wanted.order)
-        if _are_verified(shelves, lines[:compared]):
+        if _are_verified(listings, lines[:compared]):
             break
         compared = max(limit, min(2 * compared, AHEAD))
     else:  # those that still stand are right
         lines = [line for line in _lines(ids, wanted.order) if line.kind_id in chosen]
-    return SessionList(tuple(lines[:limit]), tuple(shelves), tuple(kinds), len(lines) > limit)
+    return SessionList(tuple(lines[:limit]), tuple(listings), tuple(kinds), len(lines) > limit)
 
 
-def named_tip(shelf: StoreListing, title: str) -> SessionIndex | None:
+_with_sessions: set[str] = set()  # places of stores that were seen with a session: no page asks for them again
+
+
+def have_sessions(stores: Sequence[Store]) -> bool:
+    """Whether one of these stores has a session, or cannot be read: then it may have one."""
+    if not _with_sessions.isdisjoint(store.place for store in stores):
+        return True
+    states = [listing.state for listing in sync.store_listings(stores) if listing.state]
+    found = SessionIndex.objects.filter(state__in=states, tip=True).values_list("state__place", flat=True).distinct()
+    _with_sessions.update(found)
+    return len(states) < len(stores) or bool(found)
+
+
+def named_tip(listing: StoreListing, title: str) -> SessionIndex | None:
     """The session of a store that has this title and is listed."""
-    return SessionIndex.objects.filter(state=shelf.state, title=title, tip=True).defer(*UNSHOWN).first()
+    return SessionIndex.objects.filter(state=listing.state, title=title, tip=True).defer(*UNSHOWN).first()
 
 
 def of_sessions(store: Store, ids: Sequence[str]) -> list[SessionIndex]:
@@ -126,9 +139,9 @@ def sort_key(line: SessionIndex, order: Order) -> Key:
 # -- what is wanted ----------------------------------------------------------------------------------------------------
 
 
-def kinds_of(shelves: Iterable[StoreListing]) -> list[FacetGroup]:
+def kinds_of(listings: Iterable[StoreListing]) -> list[FacetGroup]:
     """The kinds of sessions that there are in these stores."""
-    return [kind for shelf in shelves if shelf.state for kind in _kinds_of_one(shelf.state)]
+    return [kind for listing in listings if listing.state for kind in _kinds_of_one(listing.state)]
 
 
 def forget() -> None:
@@ -165,9 +178,13 @@ def _lines(ids: Sequence[int], order: Order) -> list[SessionIndex]:
     return sorted(lines, key=lambda line: sort_key(line, order), reverse=order != "title")
 
 
-def _are_verified(shelves: Sequence[StoreListing], lines: Sequence[SessionIndex]) -> bool:
-    own = [(shelf, [line for line in lines if line.state_id == shelf.state.pk]) for shelf in shelves if shelf.state]
-    found = [sync.verified(shelf, shown) for shelf, shown in own]  # of every store
+def _are_verified(listings: Sequence[StoreListing], lines: Sequence[SessionIndex]) -> bool:
+    own = [
+        (listing, [line for line in lines if line.state_id == listing.state.pk])
+        for listing in listings
+        if listing.state
+    ]
+    found = [sync.verified(listing, shown) for listing, shown in own]  # of every store
     return all(found)
 
 
@@ -191,14 +208,16 @@ class Counts:
         return sum(self.numbers.get(kind.pk, 0) for kind in kinds if _is_wanted(kind, wanted))
 
 
-def counts(shelves: Sequence[StoreListing], wanted: SessionFilter) -> Counts:
+def counts(listings: Sequence[StoreListing], wanted: SessionFilter) -> Counts:
     """The numbers of lines of each kind in these stores; of those alone that hold the words of the filter, and that it
     names.
     """
-    kinds, words = tuple(kinds_of(shelves)), _words(wanted)
+    kinds, words = tuple(kinds_of(listings)), _words(wanted)
     if wanted.only is None and not words:
-        return Counts(kinds, {pk: n for shelf in shelves if shelf.state for pk, n in _numbers_of(shelf.state).items()})
-    some = _with_words(words) if wanted.only is None else _numbers_of_sessions(shelves, wanted.only)
+        return Counts(
+            kinds, {pk: n for listing in listings if listing.state for pk, n in _numbers_of(listing.state).items()}
+        )
+    some = _with_words(words) if wanted.only is None else _numbers_of_sessions(listings, wanted.only)
     if some is None:
         return Counts(kinds, None)
     rows = SessionIndex.objects.filter(pk__in=some).values_list("kind_id", "words")
@@ -216,8 +235,8 @@ def pinned(listed: SessionList, wanted: SessionFilter, ours: Sequence[tuple[str,
     """The sessions of a list that are pinned, by their agent or in `ours` (name of the store, id); the most recent
     first, at most PINNED.
     """
-    marked = {number for shelf in listed.shelves if shelf.state for number in _pinned_of(shelf.state)}
-    marked.update(_numbers_of_sessions(listed.shelves, ours))
+    marked = {number for listing in listed.listings if listing.state for number in _pinned_of(listing.state)}
+    marked.update(_numbers_of_sessions(listed.listings, ours))
     if not marked:
         return []
     chosen = {kind.pk for kind in listed.kinds if _is_wanted(kind, wanted)}
@@ -238,7 +257,7 @@ def _pinned_of(state: StoreState) -> list[int]:
 
 
 def _found(
-    wanted: SessionFilter, shelves: Sequence[StoreListing], kinds: Sequence[int], limit: int, after: Key | None
+    wanted: SessionFilter, listings: Sequence[StoreListing], kinds: Sequence[int], limit: int, after: Key | None
 ) -> list[int]:
     """The numbers of the lines of a page."""
     if not kinds:
@@ -246,7 +265,7 @@ def _found(
     words = _words(wanted)
     query = _Query(_column(wanted.order), wanted.order == "title", kinds, words, after, limit)
     if wanted.only is not None:
-        return query.among(_numbers_of_sessions(shelves, wanted.only))
+        return query.among(_numbers_of_sessions(listings, wanted.only))
     if words:
         rare = _with_words(words)
         return query.in_order(None) if rare is None else query.among(rare)
@@ -260,11 +279,11 @@ def _words(wanted: SessionFilter) -> list[str]:
     return wanted.q.casefold().replace("\0", "").split()
 
 
-def _numbers_of_sessions(shelves: Sequence[StoreListing], keys: Sequence[tuple[str, str]]) -> list[int]:
+def _numbers_of_sessions(listings: Sequence[StoreListing], keys: Sequence[tuple[str, str]]) -> list[int]:
     """The lines of these sessions, at most RARE."""
     if not keys:
         return []
-    states = {shelf.store.name: shelf.state.pk for shelf in shelves if shelf.state}
+    states = {listing.store.name: listing.state.pk for listing in listings if listing.state}
     known = {(states[store], session_id) for store, session_id in keys[:RARE] if store in states}
     lines = SessionIndex.objects.filter(session_id__in=[session_id for _, session_id in known], tip=True)
     return [pk for pk, *key in lines.values_list("pk", "state_id", "session_id") if tuple(key) in known]

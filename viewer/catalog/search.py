@@ -49,13 +49,13 @@ def search(reader: Reader, query: Query, wanted: SearchFilter, page: PageRequest
 
 def _freshened(reader: Reader) -> StoreState:
     """The store's state, and a little of what is new in it indexed."""
-    (shelf,) = sync.store_listings([reader.store])
-    if shelf.state is None:
-        raise StoreUnavailable(shelf.problem)
-    if shelf.state.claimed_until <= timezone.now() and texts.is_any_due(reader.store.name):
+    (listing,) = sync.store_listings([reader.store])
+    if listing.state is None:
+        raise StoreUnavailable(listing.problem)
+    if listing.state.claimed_until <= timezone.now() and texts.is_any_due(reader.store.name):
         with suppress(OwnDatabaseUnavailable):  # a note says what is not indexed
             texts.index_some(reader, REQUEST_SECONDS)
-    return shelf.state
+    return listing.state
 
 
 def _is_looked_through(text: StoreText, wanted: SearchFilter, page: PageRequest) -> bool:

@@ -43,10 +43,10 @@ class StoreListing:
 def store_listings(stores: Sequence[Store]) -> list[StoreListing]:
     """The stores with what is known of them, brought up to date by a bounded number of rows each."""
     known = _known(stores)
-    return [_shelf(store, known) for store in stores]
+    return [_listing(store, known) for store in stores]
 
 
-def _shelf(store: Store, known: dict[tuple[str, str, str], StoreState]) -> StoreListing:
+def _listing(store: Store, known: dict[tuple[str, str, str], StoreState]) -> StoreListing:
     """A store that cannot be read must not hide the others; of one that is locked, what is known is listed."""
     state = None
     try:
@@ -170,14 +170,14 @@ def _not_listed(reader: Reader, state: StoreState, changes: dict[str, Any], limi
 # -- what was shown and may have changed -------------------------------------------------------------------------------
 
 
-def verified(shelf: StoreListing, lines: Sequence[SessionIndex]) -> bool:
+def verified(listing: StoreListing, lines: Sequence[SessionIndex]) -> bool:
     """Whether these lines of a store say what it says; else they have been brought up to date, and lists look other."""
-    state = shelf.state
+    state = listing.state
     stale = [line.session_id for line in lines if state and line.verified < state.generation]
     if state is None or not stale:
         return True
     try:
-        with open_store(shelf.store, listed=True) as reader:
+        with open_store(listing.store, listed=True) as reader:
             return _compared(reader, state, stale)
     except (StoreUnavailable, OwnDatabaseUnavailable):
         return True  # the next look will say so

@@ -9,8 +9,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from viewer.catalog import sync
-from viewer.catalog.lines import named_tip
-from viewer.catalog.models import SessionIndex
+from viewer.catalog.lines import have_sessions, named_tip
 from viewer.pages.filters import Link
 from viewer.pages.switches import remembered, way_back
 from viewer.session_urls import SessionUrls
@@ -18,7 +17,6 @@ from viewer.stores.base import Store
 from viewer.stores.registry import all_stores
 
 COOKIE = "palimpsest_demo"
-_WITH_SESSIONS: set[str] = set()  # places of stores that were seen with a session: the demo store does not come back
 FIRST = "Stocktaking, ten warehouses"  # almost fills its model's window
 
 
@@ -35,27 +33,16 @@ def is_asked_for(request: HttpRequest) -> bool:
 
 def real_stores(stores: Sequence[Store], named: str = "") -> list[Store]:
     """Without the demo store, unless it is `named` or no other has a session."""
-    if not _has_sessions([store for store in stores if not store.is_managed]):
+    if not have_sessions([store for store in stores if not store.is_managed]):
         return list(stores)
     return [store for store in stores if not store.is_managed or store.name == named]
 
 
-def _has_sessions(stores: Sequence[Store]) -> bool:
-    """Whether one of these stores has a session, or cannot be read: then it may have one."""
-    if not _WITH_SESSIONS.isdisjoint(store.place for store in stores):
-        return True
-    shelves = sync.store_listings(stores)
-    states = [shelf.state for shelf in shelves if shelf.state]
-    found = SessionIndex.objects.filter(state__in=states, tip=True).values_list("state__place", flat=True).distinct()
-    _WITH_SESSIONS.update(found)
-    return len(states) < len(stores) or bool(found)
-
-
 def first_session() -> Link | None:
     """The demo session to try a compaction on; it may have been renamed or deleted."""
-    for shelf in sync.store_listings([store for store in all_stores() if store.is_managed]):
-        if found := named_tip(shelf, FIRST):
-            return Link(FIRST, SessionUrls(shelf.store.name, found.session_id).href)
+    for listing in sync.store_listings([store for store in all_stores() if store.is_managed]):
+        if found := named_tip(listing, FIRST):
+            return Link(FIRST, SessionUrls(listing.store.name, found.session_id).href)
     return None
 
 

@@ -90,8 +90,8 @@ class InsightsPage:
 @require_safe
 def insights(request: HttpRequest) -> HttpResponse:
     query, now = _asked(request.GET), time.time()
-    shelves, demo = _shelves()
-    states = [shelf.state for shelf in shelves if shelf.state]
+    listings, demo = _listings()
+    states = [listing.state for listing in listings if listing.state]
     since = 0.0 if query["days"] == "all" else now - int(query["days"] or 30) * sums.DAY
     measure, by = query["measure"] or "tokens", cast(By, query["by"] or "day")
     found = _sums(states, measure, by, since)
@@ -109,14 +109,14 @@ def insights(request: HttpRequest) -> HttpResponse:
         chart=chart(found, measure) if by == "day" else None,
         filling=_filling(sums.filling(states, now, FILLING), redacting=redacts(request)),
         skipped=_skipped({state.name for state in states}),
-        problems=tuple(shelf.problem for shelf in shelves if shelf.problem),
+        problems=tuple(listing.problem for listing in listings if listing.problem),
         uncounted=formats.counted(unlisted, "session") if unlisted else "",
         demo=demo,
     )
     return page(request, "insights/insights.html", data)
 
 
-def _shelves() -> tuple[list[StoreListing], bool]:
+def _listings() -> tuple[list[StoreListing], bool]:
     """The stores that count: the demo store only where there is no other."""
     stores = real_stores(all_stores())
     return sync.store_listings(stores), all(store.is_managed for store in stores)

@@ -121,7 +121,7 @@ def _sessions(asker: Asker) -> tuple[PaletteEntry, ...]:
     """Sessions by title, first words or id, newest first; without words the newest, but for sub-agents'."""
     wanted = SessionFilter(q=asker.q, delegated=None if asker.q else False)
     listed = page_of_lines(wanted, asker.stores, SESSIONS)
-    stores = {shelf.state.pk: shelf.store.name for shelf in listed.shelves if shelf.state}
+    stores = {listing.state.pk: listing.store.name for listing in listed.listings if listing.state}
 
     def make(each: SessionIndex) -> PaletteEntry | UnreadableLine:
         store = stores[each.state_id]

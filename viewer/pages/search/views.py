@@ -301,7 +301,7 @@ def _tips(query: Query) -> Iterator[str]:
 def _named_sessions(
     listed: SessionList, query: Query, redacted: bool
 ) -> tuple[tuple[NamedSession, ...], tuple[UnreadableLine, ...]]:
-    stores = {shelf.state.pk: shelf.store.name for shelf in listed.shelves if shelf.state}
+    stores = {listing.state.pk: listing.store.name for listing in listed.listings if listing.state}
 
     def make(found: SessionIndex) -> NamedSession | UnreadableLine:
         store, name = stores[found.state_id], line(redaction.name(name_of(found), redacted), 120)

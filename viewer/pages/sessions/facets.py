@@ -29,9 +29,9 @@ class Facets:
 
     def __init__(self, asked: ListForm, stores: Sequence[Store], listed: SessionList, labels: Labels) -> None:
         self.asked, self.stores, self.listed, self.labels = asked, stores, listed, labels
-        shelves = sync.store_listings(stores) if asked.store else listed.shelves
-        self.states = {shelf.store.name: {shelf.state.pk} for shelf in shelves if shelf.state}
-        self.counts = counts(shelves, asked.filter)
+        listings = sync.store_listings(stores) if asked.store else listed.listings
+        self.states = {listing.store.name: {listing.state.pk} for listing in listings if listing.state}
+        self.counts = counts(listings, asked.filter)
         self.query = query_of(asked)
 
     def total(self) -> str:

@@ -67,7 +67,7 @@ def shown_lines(
     """The lines of a page, in order, and those that cannot be shown; with `redacting`, without what looks like a secret
     in their names.
     """
-    stores = {shelf.state.pk: shelf.store.name for shelf in listed.shelves if shelf.state}
+    stores = {listing.state.pk: listing.store.name for listing in listed.listings if listing.state}
     near = {kind.pk for kind in listed.kinds if kind.near}
     seem, active = lines.guessed(listed.lines), listed.active()
 

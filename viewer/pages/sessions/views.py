@@ -102,9 +102,9 @@ def sessions(request: HttpRequest) -> HttpResponse:
     return page(request, "sessions/_lines.html" if further else "sessions/sessions.html", data)
 
 
-def _edition(shelves: Sequence[StoreListing]) -> str:
+def _edition(listings: Sequence[StoreListing]) -> str:
     """Differs when a line of one of these stores was written."""
-    return " ".join(f"{shelf.state.pk}.{shelf.state.edition}" for shelf in shelves if shelf.state)
+    return " ".join(f"{listing.state.pk}.{listing.state.edition}" for listing in listings if listing.state)
 
 
 def _page(
@@ -131,7 +131,7 @@ def _page(
         views=views,
         saved_as=next((view.label for view in views if view.current), ""),
         columns=tuple(_columns(asked)),
-        stores=tuple(_store_line(shelf) for shelf in listed.shelves) if stores else (),
+        stores=tuple(_store_line(listing) for listing in listed.listings) if stores else (),
         pinned=tuple(line for line in shown if line.mark in marks),
         lines=tuple(line for line in shown if line.mark not in marks),
         broken=broken,
@@ -139,13 +139,13 @@ def _page(
         narrowed=bool([name for name, _ in query if name != "order"]),
         filtered=bool([name for name, _ in query if name not in ("order", "q")]),
         archived=asked.filter.state == "archived",
-        readable=any(shelf.state for shelf in listed.shelves),
+        readable=any(listing.state for listing in listed.listings),
         unlisted=formats.counted(listed.unlisted, "older session") if listed.unlisted else "",
         behind=own_database.trouble(),
         newcomer=newcomer,
         start=demo.first_session() if newcomer else None,
         demo_hidden=not any(store.is_managed for store in stores),
-        known=_edition(listed.shelves),
+        known=_edition(listed.listings),
     )
 
 
@@ -166,10 +166,12 @@ def _columns(asked: ListForm) -> Iterator[Link]:
 # -- the stores --------------------------------------------------------------------------------------------------------
 
 
-def _store_line(shelf: StoreListing) -> StoreLine:
-    known = " Its sessions are listed as they were before." if shelf.problem and shelf.state else ""
-    said = () if shelf.problem else tuple(remarks(shelf.store))
-    return StoreLine(shelf.store.name, why_open(shelf.store), shelf.problem + known, said, shelf.store.is_managed)
+def _store_line(listing: StoreListing) -> StoreLine:
+    known = " Its sessions are listed as they were before." if listing.problem and listing.state else ""
+    said = () if listing.problem else tuple(remarks(listing.store))
+    return StoreLine(
+        listing.store.name, why_open(listing.store), listing.problem + known, said, listing.store.is_managed
+    )
 
 
 def why_open(store: Store) -> str:
