@@ -314,9 +314,9 @@ def at_once(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
 def api_client(db: None) -> ApiClient:
     """Another program, whose token has every scope."""
     from tests.clients import ApiClient
-    from viewer import access
+    from viewer.web import auth
 
-    return ApiClient(access.new_token("everything", access.SCOPES))
+    return ApiClient(auth.new_token("everything", auth.SCOPES))
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def main(examples: int = EXAMPLES) -> int:
         try:
             site.ready()
             token = site.own(
-                "from viewer.access import new_token; print(new_token('fuzz', ['read', 'write', 'compact']))"
+                "from viewer.web.auth import new_token; print(new_token('fuzz', ['read', 'write', 'compact']))"
             )
             found = [
                 _run(Path(place), site.port, token, examples, known)

@@ -21,7 +21,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from tests.data import before_0_1_0
 from tests.processes import PATIENCE, free_port
-from viewer import own_database
+from viewer.web import own_database
 
 REPLACING = "('0001_initial', '0002_queue')"
 OURS = "('catalog', 'enforcement', 'history', 'runs', 'workspaces')"

@@ -35,10 +35,8 @@ from compaction.llm import digest, prompt
 from compaction.strategy import Strategy
 from tests import filling
 from tests.cost import slowness
-from viewer.errors import StoreError
 from viewer.runs.summarizers.base import ProgressCallback
 from viewer.runs.summarizers.connections import ModelAccess
-from viewer.session_urls import SessionUrls
 from viewer.stores.base import Store
 from viewer.stores.claude_code.kind import ClaudeCode
 from viewer.stores.claude_code.reader import ClaudeReader
@@ -46,6 +44,7 @@ from viewer.stores.claude_code.writer import ClaudeWriter
 from viewer.stores.codex.kind import Codex
 from viewer.stores.codex.reader import CodexReader
 from viewer.stores.codex.writer import CodexWriter
+from viewer.stores.errors import StoreError
 from viewer.stores.hermes import dialect
 from viewer.stores.hermes.agent import HermesAgent
 from viewer.stores.hermes.reader import HermesReader
@@ -61,11 +60,12 @@ from viewer.stores.openclaw.pi_reader import PiReader
 from viewer.stores.openclaw.pi_writer import PiWriter
 from viewer.stores.openclaw.reader import TreeReader
 from viewer.stores.openclaw.tree_writer import TreeWriter
-from viewer.stores.query import Query, parse
 from viewer.stores.reader import Reader
+from viewer.stores.search.query import Query, parse
 from viewer.stores.tables import Queries
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
 from viewer.stores.writer import Writer
+from viewer.web.session_urls import SessionUrls
 
 LONG, SHORT = 100_000, 5_000  # characters
 SECONDS = 1.0  # of processor time for each LONG characters that a function is given; most take a hundredth
@@ -144,18 +144,18 @@ BY_HAND: dict[str, Callable[[str], object]] = {
 # Why a function, or all that a module or class has, is not walked. What is walked needs no mention.
 ELSEWHERE = {
     "asks our own database, by names and numbers": """
-        viewer.access viewer.api.shapes.compaction viewer.catalog.sync_worker viewer.pages.settings.rules.rule_forms
+        viewer.web.auth viewer.api.shapes.compaction viewer.catalog.sync_worker viewer.pages.settings.rules.rule_forms
         viewer.pages.settings.tokens
         viewer.enforcement.auditing.on_undone viewer.enforcement.auditing.on_applied
         viewer.enforcement.auditing.on_appended
         viewer.runs.service.listed viewer.runs.planning.check_options
         viewer.enforcement.audit_statistics.asks_for_events viewer.runs.summarizers.get_summarizer
         viewer.runs.summarizers.connections viewer.history.records viewer.runs.workers viewer.runs.recovery
-        viewer.catalog.text_index.add viewer.catalog.texts
-        viewer.catalog.text_index.unpacked viewer.labels.sessions.set_label viewer.pages.sessions.saved.saved_views
-        viewer.catalog.text_index.places""",
+        viewer.catalog.search.index.add viewer.catalog.search.indexing
+        viewer.catalog.search.index.unpacked viewer.labels.sessions.set_label viewer.pages.sessions.saved.saved_views
+        viewer.catalog.search.index.places""",
     "opens a store or a file by its name": """
-        viewer.environment
+        viewer.settings.environment
         viewer.exports.making.export viewer.exports.source.plan viewer.workspaces.context_files.read_context_file
         viewer.workspaces.rules.workspace_of viewer.stores.hermes.postgres viewer.stores.hermes.schema_postgres.create
         viewer.stores.hermes.sqlite viewer.stores.registry.get_store viewer.stores.jsonl.files
@@ -169,7 +169,7 @@ ELSEWHERE = {
         compaction.applying.Result.tokens_after compaction.applying.Rewrites compaction.planning.boundaries.by_tokens
         compaction.pruning.PrunePlan compaction.pruning.apply
         compaction.llm.digest.fold compaction.llm.digest.Fold.take compaction.loss.remaining.RemainingLines.below
-        viewer.api.Api viewer.api.cursors.read viewer.api.errors.problem viewer.apps viewer.bad_requests
+        viewer.api.Api viewer.api.cursors.read viewer.api.errors.problem viewer.apps viewer.error_pages viewer.settings.logs
         viewer.enforcement.apps
         viewer.exports.making.download viewer.exports.making.written
         viewer.rendering.blocks.by_template viewer.rendering.cache.by_template

@@ -74,7 +74,7 @@ def test_commands_make_private_files(tmp_path: Path) -> None:
 
 
 def test_files_of_somebody_else_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from viewer.private_files import keep_private
+    from viewer.settings.private_files import keep_private
 
     path = tmp_path / "own.sqlite3"
     path.touch()

@@ -23,7 +23,8 @@ def test_the_compose_file_names_what_there_is() -> None:
     assert context == ROOT
     dockerfile = (context / build.get("dockerfile", "Dockerfile")).read_text()
     assert set(build["args"]) == set(re.findall(r"^ARG (\w+)", dockerfile, re.MULTILINE))
-    known = re.findall(r"^\w+ = env\.\w+\(\"(\w+)\"", (ROOT / "viewer" / "settings.py").read_text(), re.MULTILINE)
+    settings_module = (ROOT / "viewer" / "settings" / "__init__.py").read_text()
+    known = re.findall(r"^\w+ = env\.\w+\(\"(\w+)\"", settings_module, re.MULTILINE)
     assert set(service["environment"]) <= set(known)
     assert {name for name in settings_of(dockerfile) if name.startswith("PALIMPSEST_")} <= set(known)
     inside = [volume.rpartition(":")[2] for volume in service["volumes"]]

@@ -14,7 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
 ROOT: Path = settings.BASE_DIR
-SETTINGS = ROOT / "viewer" / "settings.py"
+SETTINGS = ROOT / "viewer" / "settings" / "__init__.py"
 
 
 @pytest.fixture

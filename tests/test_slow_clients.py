@@ -113,7 +113,7 @@ def whole(connection: socket.socket) -> bytes:
 @pytest.mark.slow
 def test_a_body_that_is_too_large_is_refused_in_the_words_of_the_site(site: StartedSite) -> None:
     call = "POST /api/v1/stores/demo/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    token = site.own("from viewer.access import new_token; print(new_token('large', ['write']))")
+    token = site.own("from viewer.web.auth import new_token; print(new_token('large', ['write']))")
     body = "Content-Length: 3000000\r\nConnection: close\r\n\r\n" + " " * 3_000_000
     answer = whole(connect(site.port, f"{call}Authorization: Bearer {token}\r\n{body}"))
     assert answer.startswith(b"HTTP/1.1 413 "), answer

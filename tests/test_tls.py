@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from viewer.access import new_link
+from viewer.web.auth import new_link
 
 pytestmark = pytest.mark.django_db
 

@@ -15,17 +15,17 @@ from typing import Any
 
 import django
 
-from viewer import lock_owners
+from viewer.stores import lock_owners
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "viewer.settings")
 django.setup()
 
 import compaction  # noqa: E402  # Django is set up by the line above
-from viewer.errors import StoreError  # noqa: E402
 from viewer.runs import candidate, planning  # noqa: E402
 from viewer.stores.base import Store  # noqa: E402
 from viewer.stores.claude_code import lines  # noqa: E402
 from viewer.stores.codex import lines as codex_lines  # noqa: E402
+from viewer.stores.errors import StoreError  # noqa: E402
 from viewer.stores.hermes import writing  # noqa: E402
 from viewer.stores.message import message_of  # noqa: E402
 from viewer.stores.openclaw import new_entries  # noqa: E402

@@ -1,6 +1,45 @@
-"""`python -m viewer COMMAND`, by which one process of the site starts another, wherever it is installed."""
+"""The command line: `manage.py COMMAND` in a checkout, `palimpsest COMMAND` where it is installed, and
+`python -m viewer COMMAND`, by which one process of the site starts another.
+"""
 
-from viewer.command_line import main
+from __future__ import annotations
+
+import os
+import sys
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import execute_from_command_line
+from django.db import Error
+
+
+def installed() -> None:
+    """The console script `palimpsest`: without a command it starts the site."""
+    if len(sys.argv) == 1:
+        sys.argv.append("up")
+    main()
+
+
+def main() -> None:
+    """Run one management command. A wrong setting, or an own database that cannot be used now, ends it with one line
+    and exit code 1, not a traceback.
+    """
+    os.umask(0o077)  # of what is made here and by child processes; files of the agents keep their own modes
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "viewer.settings")
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as problem:
+        sys.exit(str(problem))
+    except Error as problem:
+        from viewer.web import own_database  # with Django set up: the database was asked
+
+        if (refusal := own_database.refusal(problem)) is not None:
+            sys.exit(refusal.message)
+        if own_database.is_too_old():
+            sys.exit(own_database.TOO_OLD)
+        if not own_database.is_behind():
+            raise
+        sys.exit("Palimpsest's own database has no tables of this version: start the site, or run `manage.py migrate`.")
+
 
 if __name__ == "__main__":
     main()

@@ -1,6 +1,6 @@
 from django.apps import AppConfig
 
-from viewer import own_database
+from viewer.web import own_database
 
 
 class ViewerConfig(AppConfig):

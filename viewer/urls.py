@@ -2,17 +2,17 @@
 
 from django.urls import include, path
 
-from viewer import access
 from viewer.api import api
 from viewer.pages.reference.views import reference
+from viewer.web import auth
 
-handler400 = "viewer.bad_requests.bad_request"
+handler400 = "viewer.error_pages.bad_request"
 handler404 = "viewer.api.errors.not_found"
-handler500 = "viewer.db_unavailable.failed"
+handler500 = "viewer.error_pages.failed"
 urlpatterns = [
-    path("sign-in/", access.sign_in_help, name="sign-in-help"),
-    path("sign-in/<str:token>", access.sign_in_page, name="sign-in"),
-    path("sign-out/", access.sign_out, name="sign-out"),
+    path("sign-in/", auth.sign_in_help, name="sign-in-help"),
+    path("sign-in/<str:token>", auth.sign_in_page, name="sign-in"),
+    path("sign-out/", auth.sign_out, name="sign-out"),
     path("api/v1/docs", reference, {"document": api.get_openapi_schema}, name="reference"),
     path("api/v1/", api.urls),
     path("", include("viewer.pages.urls")),

@@ -10,9 +10,9 @@ from compaction.strategy import STRATEGIES
 from tests.agents.base import Agent
 from tests.agents.reading import opened, store_of
 from tests.factories.locks import HOLDER, locked
-from viewer.lock_owners import new_holder
 from viewer.runs import candidate, planning
 from viewer.stores.changes import Commit
+from viewer.stores.lock_owners import new_holder
 from viewer.stores.message import message_of
 from viewer.stores.registry import writer_of
 

@@ -10,8 +10,8 @@ from django.test import Client
 
 from tests.clients import ApiClient, session_path
 from tests.factories.stores import HermesStore
-from viewer import access
 from viewer.stores.registry import all_stores
+from viewer.web import auth
 
 pytestmark = pytest.mark.django_db
 
@@ -29,8 +29,8 @@ def test_without_a_token(hermes_store: HermesStore) -> None:
 
 
 def test_scopes(hermes_store: HermesStore) -> None:
-    read = ApiClient(access.new_token("reader", ["read"]))
-    compact = ApiClient(access.new_token("compactor", ["compact"]))
+    read = ApiClient(auth.new_token("reader", ["read"]))
+    compact = ApiClient(auth.new_token("compactor", ["compact"]))
     assert read.call("GET", "/stores")[0] == 200
     assert read.call("POST", f"{session_path(hermes_store)}/plan")[0] == 200
     for method, path in [

@@ -8,7 +8,7 @@ import pytest
 
 from tests.clients import ApiClient, session_path
 from tests.factories.stores import HermesStore
-from viewer import access
+from viewer.web import auth
 
 pytestmark = pytest.mark.django_db
 
@@ -41,7 +41,7 @@ def test_a_turn_is_appended_and_read_back(open_hermes_store: Any, api_client: Ap
 
 
 def test_it_needs_the_scope_to_write(hermes_store: HermesStore, api_client: ApiClient) -> None:
-    reader = ApiClient(access.new_token("reader", ["read", "compact"]))
+    reader = ApiClient(auth.new_token("reader", ["read", "compact"]))
     assert reader.call("POST", f"{session_path(hermes_store)}/messages", TURN)[0] == 403
     assert reader.call("GET", f"{session_path(hermes_store)}/messages")[0] == 200
 

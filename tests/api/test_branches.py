@@ -6,7 +6,7 @@ import pytest
 
 from tests.clients import ApiClient, session_path
 from tests.factories.stores import HermesStore
-from viewer import access
+from viewer.web import auth
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -56,5 +56,5 @@ def test_refusals(hermes_store: HermesStore, api_client: ApiClient) -> None:
 
 def test_it_needs_the_scope_to_write(hermes_store: HermesStore) -> None:
     for scope, status in (("read", 403), ("compact", 403), ("write", 201)):
-        token = access.new_token(scope, [scope])
+        token = auth.new_token(scope, [scope])
         assert ApiClient(token).call("POST", f"{session_path(hermes_store)}/branches", {})[0] == status

@@ -18,12 +18,12 @@ from compaction.handoff import EVENT_START
 from tests.api.workspace_session import AGENTS, WorkspaceSession
 from tests.clients import ApiClient, session_path
 from tests.factories.stores import HermesStore
-from viewer import access
 from viewer.enforcement import auditing
 from viewer.enforcement.models import Audit, Event
 from viewer.history import index_cache
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
+from viewer.web import auth
 from viewer.workspaces.models import StoreRules
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
@@ -163,7 +163,7 @@ def test_a_store_that_cannot_be_compacted_here_has_events_all_the_same(
 
 def test_refusals(hermes_store: HermesStore, api_client: ApiClient, signed_in: Client) -> None:
     path = f"{session_path(hermes_store)}/context"
-    reader, writer = (ApiClient(access.new_token(scope, [scope])) for scope in ("read", "write"))
+    reader, writer = (ApiClient(auth.new_token(scope, [scope])) for scope in ("read", "write"))
 
     def code(by: ApiClient, method: str, address: str) -> tuple[int, str]:
         status, answer = by.call(method, address)

@@ -12,9 +12,9 @@ from compaction.handoff import EVENT_START, RULES_CLOSE, RULES_OPEN, WARNING_STA
 from tests.api.workspace_session import READ_TOOL, RULES, WorkspaceSession
 from tests.clients import ApiClient, session_path
 from tests.factories.stores import HermesStore
-from viewer import access
 from viewer.api import cursors
 from viewer.enforcement.models import Event
+from viewer.web import auth
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 
@@ -153,7 +153,7 @@ def test_a_plan_and_a_run_show_what_is_carried_and_from_where(workspace_session:
 
 def test_refusals(hermes_store: HermesStore, api_client: ApiClient, signed_in: Client) -> None:
     events, audits = (f"{session_path(hermes_store)}/{name}" for name in ("events", "audits"))
-    reader, writer = (ApiClient(access.new_token(scope, [scope])) for scope in ("read", "write"))
+    reader, writer = (ApiClient(auth.new_token(scope, [scope])) for scope in ("read", "write"))
 
     def code(by: ApiClient, method: str, path: str, **query: Any) -> tuple[int, str]:
         status, answer = by.call(method, path, **query)

@@ -10,8 +10,8 @@ from django.test import Client
 from tests.clients import ApiClient, session_path
 from tests.factories.stores import HermesStore
 from tests.slow import slow
-from viewer import access
 from viewer.exports import CONTENT_TYPES
+from viewer.web import auth
 
 pytestmark = pytest.mark.django_db
 
@@ -58,7 +58,7 @@ def test_refusals_are_json(hermes_store: HermesStore, api_client: ApiClient) -> 
         status, body, kind, _ = fetch(api_client, hermes_store, **query)
         assert (status, json.loads(body)["error"]["code"]) == (422, "invalid") and "json" in kind
     assert api_client.call("GET", "/stores/hermes/sessions/none/export")[0] == 404
-    writer = ApiClient(access.new_token("writer", ["write"]))
+    writer = ApiClient(auth.new_token("writer", ["write"]))
     assert fetch(writer, hermes_store)[0] == 403 and fetch(ApiClient("none"), hermes_store)[0] == 401
 
 

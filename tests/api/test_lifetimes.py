@@ -13,11 +13,11 @@ from pytest_django import Settings
 
 from tests.clients import ApiClient, session_path
 from tests.factories.stores import HermesStore
-from viewer import access
 from viewer.catalog.models import SessionIndex
 from viewer.history.models import PackedHistory
 from viewer.runs.models import OPEN_STATUSES, Run
 from viewer.stores.hermes.demo import ensure_demo
+from viewer.web import auth
 
 pytestmark = pytest.mark.django_db
 
@@ -76,7 +76,7 @@ def test_it_refuses_in_plain_words(
         status, answer = api_client.call("POST", "/stores/hermes/sessions", body)
         assert (status, answer["error"]["code"]) == (422, "invalid")
     assert api_client.call("POST", "/stores/nowhere/sessions")[0] == 404
-    reader = ApiClient(access.new_token("reader", ["read", "compact"]))
+    reader = ApiClient(auth.new_token("reader", ["read", "compact"]))
     assert reader.call("POST", "/stores/hermes/sessions")[0] == 403
     assert reader.call("DELETE", session_path(hermes_store))[0] == 403
     hermes_store.rows("CREATE TRIGGER messages_fts_cjk_insert AFTER INSERT ON messages BEGIN SELECT 1; END")

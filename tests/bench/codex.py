@@ -147,7 +147,7 @@ def planned(name: str, session: str) -> tuple[Any, Any]:
 
 
 def commit(name: str, session: str, token: Any, edits: Any) -> None:
-    from viewer import lock_owners
+    from viewer.stores import lock_owners
     from viewer.stores.registry import get_store, writer_of
 
     writer, holder = writer_of(get_store(name)), lock_owners.new_holder()

@@ -46,7 +46,7 @@ def main(seconds: int = SECONDS) -> None:
 def _measure(site: Any, seconds: int) -> None:
     from tests.processes import cookie_of
 
-    token = site.own("from viewer.access import new_token; print(new_token('load', ['read', 'compact']))")
+    token = site.own("from viewer.web.auth import new_token; print(new_token('load', ['read', 'compact']))")
     headers = {"Cookie": f"palimpsest={cookie_of(site)}", "Authorization": f"Bearer {token}"}
     sessions = _sessions(site.port, headers)
     web = site.family("viewer.serve.server")

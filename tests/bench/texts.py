@@ -117,7 +117,8 @@ def main(megabytes: int = MEGABYTES) -> None:
     """Print lines for indexing, and for each kind of search."""
     from django.conf import settings
 
-    from viewer.catalog import sync, texts
+    from viewer.catalog import sync
+    from viewer.catalog.search import indexing
     from viewer.stores import registry
 
     kind = _InMemory(megabytes)
@@ -133,7 +134,7 @@ def main(megabytes: int = MEGABYTES) -> None:
         while left:
             began = time.perf_counter()
             with registry.open_store(store) as reader:
-                left = texts.index_some(reader, 1.0)
+                left = indexing.index_some(reader, 1.0)
             steps.append(time.perf_counter() - began)
         taken, worked = time.perf_counter() - started, time.process_time() - worked
         print(f"  full text of {size / 1e6:,.0f} MB, {count:,} messages (goal: 20 MB/s)")
@@ -164,10 +165,10 @@ def _database() -> int:
 
 
 def _search(store: Store) -> None:
-    from viewer.catalog.search import search
-    from viewer.stores.query import parse
+    from viewer.catalog.search.store_search import search
     from viewer.stores.registry import open_store
-    from viewer.stores.searching import PageRequest, SearchFilter
+    from viewer.stores.search.pages import PageRequest, SearchFilter
+    from viewer.stores.search.query import parse
 
     for what, q, wanted in QUERIES:
         taken = []

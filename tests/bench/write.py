@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from viewer import lock_owners
+from viewer.stores import lock_owners
 
 REPEATS = 3
 SIZES = [(200, 0), (2_000, 0), (20_000, 0), (200, 20_000)]  # live rows, rows under boundaries

@@ -23,8 +23,8 @@ from tests.factories.session_lists import fill, ids, line_of, listed, owner, set
 from tests.factories.stores import PRESENT, EmptyStore, HermesStore
 from viewer.catalog import lines, numbers, sync, sync_worker, upsert
 from viewer.catalog.models import FacetGroup, SessionIndex, StoreState
-from viewer.errors import StoreUnavailable
 from viewer.stores.base import Store
+from viewer.stores.errors import StoreUnavailable
 from viewer.stores.hermes import schema
 from viewer.stores.hermes.listing import HermesListing
 from viewer.stores.hermes.reader import HermesReader as Reader

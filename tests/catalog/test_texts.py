@@ -23,15 +23,16 @@ from pytest_django import Settings
 
 from tests.agents.json_file import GUIDE, add_json_kind, write_sessions
 from tests.slow import one_in
-from viewer.catalog import sync, sync_worker, text_candidates, text_index, texts
+from viewer.catalog import sync, sync_worker
 from viewer.catalog.models import SessionText, StoreState, StoreText, TextMessage, TextPortion
-from viewer.catalog.search import search
-from viewer.errors import StoreUnavailable
+from viewer.catalog.search import candidates, index, indexing
+from viewer.catalog.search.store_search import search
+from viewer.stores.errors import StoreUnavailable
 from viewer.stores.hermes import schema
-from viewer.stores.passages import words_of
-from viewer.stores.query import fold, parse
 from viewer.stores.registry import get_store, open_store
-from viewer.stores.searching import Hit, HitPage, Key, PageRequest, SearchableText, SearchFilter, Stage
+from viewer.stores.search.pages import Hit, HitPage, Key, PageRequest, SearchableText, SearchFilter, Stage
+from viewer.stores.search.passages import words_of
+from viewer.stores.search.query import fold, parse
 from viewer.stores.whole import WholeReader
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -114,12 +115,12 @@ def codes(found: HitPage) -> list[str]:
 
 def indexed(word: str) -> int:
     """How many messages the index names for a word, whatever the stores say."""
-    return len(text_index.places(text_index.Asked((word,)), 0, 2**62, 10_000))
+    return len(index.places(index.Asked((word,)), 0, 2**62, 10_000))
 
 
 def sound() -> None:
     """The index, what it knows messages by, and the portions agree."""
-    portions = [place for each in TextPortion.objects.all() for place, _ in text_index.unpacked(bytes(each.words))]
+    portions = [place for each in TextPortion.objects.all() for place, _ in index.unpacked(bytes(each.words))]
     assert sorted(portions) == sorted(TextMessage.objects.values_list("pk", flat=True))
     assert sum(StoreText.objects.values_list("messages", flat=True)) == len(portions)
     with connection.cursor() as cursor:
@@ -199,13 +200,13 @@ def test_the_index_names_whatever_holds_the_query(lines: list[str], q: str) -> N
     for sought in filter(None, (query, query.inside, parse(q, whole=True))):
         if sought.empty or sought.lacks(fold(text)) or sought.forbids(fold(text)):
             continue
-        words = text_index.indexed_words(text)
-        asked = text_index.asked(sought)
+        words = index.indexed_words(text)
+        asked = index.asked(sought)
         for word in asked.wanted if asked else ():
             held = words.split()
             assert any(each.startswith(word[:-1]) for each in held) if word.endswith("*") else word in held
         assert not asked or not set(asked.excluded) & set(words.split())
-        assert all(part in f" {words} " for part in text_candidates.parts_of_words(sought))
+        assert all(part in f" {words} " for part in candidates.parts_of_words(sought))
 
 
 def _message(text: str) -> Any:
@@ -263,13 +264,13 @@ def test_what_was_just_said_is_found_without_a_worker(shelf: Shelf) -> None:
 
 def test_only_what_is_new_is_indexed(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     added: list[str] = []
-    add = text_index.add
+    add = index.add
 
-    def noted(found: Sequence[text_index.Words]) -> None:
+    def noted(found: Sequence[index.Words]) -> None:
         added.extend(each.words for each in found)
         add(found)
 
-    monkeypatch.setattr(text_index, "add", noted)
+    monkeypatch.setattr(index, "add", noted)
     for number in range(4):
         shelf.say("s", f"word{number}")
     shelf.save()
@@ -304,7 +305,7 @@ def test_nothing_that_is_gone_is_shown_before_it_leaves(shelf: Shelf, monkeypatc
     shelf.save()
     sync_worker.sync_all()
     assert said(find("marmoset")) == ["a marmoset", "the marmoset"]
-    monkeypatch.setattr(texts, "index_some", lambda *_: True)  # nobody comes to it
+    monkeypatch.setattr(indexing, "index_some", lambda *_: True)  # nobody comes to it
     del shelf.sessions["s"]
     shelf.sessions["t"][0]["content"] = "another"
     shelf.save()
@@ -353,9 +354,7 @@ def test_no_word_of_what_is_gone_is_left_in_the_files(shelf: Shelf) -> None:
             cursor.execute("SELECT COUNT(*) FROM catalog_text_data WHERE instr(block, %s)", [word.encode()])
             ((blocks,),) = cursor.fetchall()
         portions = TextPortion.objects.all()
-        return blocks > 0 or any(
-            word in words for each in portions for _, words in text_index.unpacked(bytes(each.words))
-        )
+        return blocks > 0 or any(word in words for each in portions for _, words in index.unpacked(bytes(each.words)))
 
     for number in range(12):
         shelf.say(f"s{number}", f"some xylophonist{number} and the rest")
@@ -376,9 +375,9 @@ def test_no_word_of_what_is_gone_is_left_in_the_files(shelf: Shelf) -> None:
 @pytest.fixture
 def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("viewer.stores.whole.PORTION", 100)
-    monkeypatch.setattr(texts, "BATCH", 200)
-    monkeypatch.setattr(texts, "PORTION", 200)
-    monkeypatch.setattr(texts, "DROPPED", 2)
+    monkeypatch.setattr(indexing, "BATCH", 200)
+    monkeypatch.setattr(indexing, "PORTION", 200)
+    monkeypatch.setattr(indexing, "DROPPED", 2)
 
 
 def test_who_is_killed_leaves_nothing_half_done(
@@ -388,17 +387,17 @@ def test_who_is_killed_leaves_nothing_half_done(
     for number in range(40):
         shelf.say(f"s{number % 2}", f"word{number} and some more words")
     shelf.save()
-    add = text_index.add
+    add = index.add
     added: list[int] = []
 
-    def killed(found: Sequence[text_index.Words]) -> None:
+    def killed(found: Sequence[index.Words]) -> None:
         add(found)
         if len(added) == 3:
             raise KeyboardInterrupt
         added.append(len(found))
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(text_index, "add", killed)
+        patched.setattr(index, "add", killed)
         sync_worker.sync_all()
     assert 0 < TextMessage.objects.count() == sum(added) < 40
     sound()
@@ -418,7 +417,7 @@ def test_of_two_that_read_the_same_one_writes(
         shelf.say("s", f"word{number} and some more words")
     shelf.save()
     with monkeypatch.context() as listing:
-        listing.setattr(texts, "index_some", lambda *_: False)
+        listing.setattr(indexing, "index_some", lambda *_: False)
         sync_worker.sync_all()
     read = WholeReader.searchable
     reads: list[str] = []
@@ -426,12 +425,12 @@ def test_of_two_that_read_the_same_one_writes(
     def interrupted(reader: WholeReader, session_id: str, after: str) -> Any:
         reads.append(after)
         if len(reads) == 3:
-            texts.index_some(reader, seconds)
+            indexing.index_some(reader, seconds)
         return read(reader, session_id, after)
 
     monkeypatch.setattr(WholeReader, "searchable", interrupted)
     with open_store(get_store("plain")) as reader:
-        texts.index_some(reader, 60.0)
+        indexing.index_some(reader, 60.0)
     assert len(reads) > 3
     assert TextMessage.objects.count() == 40
     sound()
@@ -443,9 +442,9 @@ def test_a_step_ends_after_its_time(shelf: Shelf, small_portions: None) -> None:
     shelf.save()
     with open_store(get_store("plain")) as reader:
         sync.store_listings([reader.store])
-        assert texts.index_some(reader, 0.0)
+        assert indexing.index_some(reader, 0.0)
         assert 0 < TextMessage.objects.count() < 40
-        while texts.index_some(reader, 0.0):
+        while indexing.index_some(reader, 0.0):
             pass
     assert TextMessage.objects.count() == 40
 
@@ -476,7 +475,7 @@ def test_a_session_that_cannot_be_read_does_not_keep_others(
         found = find("fine")
         assert said(found) == ["fine"] and codes(found) == ["not_indexed"]
         assert caplog.text.count("cannot be indexed") == 1
-        assert texts.progress(sync.state_at(get_store("plain"))).failed == 1
+        assert indexing.progress(sync.state_at(get_store("plain"))).failed == 1
     shelf.say("s", "and whole")
     shelf.save()
     SessionText.objects.update(wait_until=0.0)
@@ -510,7 +509,7 @@ def test_a_message_that_is_not_finished_is_asked_for_later(shelf: Shelf, monkeyp
     with monkeypatch.context() as writing:
         writing.setattr(WholeReader, "searchable", lambda *_: unfinished)
         sync_worker.sync_all()
-    assert not texts.is_any_due("plain")
+    assert not indexing.is_any_due("plain")
     assert said(find("end", sessions=("s",))) == ["the end"]
     assert TextMessage.objects.count() == 0
     SessionText.objects.update(wait_until=0.0)
@@ -527,7 +526,7 @@ def unindexed(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Shelf:
     for number in range(5):
         shelf.say(f"s{number}", f"the marmoset {number}")
     shelf.save()
-    monkeypatch.setattr(texts, "index_some", lambda *_: False)
+    monkeypatch.setattr(indexing, "index_some", lambda *_: False)
     return shelf
 
 
@@ -535,7 +534,7 @@ def test_what_is_not_indexed_is_said(unindexed: Shelf) -> None:
     found = find("marmoset")
     assert (found.hits, codes(found)) == ((), ["index_unfinished"])
     assert "5 of 5 sessions" in found.notes[0].message
-    assert texts.progress(StoreState.objects.get(name="plain")) == texts.TextProgress(False, 5, 5, 0, 0)
+    assert indexing.progress(StoreState.objects.get(name="plain")) == indexing.TextProgress(False, 5, 5, 0, 0)
 
 
 def test_a_session_that_is_not_indexed_is_looked_through(unindexed: Shelf) -> None:
@@ -553,7 +552,7 @@ def test_a_store_that_is_left_out(shelf: Shelf, small_portions: None) -> None:
         shelf.say(f"s{number % 4}", f"the marmoset {number} in many words")
     shelf.save()
     sync_worker.sync_all()
-    texts.leave_out("plain", True)
+    indexing.leave_out("plain", True)
     found = find("marmoset")
     assert (found.hits, codes(found)) == ((), ["left_out"])
     sync_worker.sync_all()
@@ -563,8 +562,8 @@ def test_a_store_that_is_left_out(shelf: Shelf, small_portions: None) -> None:
     shelf.save()
     sync_worker.sync_all()
     assert indexed("marmoset") == 0
-    assert not texts.is_any_due("plain")
-    texts.leave_out("plain", False)
+    assert not indexing.is_any_due("plain")
+    indexing.leave_out("plain", False)
     sync_worker.sync_all()
     assert len(walk("marmoset")) == 41
     sound()
@@ -575,11 +574,11 @@ def test_a_store_that_is_taken_in_again_while_it_is_dropped(shelf: Shelf, small_
         shelf.say("s", f"the marmoset {number} in many words")
     shelf.save()
     sync_worker.sync_all()
-    texts.leave_out("plain", True)
+    indexing.leave_out("plain", True)
     with open_store(get_store("plain")) as reader:
-        assert texts.index_some(reader, 0.0)
+        assert indexing.index_some(reader, 0.0)
     assert 0 < indexed("marmoset") < 40
-    texts.leave_out("plain", False)
+    indexing.leave_out("plain", False)
     sync_worker.sync_all()
     assert len(walk("marmoset")) == 40
     sound()
@@ -616,7 +615,7 @@ def test_indexing_asks_little_for_each_message(shelf: Shelf) -> None:
         with open_store(get_store("plain")) as reader:
             sync.store_listings([reader.store])
             with CaptureQueriesContext(connection) as queries:
-                texts.index_some(reader, 60.0)
+                indexing.index_some(reader, 60.0)
         return len(queries)
 
     few = written(10)
@@ -659,11 +658,11 @@ def found_on(database: str, data: Path, twins: Shelf) -> dict[str, Any]:
 @pytest.mark.django_db
 def test_messages_of_one_time_stand_side_by_side() -> None:
     """However many sessions have one: their places do not run away."""
-    start = text_index.place_of(1_800_000_000.0)
+    start = index.place_of(1_800_000_000.0)
     for number in range(200):
-        places = text_index.free_places([start])
+        places = index.free_places([start])
         assert places == [start + number]
         TextMessage.objects.create(pk=places[0], session_id=1, message=number)
     TextMessage.objects.create(pk=start + 202, session_id=1, message=1)
     wanted = [start - 1, start, start + 150, start + 200]
-    assert text_index.free_places(wanted) == [start - 1, start + 200, start + 201, start + 203]
+    assert index.free_places(wanted) == [start - 1, start + 200, start + 201, start + 203]

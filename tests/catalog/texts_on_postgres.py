@@ -22,24 +22,25 @@ def main() -> None:
     from django.core.management import call_command
 
     from tests.agents.json_file import add_json_kind
-    from viewer.catalog import sync_worker, texts
+    from viewer.catalog import sync_worker
     from viewer.catalog.models import TextMessage
+    from viewer.catalog.search import indexing
 
     settings.DEMO_STORE = Path(tempfile.gettempdir()) / "no-demo.db"
     add_json_kind(pytest.MonkeyPatch())
     call_command("migrate", verbosity=0)
     sync_worker.sync_all()
     found: dict[str, Any] = {q: _hits(q) for q in json.load(sys.stdin)}
-    texts.leave_out("plain", True)
+    indexing.leave_out("plain", True)
     sync_worker.sync_all()
     json.dump({"found": found, "left": TextMessage.objects.count()}, sys.stdout)
 
 
 def _hits(q: str) -> list[list[Any]]:
-    from viewer.catalog.search import search
-    from viewer.stores.query import parse
+    from viewer.catalog.search.store_search import search
     from viewer.stores.registry import get_store, open_store
-    from viewer.stores.searching import PageRequest, SearchFilter
+    from viewer.stores.search.pages import PageRequest, SearchFilter
+    from viewer.stores.search.query import parse
 
     hits: list[list[Any]] = []
     for wanted in (SearchFilter(), SearchFilter(role="assistant")):

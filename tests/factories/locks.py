@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from viewer.lock_owners import new_holder
 from viewer.stores.base import Store
 from viewer.stores.hermes.guards import release_lease, take_lease
+from viewer.stores.lock_owners import new_holder
 from viewer.stores.writer import Writer
 
 HOLDER = "pid=1:agent=palimpsest:nonce=1"

@@ -38,10 +38,10 @@ from tests.agents.codex.by_hand import CodexByHand, items  # noqa: E402
 from tests.agents.openclaw.by_hand import OpenClawFilesByHand  # noqa: E402
 from tests.agents.pi.by_hand import PiByHand, said  # noqa: E402
 from tests.agents.talk import heard, talk  # noqa: E402
-from viewer.errors import StoreError  # noqa: E402
 from viewer.runs import candidate, planning  # noqa: E402
 from viewer.stores.base import Store  # noqa: E402
 from viewer.stores.changes import Json  # noqa: E402
+from viewer.stores.errors import StoreError  # noqa: E402
 from viewer.stores.message import message_of  # noqa: E402
 from viewer.stores.openclaw import clients  # noqa: E402
 from viewer.stores.reader import Reader  # noqa: E402

@@ -20,9 +20,9 @@ from django.urls.resolvers import URLPattern
 from tests.faults.conftest import RunningSite
 from tests.faults.ledger import query
 from tests.faults.site import locked
-from viewer import own_database
 from viewer.api import api
 from viewer.pages import urls as pages
+from viewer.web import own_database
 
 AT_MOST = own_database.PATIENCE / 2  # seconds that an answer may take longer than it did before: it waits for nothing
 Ask = Callable[[str, str], tuple[int, str]]

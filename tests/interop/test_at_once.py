@@ -19,10 +19,10 @@ from tests.agents.hermes.loaded import as_loaded, live, loaded, only, states
 from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes
 from tests.factories.runs import in_thread
-from viewer.errors import CompactionConflict, SessionBusy, SessionEnded, StoreError
 from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
+from viewer.stores.errors import CompactionConflict, SessionBusy, SessionEnded, StoreError
 from viewer.stores.hermes import agent_config, guards
 from viewer.stores.hermes.appending import append
 from viewer.stores.hermes.undoing import undoing_of_boundary

@@ -16,7 +16,7 @@ from tests.agents.hermes.loaded import as_loaded, handoffs, live, loaded, only, 
 from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes, HermesError
 from tests.factories.locks import turn_lease
-from viewer.errors import CompactionConflict, NotUndoable, SessionBusy
+from viewer.stores.errors import CompactionConflict, NotUndoable, SessionBusy
 from viewer.stores.hermes import guards
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.undoing import undoing_of_boundary

@@ -21,7 +21,7 @@ from tests.factories.stores import EmptyStore
 from tests.html import read
 from tests.pages.odd_ids import FEW, ODD, ORDINARY, UNASKABLE, write_odd, write_unaskable
 from tests.slow import slow
-from viewer.addresses import name_in, segment, session_address
+from viewer.web.url_segments import name_in, segment, session_address
 
 VIEWS = ["", "/context", "/rows", "/timeline", "/plan", "/find?q=zebra", "/branch", "/rename", "/export", "/live"]
 FORMATS = ["md", "html", "json", "jsonl"]
@@ -29,9 +29,9 @@ FORMATS = ["md", "html", "json", "jsonl"]
 
 @pytest.fixture
 def api_client(db: None) -> ApiClient:
-    from viewer import access
+    from viewer.web import auth
 
-    return ApiClient(access.new_token("everything", access.SCOPES))
+    return ApiClient(auth.new_token("everything", auth.SCOPES))
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))

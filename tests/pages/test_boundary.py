@@ -15,12 +15,12 @@ from compaction.handoff import END_MARKER, LEGACY_HEADER
 from tests.clients import ApiClient
 from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import message_ids, read
-from viewer import access
 from viewer.history.models import Compaction
 from viewer.rendering import formats
 from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
+from viewer.web import auth
 
 FRAGMENT = {"HX-Request": "true"}
 
@@ -99,7 +99,7 @@ def test_it_is_said_where_no_row_tells_whether_messages_were_taken_back(
     links = {link.text: link.attributes["href"] for link in newest.one("div", "undo").all("a")}
     compared = read(signed_in.get(links["Before and after"]))
     assert ("does not say for certain what was sent before" in compared.text) is not marked
-    listed = ApiClient(access.new_token("reads", ["read"])).get(f"{href}/compactions")["items"][-1]
+    listed = ApiClient(auth.new_token("reads", ["read"])).get(f"{href}/compactions")["items"][-1]
     assert (listed["unsure"], listed["undoable"]) == (not marked, marked)
 
 
@@ -245,7 +245,7 @@ def test_a_handoff_shows_its_directive_folded_and_its_text_as_text(signed_in: Cl
 def test_a_compaction_made_here_shows_the_numbers_its_run_counted_before_anything_else_has(
     signed_in: Client, chat_store: HermesStore, counted: Callable[[str, str], None]
 ) -> None:
-    path, api_client = "/stores/hermes/sessions/small", ApiClient(access.new_token("tool", access.SCOPES))
+    path, api_client = "/stores/hermes/sessions/small", ApiClient(auth.new_token("tool", auth.SCOPES))
     run_id = api_client.call("POST", f"{path}/runs", {"apply": True})[1]["id"]
     run = Run.objects.get(pk=run_id)
 

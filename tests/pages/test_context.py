@@ -10,9 +10,9 @@ from django.test import Client
 from tests.clients import ApiClient
 from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import message_ids, read
-from viewer import access
 from viewer.pages.session import timeline
 from viewer.rendering import formats
+from viewer.web import auth
 
 FRAGMENT = {"HX-Request": "true"}
 
@@ -86,7 +86,7 @@ def test_what_may_be_a_handoff_of_an_unknown_form_is_shown_whole_and_said_to_be_
     said = page.one("article", id=f"m{suspected}").text
     assert "Perhaps a summary" in said and "The end." in said and "not typed by a person" not in said
     assert "Perhaps" not in page.one("main").text.replace(said, "")
-    api_client = ApiClient(access.new_token("everything", access.SCOPES))
+    api_client = ApiClient(auth.new_token("everything", auth.SCOPES))
     for name, ids in (("history", [first, suspected, suspected + 1]), ("live", [suspected, suspected + 1])):
         items = api_client.get("/stores/own/sessions/s/messages", view=name)["items"]
         assert [item["id"] for item in items] == ids

@@ -14,16 +14,16 @@ from tests.agents.talk import talk
 from tests.clients import ApiClient
 from tests.factories.stores import WEEK_29
 from tests.html import read
-from viewer import access
 from viewer.stores.base import Store
 from viewer.stores.registry import agent_of
+from viewer.web import auth
 
 SAID = "The context engine {} decides what is sent; this page shows the transcript."
 
 
 @pytest.fixture
 def api_client(signed_in: Client) -> ApiClient:
-    return ApiClient(access.new_token("everything", access.SCOPES))
+    return ApiClient(auth.new_token("everything", auth.SCOPES))
 
 
 def said_everywhere(client: Client, api_client: ApiClient, at: str) -> set[bool]:

@@ -13,8 +13,8 @@ from django.test import Client
 
 from tests.factories.stores import EmptyStore
 from viewer.rendering import cache, lru
-from viewer.session_urls import SessionUrls
 from viewer.stores.message import StoredMessage
+from viewer.web.session_urls import SessionUrls
 
 PLACE = SessionUrls("own", "s")
 ROW = StoredMessage(1, "s", "user", "# a\n\n```python\nprint(1)\n```\n" + "x" * 600, "live", 0.0)

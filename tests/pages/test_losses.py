@@ -17,11 +17,11 @@ from tests.clients import ApiClient
 from tests.factories.stores import HermesStore
 from tests.html import read
 from tests.slow import slow
-from viewer import access
 from viewer.runs import planning
 from viewer.runs.models import Run
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.registry import get_store
+from viewer.web import auth
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 Lost = tuple[int, int]  # lost of how many
@@ -29,7 +29,7 @@ Lost = tuple[int, int]  # lost of how many
 
 @pytest.fixture
 def api_client() -> ApiClient:
-    return ApiClient(access.new_token("tool", access.SCOPES))
+    return ApiClient(auth.new_token("tool", auth.SCOPES))
 
 
 def numbers(text: str) -> list[int]:

@@ -12,7 +12,7 @@ from django.test import Client
 from tests.clients import ApiClient
 from tests.factories.stores import EmptyStore
 from tests.slow import slow
-from viewer import access
+from viewer.web import auth
 
 VALUES = (
     None, 2**63 - 1, math.inf, "a\0b", '{"cut": ', '[null, 1, {"function": 7}]', '["\\ud800"]', "[" * 100_000,
@@ -33,7 +33,7 @@ def test_a_row_with_any_value_is_shown(
     signed_in: Client, empty_store: EmptyStore, column: str, values: list[tuple[object, ...]]
 ) -> None:
     """All values in one session, and each in a session of its own."""
-    api_client = ApiClient(access.new_token("everything", access.SCOPES))
+    api_client = ApiClient(auth.new_token("everything", auth.SCOPES))
     for number, value in enumerate(values):
         name = f"s{number}"
         href = empty_store.session(name)

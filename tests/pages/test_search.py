@@ -23,7 +23,7 @@ from viewer.pages.search import hits
 from viewer.pages.search import views as search
 from viewer.pages.session import find
 from viewer.stores.hermes import candidates, schema
-from viewer.stores.searching import Stage
+from viewer.stores.search.pages import Stage
 
 FRAGMENT = {"HX-Request": "true"}
 SUMMARY = f"{CURRENT_HEADER} {LONG_DIRECTIVE_START}\n## Goal\nFind the needle.\n\n{END_MARKER}"

@@ -13,10 +13,10 @@ from tests.factories.stores import HermesStore
 from tests.html import Element, read
 from tests.model_services import KEY, PATIENCE, ModelService, answers, refuses, stalls
 from tests.slow import slow
-from viewer import access
 from viewer.runs.models import Connection, Run
 from viewer.runs.summarizers import connection_test, connections
 from viewer.runs.summarizers.keys import opened
+from viewer.web import auth
 
 FRAGMENT = {"HX-Request": "true"}
 PART = KEY[8:24]  # of the key: not even this may be seen
@@ -253,7 +253,7 @@ def test_a_test_ends_when_it_takes_too_long(
 
 
 def test_only_the_owner_in_a_browser_reaches_it(signed_in: Client, db: None) -> None:
-    token = access.new_token("everything", access.SCOPES)
+    token = auth.new_token("everything", auth.SCOPES)
     for headers in ({}, {"Authorization": f"Bearer {token}"}):
         client = Client(headers=headers)
         for answer in (client.get("/settings"), client.post("/settings/openai", {"model": "some-model"})):
@@ -291,7 +291,7 @@ def test_the_key_is_told_to_nobody_but_its_server(
 ) -> None:
     hermes_store = open_hermes_store(31)
     session = f"/stores/hermes/sessions/{hermes_store.session_id}"
-    token = access.new_token("reader", access.SCOPES)
+    token = auth.new_token("reader", auth.SCOPES)
     save(signed_in, address=f"{model_service.url}/v1", key=KEY)
     model_service.behaviours = [refuses(500, f"oops {KEY}"), refuses(401, f"Bad key {KEY}"), answers()]
     told: list[str] = []

@@ -12,8 +12,8 @@ from playwright.sync_api import Page, expect
 from tests.browser import Visit, require_accessible
 from tests.factories.stores import EmptyStore
 from tests.html import Element, read
-from viewer import access
 from viewer.models import ApiToken
+from viewer.web import auth
 
 KEEP = "async ([item]) => { window.copied = await item.getType('text/plain') }"  # instead of the clipboard
 
@@ -78,16 +78,16 @@ def test_scopes_that_were_not_given_are_refused(signed_in: Client, empty_store: 
     ],
 )
 def test_what_cannot_be_a_token(signed_in: Client, said: dict[str, object], field: str, sentence: str) -> None:
-    access.new_token("taken", ["read"])
+    auth.new_token("taken", ["read"])
     made = read(signed_in.post("/settings/tokens", said)).one("section", id="tokens")
     assert sentence in made.one("p", id=f"token-{field}-error").text
     assert not made.all("code", id="made") and ApiToken.objects.count() == 1
     ticked = [box.attributes["value"] for box in made.all("input", name="scopes") if "checked" in box.attributes]
-    assert ticked == [scope for scope in access.SCOPES if scope in str(said["scopes"])], "what was typed stays"
+    assert ticked == [scope for scope in auth.SCOPES if scope in str(said["scopes"])], "what was typed stays"
 
 
 def test_a_script_with_a_token_makes_and_revokes_none(signed_in: Client) -> None:
-    token = make(signed_in, "all", *access.SCOPES)
+    token = make(signed_in, "all", *auth.SCOPES)
     headers = {"Authorization": f"Bearer {token}"}
     for path, said in (
         ("/settings/tokens", {"name": "another", "scopes": ["read"]}),

@@ -14,12 +14,12 @@ from tests.clients import ApiClient
 from tests.factories.postgres_stores import ODD
 from tests.html import read
 from tests.postgres.conftest import BothStores
-from viewer import access
 from viewer.catalog import sync_worker
 from viewer.catalog.models import SessionIndex
 from viewer.exports import CONTENT_TYPES
 from viewer.stores.hermes import change_tokens, listing, reading, row_digests, sessions
 from viewer.stores.hermes.reader import open_store
+from viewer.web import auth
 
 pytestmark = pytest.mark.django_db
 
@@ -111,7 +111,7 @@ def test_the_exports(both_stores: BothStores, signed_in: Client) -> None:
         named = re.sub(rf"(Compacted[^\n]{{0,40}}?)by {AGENTS[store]}".encode(), rb"\1by -", dated)
         return re.sub(rf"\b{store}\b".encode(), b"-", named)
 
-    token = access.new_token("reader", ["read"])
+    token = auth.new_token("reader", ["read"])
     with open_store(both_stores.lite) as reader:
         [(week,)] = reader.con.execute("SELECT id FROM sessions WHERE title = ?", [WEEK_29]).fetchall()
     views = ("history", "live", "raw")
@@ -121,7 +121,7 @@ def test_the_exports(both_stores: BothStores, signed_in: Client) -> None:
 
 
 def test_the_api(both_stores: BothStores) -> None:
-    api_client = ApiClient(access.new_token("reader", ["read"]))
+    api_client = ApiClient(auth.new_token("reader", ["read"]))
 
     def answer(store: str, path: str, **query: Any) -> Any:
         found = api_client.get(f"/stores/{store}/sessions{path}", **query)

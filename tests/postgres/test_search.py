@@ -10,8 +10,8 @@ from viewer.stores.base import Store
 from viewer.stores.hermes import search
 from viewer.stores.hermes.candidates import LONG_CUT, NO_INDEX
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.query import parse
-from viewer.stores.searching import INSIDE, NOT_RANKED, SHORT, HitPage, Key, PageRequest, SearchFilter
+from viewer.stores.search.pages import INSIDE, NOT_RANKED, SHORT, HitPage, Key, PageRequest, SearchFilter
+from viewer.stores.search.query import parse
 
 QUERIES = [
     "refund", "the", "refund reservation", '"the flight"', "reserv*", "the -refund", "get_reservation", "R01186",

@@ -12,7 +12,7 @@ from tests.factories import postgres_stores
 from tests.factories.other_engines import compacted_by_engine
 from tests.factories.stores import small_talk
 from tests.html import read
-from viewer import access
+from viewer.web import auth
 
 pytestmark = pytest.mark.django_db
 
@@ -28,7 +28,7 @@ def test_it_is_suspected_on_the_page_and_by_the_api(
     for view in ("", "/context"):
         page = read(signed_in.get(f"/stores/pg/sessions/s1{view}"))
         assert "Perhaps a summary" in page.one("article", id=f"m{suspected}").text
-    tool = Client(headers={"Authorization": f"Bearer {access.new_token('reader', ['read'])}"})
+    tool = Client(headers={"Authorization": f"Bearer {auth.new_token('reader', ['read'])}"})
     for name in ("history", "live"):
         items = tool.get("/api/v1/stores/pg/sessions/s1/messages", {"view": name}).json()["items"]
         assert [item["id"] for item in items if item["suspected"]] == [suspected]

@@ -19,8 +19,8 @@ from pytest_django import Settings
 from tests.factories import postgres_stores
 from tests.html import read
 from tests.postgres.conftest import BothStores
-from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Store
+from viewer.stores.errors import NotFound, StoreUnavailable
 from viewer.stores.hermes import postgres as reader_of_postgres
 from viewer.stores.hermes import reading
 from viewer.stores.hermes.opening import identity, store_version

@@ -18,8 +18,9 @@ from pytest_django import Settings
 from tests.factories import postgres_stores
 from tests.factories.locks import turn_lease
 from tests.factories.messages import HANDOFF
-from viewer import lock_owners
-from viewer.errors import (
+from viewer.stores import lock_owners
+from viewer.stores.base import Store
+from viewer.stores.errors import (
     CompactionConflict,
     SessionBusy,
     StoreError,
@@ -28,7 +29,6 @@ from viewer.errors import (
     TitleTaken,
     WriteDisturbed,
 )
-from viewer.stores.base import Store
 from viewer.stores.hermes import (
     appending,
     branching,

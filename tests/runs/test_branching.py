@@ -13,11 +13,11 @@ from django.core.management import call_command
 from tests.factories.histories import history_of, receipt_of
 from tests.factories.stores import HermesStore
 from viewer.api import shapes
-from viewer.errors import AlreadyUndone, NotBranchable, NotFound, NotUndoable, SessionEnded, StoreReadOnly
 from viewer.history import index_cache
 from viewer.runs import branching, service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
+from viewer.stores.errors import AlreadyUndone, NotBranchable, NotFound, NotUndoable, SessionEnded, StoreReadOnly
 from viewer.stores.hermes.reader import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]

@@ -18,7 +18,14 @@ from compaction.llm.digest import request_of
 from tests.factories.histories import receipt_of
 from tests.factories.runs import in_thread, until
 from tests.factories.stores import HermesStore
-from viewer.errors import (
+from viewer.history import records
+from viewer.runs import compaction_list, job, outcomes, planning, service, summarizers
+from viewer.runs.errors import BadSummary, NothingToDo, UnknownChoice, WrongStatus
+from viewer.runs.models import Run
+from viewer.runs.planning import Options
+from viewer.runs.run_claim import claim
+from viewer.stores.changes import Commit
+from viewer.stores.errors import (
     CompactionConflict,
     NotFound,
     NotUndoable,
@@ -27,13 +34,6 @@ from viewer.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from viewer.history import records
-from viewer.runs import compaction_list, job, outcomes, planning, service, summarizers
-from viewer.runs.errors import BadSummary, NothingToDo, UnknownChoice, WrongStatus
-from viewer.runs.models import Run
-from viewer.runs.planning import Options
-from viewer.runs.run_claim import claim
-from viewer.stores.changes import Commit
 from viewer.stores.hermes import guards
 from viewer.stores.hermes.reader import open_store
 

@@ -16,16 +16,16 @@ from pytest_django import Settings
 from tests.factories.histories import receipt_of
 from tests.factories.runs import until
 from tests.factories.stores import HermesStore
-from viewer import lock_owners
 from viewer.enforcement.models import Audit
-from viewer.errors import SessionBusy
 from viewer.history.models import Compaction
 from viewer.management.commands.worker import AWAY_SECONDS, POLL_SECONDS, Loop
 from viewer.runs import job, outcomes, planning, recovery, service, workers
 from viewer.runs.models import Run, Worker
 from viewer.runs.planning import Options
 from viewer.runs.run_claim import LeaseLost, RunClaim, claim
+from viewer.stores import lock_owners
 from viewer.stores.changes import edits_from_json
+from viewer.stores.errors import SessionBusy
 from viewer.stores.hermes import guards
 from viewer.stores.hermes.transaction import write
 from viewer.stores.hermes.writer import HermesWriter

@@ -6,9 +6,9 @@ import pytest
 
 from tests.factories.stores import HermesStore
 from tests.slow import one_in
-from viewer.errors import StoreError
 from viewer.runs import planning, service
 from viewer.runs.planning import Options
+from viewer.stores.errors import StoreError
 from viewer.stores.hermes.appending import append
 from viewer.stores.hermes.reader import open_store
 

@@ -13,12 +13,12 @@ from pytest_django import Settings
 
 from tests.factories.histories import history_of, receipt_of
 from tests.factories.stores import HermesStore
-from viewer.errors import CompactionConflict, NotUndoable, SessionEnded, StoreReadOnly
 from viewer.history.models import Compaction
 from viewer.runs import branching, compaction_list, job, outcomes, recovery, service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.runs.run_claim import RunClaim, claim
+from viewer.stores.errors import CompactionConflict, NotUndoable, SessionEnded, StoreReadOnly
 from viewer.stores.hermes.reader import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]

@@ -11,13 +11,13 @@ from tests.agents.hermes.at_work import HermesAtWork
 from tests.factories.histories import history_of, receipt_of
 from tests.factories.stores import HermesStore
 from tests.slow import slow
-from viewer.errors import NotFound, StoreError
 from viewer.history import index_cache, records
 from viewer.history.models import Compaction
 from viewer.runs import service, undoing
 from viewer.runs.planning import Options
 from viewer.runs.undoing import UndoOutlook
 from viewer.stores import counting
+from viewer.stores.errors import NotFound, StoreError
 from viewer.stores.hermes import lock_time, reading
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session

@@ -10,8 +10,8 @@ from pytest_django import Settings
 from tests.factories.other_engines import SENT, compacted_by_engine, handoff_rows
 from tests.factories.stores import HermesStore, small_talk
 from tests.slow import slow
-from viewer.errors import NotUndoable
 from viewer.runs import service
+from viewer.stores.errors import NotUndoable
 from viewer.stores.registry import get_store
 
 GONE = (

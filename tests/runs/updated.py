@@ -12,10 +12,10 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "viewer.settings")
 django.setup()
 
 from tests.factories.histories import history_of  # noqa: E402  # Django is set up by the line above
-from viewer.errors import StoreError  # noqa: E402
 from viewer.history.models import Compaction  # noqa: E402
 from viewer.runs import job, service  # noqa: E402
 from viewer.runs.models import Run  # noqa: E402
+from viewer.stores.errors import StoreError  # noqa: E402
 from viewer.stores.registry import Reader, get_store, identity, open_store  # noqa: E402
 
 

@@ -13,9 +13,9 @@ import sys
 import time
 from typing import Any
 
-from viewer import lock_owners
-from viewer.errors import StoreError
+from viewer.stores import lock_owners
 from viewer.stores.base import Store
+from viewer.stores.errors import StoreError
 from viewer.stores.hermes import guards, writing
 from viewer.stores.hermes.appending import append
 from viewer.stores.hermes.reader import open_store

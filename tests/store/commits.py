@@ -16,7 +16,7 @@ from tests.factories.locks import turn_lease
 from tests.factories.messages import HANDOFF
 from tests.factories.stores import WEEK_29, add_row, add_session, create_empty, reader_of, store_at
 from tests.slow import slow
-from viewer import lock_owners
+from viewer.stores import lock_owners
 from viewer.stores.hermes import (
     guards,
     undoing,

@@ -8,13 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from viewer.errors import NotBranchable, StoreError
 from viewer.stores import counting
 from viewer.stores.base import Session
+from viewer.stores.errors import NotBranchable, StoreError
 from viewer.stores.message import StoredMessage, message_of, parted
-from viewer.stores.passages import words_of
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
+from viewer.stores.search.passages import words_of
 
 Step = str | int
 

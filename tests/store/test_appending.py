@@ -12,8 +12,8 @@ import pytest
 from tests.factories.messages import HANDOFF
 from tests.factories.stores import WEEK_29, reader_of, store_at
 from tests.store.commits import committed, everything_else, live, path, planned, query, small, steps_for
-from viewer import lock_owners
-from viewer.errors import NotFound, SessionBusy, SessionEnded, StoreReadOnly
+from viewer.stores import lock_owners
+from viewer.stores.errors import NotFound, SessionBusy, SessionEnded, StoreReadOnly
 from viewer.stores.hermes import guards, reading, sessions, writing
 from viewer.stores.hermes.appending import append
 

@@ -17,7 +17,7 @@ import pytest
 from tests.factories.stores import WEEK_29, add_session, store_at
 from tests.store.child_process import in_child
 from tests.store.commits import VERSIONS, committed, map_of, path, planned, query, small, steps_for, undone
-from viewer.errors import StoreUnavailable
+from viewer.stores.errors import StoreUnavailable
 from viewer.stores.hermes import transaction
 from viewer.stores.hermes.appending import append
 

@@ -11,7 +11,7 @@ import pytest
 from tests.factories.session_lists import tips
 from tests.factories.stores import add_row, add_session, reader_of, small_talk, store_at
 from tests.store.tables import SESSIONS, columns, path, query, rows, session, stored, version
-from viewer.errors import NotBranchable, NotFound, StoreError, StoreReadOnly
+from viewer.stores.errors import NotBranchable, NotFound, StoreError, StoreReadOnly
 from viewer.stores.hermes import branching, sessions
 
 __all__ = ["path", "version"]  # fixtures

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader, record
 from tests.agents.talk import talk
-from viewer.errors import CompactionConflict, NotFound
 from viewer.stores.base import Store
 from viewer.stores.claude_code import growing, places, texts
 from viewer.stores.claude_code.records import Record, record_of
 from viewer.stores.claude_code.transcript import SessionMessages, conversation_of
+from viewer.stores.errors import CompactionConflict, NotFound
 from viewer.stores.jsonl import lines as jsonl_lines
 from viewer.stores.jsonl.append import appending
 from viewer.stores.jsonl.files import FileState, RecordCache, state_of

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader
-from viewer.errors import StoreUnavailable
 from viewer.stores.claude_code.writer import ClaudeWriter
+from viewer.stores.errors import StoreUnavailable
 from viewer.stores.jsonl import lines as jsonl_lines
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded

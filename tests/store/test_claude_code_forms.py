@@ -10,8 +10,8 @@ import pytest
 from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader, record
 from tests.agents.claude_code.recorded import RECORDED
 from tests.agents.talk import talk
-from viewer.errors import StoreReadOnly
 from viewer.stores.base import Store
+from viewer.stores.errors import StoreReadOnly
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
 from viewer.stores.registry import open_store, writer_of

@@ -12,8 +12,8 @@ import pytest
 
 from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader, record
 from tests.agents.talk import talk
-from viewer.errors import NotFound
 from viewer.stores.claude_code import places, sidechains
+from viewer.stores.errors import NotFound
 from viewer.stores.message import Handoff, HistoryMessage
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded

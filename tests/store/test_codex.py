@@ -20,11 +20,11 @@ from tests.agents.codex.writing import with_meta
 from tests.agents.reading import history, sent, shown
 from tests.agents.talk import heard, talk, turn
 from viewer.enforcement.reads import reads_of
-from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.codex import index
 from viewer.stores.codex.items import SUMMARY_PREFIX
 from viewer.stores.codex.replay import replayed
+from viewer.stores.errors import NotFound, StoreUnavailable
 from viewer.stores.jsonl import compressed
 from viewer.stores.message import message_of
 from viewer.stores.reader import Reader

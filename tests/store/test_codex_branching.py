@@ -15,8 +15,8 @@ from tests.agents.codex.writing import compacted, lines_of, undo, with_meta, wri
 from tests.agents.reading import history, sent, shown
 from tests.agents.talk import heard, talk
 from tests.factories.locks import locked
-from viewer.errors import NotBranchable, StoreReadOnly
 from viewer.stores.codex import branching
+from viewer.stores.errors import NotBranchable, StoreReadOnly
 from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
 

@@ -20,7 +20,7 @@ from tests.agents.talk import heard, talk
 from tests.slow import slow
 from viewer.stores.history_types import HistoryEntry
 from viewer.stores.jsonl import lines
-from viewer.stores.passages import words_of
+from viewer.stores.search.passages import words_of
 
 __all__ = ["agent", "session_id"]
 

@@ -18,9 +18,9 @@ from tests.agents.codex.by_hand import CodexByHand, agent, fresh, meta, reader, 
 from tests.agents.codex.writing import with_meta
 from tests.agents.reading import sent
 from tests.agents.talk import heard, talk
-from viewer.errors import StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.codex import database
+from viewer.stores.errors import StoreUnavailable
 from viewer.stores.pricing import Cost
 from viewer.stores.reader import Reader
 from viewer.stores.registry import agent_of, open_store

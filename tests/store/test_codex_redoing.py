@@ -9,9 +9,9 @@ from tests.agents.codex.writing import compacted, undo, with_meta, writer
 from tests.agents.reading import history, sent
 from tests.agents.talk import heard, talk
 from tests.factories.locks import HOLDER, locked
-from viewer.errors import NotRedoable
 from viewer.stores.changes import Commit
 from viewer.stores.codex import commits, redoing, switching
+from viewer.stores.errors import NotRedoable
 from viewer.stores.writer import Writer
 
 __all__ = ["agent", "session_id", "writer"]

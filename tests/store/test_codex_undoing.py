@@ -12,8 +12,8 @@ from tests.agents.codex.writing import compacted, undo, with_meta, writer, writt
 from tests.agents.reading import history, sent
 from tests.agents.talk import heard, talk
 from tests.factories.locks import HOLDER, locked
-from viewer.errors import NotUndoable
 from viewer.stores.changes import Commit
+from viewer.stores.errors import NotUndoable
 from viewer.stores.writer import Writer
 
 __all__ = ["agent", "session_id", "writer"]

@@ -21,10 +21,10 @@ from tests.agents.codex.writing import compacted, lines_of, planned, undo, with_
 from tests.agents.reading import history, sent
 from tests.agents.talk import heard, talk
 from tests.factories.locks import HOLDER
-from viewer.errors import CompactionConflict, SessionBusy, StoreError
 from viewer.runs import planning
 from viewer.stores.codex import lines
 from viewer.stores.counting import note_tokens, row_tokens
+from viewer.stores.errors import CompactionConflict, SessionBusy, StoreError
 from viewer.stores.message import weighed
 from viewer.stores.writer import Writer
 

@@ -14,8 +14,16 @@ from typing import Any
 import pytest
 
 from tests.factories.stores import WEEK_30_TIP, add_row, add_session, reader_of, store_at
-from viewer.errors import NotFound, NotManaged, SessionBusy, SessionEnded, StoreReadOnly, StoreUnavailable, TitleTaken
 from viewer.stores.base import Store
+from viewer.stores.errors import (
+    NotFound,
+    NotManaged,
+    SessionBusy,
+    SessionEnded,
+    StoreReadOnly,
+    StoreUnavailable,
+    TitleTaken,
+)
 from viewer.stores.hermes import creating, deleting, reading, schema, sessions
 
 NOW = 1_790_000_000.5

@@ -18,8 +18,8 @@ from compaction.handoff import CURRENT_HEADER, END_MARKER, HYPHEN_HEADER, LEGACY
 from compaction.tokens import message_tokens
 from tests.cost import calls
 from tests.factories.odd_demo import make_odd_demo
-from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Store
+from viewer.stores.errors import NotFound, StoreUnavailable
 from viewer.stores.hermes import codec, reading
 from viewer.stores.hermes.columns import read_columns
 from viewer.stores.hermes.demo import ensure_demo

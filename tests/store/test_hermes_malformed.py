@@ -15,12 +15,12 @@ import compaction
 from tests.factories.stores import reader_of, small_talk
 from tests.slow import slow
 from tests.store.malformed import ask_everything
-from viewer.errors import StoreError
+from viewer.stores.errors import StoreError
 from viewer.stores.hermes.reader import HermesReader
 from viewer.stores.hermes.reading import read_history
 from viewer.stores.message import message_of
-from viewer.stores.query import parse
-from viewer.stores.searching import PageRequest, SearchFilter
+from viewer.stores.search.pages import PageRequest, SearchFilter
+from viewer.stores.search.query import parse
 
 DEEP = "[" * 100_000
 VALUES: dict[str, Any] = {

@@ -16,7 +16,7 @@ from tests.agents.hermes.recorded import ledger_of, load, restore
 from tests.agents.hermes.told import Row, history_faults, row_of, undo_faults
 from tests.factories.histories import boundary_of
 from tests.factories.locks import turn_lease
-from viewer import lock_owners
+from viewer.stores import lock_owners
 from viewer.stores.base import Store
 from viewer.stores.hermes import guards, reading, writing
 from viewer.stores.hermes.codec import decode_content

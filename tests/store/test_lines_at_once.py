@@ -20,9 +20,9 @@ from tests.agents.pi.by_hand import PiByHand
 from tests.agents.reading import opened, sent, store_of
 from tests.agents.talk import heard, talk
 from tests.agents.writing import compacted, undo
-from viewer.errors import CompactionConflict, SessionBusy, StoreUnavailable
 from viewer.runs import branching
 from viewer.stores.claude_code.records import record_of
+from viewer.stores.errors import CompactionConflict, SessionBusy, StoreUnavailable
 from viewer.stores.jsonl.append import Appending, appending
 from viewer.stores.jsonl.files import RecordCache
 from viewer.stores.openclaw import commits, session_index

@@ -16,7 +16,7 @@ from tests.agents.openclaw.by_hand import stored, talked
 from tests.agents.pi.by_hand import PiByHand
 from tests.agents.reading import opened, store_of
 from tests.agents.talk import talk
-from viewer.errors import NotFound
+from viewer.stores.errors import NotFound
 from viewer.stores.jsonl import links
 from viewer.stores.registry import remarks
 

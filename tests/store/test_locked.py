@@ -19,12 +19,12 @@ from pytest_django import Settings
 
 from tests.agents.hermes import program
 from tests.html import read
-from viewer.access import new_token
-from viewer.errors import StoreUnanswered, StoreUnavailable
 from viewer.stores import kind
 from viewer.stores.base import Store
+from viewer.stores.errors import StoreUnanswered, StoreUnavailable
 from viewer.stores.hermes import schema, sqlite
 from viewer.stores.hermes.reader import open_store
+from viewer.web.auth import new_token
 
 LISTS = ("/", "/?q=needle", "/search?q=needle", "/compactions", "/stores", "/api/v1/stores")
 
@@ -135,7 +135,7 @@ def as_nobody(store: Store) -> subprocess.Popen[str]:
     )
     begin = (
         "import django; django.setup()\n"
-        "from viewer.errors import StoreUnavailable\n"
+        "from viewer.stores.errors import StoreUnavailable\n"
         "from viewer.stores.hermes.opening import Store, open_store\n"
         f"store = {store!r}; print('ready', flush=True)\n"
     )

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.factories.stores import create_empty
-from viewer.errors import StoreUnavailable
 from viewer.stores.base import Store
+from viewer.stores.errors import StoreUnavailable
 from viewer.stores.hermes import opening, schema
 from viewer.stores.hermes.opening import store_version
 from viewer.stores.hermes.reader import open_store

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from tests.factories.stores import add_row, add_session, create_empty, reader_of, store_at
-from viewer import times
 from viewer.api.schemas import moment
-from viewer.errors import TitleTaken
+from viewer.stores import times
+from viewer.stores.errors import TitleTaken
 from viewer.stores.hermes import editing, sqlite
 from viewer.stores.hermes.agent import HermesAgent
-from viewer.stores.query import parse
-from viewer.stores.searching import PageRequest, SearchFilter
+from viewer.stores.search.pages import PageRequest, SearchFilter
+from viewer.stores.search.query import parse
 
 NOW = 1_790_000_000.0
 NEVER = [

@@ -14,7 +14,7 @@ from tests.agents.openclaw.by_hand import SECRET, OpenClawByHand
 from tests.agents.pi.by_hand import said, wrapped
 from tests.agents.reading import history, opened, sent, shown, store_of
 from tests.agents.talk import heard, talk
-from viewer.errors import StoreUnavailable
+from viewer.stores.errors import StoreUnavailable
 from viewer.stores.openclaw import database, rows
 from viewer.stores.openclaw.entries import entry_of
 from viewer.stores.registry import agent_of, remarks, session_version, store_version

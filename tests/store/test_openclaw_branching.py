@@ -19,9 +19,9 @@ from tests.agents.reading import opened, sent, store_of
 from tests.agents.talk import heard, talk
 from tests.agents.writing import compacted
 from tests.slow import slow
-from viewer.errors import NotBranchable, SessionBusy, StoreError, StoreReadOnly
 from viewer.runs import branching
 from viewer.stores.base import Store
+from viewer.stores.errors import NotBranchable, SessionBusy, StoreError, StoreReadOnly
 from viewer.stores.openclaw import database, session_index
 from viewer.stores.openclaw.branching import Branch
 from viewer.stores.registry import open_store, writer_of

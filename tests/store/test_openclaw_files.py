@@ -12,7 +12,7 @@ from tests.agents.openclaw.by_hand import OpenClawByHand, stamp
 from tests.agents.pi.by_hand import now, said
 from tests.agents.reading import opened, sent, store_of
 from tests.agents.talk import heard, talk
-from viewer.errors import NotFound
+from viewer.stores.errors import NotFound
 from viewer.stores.openclaw.kind import OpenClawStores, PiStores
 from viewer.stores.registry import agent_of
 

@@ -10,7 +10,7 @@ import pytest
 from tests.agents.base import Line
 from tests.agents.openclaw.by_hand import HEADER, OpenClawByHand, stored, talked
 from tests.agents.reading import history, opened, store_of
-from viewer.errors import StoreReadOnly
+from viewer.stores.errors import StoreReadOnly
 from viewer.stores.registry import writer_of
 
 

@@ -14,8 +14,8 @@ import pytest
 import compaction
 from tests.agents.openclaw import views
 from tests.agents.openclaw.recorded import DATA, SCHEMAS, Kept
-from viewer.lock_owners import new_holder
 from viewer.runs import candidate, planning
+from viewer.stores.lock_owners import new_holder
 from viewer.stores.message import message_of
 from viewer.stores.registry import open_store, writer_of
 

@@ -16,7 +16,8 @@ from tests.agents.pi.by_hand import said
 from tests.agents.reading import opened, sent, store_of
 from tests.agents.talk import heard, talk
 from tests.agents.writing import compacted, undo
-from viewer.errors import (
+from viewer.stores.changes import Commit
+from viewer.stores.errors import (
     CompactionConflict,
     NotRedoable,
     NotUndoable,
@@ -25,8 +26,7 @@ from viewer.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from viewer.lock_owners import new_holder
-from viewer.stores.changes import Commit
+from viewer.stores.lock_owners import new_holder
 from viewer.stores.openclaw import commits, database, transaction
 from viewer.stores.registry import writer_of
 

@@ -14,7 +14,7 @@ from tests.agents.openclaw.by_hand import stored, talked
 from tests.agents.pi.by_hand import PiByHand
 from tests.agents.reading import opened
 from tests.agents.talk import talk
-from viewer.errors import StoreUnavailable
+from viewer.stores.errors import StoreUnavailable
 
 
 def by_hand(kind: Callable[[Path], Agent]) -> Callable[[Path], Agent]:

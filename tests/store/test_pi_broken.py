@@ -11,7 +11,7 @@ import pytest
 from tests.agents.pi.by_hand import PiByHand, agent, ask, said, session_id
 from tests.agents.reading import history, opened, sent, shown, store_of
 from tests.agents.talk import talk
-from viewer.errors import NotFound
+from viewer.stores.errors import NotFound
 from viewer.stores.jsonl.lines import LONGEST
 from viewer.stores.registry import session_version, store_version
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.agents.pi.by_hand import CWD, PiByHand, agent, ask, session_id
 from tests.agents.reading import opened, store_of
-from viewer.errors import SessionBusy
+from viewer.stores.errors import SessionBusy
 from viewer.stores.openclaw.clients import processes_in
 from viewer.stores.registry import writer_of
 

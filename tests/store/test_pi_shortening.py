@@ -16,11 +16,11 @@ from tests.agents.pi.by_hand import PiByHand, said
 from tests.agents.reading import history, opened, sent, store_of
 from tests.agents.talk import heard, talk
 from tests.agents.writing import undo
-from viewer.errors import CompactionConflict, NotUndoable, StoreReadOnly
-from viewer.lock_owners import new_holder
 from viewer.runs import branching, candidate, planning
 from viewer.runs.planning import Options
 from viewer.stores.changes import Commit
+from viewer.stores.errors import CompactionConflict, NotUndoable, StoreReadOnly
+from viewer.stores.lock_owners import new_holder
 from viewer.stores.openclaw import commits
 from viewer.stores.registry import writer_of
 

@@ -12,9 +12,9 @@ import pytest
 from tests.factories.session_lists import tips
 from tests.factories.stores import WEEK_29, WEEK_30_TIP, add_row, add_session, create_empty, reader_of
 from tests.slow import slow
-from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores import packing
 from viewer.stores.base import Store
+from viewer.stores.errors import NotFound, StoreUnavailable
 from viewer.stores.hermes import opening, reading, sessions
 from viewer.stores.hermes.change_tokens import read_marks
 from viewer.stores.hermes.codec import JSON_MARK

@@ -19,8 +19,8 @@ from tests.factories.stores import WEEK_29, add_row, add_session, reader_of, sto
 from tests.slow import slow
 from tests.store.child_process import in_child
 from tests.store.commits import committed, live, planned, query, small, steps_for
-from viewer.errors import StoreError, StoreReadOnly, StoreUnavailable
 from viewer.stores.base import Store
+from viewer.stores.errors import StoreError, StoreReadOnly, StoreUnavailable
 from viewer.stores.hermes import editing, guards, opening, transaction, writing
 from viewer.stores.hermes.appending import append
 

@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from compaction.handoff import CURRENT_HEADER, END_MARKER, LONG_DIRECTIVE_START
 from tests.factories.stores import create_empty
 from tests.slow import slow
-from viewer.errors import StoreUnavailable
 from viewer.stores.base import Store
+from viewer.stores.errors import StoreUnavailable
 from viewer.stores.hermes import candidates, reading, search, sqlite
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import tip
-from viewer.stores.query import fold, parse, trigram_expression, word_expression
-from viewer.stores.searching import Hit, HitPage, Key, PageRequest, SearchFilter, Stage
+from viewer.stores.search.pages import Hit, HitPage, Key, PageRequest, SearchFilter, Stage
+from viewer.stores.search.query import fold, parse, trigram_expression, word_expression
 
 Copies = Callable[[int], Path]
 

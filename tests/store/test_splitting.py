@@ -17,8 +17,8 @@ from tests.factories.stores import add_row, add_session, reader_of, small_talk, 
 from tests.slow import slow
 from tests.store.commits import planned, steps_for
 from tests.store.tables import COPIED, SESSIONS, path, query, rows, session, stored, version
-from viewer import lock_owners
-from viewer.errors import CompactionConflict, SessionBusy, StoreError, StoreReadOnly
+from viewer.stores import lock_owners
+from viewer.stores.errors import CompactionConflict, SessionBusy, StoreError, StoreReadOnly
 from viewer.stores.hermes import branching, guards, sessions, writing
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reading import history_messages, read_history

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from viewer.errors import StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.codex import database
+from viewer.stores.errors import StoreUnavailable
 from viewer.stores.hermes import schema
 from viewer.stores.registry import open_store
 from viewer.stores.tables import table_columns

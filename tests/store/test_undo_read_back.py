@@ -20,8 +20,8 @@ from tests.agents.talk import talk
 from tests.agents.writing import compacted
 from tests.factories.locks import HOLDER, locked
 from tests.slow import slow
-from viewer.errors import NotUndoable, StoreUnavailable
 from viewer.stores.changes import UndoPlan
+from viewer.stores.errors import NotUndoable, StoreUnavailable
 from viewer.stores.jsonl.append import UNDO_NOT_AS_MEANT, Appending
 from viewer.stores.registry import writer_of
 

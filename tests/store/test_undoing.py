@@ -16,7 +16,7 @@ from tests.agents.hermes.at_work import HermesAtWork
 from tests.factories.stores import WEEK_29, reader_of
 from tests.slow import slow
 from tests.store.commits import committed, live, map_of, path, planned, query, said, steps_for, undone
-from viewer.errors import StoreError
+from viewer.stores.errors import StoreError
 from viewer.stores.hermes import reading, receipts, undoing
 
 __all__ = ["path"]

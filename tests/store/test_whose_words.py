@@ -20,8 +20,8 @@ from tests.agents.pi.by_hand import PiByHand
 from tests.agents.pi.by_hand import said as entry_of
 from tests.agents.reading import history, opened, sent
 from viewer.stores.message import message_of
-from viewer.stores.passages import words_of
-from viewer.stores.query import parse
+from viewer.stores.search.passages import words_of
+from viewer.stores.search.query import parse
 
 PNG = "iVBORw0KGgo="
 SKILL = '<skill name="a" location="/s/SKILL.md">\n# Never write in red.\n</skill>'

@@ -27,8 +27,9 @@ from tests.store.commits import (
     steps_for,
     undone,
 )
-from viewer import lock_owners
-from viewer.errors import (
+from viewer.stores import lock_owners
+from viewer.stores.base import Store
+from viewer.stores.errors import (
     CompactionConflict,
     NotUndoable,
     SessionBusy,
@@ -37,7 +38,6 @@ from viewer.errors import (
     StoreUnavailable,
     TitleTaken,
 )
-from viewer.stores.base import Store
 from viewer.stores.hermes import (
     editing,
     guards,

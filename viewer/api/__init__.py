@@ -1,8 +1,8 @@
 """The JSON API for other tools: the same calls as the pages, under /api/v1/.
 
 A request comes in with a token and its scopes; a schema of `schemas` goes out, made in `shapes`. Every refusal of the
-rooms below is an exception with a stable code (`viewer.errors`), and becomes JSON in one place, `errors`. It knows
-no HTML, and no kind of store: what a store cannot do is a sentence that the store gives.
+rooms below is an exception with a stable code (`viewer.stores.errors`), and becomes JSON in one place, `errors`. It
+knows no HTML, and no kind of store: what a store cannot do is a sentence that the store gives.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from django.urls import URLPattern, URLResolver, register_converter
 from ninja import NinjaAPI, Router
 from ninja.openapi.schema import OpenAPISchema
 
-from viewer import addresses
+from viewer.web import url_segments
 
 from . import branches, context, errors, events, exports, lifetimes, runs, search, stores
 
@@ -49,7 +49,7 @@ def _explain_names(document: OpenAPISchema) -> None:
     for call in (call for path in document["paths"].values() for call in path.values()):
         for parameter in call["parameters"]:
             if parameter["in"] == "path" and parameter["name"] in ("store", "session_id"):
-                parameter["description"] = addresses.EXPLAINED
+                parameter["description"] = url_segments.EXPLAINED
 
 
 class Whatever:
@@ -73,7 +73,7 @@ api = Api(
         "Sessions of AI agents, and their compaction in place. Tokens are made under Settings, or by "
         f"`{settings.COMMAND} token create NAME --scopes read,write,compact`. Errors are "
         '`{"error": {"code", "message"}}`, lists `{"items", "next"}`: pass `next` back '
-        f"as `cursor`. {addresses.EXPLAINED}"
+        f"as `cursor`. {url_segments.EXPLAINED}"
     ),
 )
 errors.install(api)

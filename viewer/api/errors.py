@@ -17,8 +17,8 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 import compaction
-from viewer import own_database
-from viewer.errors import StoreError
+from viewer.stores.errors import StoreError
+from viewer.web import own_database
 
 WEB_CODES = {400: "bad_request", 401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed"}
 

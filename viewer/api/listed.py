@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from viewer.addresses import session_address
 from viewer.catalog import lines
 from viewer.catalog.lines import Order, SessionFilter, SessionList
 from viewer.catalog.models import SessionIndex, name_of
-from viewer.errors import StoreUnavailable
 from viewer.stores.base import NAME, Store
+from viewer.stores.errors import StoreUnavailable
 from viewer.stores.registry import open_store
-from viewer.unreadable import UnreadableLine, lines_of
+from viewer.web.unreadable import UnreadableLine, lines_of
+from viewer.web.url_segments import session_address
 
 from . import cursors, shapes
 from .schemas import SessionOut, SessionsOut, moment

@@ -7,9 +7,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from viewer.errors import NotFound
 from viewer.history import index_cache
 from viewer.stores.base import Session
+from viewer.stores.errors import NotFound
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, message_of, own_words, parted
 from viewer.stores.registry import Reader
 from viewer.stores.transcript import TranscriptIndex

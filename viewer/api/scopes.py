@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from django.http import HttpRequest
 
-from viewer import access
+from viewer.web import auth
 
-COMPACT = access.require("compact")
-WRITE = access.require("write")
+COMPACT = auth.require("compact")
+WRITE = auth.require("write")
 
 
 def browser(request: HttpRequest) -> bool:
     """A signed-in browser; GET only: no CSRF token is checked here, and a cookie alone must not change anything."""
-    return request.method == "GET" and access.is_signed_in(request)
+    return request.method == "GET" and auth.is_signed_in(request)
 
 
-READ = [access.require("read"), browser]
+READ = [auth.require("read"), browser]

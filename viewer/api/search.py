@@ -10,13 +10,13 @@ from typing import Any, Literal, get_args
 from django.http import HttpRequest
 from ninja import Router, Schema
 
-from viewer.addresses import session_address
-from viewer.catalog import search
-from viewer.stores.passages import PassagePart
-from viewer.stores.query import parse
+from viewer.catalog.search import store_search
 from viewer.stores.registry import get_store, open_store
-from viewer.stores.searching import Hit, HitPage, Key, PageRequest, SearchFilter, Stage
-from viewer.unreadable import lines_of
+from viewer.stores.search.pages import Hit, HitPage, Key, PageRequest, SearchFilter, Stage
+from viewer.stores.search.passages import PassagePart
+from viewer.stores.search.query import parse
+from viewer.web.unreadable import lines_of
+from viewer.web.url_segments import session_address
 
 from . import cursors, shapes
 from .answers import answers
@@ -105,7 +105,7 @@ def find(
             order=order,
             indexed=indexed,
         )
-        hit_page = search.search(reader, parse(q), wanted, PageRequest(limit, after, stage))
+        hit_page = store_search.search(reader, parse(q), wanted, PageRequest(limit, after, stage))
     return _hits_out(hit_page, store, kind)
 
 

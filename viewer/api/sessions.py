@@ -17,7 +17,7 @@ from viewer.runs import compaction_list, planning
 from viewer.runs.detail_loss import losses
 from viewer.runs.planning import Options
 from viewer.stores.registry import get_store, open_store, writer_of
-from viewer.unreadable import lines_of
+from viewer.web.unreadable import lines_of
 
 from . import listed, messages, shapes
 from .answers import answers

@@ -7,10 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from compaction.handoff import rules_in
-from viewer.addresses import session_address
 from viewer.history import index_cache
 from viewer.history.undo import undoable_among
-from viewer.lock_owners import Holder
 from viewer.runs import planning, service
 from viewer.runs.compaction_list import CompactionView
 from viewer.runs.detail_loss import counted
@@ -18,8 +16,10 @@ from viewer.runs.models import Run
 from viewer.runs.planning import DryRun
 from viewer.stores import counting
 from viewer.stores.base import Session
+from viewer.stores.lock_owners import Holder
 from viewer.stores.registry import Reader, agent_of
-from viewer.unreadable import UnreadableLine, lines_of
+from viewer.web.unreadable import UnreadableLine, lines_of
+from viewer.web.url_segments import session_address
 from viewer.workspaces.rules import reason_in
 
 from .losses import DetailsOut

@@ -6,10 +6,10 @@ from django.db import connection
 from django.http import HttpRequest
 from ninja import Router
 
-from viewer.errors import StoreError
 from viewer.stores.base import Store
+from viewer.stores.errors import StoreError
 from viewer.stores.registry import all_stores, open_store, remarks
-from viewer.unreadable import lines_of
+from viewer.web.unreadable import lines_of
 
 from . import shapes
 from .answers import answers

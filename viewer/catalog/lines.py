@@ -16,12 +16,11 @@ from cachetools import LRUCache, cached
 from django.db import connection
 from django.db.models import Count
 
+from viewer.catalog import sync, upsert
+from viewer.catalog.models import FacetGroup, SessionIndex, StoreState
+from viewer.catalog.sync import StoreListing
 from viewer.stores.base import Store
 from viewer.stores.registry import agent_of
-
-from . import sync, upsert
-from .models import FacetGroup, SessionIndex, StoreState
-from .sync import StoreListing
 
 Order = Literal["recent", "created", "messages", "tokens", "cost", "title"]
 Key = tuple[float | str, str, int]  # what it is ordered by, session id, number of the line

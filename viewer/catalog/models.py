@@ -221,7 +221,7 @@ def name_of(line: SessionIndex, words: int | None = None) -> str:
 
 class StoreText(models.Model):
     """The full text of one store, by the store's name. `left_out` is the owner's switch; `messages` are indexed;
-    `untidy` says that words of what was dropped are still in the index's file (`text_index.tidied`).
+    `untidy` says that words of what was dropped are still in the index's file (`search.index.tidied`).
     """
 
     store = models.CharField(max_length=200, unique=True)
@@ -266,7 +266,7 @@ class SessionText(models.Model):
 
 
 class TextPortion(models.Model):
-    """Some messages of a session, as they were indexed: `words` are a line for each, packed (`text_index.packed`).
+    """Some messages of a session, as they were indexed: `words` are a line for each, packed (`search.index.packed`).
     `oldest` and `newest` are the first and last of their places (`TextMessage`).
 
     An index without the text can only take out what it is given again; and words are looked through here for what
@@ -287,7 +287,7 @@ class TextPortion(models.Model):
 
 
 class TextMessage(models.Model):
-    """An indexed message. `id` is its place among all by time (`text_index.place_of`), by which the full-text index
+    """An indexed message. `id` is its place among all by time (`search.index.place_of`), by which the full-text index
     knows it: a table beside this one on SQLite, a column of this one on PostgreSQL (migration 0001).
     """
 

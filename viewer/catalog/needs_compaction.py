@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from viewer.catalog.models import SessionIndex
 from viewer.stores.base import Store
 from viewer.stores.registry import agent_of
-
-from .models import SessionIndex
 
 NEAR = 0.9  # of the threshold
 USUAL = 0.75  # of the window, where the agent was told not to compact by itself

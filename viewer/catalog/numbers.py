@@ -6,19 +6,18 @@ import time
 from itertools import pairwise
 
 import compaction
+from viewer.catalog import one_session, upsert
+from viewer.catalog.models import SessionIndex, StoreState
+from viewer.catalog.upsert import Prepared
 from viewer.enforcement import auditing
-from viewer.errors import NotFound
 from viewer.history import index_cache
 from viewer.stores import counting
 from viewer.stores.base import ReportedUsage, Session
+from viewer.stores.errors import NotFound
 from viewer.stores.message import for_model, message_of
 from viewer.stores.pricing import Cost
 from viewer.stores.registry import Reader
 from viewer.stores.transcript import NONE, TranscriptIndex
-
-from . import one_session, upsert
-from .models import SessionIndex, StoreState
-from .upsert import Prepared
 
 AT_ONCE = 50  # lines; what was counted is written together
 SHORT = 200  # rows; a session without a compaction that has no more is counted without keeping its History

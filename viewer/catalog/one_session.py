@@ -6,8 +6,8 @@ import logging
 
 from django.db import Error
 
-from viewer.errors import DATABASE_ERRORS, StoreUnanswered, StoreUnavailable
-from viewer.own_database import OwnDatabaseUnavailable
+from viewer.stores.errors import DATABASE_ERRORS, StoreUnanswered, StoreUnavailable
+from viewer.web.own_database import OwnDatabaseUnavailable
 
 # No session's fault: they go on to whoever asks for several.
 OF_ALL = (Error, OwnDatabaseUnavailable, StoreUnanswered)

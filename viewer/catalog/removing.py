@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from viewer.errors import SessionBusy
+from viewer.catalog import sync
 from viewer.history import index_cache
 from viewer.history.models import Compaction, PackedHistory
 from viewer.runs.models import OPEN_STATUSES, Run
 from viewer.stores.base import Store
+from viewer.stores.errors import SessionBusy
 from viewer.stores.registry import open_store, writer_of
-
-from . import sync
 
 
 def remove(store: Store, session_id: str) -> list[str]:

@@ -30,11 +30,10 @@ from django.db.models import (
 from django.db.models.functions import Cast, Coalesce, Greatest, TruncDate
 from django.utils import timezone
 
+from viewer.catalog.lines import UNSHOWN
+from viewer.catalog.models import FacetGroup, SessionIndex, StoreState
 from viewer.runs.detail_loss import lost_of
 from viewer.runs.models import Run
-
-from .lines import UNSHOWN
-from .models import FacetGroup, SessionIndex, StoreState
 
 By = Literal["day", "model", "source", "store"]
 Measure = Literal["tokens", "cost", "messages", "compactions"]

@@ -16,15 +16,14 @@ from typing import Any
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from viewer import own_database
-from viewer.batches import chunks
-from viewer.errors import StoreError, StoreUnanswered, StoreUnavailable
-from viewer.own_database import OwnDatabaseUnavailable
+from viewer.catalog import upsert
+from viewer.catalog.models import SessionIndex, StoreState
 from viewer.stores.base import Store
+from viewer.stores.batches import chunks
+from viewer.stores.errors import StoreError, StoreUnanswered, StoreUnavailable
 from viewer.stores.registry import Reader, for_list, identity, open_store, store_version
-
-from . import upsert
-from .models import SessionIndex, StoreState
+from viewer.web import own_database
+from viewer.web.own_database import OwnDatabaseUnavailable
 
 NEWS, NEWEST = 500, 200  # messages, and sessions, that are read within a request
 ATTEMPTS = 3  # to write before somebody else does

@@ -11,14 +11,14 @@ from django.db import Error, connection
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from viewer import lock_owners
-from viewer.errors import StoreError
+from viewer.catalog import numbers, sync, upsert
+from viewer.catalog.models import SessionIndex, StoreState
+from viewer.catalog.search import indexing
+from viewer.catalog.upsert import Prepared
+from viewer.stores import lock_owners
 from viewer.stores.base import Store
+from viewer.stores.errors import StoreError
 from viewer.stores.registry import Reader, all_stores, is_here, open_store, store_version
-
-from . import numbers, sync, texts, upsert
-from .models import SessionIndex, StoreState
-from .upsert import Prepared
 
 LOOK_SECONDS = 2.0  # between two looks, where nothing is left to do
 BREATH_SECONDS = 0.01  # between two steps, for the runs of this worker
@@ -99,7 +99,7 @@ def _looked(store: Store, me: str) -> Backlog:
 def _is_behind(state: StoreState, now: str) -> bool:
     """Whether there is anything to do for a store with this signature."""
     listed = state.signature == now and not state.unlisted and state.checked == now
-    return not listed or numbers.is_any_due(state) or texts.is_any_due(state.name)
+    return not listed or numbers.is_any_due(state) or indexing.is_any_due(state.name)
 
 
 def _claimed(state: StoreState, me: str) -> bool:
@@ -130,7 +130,7 @@ def step(store: Store, state: StoreState) -> Backlog:
         ):  # also beside an agent that has written something new at each look
             compare_some(reader, state, now)
         to_count = numbers.count_some(reader, state, STEP_SECONDS)
-        to_index = texts.index_some(reader, STEP_SECONDS)
+        to_index = indexing.index_some(reader, STEP_SECONDS)
     if state.unlisted or state.signature != now or to_count or to_index:
         return Backlog.NOW
     return Backlog.LATER if state.checked != now else Backlog.NOTHING
@@ -166,7 +166,7 @@ def forget_some() -> bool:
     )
     if not lines.delete()[0]:
         named = StoreState.objects.filter(name=old.name).exclude(pk=old.pk)
-        if not named.exists() and texts.forget_some(old.name, STEP_SECONDS):
+        if not named.exists() and indexing.forget_some(old.name, STEP_SECONDS):
             return True
         old.delete()
     return True

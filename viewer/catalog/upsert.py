@@ -12,16 +12,16 @@ from typing import Any
 
 from django.db.models import F
 
-from viewer import own_database, times
-from viewer.batches import chunks
-from viewer.stores import counting
+from viewer.catalog import needs_compaction, one_session
+from viewer.catalog.models import FacetGroup, SessionIndex, StoreState, name_of
+from viewer.catalog.search import indexing
+from viewer.stores import counting, times
 from viewer.stores.base import CHAIN_LIMIT, Store
+from viewer.stores.batches import chunks
+from viewer.stores.clean_text import sanitized
 from viewer.stores.listing import SessionFacts, Unaskable, is_askable, is_stand_in
 from viewer.stores.registry import Reader
-from viewer.texts import sanitized
-
-from . import needs_compaction, one_session, texts
-from .models import FacetGroup, SessionIndex, StoreState, name_of
+from viewer.web import own_database
 
 LONGEST = 300  # characters that are kept of a text
 SORTED = 100  # characters of a name by which it is sorted
@@ -204,7 +204,7 @@ def commit(store: Store, state: StoreState, made: Prepared, changes: Mapping[str
         if made.lines or made.gone:
             _write(store, state, made, values.get("generation", state.generation))
         if made.offers_text and "checked" in values:  # all that are there are listed
-            texts.sweep(state)
+            indexing.sweep(state)
     for name, value in {**values, "edition": made.edition + 1}.items():
         setattr(state, name, value)
     return True
@@ -225,7 +225,7 @@ def _write(store: Store, state: StoreState, made: Prepared, generation: int) -> 
         update_fields=[name for name in FIELDS if name not in ("state_id", "session_id")],
     )
     if made.offers_text:
-        texts.note(store.name, lines, made.gone)
+        indexing.note(store.name, lines, made.gone)
 
 
 def _set_kinds(store: Store, state: StoreState, lines: Sequence[SessionIndex]) -> None:

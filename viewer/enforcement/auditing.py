@@ -26,18 +26,18 @@ from django.db.models import Q
 from django.utils import timezone
 
 from compaction import messages as m
-from viewer import own_database
 from viewer.enforcement.models import Audit
-from viewer.errors import StoreError
 from viewer.history import index_cache
 from viewer.history.models import Compaction
-from viewer.own_database import OwnDatabaseUnavailable
 from viewer.runs.models import Run
 from viewer.runs.plain import plain
 from viewer.stores.base import Session, Store
+from viewer.stores.errors import StoreError
 from viewer.stores.message import StoredMessage, message_of
 from viewer.stores.registry import Reader, get_store, open_store
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
+from viewer.web import own_database
+from viewer.web.own_database import OwnDatabaseUnavailable
 from viewer.workspaces.paths import normal
 from viewer.workspaces.rules import existing, reason_in, rules_of, zone_of
 from viewer.workspaces.sections import STARTUP_SECTIONS, dated

@@ -12,9 +12,9 @@ from datetime import UTC, datetime, tzinfo
 from django.utils import timezone
 
 from viewer.enforcement.models import Audit, Event
-from viewer.errors import NotFound
 from viewer.runs.plain import plain
 from viewer.stores.base import Store
+from viewer.stores.errors import NotFound
 from viewer.stores.registry import get_store
 from viewer.workspaces.rules import existing, zone_of
 

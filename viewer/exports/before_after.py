@@ -13,17 +13,17 @@ from django.utils import timezone
 from compaction import messages as engine
 from compaction import redaction
 from compaction.redaction import Replacement
-from viewer.errors import StoreError, StoreUnavailable
 from viewer.history import index_cache, records
 from viewer.history.before_after import ComparedRow, SentPart, compare
 from viewer.rendering import diffs
 from viewer.rendering.redaction import redacted_session
 from viewer.runs import compaction_list
 from viewer.stores.base import Session, Store
+from viewer.stores.clean_text import clean, line
+from viewer.stores.errors import StoreError, StoreUnavailable
 from viewer.stores.message import BOOKKEEPING_ROLES, StoredMessage, parted
 from viewer.stores.registry import get_store, identity, open_store
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex, Weight
-from viewer.texts import clean, line
 
 from . import page, words
 from .facts import about_secrets, clock

@@ -11,8 +11,8 @@ import json
 from datetime import datetime
 from typing import Any
 
+from viewer.stores.clean_text import sanitized
 from viewer.stores.transcript import IndexedBoundary
-from viewer.texts import sanitized
 
 from .facts import ExportFacts, moment
 from .source import ExportedMessage, ExportOutcome, ExportPlan

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from compaction import messages as engine
 from viewer.rendering.images import data_image
-from viewer.texts import line
+from viewer.stores.clean_text import line
 
 from . import quoting, words
 from .facts import ExportFacts

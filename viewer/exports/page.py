@@ -10,7 +10,7 @@ from html import escape
 from compaction import messages as engine
 from viewer.rendering.images import data_image
 from viewer.rendering.markdown import rendered
-from viewer.texts import clean, line
+from viewer.stores.clean_text import clean, line
 
 from . import words
 from .facts import ExportFacts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from compaction.text.fences import open_behind
-from viewer.texts import clean
+from viewer.stores.clean_text import clean
 
 _ATX = re.compile(r"( {0,3})(#{1,4})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")

@@ -15,11 +15,11 @@ from typing import Any, Literal, cast
 from compaction import redaction
 from compaction.handoff import rules_in, without_rules
 from compaction.redaction import Replacement
-from viewer.errors import StoreError, StoreUnavailable
 from viewer.history import index_cache
 from viewer.rendering.redaction import redacted
 from viewer.runs import compaction_list
 from viewer.stores.base import Session, Store
+from viewer.stores.errors import StoreError, StoreUnavailable
 from viewer.stores.message import HistoryMessage, StoredMessage, Withheld, parted
 from viewer.stores.registry import Reader, get_store, identity, open_store
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex

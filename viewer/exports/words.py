@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from compaction import messages as engine
 from viewer.rendering.words import CUT_OFF, STATES, role_label, was_cut_off
+from viewer.stores.clean_text import line
 from viewer.stores.transcript import IndexedBoundary
-from viewer.texts import line
 
 from .facts import clock
 from .source import ExportedMessage

@@ -24,12 +24,12 @@ from cachetools import LRUCache
 from django.db import DatabaseError
 
 from compaction import tokens
-from viewer import own_database
-from viewer.own_database import OwnDatabaseUnavailable
 from viewer.stores import counting, packing
 from viewer.stores.base import ChangeToken, Session, Store
 from viewer.stores.registry import Reader, identity, session_version
 from viewer.stores.transcript import TranscriptIndex
+from viewer.web import own_database
+from viewer.web.own_database import OwnDatabaseUnavailable
 
 from .models import Compaction, PackedHistory
 from .records import recorded

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from viewer.errors import AlreadyUndone, NotFound, StoreError
 from viewer.stores.changes import Commit, Json
+from viewer.stores.errors import AlreadyUndone, NotFound, StoreError
 from viewer.stores.recorded import Recorded, Written
 from viewer.stores.registry import Reader
 

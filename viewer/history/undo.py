@@ -7,9 +7,9 @@ from threading import Lock
 
 from cachetools import LRUCache
 
-from viewer.errors import NotFound, StoreError
 from viewer.stores.base import Session
 from viewer.stores.changes import Json, UndoPlan
+from viewer.stores.errors import NotFound, StoreError
 from viewer.stores.registry import Reader, get_store, open_store
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from viewer.texts import sanitized
+from viewer.stores.clean_text import sanitized
 
 from .models import SessionLabel
 

@@ -12,9 +12,9 @@ from viewer.catalog import sync
 from viewer.catalog.lines import have_sessions, named_tip
 from viewer.pages.filters import Link
 from viewer.pages.switches import remembered, way_back
-from viewer.session_urls import SessionUrls
 from viewer.stores.base import Store
 from viewer.stores.registry import all_stores
+from viewer.web.session_urls import SessionUrls
 
 COOKIE = "palimpsest_demo"
 FIRST = "Stocktaking, ten warehouses"  # almost fills its model's window

@@ -14,9 +14,9 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django_htmx.middleware import HtmxDetails
 
-from viewer.errors import AlreadyUndone, StoreError
 from viewer.rendering import formats
-from viewer.session_urls import SessionUrls
+from viewer.stores.errors import AlreadyUndone, StoreError
+from viewer.web.session_urls import SessionUrls
 
 from .parts.opened import now_without_boundary
 

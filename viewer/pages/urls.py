@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-import viewer.addresses  # noqa: F401  # registers <name:…>
+import viewer.web.url_segments  # noqa: F401  # registers <name:…>
 
 from . import demo, redaction, theme
 from .about import views as about

@@ -14,9 +14,9 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from compaction import messages as engine
-from viewer.session_urls import SessionUrls
 from viewer.stores.envelopes import split
 from viewer.stores.message import StoredMessage
+from viewer.web.session_urls import SessionUrls
 
 from . import blocks, diffs, highlight, lru, outcomes, tools
 from .texts import as_text, json_value

@@ -14,7 +14,7 @@ from html import unescape
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from viewer.stores.query import fold, parse
+from viewer.stores.search.query import fold, parse
 
 _TAG = re.compile(r"""(<(?:[^<>"']++|"[^"]*+"|'[^']*+')*+>)""")
 _OWN = re.compile(r"<(/?)(?:button|summary)\b")

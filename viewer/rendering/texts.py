@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from viewer.texts import clean, line, visible
+from viewer.stores.clean_text import clean, line, visible
 
 __all__ = ["as_text", "clean", "json_value", "line", "pretty", "prose", "visible"]
 

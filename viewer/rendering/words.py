@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from viewer.stores.clean_text import line
 from viewer.stores.message import BOOKKEEPING_ROLES
-from viewer.texts import line
 
 NAMES = {"user": "User", "assistant": "Assistant", "system": "System", "developer": "System", "tool": "Tool"}
 STATES = {

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compaction import tool_groups
-from viewer.errors import NotBranchable, SessionEnded, StoreReadOnly
 from viewer.history import index_cache
 from viewer.history.undo import compaction_of
 from viewer.stores import counting
 from viewer.stores.base import Store
+from viewer.stores.errors import NotBranchable, SessionEnded, StoreReadOnly
 from viewer.stores.message import StoredMessage, for_model, message_of
 from viewer.stores.registry import Reader, open_store, writer_of
 

@@ -7,8 +7,8 @@ from typing import Any
 import compaction
 from compaction.applying import Edit as EngineEdit
 from compaction.strategy import Strategy
-from viewer.errors import CompactionConflict
 from viewer.stores.changes import ChangeMessage, Edit, InsertMessage, KeepMessage, edits_to_json
+from viewer.stores.errors import CompactionConflict
 from viewer.stores.registry import Reader
 
 from . import planning

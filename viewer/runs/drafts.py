@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from viewer.errors import StoreError
 from viewer.rendering.texts import clean
+from viewer.stores.errors import StoreError
 from viewer.stores.message import message_of
 from viewer.stores.registry import get_store, open_store
 

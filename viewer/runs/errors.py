@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from viewer.errors import SessionBusy, StoreError
+from viewer.stores.errors import SessionBusy, StoreError
 
 
 class NothingToDo(StoreError):

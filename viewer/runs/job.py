@@ -18,9 +18,9 @@ from django.utils import timezone
 
 import compaction
 from compaction.llm.digest import Finished
-from viewer.errors import SessionBusy, StoreError
 from viewer.history import records
 from viewer.stores.changes import edits_from_json
+from viewer.stores.errors import SessionBusy, StoreError
 from viewer.stores.registry import open_store, writer_of
 from viewer.workspaces.rules import rules_of
 

@@ -10,9 +10,9 @@ from django.db import transaction
 from django.utils import timezone
 
 import compaction
-from viewer.errors import CompactionConflict, StoreError
 from viewer.history import records
 from viewer.stores.changes import Commit, edits_from_json
+from viewer.stores.errors import CompactionConflict, StoreError
 from viewer.stores.registry import get_store, open_store
 
 from .errors import BadSummary

@@ -14,11 +14,11 @@ from django.utils import timezone
 import compaction
 from compaction import tokens
 from compaction.strategy import STRATEGIES, Strategy, first_plan, named
-from viewer.errors import StoreReadOnly
-from viewer.lock_owners import Holder
 from viewer.stores import counting
 from viewer.stores.base import Session, Store
 from viewer.stores.changes import MODES, Json
+from viewer.stores.errors import StoreReadOnly
+from viewer.stores.lock_owners import Holder
 from viewer.stores.message import StoredMessage, for_model, weighed
 from viewer.stores.registry import Reader, agent_of, open_store
 from viewer.workspaces.rules import Rules, rules_of

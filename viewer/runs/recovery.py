@@ -21,10 +21,10 @@ from django.db import Error, connection, transaction
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 from django.db.models.functions import Now
 
-from viewer import lock_owners
-from viewer.errors import NotFound, StoreError
 from viewer.history import records
 from viewer.history.models import Compaction
+from viewer.stores import lock_owners
+from viewer.stores.errors import NotFound, StoreError
 from viewer.stores.registry import all_stores, get_store, identity, open_store, writer_of
 
 from . import outcomes, workers

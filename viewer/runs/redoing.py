@@ -5,11 +5,11 @@ from __future__ import annotations
 from django.db import models, transaction
 from django.db.models.functions import Now
 
-from viewer import lock_owners
-from viewer.errors import NotRedoable, StoreError
 from viewer.history import records
 from viewer.history.models import Compaction
+from viewer.stores import lock_owners
 from viewer.stores.changes import Json
+from viewer.stores.errors import NotRedoable, StoreError
 from viewer.stores.registry import get_store, open_store, writer_of
 
 from . import outcomes

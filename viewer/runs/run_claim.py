@@ -21,9 +21,9 @@ from django.db import Error, InterfaceError, OperationalError, connection, trans
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
-from viewer import lock_owners
-from viewer.errors import StoreError
+from viewer.stores import lock_owners
 from viewer.stores.base import Store
+from viewer.stores.errors import StoreError
 from viewer.stores.registry import get_store, writer_of
 
 from .models import OPEN_STATUSES, Run

@@ -14,8 +14,8 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 import compaction
-from viewer.errors import CompactionConflict, NotFound, SessionBusy
 from viewer.stores.base import Store
+from viewer.stores.errors import CompactionConflict, NotFound, SessionBusy
 from viewer.stores.registry import get_store, open_store, writer_of
 
 from . import candidate, outcomes, planning

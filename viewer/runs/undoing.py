@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from django.db import models, transaction
 from django.db.models.functions import Now
 
-from viewer import lock_owners
-from viewer.errors import NotUndoable, StoreError
 from viewer.history import index_cache, records
 from viewer.history import undo as rule
-from viewer.stores import counting
+from viewer.stores import counting, lock_owners
 from viewer.stores.base import Session, Store
 from viewer.stores.changes import IS_SPLIT, UndoPlan
+from viewer.stores.errors import NotUndoable, StoreError
 from viewer.stores.message import StoredMessage, for_model
 from viewer.stores.registry import Reader, agent_of, get_store, open_store, writer_of
 

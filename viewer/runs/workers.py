@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.db import Error
 from django.db.models.functions import Now
 
-from viewer import lock_owners
+from viewer.stores import lock_owners
 
 from .models import Worker
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from viewer.errors import StoreError
 from viewer.stores.base import Store
+from viewer.stores.errors import StoreError
 from viewer.stores.registry import all_stores, open_store, remarks, unread_homes
 
 

@@ -10,8 +10,8 @@ from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.db import DatabaseError
 
-from viewer.own_database import newer_migrations
 from viewer.stores.registry import all_stores, is_named_rightly, is_of_a_kind, make_demo
+from viewer.web.own_database import newer_migrations
 
 BACKLOG = 1024  # connections that wait while the server is started again
 NOT_SERVED = ["redoc*", "htm*-4*"]  # django-ninja's other API page, and the htmx that is still a beta

@@ -26,7 +26,7 @@ OPTIONS: dict[str, Any] = {
     "inbuf_overflow": 65_536,  # of a body, then a temporary file
     "outbuf_high_watermark": 1_000_000_000,  # of an answer, in a temporary file; a thread waits beyond
     "asyncore_use_poll": True,  # select() takes no descriptor above 1,023
-    "clear_untrusted_proxy_headers": False,  # `viewer.tls` reads one of them, only from the proxies that are named
+    "clear_untrusted_proxy_headers": False,  # `viewer.web.middleware` reads one, from named proxies only
     "ident": None,
 }
 
@@ -35,7 +35,7 @@ def main(descriptor: int) -> None:
     """Serve until asked to end; answers in progress have five seconds then."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     parent.end_with_it()
-    from viewer import own_database
+    from viewer.web import own_database
     from viewer.wsgi import application  # it sets Django up, which takes the longest here
 
     own_database.keep_open()

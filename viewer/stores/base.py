@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from compaction import redaction
-from viewer.errors import StoreUnavailable
+from viewer.stores.errors import StoreUnavailable
 
 from .pricing import Cost
 

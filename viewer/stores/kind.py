@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 from zoneinfo import ZoneInfo
 
-from viewer.errors import StoreReadOnly, StoreUnanswered
+from viewer.stores.errors import StoreReadOnly, StoreUnanswered
 
 from .base import Session, Store
 from .reader import Reader

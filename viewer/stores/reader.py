@@ -10,17 +10,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from compaction import messages
-from viewer.errors import SessionEnded, StoreReadOnly
-from viewer.lock_owners import Holder
+from viewer.stores.errors import SessionEnded, StoreReadOnly
+from viewer.stores.lock_owners import Holder
 
 from .base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
 from .changes import Commit, Edit, Json, LiveContext, UndoPlan
 from .history_types import HistoryEntry
 from .listing import Listing
 from .message import AbandonedBranch, Addition, Handoff, HistoryMessage, Preview, StoredMessage, live_content, own_words
-from .query import Query
 from .recorded import Recorded
-from .searching import HitPage, PageRequest, SearchableText, SearchFilter
+from .search.pages import HitPage, PageRequest, SearchableText, SearchFilter
+from .search.query import Query
 from .transcript import IndexedBoundary, Item, TranscriptIndex
 
 NOT_SHORTENED = (

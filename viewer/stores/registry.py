@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from viewer.errors import NotFound
+from viewer.stores.errors import NotFound
 
 from .base import Store
 from .claude_code.kind import ClaudeCodeStores

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from compaction.messages import Message
-from viewer.errors import StoreError
+from viewer.stores.errors import StoreError
 
 from .base import Store
 from .message import message_of

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from itertools import compress
 from typing import Literal
 
-from viewer.errors import NotFound
+from viewer.stores.errors import NotFound
 
 from .history_types import Boundary, HistoryEntry
 

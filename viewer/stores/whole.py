@@ -10,17 +10,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from viewer.errors import NotFound
+from viewer.stores.errors import NotFound
 
 from .base import LONGEST_FIRST_WORDS, Capabilities, ChangeToken, Session, Store
 from .history_types import History, HistoryEntry
 from .listing import Ends, RowsDigest, SessionFacts, Unaskable
 from .message import State, StoredMessage
 from .packing import pack
-from .passages import words_of
 from .reader import Reader, preview
 from .recorded import Recorded
-from .searching import SearchableMessage, SearchableText
+from .search.pages import SearchableMessage, SearchableText
+from .search.passages import words_of
 from .transcript import TranscriptIndex
 
 PORTION = 1_000_000  # characters of text that an index is given at once

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from viewer.errors import CompactionConflict, NotRedoable, NotUndoable, StoreReadOnly
+from viewer.stores.errors import CompactionConflict, NotRedoable, NotUndoable, StoreReadOnly
 
 from .base import Store
 from .changes import Commit, Edit, Json, UndoPlan

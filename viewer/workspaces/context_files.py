@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from viewer import texts
+from viewer.stores import clean_text
 
 from .sections import hidden_in, lines_of
 
@@ -112,7 +112,7 @@ def _first_of(places: Iterable[tuple[str, str]], databases: Sequence[os.stat_res
 
 
 def _named(directory: str, name: str) -> str:
-    return f"{name} in {texts.line(directory, SHOWN)}"
+    return f"{name} in {clean_text.line(directory, SHOWN)}"
 
 
 @contextmanager

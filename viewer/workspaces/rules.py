@@ -19,9 +19,9 @@ from typing import Any, Literal
 from django.conf import settings
 from django.utils import timezone
 
-from viewer import texts
-from viewer.errors import StoreUnavailable
+from viewer.stores import clean_text
 from viewer.stores.base import Session, Store
+from viewer.stores.errors import StoreUnavailable
 from viewer.stores.kind import Agent
 from viewer.stores.registry import agent_of, all_stores
 from viewer.workspaces.models import StoreRules
@@ -183,7 +183,7 @@ def _not_looked_at(path: str, problem: OSError) -> str:
 
 
 def _shown(path: str) -> str:
-    return texts.line(path, SHOWN)
+    return clean_text.line(path, SHOWN)
 
 
 # -- what is carried ---------------------------------------------------------------------------------------------------

@@ -13,10 +13,10 @@ from compaction.strategy import STRATEGIES
 from tests.agents.base import Line, objects
 from tests.agents.codex.by_hand import CodexByHand, fresh
 from tests.factories.locks import HOLDER, locked
-from viewer.errors import NotUndoable
 from viewer.runs import candidate, planning
 from viewer.stores.base import Store
 from viewer.stores.changes import Commit, Edit, Json
+from viewer.stores.errors import NotUndoable
 from viewer.stores.message import message_of
 from viewer.stores.registry import writer_of
 from viewer.stores.writer import Writer

@@ -11,9 +11,9 @@ from compaction import pruning
 from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes
 from tests.factories.locks import turn_lease
-from viewer import lock_owners
 from viewer.runs import branching as branching_runs
 from viewer.runs import candidate, planning
+from viewer.stores import lock_owners
 from viewer.stores.base import Store
 from viewer.stores.hermes import branching, guards, reading, receipts, row_digests, writing
 from viewer.stores.hermes.known import KnownBlock

@@ -34,7 +34,7 @@ from tests.agents.hermes.told import (
     undo_faults,
 )
 from tests.factories.histories import boundary_of
-from viewer.errors import StoreError
+from viewer.stores.errors import StoreError
 from viewer.stores.hermes import reading, receipts
 from viewer.stores.hermes.codec import decode_content
 from viewer.stores.hermes.known import KnownBlock, KnownUndone

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.interop.processes import ClientFailed
-from viewer.lock_owners import new_holder
+from viewer.stores.lock_owners import new_holder
 from viewer.stores.registry import get_store, writer_of
 
 from .client import FULL

@@ -6,9 +6,9 @@ from typing import Any
 
 from viewer.api.branches import branch_out
 from viewer.api.schemas import ErrorOut, ProblemOut
-from viewer.errors import StoreError
 from viewer.management.quick import QuickCommand
 from viewer.runs import branching
+from viewer.stores.errors import StoreError
 from viewer.stores.registry import get_store
 
 

@@ -10,18 +10,18 @@ from django.conf import settings
 
 import compaction
 from compaction.strategy import STRATEGIES
-from viewer import texts
 from viewer.api import shapes
 from viewer.api.schemas import ErrorOut, ProblemOut
-from viewer.errors import StoreError
 from viewer.management.quick import QuickCommand
 from viewer.runs import job, outcomes, planning, service
 from viewer.runs.errors import WrongStatus
 from viewer.runs.models import Run
 from viewer.runs.planning import DryRun, Options
 from viewer.runs.summarizers import KINDS, OFFLINE
+from viewer.stores import clean_text
 from viewer.stores.base import Store
 from viewer.stores.changes import MODES
+from viewer.stores.errors import StoreError
 from viewer.stores.registry import agent_of, get_store
 from viewer.workspaces.rules import Rules, reason_in
 
@@ -87,10 +87,10 @@ class Command(QuickCommand):
             self._show_rules(draft.rules, made.policy.rules)
 
     def _show_rules(self, found: Rules, carried: str) -> None:
-        place = texts.clean(f"{found.source} in {found.workspace}")
+        place = clean_text.clean(f"{found.source} in {found.workspace}")
         if carried:
             self.stdout.write(f"After the summary: {len(carried):,} characters of rules from {place}:")
-            self.stdout.write(indent(texts.clean(carried), "    "))
+            self.stdout.write(indent(clean_text.clean(carried), "    "))
         elif found.text:
             self.stdout.write(f"No rules are carried, as you chose; there are some in {place}.")
         else:

@@ -5,9 +5,9 @@ import sys
 from argparse import ArgumentParser
 from typing import Any, get_args
 
-from viewer.errors import StoreError
 from viewer.exports import CONTENT_TYPES, Format, View, export
 from viewer.management.quick import QuickCommand
+from viewer.stores.errors import StoreError
 
 
 class Command(QuickCommand):

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.commands import migrate
 
-from viewer.own_database import TOO_OLD, is_too_old
+from viewer.web.own_database import TOO_OLD, is_too_old
 
 
 class Command(migrate.Command):

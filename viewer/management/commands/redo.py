@@ -4,9 +4,9 @@ import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from viewer.errors import StoreError
 from viewer.management.quick import QuickCommand
 from viewer.runs import service
+from viewer.stores.errors import StoreError
 
 
 class Command(QuickCommand):

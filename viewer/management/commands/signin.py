@@ -4,8 +4,8 @@ from typing import Any
 
 from django.conf import settings
 
-from viewer import access
 from viewer.management.quick import QuickCommand
+from viewer.web import auth
 
 
 class Command(QuickCommand):
@@ -14,4 +14,4 @@ class Command(QuickCommand):
     help = "Print a link that signs one browser in, once, within 24 hours."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(f"{settings.SITE_ADDRESS}{access.new_link()}")
+        self.stdout.write(f"{settings.SITE_ADDRESS}{auth.new_link()}")

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from viewer.errors import StoreError
 from viewer.management.quick import QuickCommand
 from viewer.serve import listing
+from viewer.stores.errors import StoreError
 from viewer.stores.registry import get_store, make_empty
 
 

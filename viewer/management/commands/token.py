@@ -7,9 +7,9 @@ from typing import Any
 
 from django.utils import timezone
 
-from viewer import access
 from viewer.management.quick import QuickCommand
 from viewer.models import ApiToken
+from viewer.web import auth
 
 
 class Command(QuickCommand):
@@ -35,7 +35,7 @@ class Command(QuickCommand):
 
     def _create(self, name: str, scopes: str) -> None:
         try:
-            token = access.new_token(name, [scope.strip() for scope in scopes.split(",") if scope.strip()])
+            token = auth.new_token(name, [scope.strip() for scope in scopes.split(",") if scope.strip()])
         except ValueError as problem:
             sys.exit(str(problem))
         self.stdout.write(token)

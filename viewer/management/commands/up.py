@@ -8,9 +8,9 @@ from typing import Any
 
 from django.conf import settings
 
-from viewer import access
 from viewer.management.quick import QuickCommand
 from viewer.serve import listing, prepare, supervisor
+from viewer.web import auth
 
 
 class Command(QuickCommand):
@@ -45,7 +45,7 @@ class Command(QuickCommand):
 
     def _say_link(self) -> None:
         if settings.START_LINK:
-            self._say(f"Sign in: {settings.SITE_ADDRESS}{access.new_link()}")
+            self._say(f"Sign in: {settings.SITE_ADDRESS}{auth.new_link()}")
             self._say("The link works once, within 24 hours. Ctrl-C ends the server.")
         else:
             self._say(f"Serving {settings.SITE_ADDRESS}{settings.BASE_PATH}; Ctrl-C ends the server.")

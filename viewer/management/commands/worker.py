@@ -11,11 +11,11 @@ from typing import Any
 
 from django.db import Error, connection
 
-from viewer import lock_owners
 from viewer.catalog import sync_worker
 from viewer.management.quick import QuickCommand
 from viewer.runs import job, queue, recovery, workers
 from viewer.serve import parent
+from viewer.stores import lock_owners
 
 POLL_SECONDS = 0.5
 AWAY_SECONDS = 2.0  # between two tries to reach the site's own database

@@ -8,7 +8,6 @@ from typing import ClassVar
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from viewer.errors import NotFound
 from viewer.pages.http import is_fragment, page, shows_refusals, start_of
 from viewer.pages.parts.boundary import earlier_boundary, find, shown_change, summary_of
 from viewer.pages.parts.lost_lists import LISTS, details_page, lost_lists
@@ -17,6 +16,7 @@ from viewer.pages.redaction import redacts, text_for
 from viewer.rendering import blocks, diffs
 from viewer.rendering.texts import line
 from viewer.runs.detail_loss import losses
+from viewer.stores.errors import NotFound
 from viewer.stores.registry import get_store, open_store
 
 

@@ -15,8 +15,8 @@ from viewer.pages.redaction import session_for
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.runs import service
-from viewer.session_urls import SessionUrls
 from viewer.stores.registry import get_store
+from viewer.web.session_urls import SessionUrls
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from viewer.pages.parts.opened import open_session
 from viewer.pages.redaction import redacts
 from viewer.rendering import formats
 from viewer.rendering.texts import line
-from viewer.session_urls import SessionUrls
 from viewer.stores.registry import get_store, open_store
+from viewer.web.session_urls import SessionUrls
 
 KEPT = "These stayed in context when this compaction was made."
 SUMMARISED = "The summary replaces these. They stay in the store, in History and in search."

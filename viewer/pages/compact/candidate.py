@@ -11,7 +11,6 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from compaction.handoff import without_rules
-from viewer.errors import StoreError
 from viewer.pages.http import is_fragment, page, shows_refusals, start_of
 from viewer.pages.parts.audits import newest_boundary
 from viewer.pages.parts.boundary import LISTED, ListedMessage, ListPage, listed_messages, shown_change, summary_of
@@ -24,8 +23,9 @@ from viewer.rendering.texts import line
 from viewer.runs import drafts, service
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
-from viewer.session_urls import SessionUrls
+from viewer.stores.errors import StoreError
 from viewer.stores.registry import get_store, open_store
+from viewer.web.session_urls import SessionUrls
 
 FIRST = 50  # messages of a column
 GOES = "The summary will replace these. They stay in the store, in History and in search."

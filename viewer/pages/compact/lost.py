@@ -14,7 +14,7 @@ from viewer.pages.parts.run_card import run_card
 from viewer.pages.redaction import redacts
 from viewer.runs import drafts, service
 from viewer.runs.models import Run
-from viewer.session_urls import SessionUrls
+from viewer.web.session_urls import SessionUrls
 
 from .candidate import puttable
 

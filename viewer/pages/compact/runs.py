@@ -9,15 +9,15 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from viewer.errors import CompactionConflict, StoreError
 from viewer.pages.http import is_fragment, on_page_of, page, refused, shows_refusals
 from viewer.pages.parts.run_card import RunCard, mark_of, run_card, ticks
 from viewer.pages.redaction import redacts, session_for
 from viewer.rendering.texts import clean, line
 from viewer.runs import drafts, service
 from viewer.runs.models import Run
-from viewer.session_urls import SessionUrls
+from viewer.stores.errors import CompactionConflict, StoreError
 from viewer.stores.registry import get_store, open_store
+from viewer.web.session_urls import SessionUrls
 
 from .candidate import Candidate, candidate_of, edited
 

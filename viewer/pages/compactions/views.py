@@ -14,7 +14,6 @@ from django.views.decorators.http import require_safe
 from viewer.catalog.lines import SessionFilter, page_of_lines
 from viewer.catalog.models import SessionIndex
 from viewer.enforcement.audit_statistics import Habit, habits
-from viewer.errors import NotFound, StoreError
 from viewer.history import index_cache
 from viewer.labels.sessions import all_labels
 from viewer.pages import demo
@@ -29,10 +28,11 @@ from viewer.runs import compaction_list, service
 from viewer.runs.compaction_list import Numbers
 from viewer.runs.detail_loss import lost_of
 from viewer.runs.models import Run
-from viewer.session_urls import SessionUrls
 from viewer.stores.base import Store
+from viewer.stores.errors import NotFound, StoreError
 from viewer.stores.registry import Reader, all_stores, open_store
-from viewer.unreadable import UnreadableLine, lines_of
+from viewer.web.session_urls import SessionUrls
+from viewer.web.unreadable import UnreadableLine, lines_of
 
 from .reclaimed import drawn
 

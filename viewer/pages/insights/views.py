@@ -25,8 +25,8 @@ from viewer.pages.sessions.lines import named
 from viewer.rendering import formats
 from viewer.rendering.charts import Chart
 from viewer.rendering.texts import line
-from viewer.session_urls import SessionUrls
 from viewer.stores.registry import all_stores
+from viewer.web.session_urls import SessionUrls
 
 from .tables import SumRow, chart, exactly, table
 

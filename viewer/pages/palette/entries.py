@@ -11,16 +11,16 @@ from django.utils.safestring import SafeString
 
 from viewer.catalog.lines import SessionFilter, page_of_lines
 from viewer.catalog.models import SessionIndex, name_of
-from viewer.errors import NotFound
 from viewer.pages.redaction import name as redacted
 from viewer.pages.session.header import resume_command
 from viewer.pages.theme import THEMES
 from viewer.rendering import formats
 from viewer.rendering.texts import line
-from viewer.session_urls import SessionUrls
 from viewer.stores.base import Store
+from viewer.stores.errors import NotFound
 from viewer.stores.registry import get_store
-from viewer.unreadable import UnreadableLine, lines_of
+from viewer.web.session_urls import SessionUrls
+from viewer.web.unreadable import UnreadableLine, lines_of
 
 SESSIONS = 6
 PAGES = (

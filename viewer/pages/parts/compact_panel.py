@@ -12,7 +12,6 @@ from django.utils.safestring import SafeString
 import compaction
 from compaction import pruning
 from compaction.strategy import STRATEGIES, Summary
-from viewer.errors import StoreError
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.runs import planning, service
@@ -20,9 +19,10 @@ from viewer.runs.planning import FIRST, DryRun, Options, strategy_of
 from viewer.runs.summarizers import KINDS, OFFLINE, summarizers
 from viewer.runs.summarizers.connections import connection
 from viewer.runs.summarizers.sending import Sending, sending
-from viewer.session_urls import SessionUrls
 from viewer.stores.base import Session, Store
+from viewer.stores.errors import StoreError
 from viewer.stores.registry import Reader, agent_of
+from viewer.web.session_urls import SessionUrls
 
 from .rules import ShownRules, found_rules
 from .run_card import RunCard, matters, run_card

@@ -17,7 +17,7 @@ from viewer.runs import service
 from viewer.runs.detail_loss import counted_in, lost_of
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
-from viewer.session_urls import SessionUrls
+from viewer.web.session_urls import SessionUrls
 
 LOST_SHOWN, LOST_LENGTH, LINE_LENGTH = 100, 160, 240  # of a page: lost details, characters of one and of its line
 # A candidate shows a loss below MUCH in amber however small it is, from MUCH on in red.

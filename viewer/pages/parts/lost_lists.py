@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from viewer.rendering import formats
-from viewer.session_urls import SessionUrls
+from viewer.web.session_urls import SessionUrls
 
 from .losses import Loss, Lost, label, lost_parts, named_lost
 from .run_card import RunCard

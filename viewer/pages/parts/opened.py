@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from viewer.enforcement.models import Audit
-from viewer.errors import StoreError
 from viewer.history import index_cache
 from viewer.pages.redaction import redacted_session
-from viewer.session_urls import SessionUrls
 from viewer.stores import counting
 from viewer.stores.base import Session
+from viewer.stores.errors import StoreError
 from viewer.stores.registry import Reader, get_store, open_store
 from viewer.stores.transcript import TranscriptIndex
+from viewer.web.session_urls import SessionUrls
 
 
 @dataclass(frozen=True, slots=True)

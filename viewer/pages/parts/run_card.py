@@ -12,16 +12,16 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from viewer.errors import StoreError
 from viewer.rendering import formats
 from viewer.rendering.texts import clean
 from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
 from viewer.runs.summarizers import KINDS, OFFLINE
-from viewer.session_urls import SessionUrls
 from viewer.stores import counting
+from viewer.stores.errors import StoreError
 from viewer.stores.registry import get_store, open_store
+from viewer.web.session_urls import SessionUrls
 
 from .losses import SummaryReport, report_of
 from .rules import ShownRules, rules_of_run

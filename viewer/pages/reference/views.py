@@ -12,9 +12,9 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-from viewer.access import is_signed_in
 from viewer.pages.http import page
 from viewer.rendering import markdown
+from viewer.web.auth import is_signed_in
 
 Json = Mapping[str, Any]
 _WRAPPED = re.compile(r"(?<!\n)\n(?!\n)")

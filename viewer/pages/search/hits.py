@@ -13,9 +13,9 @@ from django.utils.safestring import SafeString
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line
 from viewer.rendering.words import STATES, role_label
-from viewer.session_urls import SessionUrls
-from viewer.stores.passages import PassagePart
-from viewer.stores.searching import Hit, HitPage, Key, Stage
+from viewer.stores.search.pages import Hit, HitPage, Key, Stage
+from viewer.stores.search.passages import PassagePart
+from viewer.web.session_urls import SessionUrls
 
 FIRST = 3  # hits of a session that are shown unfolded
 

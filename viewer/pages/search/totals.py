@@ -9,16 +9,17 @@ from dataclasses import replace
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.views.decorators.http import require_safe
 
-from viewer.catalog import lines, search, sync
-from viewer.errors import StoreError
+from viewer.catalog import lines, sync
+from viewer.catalog.search import store_search
 from viewer.pages import demo
 from viewer.pages.filters import Group
 from viewer.pages.http import page, shows_refusals
 from viewer.rendering import formats
 from viewer.stores.base import Store
-from viewer.stores.query import parse
+from viewer.stores.errors import StoreError
 from viewer.stores.registry import open_store
-from viewer.stores.searching import PageRequest
+from viewer.stores.search.pages import PageRequest
+from viewer.stores.search.query import parse
 
 from .views import SearchForm, asked_for, filter_groups, search_filter
 
@@ -68,7 +69,7 @@ def _count(asked: SearchForm, stores: Sequence[Store]) -> tuple[int, bool]:
         try:
             with open_store(store, listed=True) as reader:
                 wanted = search_filter(reader, asked)
-                found = search.search(reader, query, wanted, PageRequest(COUNTED))
+                found = store_search.search(reader, query, wanted, PageRequest(COUNTED))
         except StoreError:
             continue
         number, more = number + len(found.hits), more or found.next is not None

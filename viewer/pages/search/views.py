@@ -13,23 +13,24 @@ from django.utils.dateparse import parse_date
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-from viewer.addresses import name_in, segment
-from viewer.catalog import lines, search
+from viewer.catalog import lines
 from viewer.catalog.lines import SessionFilter, SessionList
 from viewer.catalog.models import FacetGroup, SessionIndex, name_of
-from viewer.errors import NotFound, StoreError
+from viewer.catalog.search import store_search
 from viewer.pages import demo, redaction
 from viewer.pages.filters import Group, Link
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.rendering import formats
 from viewer.rendering.texts import line
-from viewer.session_urls import SessionUrls
 from viewer.stores.base import Store
-from viewer.stores.passages import PassagePart, passage
-from viewer.stores.query import LONGEST, Query, parse
+from viewer.stores.errors import NotFound, StoreError
 from viewer.stores.registry import Reader, open_store
-from viewer.stores.searching import HitPage, PageRequest, SearchFilter
-from viewer.unreadable import UnreadableLine, lines_of
+from viewer.stores.search.pages import HitPage, PageRequest, SearchFilter
+from viewer.stores.search.passages import PassagePart, passage
+from viewer.stores.search.query import LONGEST, Query, parse
+from viewer.web.session_urls import SessionUrls
+from viewer.web.unreadable import UnreadableLine, lines_of
+from viewer.web.url_segments import name_in, segment
 
 from . import hits
 from .hits import HitGroup, Positions
@@ -200,7 +201,7 @@ def _searched(store: Store, query: Query, asked: SearchForm, places: Positions, 
     try:
         with open_store(store, listed=True) as reader:
             after, stage = places.after(store.name), places.stage(store.name)
-            found = search.search(
+            found = store_search.search(
                 reader, query, search_filter(reader, asked), PageRequest(PAGE, after, stage, redacted)
             )
             return Searched(store, found)

@@ -13,10 +13,10 @@ from viewer.pages.http import page, shows_refusals
 from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacted, redacts
 from viewer.rendering import formats
-from viewer.session_urls import SessionUrls
 from viewer.stores import counting
 from viewer.stores.message import AbandonedBranch
 from viewer.stores.registry import get_store, open_store
+from viewer.web.session_urls import SessionUrls
 
 from .header import Header, header
 from .messages import MessageContext, MessageToShow, ShownMessage, shown_messages

@@ -11,9 +11,9 @@ from django.views.decorators.http import require_safe
 from viewer.pages.http import is_fragment, shows_refusals
 from viewer.pages.redaction import redacted, redacts
 from viewer.rendering import cache, calls, highlight
-from viewer.session_urls import SessionUrls
 from viewer.stores.message import StoredMessage, live_content
 from viewer.stores.registry import get_store, open_store
+from viewer.web.session_urls import SessionUrls
 
 from .rows import row_of
 

@@ -14,9 +14,9 @@ from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacted_text, redacts
 from viewer.rendering import formats
 from viewer.rendering.texts import prose
-from viewer.session_urls import SessionUrls
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import HistoryWindow, IndexedBoundary
+from viewer.web.session_urls import SessionUrls
 
 from .header import Header, header
 

@@ -19,11 +19,11 @@ from viewer.pages.redaction import redacted, redacts, text_for
 from viewer.rendering import blocks, formats
 from viewer.rendering.texts import line
 from viewer.rendering.words import role_label
-from viewer.session_urls import SessionUrls
 from viewer.stores import counting
 from viewer.stores.message import Addition, Parted, StoredMessage, parted
 from viewer.stores.registry import agent_of, get_store, open_store
 from viewer.stores.transcript import TranscriptIndex
+from viewer.web.session_urls import SessionUrls
 
 from .header import Header, header
 from .messages import MessageContext, MessageToShow, ShownMessage, shown_messages

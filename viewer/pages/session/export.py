@@ -13,8 +13,8 @@ from viewer.exports import CONTENT_TYPES, Format, View, download
 from viewer.pages.http import page, shows_refusals
 from viewer.pages.redaction import session_for
 from viewer.rendering.texts import line
-from viewer.session_urls import SessionUrls
 from viewer.stores.registry import get_store, open_store
+from viewer.web.session_urls import SessionUrls
 
 FORMATS: tuple[tuple[Format, str, str], ...] = (
     ("md", "Markdown", "to read and to edit"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from viewer.catalog import search
+from viewer.catalog.search import store_search
 from viewer.pages import redaction
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.parts.opened import OpenSession
@@ -19,10 +19,10 @@ from viewer.pages.search import hits
 from viewer.pages.search.hits import ShownHit
 from viewer.rendering import formats
 from viewer.rendering.texts import line
-from viewer.session_urls import SessionUrls
-from viewer.stores.query import LONGEST, parse
 from viewer.stores.registry import Reader, get_store, open_store
-from viewer.stores.searching import HitPage, Key, PageRequest, SearchFilter
+from viewer.stores.search.pages import HitPage, Key, PageRequest, SearchFilter
+from viewer.stores.search.query import LONGEST, parse
+from viewer.web.session_urls import SessionUrls
 
 MOST = 200
 
@@ -91,9 +91,9 @@ def _results(
     from those before `after`.
     """
     parts = tuple(reader.parts(place.session))
-    words = search.search(reader, parse(q), SearchFilter(sessions=parts), PageRequest(MOST, redacting=redacted))
+    words = store_search.search(reader, parse(q), SearchFilter(sessions=parts), PageRequest(MOST, redacting=redacted))
     wanted = SearchFilter(sessions=parts, indexed=False)
-    inside = search.search(reader, parse(q, whole=True), wanted, PageRequest(MOST, after, redacting=redacted))
+    inside = store_search.search(reader, parse(q, whole=True), wanted, PageRequest(MOST, after, redacting=redacted))
     known = {hit.id for hit in words.hits}
     found = {hit.id: hit for hit in inside.hits if hit.id not in known}
     found |= {hit.id: hit for hit in words.hits if after is None}

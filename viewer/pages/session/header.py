@@ -9,15 +9,15 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from compaction.redaction import redact_shown
-from viewer.errors import NotFound
 from viewer.pages.parts.opened import OpenSession
 from viewer.pages.redaction import name, redacted_session
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line
-from viewer.session_urls import SessionUrls
 from viewer.stores.base import ChildSession, ReportedUsage, Store
+from viewer.stores.errors import NotFound
 from viewer.stores.registry import agent_of
 from viewer.stores.transcript import NONE, TranscriptIndex
+from viewer.web.session_urls import SessionUrls
 
 VIEWS = (("", "History"), ("context", "What the model sees"))
 KIN = 20  # sessions of each kind that are named

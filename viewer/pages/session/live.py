@@ -13,9 +13,9 @@ from viewer.pages.http import page, shows_refusals
 from viewer.pages.parts.audits import Card, audited, card
 from viewer.pages.parts.opened import open_session
 from viewer.pages.redaction import redacts
-from viewer.session_urls import SessionUrls
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import TranscriptIndex
+from viewer.web.session_urls import SessionUrls
 
 from .contents import Item, new_items
 from .header import Header, header

@@ -16,10 +16,10 @@ from viewer.rendering import cache, calls, formats, tools
 from viewer.rendering.marking import WordMarks
 from viewer.rendering.texts import line
 from viewer.rendering.words import CUT_OFF, STATES, role_label, was_cut_off
-from viewer.session_urls import SessionUrls
 from viewer.stores.counting import row_tokens
 from viewer.stores.envelopes import RAN
 from viewer.stores.message import HistoryMessage, StoredMessage, message_of
+from viewer.web.session_urls import SessionUrls
 
 
 @dataclass(frozen=True, slots=True)

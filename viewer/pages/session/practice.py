@@ -9,12 +9,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from viewer.errors import TitleTaken
 from viewer.pages.http import shows_refusals
-from viewer.session_urls import SessionUrls
 from viewer.stores.base import Session, Store
+from viewer.stores.errors import TitleTaken
 from viewer.stores.message import BOOKKEEPING_ROLES, message_of
 from viewer.stores.registry import Reader, all_stores, get_store, open_store, writer_of
+from viewer.web.session_urls import SessionUrls
 
 NAME = 60  # characters of the original's name that the copy has
 

@@ -12,16 +12,16 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from compaction import messages as engine
-from viewer.errors import NotFound
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.parts.opened import open_session
 from viewer.pages.redaction import redacted, redacts, session_for, text_for
 from viewer.rendering import blocks, formats
 from viewer.rendering.texts import as_text, clean, json_value, line, pretty
 from viewer.rendering.words import STATES
-from viewer.session_urls import SessionUrls
+from viewer.stores.errors import NotFound
 from viewer.stores.message import StoredMessage, Withheld, live_content
 from viewer.stores.registry import Reader, get_store, open_store
+from viewer.web.session_urls import SessionUrls
 
 from .header import Header, header
 

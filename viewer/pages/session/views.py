@@ -8,16 +8,16 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
-from viewer.errors import AlreadyUndone, NotFound
 from viewer.history import records
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.parts.audits import Card, audited, card
 from viewer.pages.parts.compact_panel import Panel, panel
 from viewer.pages.parts.opened import OpenSession, open_session, without_boundary
 from viewer.pages.redaction import redacts
-from viewer.session_urls import SessionUrls
+from viewer.stores.errors import AlreadyUndone, NotFound
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import HistoryWindow, TranscriptIndex
+from viewer.web.session_urls import SessionUrls
 
 from .contents import Contents, contents
 from .find import Find, found_here, typed

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 
-from viewer.addresses import segment
 from viewer.catalog import lines, sync
-from viewer.errors import StoreError
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import redacts
 from viewer.rendering import formats
 from viewer.rendering.texts import line
+from viewer.stores.errors import StoreError
 from viewer.stores.registry import get_store, writer_of
+from viewer.web.url_segments import segment
 
 from .chosen import chosen
 from .lines import named

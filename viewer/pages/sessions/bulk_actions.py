@@ -12,10 +12,8 @@ from django.http import FileResponse, HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 
 from viewer import exports
-from viewer.addresses import segment
 from viewer.catalog import lines
 from viewer.catalog.models import SessionIndex
-from viewer.errors import StoreError
 from viewer.exports import CONTENT_TYPES, Format
 from viewer.pages.http import page, shows_refusals
 from viewer.pages.parts.compact_panel import usual_summarizer
@@ -26,8 +24,10 @@ from viewer.rendering.texts import line
 from viewer.runs import service
 from viewer.runs.planning import Options
 from viewer.runs.summarizers import summarizers
-from viewer.session_urls import SessionUrls
+from viewer.stores.errors import StoreError
 from viewer.stores.registry import get_store
+from viewer.web.session_urls import SessionUrls
+from viewer.web.url_segments import segment
 
 from .chosen import chosen
 from .lines import named

@@ -6,8 +6,8 @@ from contextlib import suppress
 
 from django.http import HttpRequest
 
-from viewer.addresses import name_in
-from viewer.errors import StoreError
+from viewer.stores.errors import StoreError
+from viewer.web.url_segments import name_in
 
 MOST = 500  # sessions at once
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
-from viewer.addresses import segment
 from viewer.catalog import lines
 from viewer.catalog.lines import SessionList
 from viewer.catalog.models import SessionIndex, name_of
@@ -18,8 +17,9 @@ from viewer.pages.filters import Link
 from viewer.pages.redaction import name as redacted
 from viewer.rendering import formats
 from viewer.rendering.texts import line as one_line
-from viewer.session_urls import SessionUrls
-from viewer.unreadable import UnreadableLine, lines_of
+from viewer.web.session_urls import SessionUrls
+from viewer.web.unreadable import UnreadableLine, lines_of
+from viewer.web.url_segments import segment
 
 UNCOUNTED = "not counted yet"
 

@@ -10,14 +10,14 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from viewer.catalog import sync
-from viewer.errors import StoreError
 from viewer.labels import sessions as labels
 from viewer.pages.http import is_fragment, page, refused, shows_refusals
 from viewer.pages.redaction import session_for
 from viewer.rendering.texts import line
-from viewer.session_urls import SessionUrls
 from viewer.stores.base import Session
+from viewer.stores.errors import StoreError
 from viewer.stores.registry import get_store, open_store, writer_of
+from viewer.web.session_urls import SessionUrls
 
 _MARK = re.compile(r"l\d{1,19}")
 

@@ -10,11 +10,9 @@ from urllib.parse import urlencode
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from viewer import own_database
 from viewer.catalog import sync
 from viewer.catalog.lines import Order, SessionList, page_of_lines, pinned, sort_key
 from viewer.catalog.sync import StoreListing
-from viewer.errors import NotFound
 from viewer.labels.sessions import all_labels
 from viewer.pages import demo
 from viewer.pages.filters import Group, Link
@@ -22,8 +20,10 @@ from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import redacts
 from viewer.rendering import formats
 from viewer.stores.base import Store
+from viewer.stores.errors import NotFound
 from viewer.stores.registry import remarks
-from viewer.unreadable import UnreadableLine
+from viewer.web import own_database
+from viewer.web.unreadable import UnreadableLine
 
 from .facets import Facets
 from .form import ListForm, asked_for, query_of

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from viewer import access
 from viewer.models import ApiToken
 from viewer.rendering import formats
 from viewer.rendering.texts import clean
+from viewer.web import auth
 
-SCOPES = {  # in the order of `access.SCOPES`
+SCOPES = {  # in the order of `auth.SCOPES`
     "read": "sessions, messages, search, exports, plans",
     "write": "create, append, rename, archive, branch, mark notes as passed on",
     "compact": "compact, apply and discard, undo",
@@ -42,7 +42,7 @@ class TokenSection:
 
     lines: tuple[TokenLine, ...]
     scopes: tuple[tuple[str, str, bool], ...]
-    limit: int = access.NAME_LIMIT
+    limit: int = auth.NAME_LIMIT
     name: str = ""
     made: str = ""
     made_name: str = ""
@@ -57,7 +57,7 @@ def section(*, revoked: bool = False, made: str = "", made_name: str = "") -> To
 
 def refused(name: str, scopes: Sequence[str], errors: dict[str, str]) -> TokenSection:
     """The list with the form as it was typed."""
-    return TokenSection(_lines(), _scopes(scopes), name=clean(name[: access.NAME_LIMIT]), errors=errors)
+    return TokenSection(_lines(), _scopes(scopes), name=clean(name[: auth.NAME_LIMIT]), errors=errors)
 
 
 def _lines() -> tuple[TokenLine, ...]:

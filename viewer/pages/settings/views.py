@@ -19,15 +19,15 @@ from django.views.debug import SafeExceptionReporterFilter
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_POST, require_safe
 
-from viewer import access
 from viewer.models import ApiToken
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.rendering.texts import clean
 from viewer.runs.summarizers import connections, keys, limits
 from viewer.runs.summarizers.connection_test import ConnectionTest, try_out
 from viewer.runs.summarizers.connections import KINDS, ModelAccess, Provider
-from viewer.server_url import is_server_url
+from viewer.settings.server_url import is_server_url
 from viewer.stores.registry import get_store
+from viewer.web import auth
 from viewer.workspaces.rule_settings import save_rules
 from viewer.workspaces.rules import kept_rules
 
@@ -189,10 +189,10 @@ def make_token(request: HttpRequest) -> HttpResponse:
     """Make an API token: the one page that shows it. A token itself opens no page, so it cannot make another."""
     request.exception_reporter_filter = _HidesKeys()
     name = request.POST.get("name", "").strip()
-    scopes = [scope for scope in access.SCOPES if scope in request.POST.getlist("scopes")]
+    scopes = [scope for scope in auth.SCOPES if scope in request.POST.getlist("scopes")]
     errors = {} if scopes else {"scopes": "Choose at least one scope."}
     try:
-        made = access.new_token(name, scopes) if scopes else ""
+        made = auth.new_token(name, scopes) if scopes else ""
     except ValueError as problem:
         made, errors = "", {"name": str(problem)}
     if errors:

@@ -10,16 +10,17 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from viewer.catalog import sync, texts
-from viewer.catalog.texts import TextProgress
-from viewer.errors import StoreError
+from viewer.catalog import sync
+from viewer.catalog.search import indexing
+from viewer.catalog.search.indexing import TextProgress
 from viewer.pages.http import page, shows_refusals
 from viewer.pages.sessions.views import why_open
 from viewer.rendering import formats
 from viewer.runs import workers
 from viewer.stores.base import Capabilities, Store
+from viewer.stores.errors import StoreError
 from viewer.stores.registry import Reader, all_stores, get_store, open_store, remarks, unread_homes
-from viewer.unreadable import UnreadableLine, lines_of
+from viewer.web.unreadable import UnreadableLine, lines_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +112,12 @@ def _shown(store: Store) -> ShownStore:
 @shows_refusals
 def index(request: HttpRequest, store: str) -> HttpResponse:
     """Leave a store out of the index of text, or take it in again."""
-    texts.leave_out(get_store(store).name, "leave_out" in request.POST)
+    indexing.leave_out(get_store(store).name, "leave_out" in request.POST)
     return redirect("pages:stores")
 
 
 def _index(reader: Reader) -> IndexSwitch:
-    found = texts.progress(sync.state_at(reader.store))
+    found = indexing.progress(sync.state_at(reader.store))
     return IndexSwitch(reverse("pages:index", args=[reader.store.name]), not found.left_out, _progress(found))
 
 

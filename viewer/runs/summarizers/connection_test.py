@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, replace
 
 import compaction
-from viewer.errors import StoreError
+from viewer.stores.errors import StoreError
 
 from . import summarizer_of
 from .base import Usage

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import uuid4
 
-from viewer.errors import NotBranchable
+from viewer.stores.errors import NotBranchable
 from viewer.stores.jsonl.append import create
 from viewer.stores.jsonl.long_lines import is_cut
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from viewer.lock_owners import Holder, own_namespace
 from viewer.stores.base import Store
 from viewer.stores.jsonl.files import beginning
+from viewer.stores.lock_owners import Holder, own_namespace
 
 LARGEST = 100_000  # bytes of such a file that are read
 TRUSTED_SECONDS = 600.0  # for which a client in another container, whose process cannot be seen, counts as open

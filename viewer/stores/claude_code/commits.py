@@ -10,10 +10,10 @@ from typing import Any, BinaryIO
 from uuid import uuid4
 
 from compaction.handoff import PRUNED
-from viewer.errors import CompactionConflict
 from viewer.stores import counting
 from viewer.stores.base import Store
 from viewer.stores.changes import Commit, Edit, Json, edits_to_json
+from viewer.stores.errors import CompactionConflict
 from viewer.stores.jsonl.append import Appending, blank
 
 from . import codec, conversations, lines, places, usage

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, BinaryIO
 
-from viewer.errors import CompactionConflict
 from viewer.stores.changes import ChangeMessage, Edit, InsertMessage, Json, KeepMessage, around_handoff
+from viewer.stores.errors import CompactionConflict
 
 from .places import SessionFile
 from .records import Record

@@ -13,7 +13,7 @@ from heapq import nsmallest
 from pathlib import Path
 from typing import NamedTuple
 
-from viewer.errors import StoreUnavailable
+from viewer.stores.errors import StoreUnavailable
 from viewer.stores.jsonl.files import beginning, state_of
 from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.values import seconds

@@ -13,8 +13,8 @@ from typing import ClassVar
 
 from django.conf import settings
 
-from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Session, Store
+from viewer.stores.errors import NotFound, StoreUnavailable
 from viewer.stores.jsonl import links
 from viewer.stores.kind import Agent, StoreKind, newer_than
 from viewer.stores.reader import Reader

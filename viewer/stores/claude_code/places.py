@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from viewer.errors import NotFound
 from viewer.stores.base import Store
+from viewer.stores.errors import NotFound
 from viewer.stores.jsonl.files import FileState, beginning, state_of
 from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.listing import number_of

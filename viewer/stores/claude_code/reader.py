@@ -11,13 +11,13 @@ from typing import BinaryIO
 
 from cachetools import LRUCache, cached
 
-from viewer.errors import NotBranchable, SessionEnded, StoreReadOnly
-from viewer.lock_owners import Holder
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
+from viewer.stores.errors import NotBranchable, SessionEnded, StoreReadOnly
 from viewer.stores.history_types import HistoryEntry
 from viewer.stores.jsonl.files import FileState, readable
 from viewer.stores.jsonl.reader import FileReader, row_id_of
+from viewer.stores.lock_owners import Holder
 from viewer.stores.message import (
     AbandonedBranch,
     Addition,
@@ -30,7 +30,7 @@ from viewer.stores.message import (
     parted,
 )
 from viewer.stores.recorded import Recorded
-from viewer.stores.searching import SearchableText
+from viewer.stores.search.pages import SearchableText
 from viewer.stores.transcript import IndexedBoundary, Item, TranscriptIndex
 
 from . import (

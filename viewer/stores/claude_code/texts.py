@@ -11,8 +11,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import BinaryIO
 
-from viewer.stores.passages import words_of
-from viewer.stores.searching import SearchableMessage, SearchableText
+from viewer.stores.search.pages import SearchableMessage, SearchableText
+from viewer.stores.search.passages import words_of
 
 from . import codec
 from .places import SessionFile

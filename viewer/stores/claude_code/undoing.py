@@ -8,9 +8,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viewer.errors import CompactionConflict
 from viewer.stores.base import Store
 from viewer.stores.changes import COVERED, Json, UndoPlan
+from viewer.stores.errors import CompactionConflict
 from viewer.stores.jsonl.append import Appending, blank
 from viewer.stores.jsonl.files import FileState
 from viewer.stores.transcript import IndexedBoundary

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from viewer.errors import NotUndoable, SessionBusy, StoreReadOnly
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
+from viewer.stores.errors import NotUndoable, SessionBusy, StoreReadOnly
 from viewer.stores.jsonl.append import appending
 from viewer.stores.writer import Writer, conflict_as
 

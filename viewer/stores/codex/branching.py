@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from viewer.errors import NotBranchable, StoreUnavailable
 from viewer.stores.base import Store
+from viewer.stores.errors import NotBranchable, StoreUnavailable
 from viewer.stores.jsonl.append import create
 from viewer.stores.jsonl.files import line_at
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
-from viewer.errors import CompactionConflict
 from viewer.stores.base import Store
 from viewer.stores.changes import Commit, Edit, Json, edits_to_json
+from viewer.stores.errors import CompactionConflict
 from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import line_at
 from viewer.stores.jsonl.lines import decoded

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from viewer.errors import CompactionConflict
 from viewer.stores.changes import ChangeMessage, Edit, InsertMessage, Json, around_handoff
+from viewer.stores.errors import CompactionConflict
 
 from . import items
 from .changed import with_changes

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from viewer.errors import SessionBusy, StoreUnavailable
-from viewer.lock_owners import Holder
 from viewer.stores.base import Store
+from viewer.stores.errors import SessionBusy, StoreUnavailable
+from viewer.stores.lock_owners import Holder
 
 from . import clients
 

@@ -7,13 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-from viewer.errors import NotBranchable, NotRedoable, SessionEnded, StoreError, StoreReadOnly
-from viewer.lock_owners import Holder
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
+from viewer.stores.errors import NotBranchable, NotRedoable, SessionEnded, StoreError, StoreReadOnly
 from viewer.stores.history_types import HistoryEntry
 from viewer.stores.jsonl.files import readable
 from viewer.stores.jsonl.reader import FileReader, row_id_of
+from viewer.stores.lock_owners import Holder
 from viewer.stores.message import (
     AbandonedBranch,
     Addition,
@@ -25,7 +25,7 @@ from viewer.stores.message import (
     parted,
 )
 from viewer.stores.recorded import Recorded
-from viewer.stores.searching import SearchableText
+from viewer.stores.search.pages import SearchableText
 from viewer.stores.transcript import IndexedBoundary, Item, TranscriptIndex
 
 from . import (

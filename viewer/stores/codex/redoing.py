@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from viewer.errors import CompactionConflict, NotRedoable
 from viewer.stores.base import Store
 from viewer.stores.changes import COVERED, Json
+from viewer.stores.errors import CompactionConflict, NotRedoable
 from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState
 

@@ -10,8 +10,8 @@ import time
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from viewer.stores.passages import words_of
-from viewer.stores.searching import SearchableMessage, SearchableText
+from viewer.stores.search.pages import SearchableMessage, SearchableText
+from viewer.stores.search.passages import words_of
 
 from . import codec
 from .units import RolloutMessage, RolloutMessages

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from viewer.errors import CompactionConflict
 from viewer.stores.base import Store
 from viewer.stores.changes import COVERED, Json, UndoPlan
+from viewer.stores.errors import CompactionConflict
 from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState, line_at
 from viewer.stores.transcript import IndexedBoundary

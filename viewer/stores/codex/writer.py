@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from viewer.errors import NotRedoable, NotUndoable, SessionBusy, StoreReadOnly
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
+from viewer.stores.errors import NotRedoable, NotUndoable, SessionBusy, StoreReadOnly
 from viewer.stores.jsonl.append import appending
 from viewer.stores.writer import Writer, conflict_as
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from viewer.errors import NotFound, SessionEnded, StoreReadOnly
 from viewer.stores.base import Store
+from viewer.stores.errors import NotFound, SessionEnded, StoreReadOnly
 
 from . import guards
 from .codec import number

@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from viewer.errors import CompactionConflict, NotBranchable, NotFound, StoreReadOnly
 from viewer.stores.base import Store
+from viewer.stores.errors import CompactionConflict, NotBranchable, NotFound, StoreReadOnly
 
 from . import titles
 from .columns import Columns, quoted, selection

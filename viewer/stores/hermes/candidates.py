@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from viewer.batches import CHUNK
-from viewer.stores.query import Query, spellings, trigram_expression, word_expression
-from viewer.stores.searching import NOT_RANKED, SHORT, Key, Note, SearchFilter, best_of
+from viewer.stores.batches import CHUNK
+from viewer.stores.search.pages import NOT_RANKED, SHORT, Key, Note, SearchFilter, best_of
+from viewer.stores.search.query import Query, spellings, trigram_expression, word_expression
 
 from . import postgres_search
 from .columns import marks

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-from viewer.batches import chunks
+from viewer.stores.batches import chunks
 from viewer.stores.listing import RowsDigest
 
 from .codec import number, state_of

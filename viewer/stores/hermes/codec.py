@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from viewer import times
+from viewer.stores import times
+from viewer.stores.clean_text import sanitized
 from viewer.stores.message import State, StoredMessage, Withheld
-from viewer.texts import sanitized
 
 from .envelopes import ENVELOPES
 

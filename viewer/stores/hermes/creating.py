@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from viewer.errors import StoreReadOnly
 from viewer.stores.base import Store
-from viewer.texts import sanitized
+from viewer.stores.clean_text import sanitized
+from viewer.stores.errors import StoreReadOnly
 
 from . import titles
 from .appending import insert

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from viewer.errors import NotFound, NotManaged, SessionBusy, SessionEnded
 from viewer.stores.base import Store
+from viewer.stores.errors import NotFound, NotManaged, SessionBusy, SessionEnded
 
 from . import guards
 from .columns import marks

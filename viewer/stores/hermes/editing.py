@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from viewer.errors import NotFound, StoreReadOnly
 from viewer.stores.base import Store
+from viewer.stores.errors import NotFound, StoreReadOnly
 
 from . import titles
 from .opening import columns_of

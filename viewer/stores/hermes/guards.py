@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 import time
 
-from viewer.errors import SessionBusy, StoreError
-from viewer.lock_owners import OUR_NAME, Holder, is_dead, is_gone
 from viewer.stores.base import Store
+from viewer.stores.errors import SessionBusy, StoreError
+from viewer.stores.lock_owners import OUR_NAME, Holder, is_dead, is_gone
 
 from .dialect import StoreConnection
 from .opening import OpenStore, open_store

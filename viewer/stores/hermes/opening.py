@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from viewer.errors import StoreUnavailable
 from viewer.stores.base import Capabilities, Store
+from viewer.stores.errors import StoreUnavailable
 from viewer.stores.kind import for_list
 
 from . import postgres, sqlite

@@ -23,7 +23,7 @@ from psycopg.abc import Buffer
 from psycopg.adapt import AdaptersMap, Dumper, Loader
 from psycopg.pq import TransactionStatus
 
-from viewer.errors import StoreUnanswered, StoreUnavailable
+from viewer.stores.errors import StoreUnanswered, StoreUnavailable
 
 from .codec import JSON_MARK
 from .columns import HOLDS, Columns, unknown_holds

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from viewer.stores.query import Query, Term, spellings
+from viewer.stores.search.query import Query, Term, spellings
 
 INDEXED = 100_000  # characters of a message that are indexed, and
 CALLS_INDEXED = 20_000  # of its calls

@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager, suppress
 
 import psycopg
 
-from viewer.errors import StoreReadOnly, StoreUnavailable
+from viewer.stores.errors import StoreReadOnly, StoreUnavailable
 
 from .postgres import PostgresConnection, connected, read_columns, unavailable
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from viewer.errors import SessionEnded, StoreReadOnly
-from viewer.lock_owners import Holder
 from viewer.stores.base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
+from viewer.stores.errors import SessionEnded, StoreReadOnly
 from viewer.stores.listing import Listing
+from viewer.stores.lock_owners import Holder
 from viewer.stores.message import Handoff, HistoryMessage, Preview, StoredMessage, own_words
-from viewer.stores.query import Query
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
-from viewer.stores.searching import HitPage, PageRequest, SearchFilter
+from viewer.stores.search.pages import HitPage, PageRequest, SearchFilter
+from viewer.stores.search.query import Query
 from viewer.stores.transcript import IndexedBoundary, Item, TranscriptIndex
 
 from . import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from viewer.batches import chunks
+from viewer.stores.batches import chunks
 from viewer.stores.history_types import Boundary, History, HistoryEntry
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, parted
 from viewer.stores.transcript import IndexedBoundary, Item

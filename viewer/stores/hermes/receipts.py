@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal
 
-from viewer.errors import CompactionConflict, NotBranchable, SessionBusy
 from viewer.stores.changes import (
     IS_SPLIT,
     Commit,
@@ -25,6 +24,7 @@ from viewer.stores.changes import (
     UndoPlan,
     Why,
 )
+from viewer.stores.errors import CompactionConflict, NotBranchable, SessionBusy
 from viewer.stores.history_types import Boundary
 from viewer.stores.message import BOOKKEEPING_ROLES
 from viewer.stores.recorded import Recorded

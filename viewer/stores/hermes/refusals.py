@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from viewer.errors import SessionEnded, StoreReadOnly
+from viewer.stores.errors import SessionEnded, StoreReadOnly
 
 from . import branching, opening
 from .opening import OpenStore

@@ -22,7 +22,7 @@ from compaction.handoff import (
     restated,
 )
 from compaction.messages import RESULT_ROLES
-from viewer.batches import chunks
+from viewer.stores.batches import chunks
 from viewer.stores.hermes.light_row import LightRow
 
 from . import notices, uids

@@ -17,7 +17,7 @@ import re
 
 import psycopg
 
-from viewer.errors import StoreError
+from viewer.stores.errors import StoreError
 
 from .postgres import connected, unavailable
 from .postgres_search import CALLS_INDEXED, INDEXED, LETTERS

@@ -19,12 +19,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from viewer import times
-from viewer.batches import chunks
+from viewer.stores import times
 from viewer.stores.base import redacted_name
-from viewer.stores.passages import Readable, readable
-from viewer.stores.query import Query, fold
-from viewer.stores.searching import INSIDE, Hit, HitPage, HitSession, Key, Note, PageRequest, SearchFilter, Stage
+from viewer.stores.batches import chunks
+from viewer.stores.search.pages import INSIDE, Hit, HitPage, HitSession, Key, Note, PageRequest, SearchFilter, Stage
+from viewer.stores.search.passages import Readable, readable
+from viewer.stores.search.query import Query, fold
 
 from .candidates import candidates, narrowed, narrowing_of
 from .codec import JSON_MARK, decode_calls, decode_content, state_of

@@ -6,10 +6,9 @@ import json
 import re
 from typing import Any
 
-from viewer import times
-from viewer.errors import NotFound
-from viewer.stores import pricing
+from viewer.stores import pricing, times
 from viewer.stores.base import CHAIN_LIMIT, ReportedUsage, Session
+from viewer.stores.errors import NotFound
 from viewer.stores.pricing import Cost
 
 from .codec import number

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from viewer.errors import StoreUnanswered, StoreUnavailable
+from viewer.stores.errors import StoreUnanswered, StoreUnavailable
 
 BUSY_SECONDS = 5.0  # the agent's own readers wait as long
 LIST_SECONDS = 0.2  # that a list of several stores waits for one of them

@@ -7,7 +7,7 @@ temporary schema (nothing of them reaches the file), in PostgreSQL by the server
 
 from __future__ import annotations
 
-from viewer.errors import WriteDisturbed
+from viewer.stores.errors import WriteDisturbed
 
 from .columns import Columns
 from .dialect import SQLITE, StoreConnection

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import count
 
-from viewer.errors import TitleTaken
+from viewer.stores.errors import TitleTaken
 
 from .dialect import StoreConnection
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from urllib.parse import quote
 
-from viewer.errors import StoreReadOnly, StoreUnavailable
 from viewer.stores.base import Store
+from viewer.stores.errors import StoreReadOnly, StoreUnavailable
 
 from . import postgres_transaction, sqlite
 from .dialect import StoreConnection

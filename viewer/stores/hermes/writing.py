@@ -18,9 +18,9 @@ from itertools import groupby
 from typing import Any, Literal
 
 import compaction
-from viewer.errors import CompactionConflict, NotFound, NotUndoable, StoreReadOnly, WriteDisturbed
 from viewer.stores.base import Store
-from viewer.texts import sanitized
+from viewer.stores.clean_text import sanitized
+from viewer.stores.errors import CompactionConflict, NotFound, NotUndoable, StoreReadOnly, WriteDisturbed
 
 from . import guards
 from .codec import decode_calls, encode_content

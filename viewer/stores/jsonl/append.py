@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from viewer.errors import CompactionConflict, StoreReadOnly, StoreUnavailable
+from viewer.stores.errors import CompactionConflict, StoreReadOnly, StoreUnavailable
 
 from .files import FileState, state_of
 

@@ -17,7 +17,7 @@ from typing import BinaryIO, Generic, Protocol, TypeVar
 
 from cachetools import LRUCache
 
-from viewer.errors import StoreUnavailable
+from viewer.stores.errors import StoreUnavailable
 
 from .lines import BUFFER, FINISHED, Line, lines_from
 from .links import regular_file

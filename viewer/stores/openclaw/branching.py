@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viewer.errors import NotBranchable
 from viewer.stores.changes import Json
+from viewer.stores.errors import NotBranchable
 
 from .codec import EntrySource
 from .entries import EDIT, TreeEntry

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from viewer.lock_owners import Holder
+from viewer.stores.lock_owners import Holder
 
 from .places import SessionPlace
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from viewer.errors import CompactionConflict
 from viewer.stores.changes import Commit, Edit, Json
+from viewer.stores.errors import CompactionConflict
 
 from . import new_entries, planned, shortening
 from .codec import EntrySource

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from viewer.errors import CompactionConflict, NotBranchable, NotRedoable
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
+from viewer.stores.errors import CompactionConflict, NotBranchable, NotRedoable
 from viewer.stores.jsonl.files import readable
 from viewer.stores.recorded import Recorded
 from viewer.stores.transcript import IndexedBoundary

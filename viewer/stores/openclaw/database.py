@@ -18,7 +18,7 @@ from typing import Any
 
 from cachetools import LRUCache
 
-from viewer.errors import StoreUnanswered, StoreUnavailable
+from viewer.stores.errors import StoreUnanswered, StoreUnavailable
 from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.links import leads_away
 from viewer.stores.tables import table_columns

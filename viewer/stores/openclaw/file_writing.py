@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from viewer.errors import CompactionConflict, NotBranchable, NotRedoable, SessionBusy
 from viewer.stores.changes import Commit, Edit, Json
+from viewer.stores.errors import CompactionConflict, NotBranchable, NotRedoable, SessionBusy
 from viewer.stores.jsonl.append import WRITTEN_TO, Appending, create
 from viewer.stores.jsonl.files import line_at, plainly
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from viewer.errors import StoreReadOnly
 from viewer.stores.changes import Json
+from viewer.stores.errors import StoreReadOnly
 
 from . import refusals
 from .places import SessionPlace

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from viewer.errors import SessionEnded, StoreReadOnly, StoreUnavailable
-from viewer.lock_owners import Holder
 from viewer.stores.base import Capabilities
+from viewer.stores.errors import SessionEnded, StoreReadOnly, StoreUnavailable
+from viewer.stores.lock_owners import Holder
 from viewer.stores.message import StoredMessage
 
 from . import aged, database, places, refusals, turns

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 from uuid import uuid4
 
-from viewer.errors import (
+from viewer.stores.changes import Commit, Edit, Json, UndoPlan
+from viewer.stores.errors import (
     CompactionConflict,
     NotRedoable,
     NotUndoable,
@@ -20,7 +21,6 @@ from viewer.errors import (
     StoreError,
     StoreReadOnly,
 )
-from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.jsonl.append import appending
 from viewer.stores.writer import conflict_as
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from viewer.lock_owners import Holder
 from viewer.stores.jsonl.files import beginning
+from viewer.stores.lock_owners import Holder
 
 LOCK, LOCKED = "gateway.state.lock", "gateway.state.lock.sqlite"
 LARGEST = 100_000  # bytes of such a note

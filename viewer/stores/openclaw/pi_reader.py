@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import ClassVar
 
-from viewer.errors import SessionEnded, StoreReadOnly
-from viewer.lock_owners import Holder
+from viewer.stores.errors import SessionEnded, StoreReadOnly
+from viewer.stores.lock_owners import Holder
 
 from . import client_settings, clients, places, refusals
 from .compacting import CompactingReader

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 from uuid import uuid4
 
-from viewer.errors import NotRedoable, NotUndoable, SessionBusy, StoreReadOnly
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
+from viewer.stores.errors import NotRedoable, NotUndoable, SessionBusy, StoreReadOnly
 from viewer.stores.jsonl.append import appending
 from viewer.stores.jsonl.files import readable
 from viewer.stores.writer import conflict_as

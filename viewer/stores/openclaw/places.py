@@ -12,8 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from viewer.errors import NotFound, StoreUnanswered, StoreUnavailable
 from viewer.stores.base import Store
+from viewer.stores.errors import NotFound, StoreUnanswered, StoreUnavailable
 from viewer.stores.jsonl import links
 from viewer.stores.jsonl.files import FileState, state_of
 from viewer.stores.jsonl.lines import decoded

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from viewer.errors import CompactionConflict
 from viewer.stores.changes import Edit, Json, KeepMessage, around_handoff, edits_to_json
+from viewer.stores.errors import CompactionConflict
 
 from .codec import EntrySource
 from .messages import EntryMessages

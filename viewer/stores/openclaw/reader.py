@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
-from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
+from viewer.stores.errors import NotFound, StoreUnavailable
 from viewer.stores.history_types import HistoryEntry
 from viewer.stores.jsonl.files import readable, state_of
 from viewer.stores.jsonl.reader import FileReader, row_id_of
@@ -26,7 +26,7 @@ from viewer.stores.message import (
     parted,
 )
 from viewer.stores.recorded import Recorded
-from viewer.stores.searching import SearchableText
+from viewer.stores.search.pages import SearchableText
 from viewer.stores.transcript import Item, TranscriptIndex
 
 from . import additions, codec, database, facts, places, sources, texts, transcripts, usage

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from viewer.errors import NotBranchable
 from viewer.stores.changes import Json
+from viewer.stores.errors import NotBranchable
 
 from . import branching, database, inherited, new_entries, row_changes, rows, sources
 from .branching import Branch

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from viewer.errors import CompactionConflict, NotFound, SessionBusy, StoreReadOnly
 from viewer.stores.changes import Json
+from viewer.stores.errors import CompactionConflict, NotFound, SessionBusy, StoreReadOnly
 
 from . import database, new_entries, owners, refusals
 from .messages import EntryMessages

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from uuid import uuid4
 
-from viewer.errors import CompactionConflict, NotRedoable
 from viewer.stores.changes import Commit, Edit, Json
+from viewer.stores.errors import CompactionConflict, NotRedoable
 
 from . import commits, database, new_entries, planned, redoing, row_changes, rows, sources, undoing
 from .entries import entry_of

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from viewer.errors import StoreUnavailable
+from viewer.stores.errors import StoreUnavailable
 from viewer.stores.jsonl.files import FileState, state_of
 
 from . import inherited

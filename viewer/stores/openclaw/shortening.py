@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from viewer.errors import CompactionConflict
 from viewer.stores.changes import ChangeMessage, Edit, InsertMessage, Json, around_handoff
+from viewer.stores.errors import CompactionConflict
 
 from . import codec, new_entries, planned
 from .codec import EntrySource

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 
-from viewer.stores.passages import words_of
-from viewer.stores.searching import SearchableMessage, SearchableText
+from viewer.stores.search.pages import SearchableMessage, SearchableText
+from viewer.stores.search.passages import words_of
 
 from . import codec
 from .messages import EntryMessages

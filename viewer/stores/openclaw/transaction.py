@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from viewer.errors import StoreReadOnly, StoreUnavailable
+from viewer.stores.errors import StoreReadOnly, StoreUnavailable
 
 from . import database
 

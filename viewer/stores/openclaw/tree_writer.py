@@ -6,7 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from viewer.errors import StoreReadOnly
+from viewer.stores.errors import StoreReadOnly
 from viewer.stores.writer import Writer
 
 from .places import SessionPlace

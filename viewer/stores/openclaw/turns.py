@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from viewer.lock_owners import Holder
+from viewer.stores.lock_owners import Holder
 
 from . import database, owners
 from .places import ENDING, SessionPlace

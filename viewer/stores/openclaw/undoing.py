@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from viewer.errors import CompactionConflict
 from viewer.stores.changes import COVERED, Json, UndoPlan
+from viewer.stores.errors import CompactionConflict
 from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState, line_at, plainly
 from viewer.stores.transcript import IndexedBoundary

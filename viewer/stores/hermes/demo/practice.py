@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from viewer.errors import NotFound, StoreUnavailable
+from viewer.stores.errors import NotFound, StoreUnavailable
 from viewer.stores.hermes.columns import read_columns
 from viewer.stores.hermes.demo.script import Row, insert, store_prompt
 from viewer.stores.hermes.dialect import StoreConnection

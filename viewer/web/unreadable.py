@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from viewer.errors import DATABASE_ERRORS, StoreError
+from viewer.stores.errors import DATABASE_ERRORS, StoreError
 
 Row = TypeVar("Row")
 Shown = TypeVar("Shown")

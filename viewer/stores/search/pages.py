@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from .message import State
+from viewer.stores.message import State
+
 from .passages import PassagePart
 
 SearchOrder = Literal["newest", "best"]

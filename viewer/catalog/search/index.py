@@ -18,10 +18,9 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
-from viewer.batches import chunks
-from viewer.stores.query import UNSPACED, Query, Term, fold
-
-from .models import TextMessage
+from viewer.catalog.models import TextMessage
+from viewer.stores.batches import chunks
+from viewer.stores.search.query import UNSPACED, Query, Term, fold
 
 LONGEST_TEXT = 400_000  # characters of a message that are indexed
 LONGEST_WORD = 256  # bytes; PostgreSQL takes 2,046

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from tests.html import read
-from viewer.bad_requests import OwnName
+from viewer.settings.logs import OwnName
 
 
 @pytest.mark.parametrize(

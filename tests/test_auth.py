@@ -12,15 +12,16 @@ from django.urls import include, path
 from django.utils import timezone
 from ninja import NinjaAPI
 
-from viewer import access, urls
+from viewer import urls
 from viewer.models import ApiToken, SignInLink
+from viewer.web import auth
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 
 api = NinjaAPI(urls_namespace="test-access", docs_url=None)
 
 
-@api.get("/read", auth=access.require("read"))
+@api.get("/read", auth=auth.require("read"))
 def read_something(request: HttpRequest) -> str:
     return str(getattr(request, "auth", ""))
 
@@ -71,7 +72,7 @@ def test_a_page_whose_name_begins_like_an_open_one_is_behind_the_wall(client: Cl
 
 
 def test_looking_at_a_link_does_not_use_it_up(client: Client) -> None:
-    link = access.new_link()
+    link = auth.new_link()
     for _ in range(3):
         page = client.get(link)
         assert page.status_code == 200
@@ -84,7 +85,7 @@ def test_looking_at_a_link_does_not_use_it_up(client: Client) -> None:
 
 
 def test_the_cookie_is_the_owner_s_for_thirty_days(client: Client) -> None:
-    client.post(access.new_link())
+    client.post(auth.new_link())
     cookie = client.cookies["palimpsest"]
     assert cookie["max-age"] == 30 * 24 * 60 * 60
     assert cookie["httponly"]
@@ -95,12 +96,12 @@ def test_signing_in_changes_the_session_key(client: Client) -> None:
     session = client.session
     session.save()
     client.cookies["palimpsest"] = session.session_key or ""
-    client.post(access.new_link())
+    client.post(auth.new_link())
     assert client.cookies["palimpsest"].value != session.session_key
 
 
 def test_a_link_works_once(client: Client) -> None:
-    link = access.new_link()
+    link = auth.new_link()
     assert Client().post(link).status_code == 302
     answer = client.post(link)
     assert answer.status_code == 410
@@ -110,20 +111,20 @@ def test_a_link_works_once(client: Client) -> None:
 
 
 def test_two_clicks_on_one_link_sign_in_once() -> None:
-    link = access.new_link()
+    link = auth.new_link()
     found = SignInLink.objects.get()
-    assert [access._use(found), access._use(found)] == [True, False]
+    assert [auth._use(found), auth._use(found)] == [True, False]
     assert Client().post(link).status_code == 410
 
 
 def test_the_used_link_leads_its_own_browser_on(client: Client) -> None:
-    link = access.new_link()
+    link = auth.new_link()
     client.post(link)
     assert client.get(link).headers["Location"] == "/"
 
 
 def test_a_link_expires_after_a_day(client: Client) -> None:
-    link = access.new_link()
+    link = auth.new_link()
     SignInLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     for answer in (client.get(link), client.post(link)):
         assert answer.status_code == 410
@@ -141,16 +142,16 @@ def test_an_unknown_link(client: Client) -> None:
 
 def test_signing_in_needs_the_csrf_token() -> None:
     strict = Client(enforce_csrf_checks=True)
-    link = access.new_link()
+    link = auth.new_link()
     assert strict.post(link).status_code == 403
     token = strict.get(link).context["csrf_token"]
     assert strict.post(link, {"csrfmiddlewaretoken": str(token)}).status_code == 302
 
 
 def test_only_hashes_are_stored() -> None:
-    token = access.new_link().rpartition("/")[2]
+    token = auth.new_link().rpartition("/")[2]
     assert SignInLink.objects.get().token_hash == hashlib.sha256(token.encode()).hexdigest()
-    bearer = access.new_token("ci", ["read"])
+    bearer = auth.new_token("ci", ["read"])
     assert ApiToken.objects.get().token_hash == hashlib.sha256(bearer.encode()).hexdigest()
 
 
@@ -176,8 +177,8 @@ def call(token: str) -> int:
 
 
 def test_a_token_opens_what_its_scopes_say() -> None:
-    assert call(access.new_token("reader", ["read"])) == 200
-    assert call(access.new_token("writer", ["write", "compact"])) == 403
+    assert call(auth.new_token("reader", ["read"])) == 200
+    assert call(auth.new_token("writer", ["write", "compact"])) == 403
     assert call("palimpsest_unknown") == 401
     assert Client().get("/api/test/read").status_code == 401
 
@@ -187,12 +188,12 @@ def test_a_browser_s_cookie_does_not_open_the_api(signed_in: Client) -> None:
 
 
 def test_a_token_does_not_open_pages() -> None:
-    token = access.new_token("all", access.SCOPES)
+    token = auth.new_token("all", auth.SCOPES)
     assert Client().get("/private", headers={"Authorization": f"Bearer {token}"}).status_code == 302
 
 
 def test_last_used_is_noted_once_a_minute() -> None:
-    token = access.new_token("ci", ["read"])
+    token = auth.new_token("ci", ["read"])
     call(token)
     first = ApiToken.objects.get().last_used_at
     assert first is not None
@@ -206,12 +207,12 @@ def test_last_used_is_noted_once_a_minute() -> None:
 @pytest.mark.parametrize("scopes", [[], ["admin"], ["read", "admin"]])
 def test_scopes_are_checked(scopes: list[str]) -> None:
     with pytest.raises(ValueError, match="read, write, compact"):
-        access.new_token("ci", scopes)
+        auth.new_token("ci", scopes)
 
 
 def test_require_knows_its_scopes() -> None:
     with pytest.raises(ValueError, match="admin"):
-        access.require("admin")
+        auth.require("admin")
 
 
 def test_token_command() -> None:

@@ -11,13 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from viewer.batches import chunks
-from viewer.stores.query import Query, Term
-from viewer.stores.searching import SearchFilter
-
-from . import text_index
-from .models import SessionText, StoreText, TextMessage, TextPortion
-from .text_index import LATEST, PER_SECOND, RUNS, Asked
+from viewer.catalog.models import SessionText, StoreText, TextMessage, TextPortion
+from viewer.catalog.search import index
+from viewer.catalog.search.index import LATEST, PER_SECOND, RUNS, Asked
+from viewer.stores.batches import chunks
+from viewer.stores.search.pages import SearchFilter
+from viewer.stores.search.query import Query, Term
 
 LOOKED = 10_000  # messages that the index names which one page looks at
 FIRST = 60  # messages of the first batch, which most often fills a page
@@ -54,25 +53,25 @@ class TextScope:
 def scope_of(text: StoreText, wanted: SearchFilter, after: int | None) -> TextScope:
     """What a search is narrowed to, as far as the index tells, below the place `after`."""
     numbers = SessionText.objects.filter(store_id=text.pk, session_id__in=wanted.sessions) if wanted.sessions else None
-    high = PER_SECOND * LATEST * 2 if wanted.until is None else text_index.place_of(wanted.until + DRIFT)
+    high = PER_SECOND * LATEST * 2 if wanted.until is None else index.place_of(wanted.until + DRIFT)
     return TextScope(
         text=text,
         sessions=tuple(numbers.values_list("pk", flat=True)) if numbers is not None else (),
         role=wanted.role,
-        low=0 if wanted.since is None else text_index.place_of(wanted.since),
+        low=0 if wanted.since is None else index.place_of(wanted.since),
         high=high if after is None else min(high, after - 1),
     )
 
 
 def by_words(scope: TextScope, asked: Asked) -> Iterator[PlaceBatch]:
     """What the index names, at most LOOKED messages."""
-    marks = [text_index.store_mark(scope.text.pk), *([text_index.role_mark(scope.role)] if scope.role else [])]
-    sessions = tuple(text_index.session_mark(number) for number in scope.sessions)
+    marks = [index.store_mark(scope.text.pk), *([index.role_mark(scope.role)] if scope.role else [])]
+    sessions = tuple(index.session_mark(number) for number in scope.sessions)
     question = Asked((*marks, *asked.wanted), asked.excluded, sessions)
     high, looked, size = scope.high, 0, FIRST
     while looked < LOOKED:
         size = min(size, LOOKED - looked)
-        found = text_index.places(question, scope.low, high, size)
+        found = index.places(question, scope.low, high, size)
         looked += len(found)
         high = found[-1][0] - 1 if found else scope.low - 1
         yield PlaceBatch(tuple(found), high + 1, looked, more=len(found) == size)
@@ -91,14 +90,14 @@ def parts_of_words(query: Query) -> tuple[str, ...]:
 
 def _parts(term: Term) -> Iterator[str]:
     for word in term.words[:-1]:
-        yield f" {text_index.cut(word)} "
+        yield f" {index.cut(word)} "
     if term.words:
-        yield f" {text_index.cut(term.words[-1])}{'' if term.prefix else ' '}"
+        yield f" {index.cut(term.words[-1])}{'' if term.prefix else ' '}"
         return
     for found in _WORDS.finditer(term.text):  # the first and the last may be parts
         if not RUNS.search(found[0]):
             begins, ends = found.start() > 0, found.end() < len(term.text)
-            yield f"{' ' * begins}{text_index.cut(found[0])}{' ' * ends}"
+            yield f"{' ' * begins}{index.cut(found[0])}{' ' * ends}"
     for run in RUNS.findall(term.text):
         yield from (f" {first}{second} " for first, second in zip(run, run[1:], strict=False))
 
@@ -107,10 +106,10 @@ def by_parts(scope: TextScope, parts: Sequence[str]) -> Iterator[PlaceBatch]:
     """The messages whose words have all these parts."""
     waiting: list[tuple[int, Place]] = []
     looked = 0
-    role = [f" {text_index.role_mark(scope.role)} "] if scope.role else []
+    role = [f" {index.role_mark(scope.role)} "] if scope.role else []
     for portions, below in _portions(scope):
         for portion in portions:
-            lines = text_index.unpacked(bytes(portion.words), [*role, *parts])
+            lines = index.unpacked(bytes(portion.words), [*role, *parts])
             found = [place for place, _ in lines if scope.low <= place <= scope.high]
             looked += len(found)
             for each in _known(found):

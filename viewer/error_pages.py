@@ -1,4 +1,6 @@
-"""What is answered where this site's own database cannot be used: 503 with a sentence, as page or JSON."""
+"""Answers where there is no other, as a page or in JSON: a request that cannot be read (400), a fault of ours (500),
+and this site's own database that cannot be used (503). What does not exist (404) is answered by `viewer.api.errors`.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +8,34 @@ import logging
 import sys
 from collections.abc import Callable
 
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template.loader import render_to_string
 from django.views.defaults import server_error
 
-from viewer import own_database
 from viewer.api.errors import problem
-from viewer.own_database import OwnDatabaseUnavailable
 from viewer.pages.http import refused
+from viewer.settings.logs import HOSTS_SETTING
+from viewer.web import own_database
+from viewer.web.own_database import OwnDatabaseUnavailable
 
 logger = logging.getLogger(__name__)
+
+LONGEST = 255  # characters of a name that are repeated
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """The page of status 400, in JSON for the API. It asks nothing of the request: reading it is what failed."""
+    host = request.META.get("HTTP_HOST", "")[:LONGEST] if isinstance(exception, DisallowedHost) else ""
+    if request.path_info.startswith("/api/"):
+        message = (
+            f"This site does not answer as {host!r}: name it in {HOSTS_SETTING}."
+            if host
+            else "This request cannot be read."
+        )
+        return JsonResponse({"error": {"code": "bad_request", "message": message}}, status=400)
+    name = host.rpartition(":")[0] or host if host.rpartition(":")[2].isdigit() else host
+    return HttpResponse(render_to_string("400.html", {"host": host, "name": name}), status=400)
 
 
 class OwnDatabase:

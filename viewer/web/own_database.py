@@ -19,7 +19,7 @@ from django.db import Error, connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
-from viewer.errors import StoreError
+from viewer.stores.errors import StoreError
 
 if TYPE_CHECKING:
     from django.db.migrations import Migration

@@ -16,8 +16,8 @@ import dj_database_url
 import platformdirs
 from django.core.exceptions import ImproperlyConfigured
 
-from viewer.private_files import keep_private
-from viewer.server_url import is_server_url
+from viewer.settings.private_files import keep_private
+from viewer.settings.server_url import is_server_url
 
 
 def value(name: str, default: str = "") -> str:

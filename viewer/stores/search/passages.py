@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 import compaction
 from compaction import messages, redaction
+from viewer.stores.envelopes import Envelopes, split
+from viewer.stores.message import StoredMessage
 
-from .envelopes import Envelopes, split
-from .message import StoredMessage
 from .query import Query, fold
 
 BEFORE, LENGTH = 60, 260  # characters: how far before the first match a passage begins, and how long it is

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from viewer import own_database
-from viewer.batches import chunks
-from viewer.errors import NotFound
+from viewer.catalog import one_session
+from viewer.catalog.models import SessionIndex, SessionText, StoreState, StoreText, TextPortion
+from viewer.catalog.search import index
+from viewer.catalog.search.index import Words
+from viewer.stores.batches import chunks
+from viewer.stores.errors import NotFound
 from viewer.stores.registry import Reader
-from viewer.stores.searching import SearchableMessage, SearchableText
-
-from . import one_session, text_index
-from .models import SessionIndex, SessionText, StoreState, StoreText, TextPortion
-from .text_index import Words
+from viewer.stores.search.pages import SearchableMessage, SearchableText
+from viewer.web import own_database
 
 SESSIONS = 200  # that are asked for at once
 BATCH = 2_000_000  # characters that are written together: some 50 ms in which nobody else writes
@@ -163,7 +163,7 @@ def _is_untidy(text: StoreText, until: float) -> bool:
     untidy = StoreText.objects.filter(pk=text.pk, untidy=True)
     while untidy.exists():
         with own_database.noting():
-            if text_index.tidied():
+            if index.tidied():
                 untidy.update(untidy=False)
         if time.monotonic() >= until:
             return untidy.exists()
@@ -236,9 +236,9 @@ class _Batch:
     size: int = 0
 
     def take(self, session: SessionText, messages: Iterable[SearchableMessage]) -> None:
-        marks = text_index.store_mark(self.text.pk), text_index.session_mark(session.pk)
+        marks = index.store_mark(self.text.pk), index.session_mark(session.pk)
         taken = [
-            (session, message, text_index.indexed_words(message.text, (*marks, text_index.role_mark(message.role))))
+            (session, message, index.indexed_words(message.text, (*marks, index.role_mark(message.role))))
             for message in messages
             if message.text
         ]
@@ -257,7 +257,7 @@ class _Batch:
             written = {pk for pk, (session, read) in self.read.items() if _moved(session, read)}
             added = _placed([each for each in self.messages if each[0].pk in written])
             if added:
-                text_index.add(added)
+                index.add(added)
                 TextPortion.objects.bulk_create(_portions(self.text, added))
                 StoreText.objects.filter(pk=self.text.pk).update(messages=F("messages") + len(added))
         self.messages, self.read, self.size = [], {}, 0
@@ -279,9 +279,9 @@ def _moved(session: SessionText, read: ReadSoFar) -> bool:
 
 
 def _placed(found: Sequence[tuple[SessionText, SearchableMessage, str]]) -> list[Words]:
-    wanted = [text_index.place_of(message.time) + session.pk % SPREAD for session, message, _ in found]
+    wanted = [index.place_of(message.time) + session.pk % SPREAD for session, message, _ in found]
     order = sorted(range(len(found)), key=wanted.__getitem__)
-    places = text_index.free_places([wanted[number] for number in order])
+    places = index.free_places([wanted[number] for number in order])
     return [
         Words(place, session.pk, message.id, words)
         for place, (session, message, words) in zip(places, (found[number] for number in order), strict=True)
@@ -293,9 +293,7 @@ def _portions(text: StoreText, found: Iterable[Words]) -> list[TextPortion]:
     for each in found:
         by_session.setdefault(each.session, []).append(each)
     return [
-        TextPortion(
-            store=text, session_id=pk, oldest=part[0].place, newest=part[-1].place, words=text_index.packed(part)
-        )
+        TextPortion(store=text, session_id=pk, oldest=part[0].place, newest=part[-1].place, words=index.packed(part))
         for pk, of_session in by_session.items()
         for part in _parts(of_session)
     ]
@@ -335,7 +333,7 @@ def _drop_portions(session: SessionText) -> bool:
             return True
         session.version += 1
         portions = list(session.portions.order_by("pk")[:DROPPED])
-        dropped = sum(text_index.take_out(bytes(portion.words)) for portion in portions)
+        dropped = sum(index.take_out(bytes(portion.words)) for portion in portions)
         TextPortion.objects.filter(pk__in=[portion.pk for portion in portions]).delete()
         if dropped:
             StoreText.objects.filter(pk=session.store_id).update(messages=F("messages") - dropped, untidy=True)

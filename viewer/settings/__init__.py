@@ -9,12 +9,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from viewer import environment as env
-from viewer.private_files import keep_private
+from viewer.settings import environment as env
+from viewer.settings.private_files import keep_private
 
-BASE_DIR = Path(__file__).resolve().parent.parent  # that of the packages
+BASE_DIR = Path(__file__).resolve().parents[2]  # that of the packages
 # `templates` and `static`: a wheel has them in this package, a checkout beside it.
-_inside = Path(__file__).resolve().with_name("assets")
+_inside = Path(__file__).resolve().parents[1] / "assets"
 ASSETS = _inside if _inside.is_dir() else BASE_DIR
 COMMAND = "palimpsest" if _inside.is_dir() else ".venv/bin/python manage.py"  # for sentences that name one of ours
 
@@ -110,8 +110,8 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "viewer.csp.ContentSecurityPolicy",
-    "viewer.tls.BehindTls",
+    "viewer.web.middleware.ContentSecurityPolicy",
+    "viewer.web.middleware.BehindTls",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # Behind WhiteNoise, whose files are compressed when they are collected. BREACH: it adds random bytes to an answer,
     # CSRF tokens are masked anew in each, and the session cookie is not sent with another site's requests.
@@ -121,8 +121,8 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "viewer.access.SignedIn",
-    "viewer.db_unavailable.OwnDatabase",
+    "viewer.web.auth.SignedIn",
+    "viewer.error_pages.OwnDatabase",
 ]
 FORCE_SCRIPT_NAME = BASE_PATH or None
 ROOT_URLCONF = "viewer.urls"
@@ -135,7 +135,7 @@ TEMPLATES = [
         "OPTIONS": {
             "context_processors": [
                 "django.template.context_processors.request",
-                "viewer.csp.nonce",
+                "viewer.web.middleware.nonce",
                 "viewer.pages.theme.site",
             ],
             "builtins": ["viewer.rendering.parts", "viewer.rendering.terms"],
@@ -186,7 +186,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{", "datefmt": "%H:%M:%S"}},
-    "filters": {"own_name": {"()": "viewer.bad_requests.OwnName"}},
+    "filters": {"own_name": {"()": "viewer.settings.logs.OwnName"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {

@@ -6,18 +6,17 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from viewer.batches import chunks
-from viewer.errors import NotFound
+from viewer.catalog import one_session, upsert
+from viewer.catalog.models import SessionIndex, SessionText, StoreState, name_of
+from viewer.catalog.search.candidates import Place, PlaceBatch
 from viewer.stores.base import redacted_name
+from viewer.stores.batches import chunks
+from viewer.stores.errors import NotFound
 from viewer.stores.message import StoredMessage
-from viewer.stores.passages import Readable, words_of
-from viewer.stores.query import Query, fold
 from viewer.stores.registry import Reader
-from viewer.stores.searching import NOT_RANKED, Hit, HitPage, HitSession, Key, PageRequest, SearchFilter, best_of
-
-from . import one_session, upsert
-from .models import SessionIndex, SessionText, StoreState, name_of
-from .text_candidates import Place, PlaceBatch
+from viewer.stores.search.pages import NOT_RANKED, Hit, HitPage, HitSession, Key, PageRequest, SearchFilter, best_of
+from viewer.stores.search.passages import Readable, words_of
+from viewer.stores.search.query import Query, fold
 
 TEXTS = 2_000  # messages that one page reads to fill itself
 RANKED = 500  # newest matches among which the best are sought

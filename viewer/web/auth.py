@@ -24,9 +24,9 @@ from django_htmx.http import HttpResponseClientRedirect
 from ninja.errors import HttpError
 from ninja.security import HttpBearer
 
-from . import own_database
-from .models import ApiToken, SignInLink
-from .own_database import OwnDatabaseUnavailable
+from viewer.models import ApiToken, SignInLink
+from viewer.web import own_database
+from viewer.web.own_database import OwnDatabaseUnavailable
 
 SCOPES = ("read", "write", "compact")
 NAME_LIMIT = 100  # characters of a token's name

@@ -15,16 +15,16 @@ from functools import partial
 
 from django.utils import timezone
 
-from viewer.errors import StoreUnavailable
-from viewer.own_database import OwnDatabaseUnavailable
-from viewer.stores.query import Query
+from viewer.catalog import sync
+from viewer.catalog.models import StoreState, StoreText
+from viewer.catalog.search import candidates, hits, index, indexing
+from viewer.catalog.search.hits import TextFinding
+from viewer.catalog.search.index import Asked
+from viewer.stores.errors import StoreUnavailable
 from viewer.stores.registry import Reader
-from viewer.stores.searching import INSIDE, SHORT, HitPage, Note, PageRequest, SearchFilter
-
-from . import sync, text_candidates, text_hits, text_index, texts
-from .models import StoreState, StoreText
-from .text_hits import TextFinding
-from .text_index import Asked
+from viewer.stores.search.pages import INSIDE, SHORT, HitPage, Note, PageRequest, SearchFilter
+from viewer.stores.search.query import Query
+from viewer.web.own_database import OwnDatabaseUnavailable
 
 REQUEST_SECONDS = 0.2  # of indexing what is new, where no worker is at it
 LEFT_OUT = Note("left_out", "This store is left out of search (page Stores).")
@@ -37,7 +37,7 @@ def search(reader: Reader, query: Query, wanted: SearchFilter, page: PageRequest
     if query.empty:
         return HitPage((), None, stopped=False, looked=0, scanned=False)
     state = _freshened(reader)
-    text = texts.text_of(reader.store.name)
+    text = indexing.text_of(reader.store.name)
     finding = TextFinding(reader, state, query, wanted, page)
     if wanted.sessions and _is_looked_through(text, wanted, page):
         return _staged(finding, TextFinding.looked_through)
@@ -52,28 +52,28 @@ def _freshened(reader: Reader) -> StoreState:
     (listing,) = sync.store_listings([reader.store])
     if listing.state is None:
         raise StoreUnavailable(listing.problem)
-    if listing.state.claimed_until <= timezone.now() and texts.is_any_due(reader.store.name):
+    if listing.state.claimed_until <= timezone.now() and indexing.is_any_due(reader.store.name):
         with suppress(OwnDatabaseUnavailable):  # a note says what is not indexed
-            texts.index_some(reader, REQUEST_SECONDS)
+            indexing.index_some(reader, REQUEST_SECONDS)
     return listing.state
 
 
 def _is_looked_through(text: StoreText, wanted: SearchFilter, page: PageRequest) -> bool:
     """Whether the messages of the wanted sessions are looked through without the index; on all pages, or on none."""
     if page.after and wanted.indexed:
-        return text_hits.is_message_key(page.after)
-    return not wanted.indexed or not texts.are_indexed(text, wanted.sessions)
+        return hits.is_message_key(page.after)
+    return not wanted.indexed or not indexing.are_indexed(text, wanted.sessions)
 
 
 def _unfinished(state: StoreState) -> Iterator[Note]:
-    found = texts.progress(state) if state.unlisted or texts.is_any_due(state.name) else None
+    found = indexing.progress(state) if state.unlisted or indexing.is_any_due(state.name) else None
     if found and found.waiting:
         said = f"{found.waiting:,} of {found.sessions:,} sessions are not searched yet: they are being indexed."
         yield Note("index_unfinished", said)
 
 
 def _unread(text: StoreText) -> Iterator[Note]:
-    if failed := texts.failed(text):
+    if failed := indexing.failed(text):
         sessions = "1 session is" if failed == 1 else f"{failed:,} sessions are"
         said = f"{sessions} not searched, or not whole: the text could not be read. The site's log says why."
         yield Note("not_indexed", said, is_gap=True)
@@ -98,11 +98,11 @@ def _inside(found: HitPage) -> HitPage:
 def _indexed(text: StoreText, finding: TextFinding) -> HitPage:
     """By words, or by parts of words; where neither are wanted, among all messages."""
     wanted, after = finding.wanted, finding.page.after if finding.wanted.order == "newest" else None
-    scope = text_candidates.scope_of(text, wanted, after and after[1])
-    asked = text_index.asked(finding.query) if wanted.indexed else None
+    scope = candidates.scope_of(text, wanted, after and after[1])
+    asked = index.asked(finding.query) if wanted.indexed else None
     if asked:
-        return finding.among(text_candidates.by_words(scope, asked))
-    if parts := text_candidates.parts_of_words(finding.query):
-        return finding.among(text_candidates.by_parts(scope, parts))
-    every = finding.among(text_candidates.by_words(scope, Asked(())))
+        return finding.among(candidates.by_words(scope, asked))
+    if parts := candidates.parts_of_words(finding.query):
+        return finding.among(candidates.by_parts(scope, parts))
+    every = finding.among(candidates.by_words(scope, Asked(())))
     return replace(every, scanned=True, notes=(*every.notes, SHORT))
