@@ -173,7 +173,8 @@ ELSEWHERE = {
         viewer.settings.logs viewer.enforcement.apps
         viewer.exports.making.download viewer.exports.making.written
         viewer.rendering.blocks.by_template viewer.rendering.cache.by_template
-        viewer.rendering.parts.part viewer.rendering.terms.term viewer.rendering.lru.SizedCache
+        viewer.rendering.templatetags.palimpsest.part viewer.rendering.templatetags.palimpsest.term
+        viewer.rendering.lru.SizedCache
         viewer.pages.parts.losses.named_lost viewer.pages.session.timeline.apart viewer.runs.candidate
         viewer.runs.detail_loss viewer.pages.search.hits.grouped viewer.pages.switches.remembered
         viewer.runs.planning.Basis viewer.runs.planning.plan_of viewer.runs.planning.recorded viewer.stores.changes

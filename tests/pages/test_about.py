@@ -7,7 +7,7 @@ from collections.abc import Callable
 from django.test import Client
 
 from tests.html import read
-from viewer.rendering.terms import TERMS
+from viewer.rendering.templatetags.palimpsest import TERMS
 
 
 def test_it_explains_every_word_and_leads_to_a_first_try(signed_in: Client, demo: Callable[[str], str]) -> None:

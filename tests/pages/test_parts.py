@@ -11,16 +11,16 @@ from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 
 from viewer.pages.filters import Group, Link
-from viewer.rendering import parts
+from viewer.rendering.templatetags import palimpsest
 
 GROUPS = "{% part '_filters.html' groups=groups %}"
 
 
 @pytest.fixture(autouse=True)
 def empty() -> Iterator[None]:
-    parts._CACHE.clear()
+    palimpsest._CACHE.clear()
     yield
-    parts._CACHE.clear()
+    palimpsest._CACHE.clear()
 
 
 def rendered(source: str, **values: object) -> str:
@@ -38,7 +38,7 @@ def test_equal_values_are_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None
         calls.append(name)
         return render_to_string(name, values)
 
-    monkeypatch.setattr("viewer.rendering.parts.render_to_string", counted)
+    monkeypatch.setattr("viewer.rendering.templatetags.palimpsest.render_to_string", counted)
     first = rendered(GROUPS, groups=groups("Newest"))
     assert "Newest" in first and rendered(GROUPS, groups=groups("Newest")) == first
     assert len(calls) == 1

@@ -108,4 +108,5 @@ def _undone(refusal: AlreadyUndone) -> str:
     if refusal.at is None:
         return refusal.message
     today = timezone.localtime(refusal.at).date() == timezone.localdate()
-    return format_html("Already undone {} {}.", "at" if today else "on", formats.clock(refusal.at, hour=today))
+    when = formats.hour(refusal.at) if today else formats.moment(refusal.at)
+    return format_html("Already undone {} {}.", "at" if today else "on", when)

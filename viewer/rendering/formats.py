@@ -1,4 +1,8 @@
-"""Numbers, sizes and times as pages write them: short, with the exact value on hover."""
+"""Numbers, sizes and times as pages write them: short, with the exact value on hover.
+
+Templates have these functions as filters (`templatetags/palimpsest.py`). A time is in seconds since 1970, or a datetime
+of our own database.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +65,7 @@ def size(count: int) -> str:
     return f"{count} bytes"
 
 
-def dollars(value: float, *, is_least: bool = False) -> str:
+def dollars(value: float, is_least: bool = False) -> str:
     """A price: "about $0.02"; a smaller one as "less than $0.01"; "at least $0.02" where some of it is not known."""
     if is_least:
         return f"at least ${value:,.2f}"
@@ -70,7 +74,7 @@ def dollars(value: float, *, is_least: bool = False) -> str:
     return f"about ${value:,.2f}" if value else "free of charge"
 
 
-def short_dollars(value: float, *, is_least: bool = False) -> str:
+def short_dollars(value: float, is_least: bool = False) -> str:
     """A price for a narrow column: "$0.02", "<$0.01", "≥ $0.02"."""
     if is_least:
         return f"≥ ${value:,.2f}"
@@ -84,36 +88,32 @@ def seconds(value: float) -> str:
     return f"{value:.0f} s" if value < 120 else f"{value / 60:.0f} min"
 
 
-def moment(epoch: float | None) -> SafeString:
+def moment(at: float | datetime | None) -> SafeString:
     """A time in this site's zone, "14 Jul 06:12", with the exact and the relative one on hover."""
-    at = _local(epoch)
-    if at is None:
+    here = _local(at)
+    if here is None:
         return NO_TIME
     now = timezone.localtime()
-    text = f"{at.day} {at:%b %H:%M}" if at.year == now.year else f"{at.day} {at:%b %Y %H:%M}"
-    return _time(at, text, f", {ago_text(at, now)}", shape="moment")
+    text = f"{here.day} {here:%b %H:%M}" if here.year == now.year else f"{here.day} {here:%b %Y %H:%M}"
+    return _time(here, text, f", {ago_text(here, now)}", shape="moment")
 
 
-def day(epoch: float | None) -> date | None:
+def day(at: float | datetime | None) -> date | None:
     """The day of a time in this site's zone; None for a time that is not known."""
-    at = _local(epoch)
-    return at.date() if at is not None else None
+    here = _local(at)
+    return here.date() if here is not None else None
 
 
-def ago(epoch: float) -> SafeString:
+def ago(at: float | datetime | None) -> SafeString:
     """A relative time, "2 h ago", with the exact one on hover."""
-    at = _local(epoch)
-    if at is None:
-        return NO_TIME
-    return _time(at, ago_text(at, timezone.localtime()))
+    here = _local(at)
+    return NO_TIME if here is None else _time(here, ago_text(here, timezone.localtime()))
 
 
-def clock(at: datetime, *, hour: bool = False) -> SafeString:
-    """A time of our own database, as `moment`; of today, its `hour` alone: "06:12"."""
-    here = _local(at.timestamp())
-    if not hour or here is None:
-        return moment(at.timestamp())
-    return _time(here, f"{here:%H:%M}", shape="hour")
+def hour(at: float | datetime | None) -> SafeString:
+    """The hour of a time of today, "06:12", with the exact time on hover."""
+    here = _local(at)
+    return NO_TIME if here is None else _time(here, f"{here:%H:%M}", shape="hour")
 
 
 def ago_text(at: datetime, now: datetime) -> str:
@@ -136,11 +136,11 @@ def _time(at: datetime, text: str, more: str = "", *, shape: str = "") -> SafeSt
     return format_html('<time datetime="{}"{} title="{}">{}</time>', exact, said, title, text)
 
 
-def _local(epoch: float | None) -> datetime | None:
+def _local(at: float | datetime | None) -> datetime | None:
     """None for an unknown time, for 0, which means unknown, and for times outside of the calendar."""
+    if isinstance(at, datetime):
+        return timezone.localtime(at)
     try:
-        return (
-            datetime.fromtimestamp(epoch, timezone.get_current_timezone()) if epoch is not None and epoch > 0 else None
-        )
+        return datetime.fromtimestamp(at, timezone.get_current_timezone()) if at is not None and at > 0 else None
     except (ValueError, OverflowError, OSError):
         return None

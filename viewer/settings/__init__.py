@@ -138,7 +138,7 @@ TEMPLATES = [
                 "viewer.web.middleware.nonce",
                 "viewer.pages.theme.site",
             ],
-            "builtins": ["viewer.rendering.parts", "viewer.rendering.terms"],
+            "builtins": ["viewer.rendering.templatetags.palimpsest"],
         },
     }
 ]

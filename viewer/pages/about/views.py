@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 from viewer.pages.demo import first_session
 from viewer.pages.filters import Link
 from viewer.pages.http import page
-from viewer.rendering.terms import TERMS
+from viewer.rendering.templatetags.palimpsest import TERMS
 
 
 @dataclass(frozen=True, slots=True)

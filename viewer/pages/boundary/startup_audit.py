@@ -147,7 +147,7 @@ def _explained(audit: Audit, found: OpenSession) -> str | SafeString:
     if audit.status == "nothing_required":
         reason = visible(_redacted(audit.reason, found)) or GONE
         return format_html(
-            "Nothing to check. {} (As of {}.)", reason, formats.clock(audit.audited_at or audit.armed_at)
+            "Nothing to check. {} (As of {}.)", reason, formats.moment(audit.audited_at or audit.armed_at)
         )
     if audit.status == "undone":
         return "This compaction was taken back before it was known whether the agent reads its files again."
@@ -203,5 +203,5 @@ def _told(found: OpenSession, audit: Audit) -> Iterator[Told]:
 
 def _state(event: Event) -> str | SafeString:
     if event.status == "delivered" and event.delivered_at:
-        return format_html("delivered {}", formats.clock(event.delivered_at))
+        return format_html("delivered {}", formats.moment(event.delivered_at))
     return event.status

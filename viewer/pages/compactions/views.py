@@ -268,5 +268,5 @@ def _run(names: dict[tuple[str, str], str], run: Run) -> RunLine:
         lost=_lost(run),
         took=formats.seconds(run.worked_seconds) if run.worked_seconds is not None else "",
         cost=_cost(run),
-        started=formats.clock(run.created_at),
+        started=formats.moment(run.created_at),
     )

@@ -240,7 +240,7 @@ def _phase(run: Run) -> str | SafeString:
     if until is None:
         return said
     sentence = "{} The run waits until {}, then keeps the summary for you to apply."
-    return format_html(sentence, said, formats.clock(until))
+    return format_html(sentence, said, formats.moment(until))
 
 
 def _part(run: Run) -> str:
@@ -350,7 +350,7 @@ def _facts(run: Run) -> tuple[tuple[str, str | SafeString], ...]:
         facts.append(("The model took", usage))
     if run.mode == "split":
         facts.append(("Result", "in a new session that continues this one"))
-    facts.append(("Started", formats.clock(run.created_at)))
+    facts.append(("Started", formats.moment(run.created_at)))
     if run.focus:
         facts.append(("Focus", clean(run.focus)))
     if run.keep_last:

@@ -1,10 +1,24 @@
-"""The special words of the pages, each with its explanation; the template tag `term` shows it at the word."""
+"""Template filters for numbers, sizes and times, and the tags `part` and `term`.
+
+The filters are the functions of `formats` under the same names: `{{ plan.tokens|number:"tokens" }}`,
+`{{ boundary.time|moment }}`. `part` is an include that knows the values it is given alone, rendered once for equal
+ones: the parts of a page are frozen dataclasses of text, most of which were on the page before. A pickle of them names
+what their HTML depends on, with the types, by which a text that is safe differs from one that is not.
+"""
 
 from __future__ import annotations
 
+import pickle
+from hashlib import blake2b
+from typing import Any
+
 from django import template
+from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+
+from .. import formats
+from ..lru import SizedCache
 
 TERMS = {
     "in context": "What the model is sent with the next request. It costs tokens each time, and has to fit into the "
@@ -24,7 +38,39 @@ TERMS = {
     "of context, so the agent should read them again.",
 }
 
+LIMIT = 16_000_000  # bytes of HTML, about
+
 register = template.Library()
+_CACHE: SizedCache[SafeString] = SizedCache(len, LIMIT)
+
+for function in (
+    formats.thin,
+    formats.exact,
+    formats.number,
+    formats.size,
+    formats.dollars,
+    formats.short_dollars,
+    formats.seconds,
+    formats.moment,
+    formats.ago,
+    formats.hour,
+):
+    register.filter(function.__name__, function)
+register.simple_tag(formats.of_window)
+
+
+@register.filter
+def counted(value: int, nouns: str) -> str:
+    """`{{ 1246|counted:"message" }}` -> "1,246 messages"; `"entry,entries"` where the plural is no s."""
+    noun, _, plural = nouns.partition(",")
+    return formats.counted(value, noun, plural)
+
+
+@register.simple_tag
+def part(template_name: str, **values: Any) -> SafeString:
+    """The template rendered with these values, which must be all that it asks for."""
+    key = blake2b(pickle.dumps((template_name, values)), digest_size=16).digest()
+    return _CACHE.get(key, lambda: render_to_string(template_name, values))
 
 
 @register.simple_tag
