@@ -2,9 +2,9 @@
 
 A value that cannot be used raises ImproperlyConfigured with the name of its variable and what is allowed.
 
-Libraries for settings (environs, pydantic-settings, django-environ) were compared. They replace the five plainest readers
-here, some thirty lines, and add two or three packages; stores, hosts, keys and directories, and the sentences about them,
-stay ours. So there is none.
+Libraries for settings (environs, pydantic-settings, django-environ) were compared. They replace the five plainest
+readers here, some thirty lines, and add two or three packages; stores, hosts, keys and directories, and the sentences
+about them, stay ours. So there is none.
 """
 
 import json
