@@ -365,7 +365,7 @@ def test_a_session_opens_on_a_phone_without_a_shift(
         screen.wait_for_timeout(500)
         route.continue_()
 
-    screen.route(re.compile(r"palimpsest.*\.js"), late)
+    screen.route(re.compile(r"/js/app.*\.js"), late)
     screen.goto(f"/stores/hermes/sessions/{open_hermes_store(21).session_id}")
     expect(screen.locator(".timeline svg")).to_be_visible()
     at_rest(screen)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -15,14 +16,20 @@ from tests.factories.stores import EmptyStore
 
 
 @pytest.mark.slow
-def test_scripts_and_styles_are_collected_compressed(tmp_path: Path) -> None:
-    backend = "whitenoise.storage.CompressedManifestStaticFilesStorage"
+def test_scripts_and_styles_are_collected_compressed_and_import_each_other_by_their_new_names(tmp_path: Path) -> None:
+    backend = "viewer.web.static_files.StaticFiles"
     with override_settings(STATIC_ROOT=tmp_path, STORAGES={**settings.STORAGES, "staticfiles": {"BACKEND": backend}}):
         call_command("collectstatic", verbosity=0, interactive=False)
     names = json.loads((tmp_path / "staticfiles.json").read_text())["paths"]
-    for name in ("palimpsest.css", "palimpsest.js", "django_htmx/htmx-2.min.js"):
+    for name in ("palimpsest.css", "js/app.js", "django_htmx/htmx-2.min.js"):
         plain = tmp_path / names[name]
         assert gzip.decompress(Path(f"{plain}.gz").read_bytes()) == plain.read_bytes()
+    imported = {
+        f"js/{name}"
+        for script in (tmp_path / "js").glob("*.js")
+        for name in re.findall(r'import\b[^;]*?"\./([^"]+)"', script.read_text())
+    }
+    assert len(imported) > 15 and imported <= set(names.values())
 
 
 def test_pages_and_fragments_are_sent_compressed_and_of_a_length_that_says_nothing(

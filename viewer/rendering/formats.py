@@ -128,7 +128,7 @@ def ago_text(at: datetime, now: datetime) -> str:
 
 def _time(at: datetime, text: str, more: str = "", *, shape: str = "") -> SafeString:
     """The text with the exact time, and `more`, on hover. With a `shape`, the page's script says it in the browser's
-    zone, in the same words (static/palimpsest.js).
+    zone, in the same words (static/js/times.js).
     """
     said = format_html(' data-at="{}"', shape) if shape else ""
     exact = at.isoformat(timespec="seconds")

@@ -174,7 +174,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        else "viewer.web.static_files.StaticFiles"
     },
 }
 WHITENOISE_USE_FINDERS = DEBUG

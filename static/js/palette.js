@@ -1,8 +1,9 @@
-// The command palette, loaded when it is first asked for. What it lists is the server's (templates/palette); here is what
-// a combobox needs: keys that move along the list while the focus stays in the field.
-const byId = (id) => document.getElementById(id);
+// The command palette, loaded when it is first asked for. What it lists is the server's (templates/palette); here is
+// what a combobox needs: keys that move along the list while the focus stays in the field.
+import { all, byId, isModified } from "./dom.js";
+
 const [dialog, field, found] = ["palette", "palette-words", "palette-found"].map(byId);
-const options = () => [...found.querySelectorAll("[role=option]")];
+const options = () => all("[role=option]", found);
 const chosen = () => found.querySelector("[aria-selected=true]");
 let due = ""; // the words whose first option is to be taken as soon as it is there
 
@@ -21,8 +22,8 @@ function choose(option) {
 }
 
 function move(step) {
-  const all = options();
-  choose(all[(all.indexOf(chosen()) + step + all.length) % all.length]);
+  const listed = options();
+  choose(listed[(listed.indexOf(chosen()) + step + listed.length) % listed.length]);
 }
 
 // The list is that of the words in the field, not of those typed before.
@@ -55,8 +56,9 @@ found.addEventListener("pointermove", ({ target }) => {
   if (option && option !== chosen()) choose(option);
 });
 
-// What stands on the page and does the same is pressed, so that nothing is loaded; else the option is a link or a button.
-const onPage = (selectors) => selectors.split(", ").flatMap((each) => (each ? [...document.querySelectorAll(each)] : [])).find((place) => place.checkVisibility());
+// What is on the page and does the same is pressed, so that nothing is loaded; else the option is a link or a button.
+const onPage = (selectors) =>
+  selectors.split(", ").flatMap((each) => (each ? all(each) : [])).find((place) => place.checkVisibility());
 
 function press(place) {
   if (place.matches("a, button")) return place.click();
@@ -66,9 +68,9 @@ function press(place) {
 }
 
 dialog.addEventListener("click", (event) => {
-  if (event.target === dialog) return dialog.close(); // beside it
+  if (event.target === dialog) return dialog.close(); // next to it
   const option = event.target.closest("[role=option]");
-  if (!option || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  if (!option || isModified(event)) return;
   const place = onPage(option.dataset.press);
   dialog.close();
   if (!place) return;

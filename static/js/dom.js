@@ -1,0 +1,32 @@
+// What most modules ask of the page. This module imports nothing and listens to nothing.
+export const MESSAGES = "[data-turn], [data-boundary], details.raw";
+
+export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+export const byId = (id) => document.getElementById(id);
+export const make = (tag, properties) => Object.assign(document.createElement(tag), properties);
+export const targetOf = (hash) => hash.length > 1 && byId(decodeURIComponent(hash.slice(1)));
+export const headerHeight = () => parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
+export const isModified = (event) => event.ctrlKey || event.metaKey || event.shiftKey;
+
+export const on = (name, act, place = document) => place.addEventListener(name, act);
+
+// `act(element, event)` for a click in an element of that selector.
+export const onClick = (selector, act) => on("click", (event) => {
+  const element = event.target.closest?.(selector);
+  if (element) act(element, event);
+});
+
+// Now, and again after each swap.
+export function onSettled(act) {
+  on("DOMContentLoaded", () => act());
+  on("htmx:afterSettle", () => act());
+}
+
+const reduced = matchMedia("(prefers-reduced-motion: reduce)");
+export const calmly = () => (reduced.matches ? "instant" : "smooth");
+export const narrow = matchMedia("(max-width: 68.75em)");
+
+export function focusOn(place) {
+  if (place.tabIndex < 0) place.tabIndex = -1;
+  HTMLElement.prototype.focus.call(place, { preventScroll: true }); // a form's own may be a field of that name
+}

@@ -1,0 +1,34 @@
+// A summary that is being edited: what it comes to, and no leaving without a question while it is not applied.
+import { all, on, onSettled } from "./dom.js";
+
+const DRAFT = "textarea[data-draft]";
+
+function weigh(field) {
+  const { tokens, length, after, before } = field.dataset;
+  const now = Math.round(field.value.length * (tokens / (length || 1)));
+  const words = (number) => number.toLocaleString("en");
+  field.parentElement.querySelector("[data-weight]").textContent =
+    `About ${words(now)} tokens: ${words(+before)} → about ${words(Math.max(0, after - tokens + now))} in context.`;
+}
+onSettled(() => all(DRAFT).forEach(weigh));
+on("input", ({ target }) => target.matches?.(DRAFT) && weigh(target));
+
+function kept(field, text) {
+  field.dataset.draft = "";
+  field.defaultValue = text;
+}
+on("htmx:afterRequest", ({ detail: { elt, successful, requestConfig } }) => {
+  if (successful && elt.matches(DRAFT)) kept(elt, requestConfig.formData.get("summary"));
+});
+on("submit", ({ target }) => {
+  if (target.matches(".candidate form")) all("textarea", target).forEach((field) => kept(field, field.value));
+});
+
+const unsaved = () => all(DRAFT).some((field) => field.dataset.draft || field.value !== field.defaultValue);
+on("beforeunload", (event) => unsaved() && event.preventDefault(), window);
+on("htmx:confirm", (event) => {
+  if (event.detail.target?.id !== "run" || !unsaved()) return;
+  event.preventDefault();
+  const question = "Your changes to the summary have not been applied. Go on without them?";
+  if (confirm(question)) event.detail.issueRequest(true);
+});

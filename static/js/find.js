@@ -1,0 +1,86 @@
+// Find in a session: from hit to hit, by links, buttons and keys.
+import { all, byId, isModified, on, onClick } from "./dom.js";
+import { sameDocument } from "./place.js";
+
+const MESSAGES = ".turn, .out, .boundary";
+
+// Loaded again, or gone back to, a page stays where it was.
+export const isNew = () => performance.getEntriesByType("navigation")[0]?.type === "navigate" && !history.state;
+export const wordsOf = (link) => new URLSearchParams(link.search).get("q");
+
+// Until a page is loaded, the browser itself goes to the beginning of what is linked to. Who steps with Enter goes on
+// with Enter.
+on("load", () => setTimeout(() => {
+  const target = document.querySelector(".marked");
+  if (target?.querySelector("mark") && isNew()) showWords(target);
+  if (sessionStorage.getItem("finding")) byId("find")?.focus({ preventScroll: true });
+  sessionStorage.removeItem("finding");
+}), window);
+
+// The words that were looked for in a message: its own, before those of what is within it; folds open first.
+function showWords(target) {
+  const marks = all("mark", target);
+  const mark = marks.find((each) => each.closest(MESSAGES) === target) || marks[0];
+  for (const old of all("mark.here")) old.classList.remove("here");
+  mark?.classList.add("here");
+  for (let at = mark || target; at; at = at.parentElement) {
+    if (at.matches("details")) at.open = true;
+    if (at.matches(".clamp.long")) at.querySelector("details.more").open = true;
+  }
+  target.scrollIntoView({ block: "start", behavior: "instant" });
+  const { bottom } = mark?.getBoundingClientRect() || { bottom: 0 };
+  if (bottom > innerHeight * 0.8) mark.scrollIntoView({ block: "center", behavior: "instant" });
+}
+
+// Within the page where the hit's words are marked, else by opening the window that holds it.
+const hits = () => all("#found .hits a.to");
+function visit(link, event) {
+  const isHere = link.pathname === location.pathname && wordsOf(link) === wordsOf(location);
+  const target = isHere && byId(link.hash.slice(1));
+  if (!target) return;
+  event.preventDefault();
+  sessionStorage.removeItem("finding");
+  for (const old of all("#found [aria-current]")) old.removeAttribute("aria-current");
+  link.setAttribute("aria-current", "true");
+  const count = document.querySelector("#found [data-of]");
+  count.textContent = `${hits().indexOf(link) + 1} of ${count.dataset.of}`;
+  for (const old of all(".marked")) old.classList.remove("marked");
+  target.classList.add("marked");
+  history.replaceState(null, "", link.href);
+  sameDocument();
+  link.scrollIntoView({ block: "nearest", behavior: "instant" });
+  showWords(target);
+}
+onClick("#found .hits a.to", (hit, event) => isModified(event) || visit(hit, event));
+onClick("#found [data-step]", (step, event) => {
+  if (isModified(event)) return;
+  const found = hits();
+  const current = found.findIndex((link) => link.hasAttribute("aria-current"));
+  const at = current < 0 && step.dataset.step < 0 ? -1 : current + +step.dataset.step;
+  const next = found.at(at % found.length);
+  step.href = next.href;
+  visit(next, event);
+});
+
+// Enter in the field goes on to the next hit, with Shift to the one before, once there are hits for what it says.
+let waiting = "";
+function go(key) {
+  const step = document.querySelector(`#found [data-key=${key}]`);
+  if (!step) return;
+  sessionStorage.setItem("finding", "1");
+  step.click();
+}
+on("keydown", (event) => {
+  if (event.target.id !== "find" || event.key !== "Enter" || event.isComposing) return;
+  const key = event.shiftKey ? "N" : "n";
+  const asked = event.target.value.trim().replace(/\s+/g, " ");
+  if (document.querySelector("#found [data-q]")?.dataset.q === asked) {
+    event.preventDefault();
+    go(key);
+  } else waiting = key;
+});
+on("htmx:afterSettle", ({ target }) => {
+  if (target.id !== "found" || !waiting) return;
+  go(waiting);
+  waiting = "";
+});

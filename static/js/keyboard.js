@@ -1,0 +1,83 @@
+// Single keys, the list of them, and the keys of the command palette.
+import { MESSAGES, all, byId, focusOn, headerHeight, isModified, make, on, onClick } from "./dom.js";
+
+// j k and [ ]: step from what is at the top of the window.
+function step(selector, direction) {
+  const found = all(selector).filter((element) => element.offsetParent);
+  const line = headerHeight() + 2;
+  const tops = found.map((element) => element.getBoundingClientRect().top);
+  let at = direction > 0 ? tops.findIndex((y) => y > line + 1) : tops.findLastIndex((y) => y < line - 4);
+  const current = document.querySelector(".focus");
+  if (found.includes(current) && Math.abs(current.getBoundingClientRect().top - line) < innerHeight) {
+    at = found.indexOf(current) + direction;
+  }
+  const next = found[at];
+  if (!next) return selector === "[data-boundary]" && beyond(direction);
+  current?.classList.remove("focus");
+  next.classList.add("focus");
+  focusOn(next);
+  next.scrollIntoView({ block: next.matches("li") ? "nearest" : "start", behavior: "instant" });
+}
+// A boundary outside the window: its line in the table of contents leads there.
+function beyond(direction) {
+  const items = all(".toc li");
+  const shown = items.map((item) => item.classList.contains("shown"));
+  const rest = direction > 0
+    ? items.slice(shown.lastIndexOf(true) + 1)
+    : items.slice(0, Math.max(0, shown.indexOf(true))).reverse();
+  rest.find((item) => item.classList.contains("cut"))?.querySelector("a").click();
+}
+function unfold() {
+  const marked = ".focus, .turn.marked, .boundary.marked";
+  const message = document.activeElement.closest(MESSAGES) || document.querySelector(marked) || make("p");
+  const folds = all("details:not(.menu)", message);
+  const open = folds.some((fold) => !fold.open);
+  for (const fold of folds) fold.open = open;
+}
+const click = (selector) => document.querySelector(selector)?.click();
+const type = (field) => field && (field.focus(), field.select());
+const showKeys = () => byId("keys").showModal();
+const KEYS = {
+  "/": () => type(byId("search")),
+  f: () => type(byId("find")),
+  j: () => step("[data-turn]", 1),
+  k: () => step("[data-turn]", -1),
+  "]": () => step("[data-boundary]", 1),
+  "[": () => step("[data-boundary]", -1),
+  n: () => click("[data-key=n]"),
+  N: () => click("[data-key=N]"),
+  e: unfold,
+  gs: () => click("[data-key=gs]"),
+  gc: () => click("[data-key=gc]"),
+  gi: () => click("[data-key=gi]"),
+  "?": showKeys,
+};
+onClick("[data-keys]", showKeys);
+
+const enabled = byId("keys-on");
+enabled.checked = localStorage.getItem("keys") !== "off";
+on("change", () => localStorage.setItem("keys", enabled.checked ? "on" : "off"), enabled);
+
+let pending = "";
+on("keydown", (event) => {
+  if (event.key === "Escape") document.activeElement.closest(".renaming")?.querySelector("a").click();
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || !enabled.checked) return;
+  if (event.target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, dialog[open]")) return;
+  const key = KEYS[pending + event.key] ? pending + event.key : event.key;
+  pending = event.key === "g" ? "g" : "";
+  if (!KEYS[key]) return;
+  event.preventDefault();
+  KEYS[key]();
+});
+
+// The script of the palette comes with its first use. Where it does not come, the page of links does.
+function openPalette(link, event) {
+  event.preventDefault();
+  import("./palette.js").then((palette) => palette.open(), () => { location = link.href; });
+}
+const mac = /Mac|iP/.test(navigator.platform);
+on("keydown", (event) => {
+  const link = document.querySelector("[data-palette]");
+  if (link && event[mac ? "metaKey" : "ctrlKey"] && event.key === "k") openPalette(link, event);
+});
+onClick("[data-palette]", (link, event) => isModified(event) || openPalette(link, event));

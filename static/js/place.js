@@ -1,0 +1,69 @@
+// The place in a page: where a permalink leads, what is being read while something is put in above it, and where a page
+// was left that is loaded again or gone back to.
+import { MESSAGES, all, byId, headerHeight, on, targetOf } from "./dom.js";
+import { SIDES, load, loaded, sideOf } from "./windows.js";
+
+// A permalink opens, scrolls and marks: folds around the target open first.
+function reveal(target) {
+  if (!target) return;
+  target.querySelector(":scope > .unfolds")?.toggleAttribute("open", true);
+  for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  target.scrollIntoView({ block: "start", behavior: "instant" });
+}
+on("hashchange", () => reveal(targetOf(location.hash)), window);
+
+// What is put in above, or anew, does not move what is being read.
+const topmost = () =>
+  all(MESSAGES).find((element) => element.id && element.getBoundingClientRect().bottom > headerHeight());
+let reading = null;
+on("htmx:beforeSwap", ({ detail: { target, shouldSwap } }) => {
+  if (!shouldSwap) return;
+  const at = (sideOf(target) === "earlier" || target.id === "reading") && topmost();
+  reading = at && { at, y: at.getBoundingClientRect().top };
+});
+on("htmx:afterSwap", () => {
+  const at = reading && (reading.at.isConnected ? reading.at : byId(reading.at.id));
+  if (at) scrollBy({ top: at.getBoundingClientRect().top - reading.y, behavior: "instant" });
+  reading = null;
+});
+
+// Going back, or loading again, gives the page as it was left: its windows, and the place in them. The place is kept
+// with the history entry, so that nothing of a session is stored.
+function keepPlace() {
+  if (!loaded.earlier && !loaded.later && !history.state) return;
+  const at = topmost();
+  history.replaceState({ ...loaded, id: at?.id, y: at ? at.getBoundingClientRect().top : scrollY }, "");
+}
+async function restore({ id, y, ...wanted }) {
+  // Until a page is loaded, the browser itself moves it to where it thinks it was.
+  if (document.readyState !== "complete") await new Promise((done) => on("load", () => setTimeout(done), window));
+  for (const side of SIDES) for (let count = Math.min(wanted[side] || 0, 20); count; count--) {
+    const link = document.querySelector(`.neighbour.${side}[hx-get]`);
+    if (!link) break;
+    load(link);
+    while (link.isConnected) {
+      await new Promise((done) => document.addEventListener("htmx:afterSettle", done, { once: true }));
+    }
+  }
+  const at = byId(id);
+  scrollBy({ top: at ? at.getBoundingClientRect().top - y : y - scrollY, behavior: "instant" });
+}
+let resting;
+on("scroll", () => {
+  clearTimeout(resting);
+  resting = setTimeout(keepPlace, 150);
+}, window);
+on("DOMContentLoaded", () => {
+  if (SIDES.some((side) => history.state?.[side])) restore(history.state);
+  else reveal(targetOf(location.hash) || document.querySelector(".turn.marked, .out.marked, .boundary.marked"));
+});
+
+// A script gave the page another address; an address that comes back without one is loaded.
+let address = location.pathname + location.search;
+export function sameDocument() {
+  history.replaceState(null, "");
+  address = location.pathname + location.search;
+}
+on("htmx:pushedIntoHistory", sameDocument);
+on("htmx:replacedInHistory", sameDocument);
+on("popstate", () => location.pathname + location.search === address || location.reload(), window);

@@ -1,0 +1,18 @@
+// A session's page: it opens at its newest message, and a link to a place that is not on it opens the window of that.
+import { all, byId, on, onClick } from "./dom.js";
+import { isNew } from "./find.js";
+import "./timeline.js";
+import "./trim.js";
+
+on("DOMContentLoaded", () => {
+  if (location.hash || !isNew()) return;
+  const newest = all("[data-newest] :is([data-turn], [data-boundary])").at(-1);
+  newest?.scrollIntoView({ block: "start", behavior: "instant" });
+});
+
+onClick("a[href^='#']", (link, event) => {
+  const hash = link.getAttribute("href");
+  if (!/^#[mb]\d+$/.test(hash) || byId(hash.slice(1))) return;
+  event.preventDefault();
+  location.assign(`${location.pathname}?around=${hash.slice(2)}${hash}`);
+});

@@ -1,0 +1,45 @@
+// Windows of a long list: a link to the earlier or later one loads it when it comes near, but the earlier one only when
+// the reader has scrolled.
+import { all, on, onSettled } from "./dom.js";
+import { hold } from "./focus.js";
+
+export const SIDES = ["earlier", "later"];
+export const loaded = { earlier: 0, later: 0 }; // windows that came after the page itself
+export const sideOf = (target) =>
+  SIDES.find((side) => target.matches(`.neighbour.${side}, :has(> .neighbour.${side}):is(li)`));
+export const load = (link) => link.classList.contains("htmx-request") || link.dispatchEvent(new Event("near"));
+
+let scrolled = false;
+const near = new IntersectionObserver((entries) => {
+  for (const { isIntersecting, target } of entries) if (isIntersecting) load(target);
+}, { rootMargin: "600px 0px" });
+function watch() {
+  for (const link of all(".neighbour[hx-get]")) {
+    if (scrolled || !link.classList.contains("earlier")) near.observe(link);
+  }
+}
+onSettled(() => {
+  near.disconnect(); // a link that came near before htmx knew it is told again
+  watch();
+});
+// At the very top a wheel or a finger scrolls nothing, and asks for what came before all the same.
+for (const how of ["scroll", "wheel", "touchmove"]) on(how, () => {
+  scrolled = true;
+  watch();
+}, window);
+
+on("htmx:beforeSwap", ({ detail: { target, shouldSwap } }) => {
+  if (!shouldSwap) return;
+  if (target.id === "reading") loaded.earlier = loaded.later = 0;
+  const side = sideOf(target);
+  if (!side) return;
+  loaded[side] += 1;
+  const [before, after] = [target.previousElementSibling, target.nextElementSibling];
+  hold(() => (side === "later" ? before?.nextElementSibling : after?.previousElementSibling));
+});
+
+// A far window gave way to its link again (trim.js).
+export function unloaded(side) {
+  loaded[side] = Math.max(0, loaded[side] - 1);
+  watch();
+}
