@@ -72,6 +72,17 @@ def test_news_come_by_themselves_and_move_nothing(visit: Visit, many: EmptyStore
         expect(screen.get_by_label(f"Choose {ticked}")).to_be_checked()
 
 
+def test_a_line_that_came_as_news_is_left_alone_by_the_next(screen: Page, many: EmptyStore) -> None:
+    screen.goto("/")
+    for number in (1, 2):
+        many.session(f"new{number}", title=f"Just begun {number}")
+        many.say(f"new{number}", "user", "hello", timestamp=PRESENT + 900 * number)
+        expect(screen.locator("li.session").first).to_contain_text(f"Just begun {number}")
+        if number == 1:
+            came = screen.locator("li.session").first.element_handle()
+    assert came.evaluate("line => line.isConnected")
+
+
 def test_a_pin_is_set_in_place(screen: Page, many: EmptyStore) -> None:
     screen.goto("/")
     line = screen.locator("li.session", has_text="Session 20")
