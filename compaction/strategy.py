@@ -2,7 +2,7 @@
 
 A further way plugs in here. One whose model answers with content blocks that only its provider can read (a native
 compaction) is a Strategy whose `apply` takes them; the site, which keeps a summary as text, has to carry them from
-`runs/summarizers/base.py` (`ask`) over `runs/job.py` and `runs/candidate.py` to a field of `runs/models.py`.
+`runs/providers/summarizers.py` (`ask`) over `runs/job.py` and `runs/candidate.py` to a field of `runs/models.py`.
 """
 
 from __future__ import annotations

@@ -323,11 +323,11 @@ def api_client(db: None) -> ApiClient:
 def model_service(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelService]:
     """A service on this machine; runs wait only moments for it."""
     from tests.model_services import ModelService
-    from viewer.runs.summarizers import calling, model_quirks  # not before Django is set up
+    from viewer.runs.providers import provider, summarizers  # not before Django is set up
 
-    monkeypatch.setattr(calling, "FIRST_WAIT", 0.01)
-    monkeypatch.setattr(calling, "TICK", 0.05)
-    monkeypatch.setattr(model_quirks, "LEARNED", {})
+    monkeypatch.setattr(summarizers, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(summarizers, "TICK", 0.05)
+    monkeypatch.setattr(provider, "LEARNED", {})
     with ModelService() as running:
         yield running
         running.shutdown()
@@ -335,13 +335,13 @@ def model_service(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 @pytest.fixture
 def use_model(model_service: ModelService, settings: Settings) -> Callable[..., None]:
-    """A function that sets a model of `model_service` up, by its kind."""
+    """A function that sets a model of `model_service` up, by its provider."""
     from tests.model_services import KEY
 
-    def set_up(kind: str, **changed: Any) -> None:
-        base_url = f"{model_service.url}/v1" if kind == "openai" else model_service.url
+    def set_up(provider: str, **changed: Any) -> None:
+        base_url = f"{model_service.url}/v1" if provider == "openai" else model_service.url
         model = {"model": "some-model", "base_url": base_url, "api_key": KEY, "window": 0, **changed}
         none = {"model": "", "base_url": "", "api_key": "", "window": 0}
-        settings.MODELS = {"openai": none, "anthropic": none, kind: model}
+        settings.MODELS = dict.fromkeys(settings.MODELS, none) | {provider: model}
 
     return set_up

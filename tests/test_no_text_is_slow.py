@@ -35,8 +35,9 @@ from compaction.llm import digest, prompt
 from compaction.strategy import Strategy
 from tests import filling
 from tests.cost import slowness
-from viewer.runs.summarizers.base import ProgressCallback
-from viewer.runs.summarizers.connections import ModelAccess
+from viewer.runs.providers import PROVIDERS
+from viewer.runs.providers.provider import ModelAccess, Provider
+from viewer.runs.providers.summarizers import ProgressCallback
 from viewer.stores.base import Store
 from viewer.stores.claude_code.kind import ClaudeCode
 from viewer.stores.claude_code.reader import ClaudeReader
@@ -112,9 +113,9 @@ def _planned(text: str) -> Plan:
 
 
 _FOREIGN = (
-    Store, Reader, Writer, StoreKind, Agent, TranscriptIndex, IndexedBoundary, ModelAccess, HttpRequest, QueryDict,
-    dialect.StoreConnection, dialect.Rows, ProgressCallback, Path, Strategy, HermesAgent, HermesReader, HermesWriter,
-    ClaudeCode, ClaudeReader, ClaudeWriter, Codex, CodexReader, CodexWriter, FileReader, BinaryIO,
+    Store, Reader, Writer, StoreKind, Agent, TranscriptIndex, IndexedBoundary, ModelAccess, Provider, HttpRequest,
+    QueryDict, dialect.StoreConnection, dialect.Rows, ProgressCallback, Path, Strategy, HermesAgent, HermesReader,
+    HermesWriter, ClaudeCode, ClaudeReader, ClaudeWriter, Codex, CodexReader, CodexWriter, FileReader, BinaryIO,
     CompactingReader, EntrySource, OpenClaw, OpenClawReader, OpenClawWriter, Pi, PiReader, PiWriter, TreeReader,
     TreeStores, TreeWriter, sqlite3.Connection, Queries,
 )  # fmt: skip
@@ -149,8 +150,10 @@ ELSEWHERE = {
         viewer.enforcement.auditing.on_undone viewer.enforcement.auditing.on_applied
         viewer.enforcement.auditing.on_appended
         viewer.runs.service.listed viewer.runs.planning.check_options
-        viewer.enforcement.audit_statistics.asks_for_events viewer.runs.summarizers.get_summarizer
-        viewer.runs.summarizers.connections viewer.history.records viewer.runs.workers viewer.runs.recovery
+        viewer.enforcement.audit_statistics.asks_for_events viewer.runs.providers.summarizers.get_summarizer
+        viewer.runs.providers.connections.connection viewer.runs.providers.connections.stored
+        viewer.runs.providers.connections.draft viewer.runs.providers.connections.remove
+        viewer.runs.providers.connections.kept_key viewer.history.records viewer.runs.workers viewer.runs.recovery
         viewer.catalog.search.index.add viewer.catalog.search.indexing
         viewer.catalog.search.index.unpacked viewer.labels.sessions.set_label viewer.pages.sessions.saved.saved_views
         viewer.catalog.search.index.places""",
@@ -161,9 +164,10 @@ ELSEWHERE = {
         viewer.stores.hermes.sqlite viewer.stores.registry.get_store viewer.stores.jsonl.files
         viewer.stores.jsonl.listing viewer.stores.codex.facts
         viewer.stores.jsonl.links.regular_file viewer.stores.claude_code.sidechains.in_file""",
-    "talks to a model's server": """
-        viewer.runs.summarizers.anthropic.pieces viewer.runs.summarizers.openai.pieces
-        viewer.runs.summarizers.failures.of viewer.runs.summarizers.exchange.Exchange""",
+    "talks to a model's server": " ".join(f"viewer.runs.providers.{name}.stream" for name in PROVIDERS)
+    + """
+        viewer.runs.providers.provider.sdk_options
+        viewer.runs.providers.failures.failure_of viewer.runs.providers.exchange.Exchange""",
     "reads what we wrote: rows, numbers, names of ours": """
         compaction.offline.wording.sentence compaction.tokens.load compaction.offline.work.Work
         compaction.applying.Result.tokens_after compaction.applying.Rewrites compaction.planning.boundaries.by_tokens

@@ -20,7 +20,7 @@ from tests.slow import slow
 from viewer.pages.parts.losses import unmarked
 from viewer.runs import planning, service
 from viewer.runs.models import OPEN_STATUSES, STATUSES, Run
-from viewer.runs.summarizers import connections, sending
+from viewer.runs.providers import connections, limits
 from viewer.stores.hermes import reading
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.message import for_model
@@ -641,17 +641,17 @@ def test_the_estimate_is_near_what_is_sent(
         drafted = planning.draft(hermes_store.store, hermes_store.session_id, planning.Options(summarizer="openai"))
         model = connections.connection("openai")
         assert model is not None
-        estimate = sending.sending(drafted.plan, model)
+        estimate = limits.estimate(drafted.plan, model)
         model_service.requests.clear()
         signed_in.post(f"{address(hermes_store)}/compact", {"apply": "0", "summarizer": "openai"})
         assert Run.objects.latest("pk").status == "ready"
         sent = sum(count(each["content"]) for body in model_service.requests for each in body["messages"])
-        assert estimate.parts == len(model_service.requests)
-        if estimate.parts == 1:
-            assert estimate.tokens_in == pytest.approx(sent, rel=0.03)
+        assert estimate.requests == len(model_service.requests)
+        if estimate.requests == 1:
+            assert estimate.input_tokens == pytest.approx(sent, rel=0.03)
         else:  # it carries from part to part as much as may be; what this service answers is short
-            carried = (estimate.parts - 1) * estimate.tokens_out / estimate.parts
-            assert sent < estimate.tokens_in < (sent + carried) * 1.15
+            carried = (estimate.requests - 1) * estimate.output_tokens / estimate.requests
+            assert sent < estimate.input_tokens < (sent + carried) * 1.15
 
 
 def test_the_store_keeps_to_the_summariser_it_used_last(

@@ -14,8 +14,8 @@ from tests.html import Element, read
 from tests.model_services import KEY, PATIENCE, ModelService, answers, refuses, stalls
 from tests.slow import slow
 from viewer.runs.models import Connection, Run
-from viewer.runs.summarizers import connection_test, connections
-from viewer.runs.summarizers.keys import opened
+from viewer.runs.providers import connections, summarizers
+from viewer.runs.providers.connections import read_key
 from viewer.web import auth
 
 FRAGMENT = {"HX-Request": "true"}
@@ -59,7 +59,7 @@ def test_what_is_typed_is_kept_and_the_key_is_not_shown(signed_in: Client) -> No
     assert save(signed_in, address="https://models.example/v1/", key=f" {KEY}\n", window="32,768") == "Saved."
     row = Connection.objects.get()
     assert (row.kind, row.model, row.base_url) == ("openai", "some-model", "https://models.example/v1")
-    assert (opened(row.api_key).value, row.window) == (KEY, 32_768) and KEY not in row.api_key
+    assert (read_key(row.api_key).value, row.window) == (KEY, 32_768) and KEY not in row.api_key
     shown = section(signed_in)
     values = [shown.one("input", name=name).attributes.get("value") for name in ("model", "address", "window")]
     assert values == ["some-model", "https://models.example/v1", "32768"]
@@ -69,7 +69,7 @@ def test_what_is_typed_is_kept_and_the_key_is_not_shown(signed_in: Client) -> No
 
     save(signed_in, address="https://models.example/v1", model="another")
     row = Connection.objects.get()
-    assert (row.model, opened(row.api_key).value) == ("another", KEY)
+    assert (row.model, read_key(row.api_key).value) == ("another", KEY)
     assert save(signed_in, address="https://models.example/v1", remove_key="1") == "Saved."
     assert Connection.objects.get().api_key == ""
     assert "No key is stored." in section(signed_in).text
@@ -94,10 +94,10 @@ def test_what_is_typed_is_kept_and_the_key_is_not_shown(signed_in: Client) -> No
 def test_a_key_stays_with_the_server_it_was_given_for(signed_in: Client, address: str, kept: bool) -> None:
     save(signed_in, address="https://models.example/v1", key=KEY)
     news = save(signed_in, address=address)
-    assert (opened(Connection.objects.get().api_key).value == KEY) is kept
+    assert (read_key(Connection.objects.get().api_key).value == KEY) is kept
     assert ("type the key for this one" in news) is not kept
     save(signed_in, address=address, key="sk-new")
-    assert opened(Connection.objects.get().api_key).value == "sk-new"
+    assert read_key(Connection.objects.get().api_key).value == "sk-new"
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_a_test_ends_when_it_takes_too_long(
 ) -> None:
     model_service.behaviours = [stalls("## Active task")]
     for patience in (0.3, 3.0, 30.0):  # a busy machine may need more of it before it has asked
-        monkeypatch.setattr(connection_test, "PATIENCE", patience)
+        monkeypatch.setattr(summarizers, "TEST_SECONDS", patience)
         assert "did not finish two short messages" in tried(signed_in, model_service).text
         if model_service.requests:
             break
@@ -274,7 +274,7 @@ def test_an_error_page_does_not_show_the_key(
     def breaks(*args: Any, **kwargs: Any) -> None:
         raise RuntimeError("the reason")
 
-    monkeypatch.setattr(connections, "drafted", breaks)
+    monkeypatch.setattr(connections, "draft", breaks)
     settings.DEBUG = True
     signed_in.raise_request_exception = False
     answer = signed_in.post("/settings/openai", {"model": "some-model", "key": KEY, "do": do})

@@ -1,4 +1,4 @@
-"""Runs that ask a model's server, by each kind of API, and where a key must not be found afterwards."""
+"""Runs that ask a model's server, by each provider, and where a key must not be found afterwards."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from viewer.runs.planning import Options
 
 UseModel = Callable[..., None]
 
-KINDS = ("openai", "anthropic")
+PROVIDERS = ("openai", "anthropic")
 
 
-def started(hermes_store: HermesStore, kind: str) -> Run:
-    return service.start(hermes_store.store, hermes_store.session_id, Options(summarizer=kind), apply=True)
+def started(hermes_store: HermesStore, provider: str) -> Run:
+    return service.start(hermes_store.store, hermes_store.session_id, Options(summarizer=provider), apply=True)
 
 
 def require_no_key(run: Run, hermes_store: HermesStore, caplog: pytest.LogCaptureFixture) -> None:

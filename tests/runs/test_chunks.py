@@ -25,7 +25,7 @@ from viewer.runs import job, recovery, service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.runs.progress import Progress
-from viewer.runs.summarizers import limits
+from viewer.runs.providers import limits
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 ROOT = Path(__file__).resolve().parents[2]

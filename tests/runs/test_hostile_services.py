@@ -11,9 +11,9 @@ import pytest
 
 from tests.factories.stores import HermesStore
 from tests.model_services import KEY, NOTES, ModelService, Request, refuses
-from tests.runs.model_runs import KINDS, require_no_key, started
+from tests.runs.model_runs import PROVIDERS, require_no_key, started
 from tests.slow import one_in, slow
-from viewer.runs.summarizers import model_quirks
+from viewer.runs.providers.provider import MOST_LESSONS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 UseModel = Callable[..., None]
@@ -57,7 +57,7 @@ def test_a_refusal_that_cannot_be_read_is_not_logged(
         raise RecursionError("too deep")
 
     caplog.set_level(logging.DEBUG)
-    monkeypatch.setattr("viewer.runs.summarizers.failures.refused", stumbles)
+    monkeypatch.setattr("viewer.runs.providers.failures.refused", stumbles)
     use_model("anthropic")
     model_service.behaviours = [refuses(400, f"no {KEY}")]
     run = started(chat_store, "anthropic")
@@ -65,9 +65,9 @@ def test_a_refusal_that_cannot_be_read_is_not_logged(
     require_no_key(run, chat_store, caplog)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("provider", PROVIDERS)
 def test_headers_that_the_environment_adds_go_nowhere(
-    kind: str,
+    provider: str,
     chat_store: HermesStore,
     model_service: ModelService,
     use_model: UseModel,
@@ -76,8 +76,8 @@ def test_headers_that_the_environment_adds_go_nowhere(
     """SDKs send them to any URL; they are for one service, and may be how its key is given."""
     for sdk in ("OPENAI", "ANTHROPIC"):
         monkeypatch.setenv(f"{sdk}_CUSTOM_HEADERS", f"Authorization: Bearer {KEY}\nX-Gateway-Key: {KEY}")
-    use_model(kind, api_key="")
-    assert started(chat_store, kind).status == "applied"
+    use_model(provider, api_key="")
+    assert started(chat_store, provider).status == "applied"
     assert KEY not in str(model_service.headers)
 
 
@@ -141,4 +141,4 @@ def test_a_service_that_always_wants_a_lower_limit_is_not_followed_for_ever(
     use_model("openai")
     model_service.behaviours = [behave]
     assert started(chat_store, "openai").status == "failed"
-    assert len(model_service.requests) == 1 + model_quirks.MOST_LESSONS
+    assert len(model_service.requests) == 1 + MOST_LESSONS

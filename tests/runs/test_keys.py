@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from viewer.runs.errors import ModelFailed
 from viewer.runs.models import Connection
-from viewer.runs.summarizers import connections, failures, keys
+from viewer.runs.providers import connections, failures
 
 KEY = "sk-1234567890"
 OTHER = "another secret key of this site, long enough"
@@ -17,26 +17,29 @@ FORM = {"model": "m", "address": "https://models.example/v1"}
 
 
 def test_a_key_is_read_back_and_does_not_stand_there() -> None:
-    stored = keys.sealed(KEY)
-    assert KEY not in stored and keys.opened(stored) == keys.Key(KEY)
-    assert keys.sealed("") == "" and keys.opened("") == keys.Key()
-    assert KEY not in repr(keys.opened(stored))
+    stored = connections.encrypt_key(KEY)
+    assert KEY not in stored and connections.read_key(stored) == connections.Key(KEY)
+    assert connections.encrypt_key("") == "" and connections.read_key("") == connections.Key()
+    assert KEY not in repr(connections.read_key(stored))
 
 
 def test_a_secret_key_can_be_replaced(settings: Settings) -> None:
-    stored = keys.sealed(KEY)
+    stored = connections.encrypt_key(KEY)
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = OTHER, [site.SECRET_KEY]
-    assert keys.opened(stored).value == KEY
-    renewed = keys.renewed(stored)
-    assert renewed != stored and keys.renewed(renewed) == renewed
+    assert connections.read_key(stored).value == KEY
+    renewed = connections.reencrypt_key(stored)
+    assert renewed != stored and connections.reencrypt_key(renewed) == renewed
     settings.SECRET_KEY_FALLBACKS = []
-    assert keys.opened(renewed).value == KEY
-    assert keys.opened(stored) == keys.Key(problem=keys.UNREADABLE) and keys.renewed(stored) == stored
+    assert connections.read_key(renewed).value == KEY
+    assert (
+        connections.read_key(stored) == connections.Key(problem=connections.UNREADABLE_KEY)
+        and connections.reencrypt_key(stored) == stored
+    )
 
 
 @pytest.mark.parametrize("damaged", ["fernet:", "fernet:x", "fernet:\u00e4", "env:", "env:HOME"])
 def test_whatever_stands_there_is_no_fault_of_ours(damaged: str) -> None:
-    found = keys.opened(damaged)
+    found = connections.read_key(damaged)
     assert found.value == "" and found.problem
 
 
@@ -86,9 +89,9 @@ def test_no_other_secret_of_the_process_can_be_sent(signed_in: Client, name: str
 @pytest.mark.django_db
 def test_a_start_encrypts_with_the_present_secret_key(settings: Settings) -> None:
     Connection.objects.create(kind="openai", model="m", api_key=KEY)
-    Connection.objects.create(kind="anthropic", model="m", api_key=keys.sealed(KEY))
+    Connection.objects.create(kind="anthropic", model="m", api_key=connections.encrypt_key(KEY))
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = OTHER, [site.SECRET_KEY]
-    connections.renew_keys()
+    connections.reencrypt_keys()
     settings.SECRET_KEY_FALLBACKS = []
     assert [found.api_key for found in connections.all_connections()] == [KEY, KEY]
     assert KEY not in "".join(Connection.objects.values_list("api_key", flat=True))

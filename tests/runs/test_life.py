@@ -19,10 +19,11 @@ from tests.factories.histories import receipt_of
 from tests.factories.runs import in_thread, until
 from tests.factories.stores import HermesStore
 from viewer.history import records
-from viewer.runs import compaction_list, job, outcomes, planning, service, summarizers
+from viewer.runs import compaction_list, job, outcomes, planning, service
 from viewer.runs.errors import BadSummary, NothingToDo, UnknownChoice, WrongStatus
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
+from viewer.runs.providers import summarizers
 from viewer.runs.run_claim import claim
 from viewer.stores.changes import Commit
 from viewer.stores.errors import (

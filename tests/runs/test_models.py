@@ -26,17 +26,17 @@ from pytest_django import Settings
 from tests import model_services
 from tests.factories.stores import HermesStore
 from tests.model_services import KEY, NOTES, READ, WRITTEN, Behaviour, ModelService, answers, refuses, sends, streams
-from tests.runs.model_runs import KINDS, UseModel, require_no_key, started
+from tests.runs.model_runs import PROVIDERS, UseModel, require_no_key, started
 from tests.slow import one_in
 from viewer.runs import job
 from viewer.runs.errors import ModelFailed
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.runs.progress import Progress
+from viewer.runs.providers import exchange, limits, summarizers
+from viewer.runs.providers.provider import StreamEvent
 from viewer.runs.service import cancel as cancel_run
 from viewer.runs.service import get_run, prepare, undo_run
-from viewer.runs.summarizers import calling, exchange, limits
-from viewer.runs.summarizers.exchange import AnswerPart
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,32 +52,32 @@ def everything(hermes_store: HermesStore) -> list[list[tuple[Any, ...]]]:
 # --- what goes well --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_streamed_answer_is_applied(
-    kind: str,
+    provider: str,
     hermes_store: HermesStore,
     model_service: ModelService,
     use_model: UseModel,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    use_model(kind)
+    use_model(provider)
     model_service.behaviours = [answers(f"Here are the notes.\n\n{NOTES}")]
-    heard: list[str] = []
-    real = Progress.heard
+    texts: list[str] = []
+    real = Progress.on_text
 
-    def listen(progress: Progress, piece: str) -> None:
-        heard.append(piece)
-        real(progress, piece)
+    def listen(progress: Progress, text: str) -> None:
+        texts.append(text)
+        real(progress, text)
 
-    monkeypatch.setattr(Progress, "heard", listen)
+    monkeypatch.setattr(Progress, "on_text", listen)
 
-    run = started(hermes_store, kind)
+    run = started(hermes_store, provider)
 
     assert (run.status, run.error_message, run.model) == ("applied", "", "some-model")
     assert run.summary == NOTES
     assert run.usage == {"calls": 1, "input_tokens": READ, "output_tokens": WRITTEN, "cost": None}
-    assert "".join(heard).endswith(NOTES) and len([piece for piece in heard if piece]) > 5
-    assert heard[0] == ""
+    assert "".join(texts).endswith(NOTES) and len([text for text in texts if text]) > 5
+    assert texts[0] == ""
     [body] = model_service.requests
     assert body["stream"] is True and "temperature" not in body and KEY not in json.dumps(body)
     assert sum(NOTES in (content or "") for _, content, *_ in hermes_store.live()) == 1
@@ -95,9 +95,9 @@ def test_openai_is_asked_for_usage_and_a_limit(
     assert model_service.headers[0]["authorization"] == f"Bearer {KEY}"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_service_without_a_key_gets_none(
-    kind: str,
+    provider: str,
     hermes_store: HermesStore,
     model_service: ModelService,
     use_model: UseModel,
@@ -107,14 +107,14 @@ def test_a_service_without_a_key_gets_none(
     monkeypatch.setenv("OPENAI_ADMIN_KEY", KEY)
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", KEY)
-    use_model(kind, api_key="")
-    assert started(hermes_store, kind).status == "applied"
+    use_model(provider, api_key="")
+    assert started(hermes_store, provider).status == "applied"
     assert KEY not in str(model_service.headers)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("provider", PROVIDERS)
 def test_what_it_cost_stands_on_the_run(
-    kind: str,
+    provider: str,
     hermes_store: HermesStore,
     model_service: ModelService,
     use_model: UseModel,
@@ -123,14 +123,14 @@ def test_what_it_cost_stands_on_the_run(
     listed, price, from_cache = {
         "openai": ("gpt-4o", (2.5, 10, 1.25), 0),
         "anthropic": ("claude-sonnet-4-6", (3, 15, 0.3), 1),
-    }[kind]
-    [provider] = [found for found in genai_prices.data.providers if found.id == kind]
-    monkeypatch.setattr(provider, "api_pattern", re.escape(model_service.url))  # as if it ran here
-    monkeypatch.setattr(data_snapshot, "_custom_snapshot", data_snapshot.DataSnapshot([provider], False))
-    limits.listed.cache_clear()
-    use_model(kind, model=listed)
-    run = started(hermes_store, kind)
-    limits.listed.cache_clear()
+    }[provider]
+    [listed_provider] = [each for each in genai_prices.data.providers if each.id == provider]
+    monkeypatch.setattr(listed_provider, "api_pattern", re.escape(model_service.url))  # as if it ran here
+    monkeypatch.setattr(data_snapshot, "_custom_snapshot", data_snapshot.DataSnapshot([listed_provider], False))
+    limits.listed_model.cache_clear()
+    use_model(provider, model=listed)
+    run = started(hermes_store, provider)
+    limits.listed_model.cache_clear()
     assert run.status == "applied", run.error_message
     cost = (READ - from_cache) * price[0] + WRITTEN * price[1] + from_cache * price[2]
     assert run.usage["cost"] == pytest.approx(cost / 1e6)
@@ -162,7 +162,7 @@ def test_a_service_is_given_the_time_it_asks_for(
     }
     model_service.behaviours = [refuses(429, **said[how]), answers()]
     rests: list[float] = []
-    monkeypatch.setattr(calling, "rest", lambda seconds, listener: rests.append(seconds))
+    monkeypatch.setattr(summarizers, "pause", lambda seconds, listener: rests.append(seconds))
     assert started(hermes_store, "openai").status == "applied"
     [rest] = rests
     assert 25 < rest <= 30
@@ -223,7 +223,7 @@ def test_anthropic_is_asked_for_no_more_than_the_model_writes(
 def test_a_complete_answer_does_not_wait_long_for_what_it_took(
     hermes_store: HermesStore, model_service: ModelService, use_model: UseModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calling, "USAGE_WAIT", 0.2)
+    monkeypatch.setattr(summarizers, "USAGE_WAIT", 0.2)
     use_model("openai")
     model_service.behaviours = [model_services.stalls(NOTES, finish="stop")]
     run = started(hermes_store, "openai")
@@ -235,11 +235,12 @@ def test_a_complete_answer_does_not_wait_long_for_what_it_took(
 def test_sdks_are_imported_only_to_talk_to_a_model() -> None:
     code = (
         "import django, sys; django.setup()\n"
-        "from viewer.runs import job, summarizers\n"
-        "from viewer.runs.summarizers.connections import ModelAccess\n"
-        "found = [summarizers.summarizer_of(ModelAccess(kind, 'm', 'http://h/v1', 'k', None, 'environment')) "
-        "for kind in summarizers.PIECES]\n"
-        "assert [made.name for made in found] == ['openai', 'anthropic']\n"
+        "from viewer.runs import job\n"
+        "from viewer.runs.providers import PROVIDERS, summarizers\n"
+        "from viewer.runs.providers.provider import ModelAccess\n"
+        "made = [summarizers.summarizer_of(ModelAccess(provider, 'm', 'http://h/v1', 'k', None, 'environment')) "
+        "for provider in PROVIDERS.values()]\n"
+        "assert [each.name for each in made] == ['openai', 'anthropic']\n"
         "print([name for name in ('openai', 'anthropic') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -306,13 +307,13 @@ FAILURES: dict[str, tuple[list[Behaviour], str, int, str]] = {
 TIMES = {"stalled": (0.3, 20), "silent": (0.3, 20), "slow": (5, 0.7)}  # silence, whole answer
 
 
-CASES = [(name, KINDS[at % 2]) for at, name in enumerate(FAILURES)]  # each failure of one of both interfaces, in turn
+CASES = [(name, PROVIDERS[at % 2]) for at, name in enumerate(FAILURES)]  # each failure with one of them, in turn
 
 
-@pytest.mark.parametrize(("name", "kind"), one_in(3, CASES))
+@pytest.mark.parametrize(("name", "provider"), one_in(3, CASES))
 def test_a_failure_is_named_and_touches_nothing(
     name: str,
-    kind: str,
+    provider: str,
     chat_store: HermesStore,
     model_service: ModelService,
     use_model: UseModel,
@@ -321,11 +322,11 @@ def test_a_failure_is_named_and_touches_nothing(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     settings.MODEL_SILENCE, settings.MODEL_TIMEOUT = TIMES.get(name, (20, 20))
-    use_model(kind)
+    use_model(provider)
     model_service.behaviours, code, requests, words = FAILURES[name]
     before = everything(chat_store)
 
-    run = started(chat_store, kind)
+    run = started(chat_store, provider)
 
     assert (run.status, run.error_code, len(model_service.requests)) == ("failed", code, requests), run.error_message
     assert words in run.error_message and "\n" not in run.error_message and len(run.error_message) < 500
@@ -357,13 +358,13 @@ TOO_LONG = {
 def test_a_request_that_is_too_long_says_to_set_the_window(
     dialect: str, chat_store: HermesStore, model_service: ModelService, use_model: UseModel
 ) -> None:
-    kind = "anthropic" if dialect.startswith("Anthropic") else "openai"
-    use_model(kind)
+    provider = "anthropic" if dialect.startswith("Anthropic") else "openai"
+    use_model(provider)
     status, message, error = TOO_LONG[dialect]
     model_service.behaviours = [refuses(status, message, error)]
-    run = started(chat_store, kind)
+    run = started(chat_store, provider)
     assert (run.error_code, len(model_service.requests)) == ("model_window", 1), run.error_message
-    assert f"(PALIMPSEST_{kind.upper()}_WINDOW)" in run.error_message
+    assert f"(PALIMPSEST_{provider.upper()}_WINDOW)" in run.error_message
 
 
 def test_a_server_that_drops_half_of_the_request_is_noticed(
@@ -406,7 +407,7 @@ def test_a_flood_of_nothing_is_left(
 @pytest.mark.parametrize(("after", "waits"), [(60.0, True), (60.5, False)])
 def test_a_service_that_asks_for_more_than_a_minute_is_not_waited_for(after: float, waits: bool) -> None:
     failure = ModelFailed("model_rate_limited", "Busy.", passing=True, after=after)
-    assert calling._wait_before_next(failure, 1) == (after if waits else None)
+    assert summarizers._wait_before_next(failure, 1) == (after if waits else None)
 
 
 def test_a_model_whose_answers_are_all_refused_is_paid_for(
@@ -491,7 +492,7 @@ def test_a_key_that_cannot_be_one_is_not_shown(
 
 def test_every_code_is_explained() -> None:
     """In docs/models.md, which names no code that does not exist either."""
-    made = set(re.findall(r'"(model_[a-z_]+)"', (ROOT / "viewer/runs/summarizers/failures.py").read_text()))
+    made = set(re.findall(r'"(model_[a-z_]+)"', (ROOT / "viewer/runs/providers/failures.py").read_text()))
     made |= set(re.findall(r'code = "(model_[a-z_]+)"', (ROOT / "viewer/runs/errors.py").read_text()))
     for source in (ROOT / "compaction").rglob("*.py"):
         made |= {f"summary_{code}" for code in re.findall(r'SummaryRejected\(\s*"([a-z_]+)"', source.read_text())}
@@ -527,13 +528,13 @@ def test_an_exchange_that_was_left_sends_nothing_any_more(
 ) -> None:
     may_send, done = threading.Event(), threading.Event()
 
-    def ask(client: httpx2.Client) -> Iterator[AnswerPart]:
+    def ask(client: httpx2.Client) -> Iterator[StreamEvent]:
         may_send.wait(model_services.PATIENCE)
         try:
             client.post(f"{model_service.url}/v1/chat/completions", json={})
         finally:
             done.set()
-        yield AnswerPart()
+        yield StreamEvent()
 
     monkeypatch.setattr(exchange, "LEAVE_SECONDS", 0.05)
     with exchange.Exchange(ask, 5):

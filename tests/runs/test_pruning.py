@@ -13,10 +13,11 @@ from compaction.handoff import PRUNE_SENTENCE
 from tests.factories.histories import history_of, receipt_of
 from tests.factories.stores import HermesStore
 from tests.runs.commands import run as command
-from viewer.runs import planning, service, summarizers
+from viewer.runs import planning, service
 from viewer.runs.errors import NothingToDo, NothingToEdit
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
+from viewer.runs.providers import summarizers
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.history_types import Boundary, HistoryEntry
 

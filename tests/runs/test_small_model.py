@@ -10,7 +10,7 @@ from tests.factories.stores import HermesStore
 from tests.runs.small_model import served
 from viewer.runs import service
 from viewer.runs.planning import Options
-from viewer.runs.summarizers import limits
+from viewer.runs.providers import limits
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once"), pytest.mark.slow]
 WINDOW = 6_144  # tokens, of the 8,192 the model can
@@ -50,7 +50,7 @@ def test_it_is_written_or_refused_with_the_reason(
     before = talk.live()
     with served(WINDOW) as address:
         model = {"model": "smollm2", "base_url": f"{address}/v1", "api_key": "", "window": WINDOW}
-        settings.MODELS = {"openai": model, "anthropic": {**model, "model": ""}}
+        settings.MODELS = settings.MODELS | {"openai": model}
         run = service.start(talk.store, talk.session_id, Options(summarizer="openai"), apply=True)
 
     assert run.usage["calls"] == 1 and run.usage["input_tokens"] > 500 and run.usage["output_tokens"] > 0

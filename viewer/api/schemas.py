@@ -13,7 +13,7 @@ from ninja import Schema
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from compaction.strategy import OLD_NAMES, STRATEGIES
-from viewer.runs.summarizers import KINDS
+from viewer.runs.providers import PROVIDERS
 from viewer.stores import times
 from viewer.stores.changes import MODES
 
@@ -300,7 +300,7 @@ class PlanIn(Body):
     strategy: Annotated[str, _one_of([*STRATEGIES, *OLD_NAMES])] = "summary"
     focus: Annotated[str, Field(max_length=2000)] = ""
     keep_last: Annotated[int, Field(ge=1, le=1_000_000), WHOLE] | None = None
-    summarizer: Annotated[str, _one_of(["offline", *KINDS])] = "offline"
+    summarizer: Annotated[str, _one_of(["offline", *PROVIDERS])] = "offline"
     rules: bool = True
 
 

@@ -28,9 +28,9 @@ from . import candidate, outcomes, planning
 from .errors import BadSummary
 from .models import Run
 from .progress import Progress
+from .providers.summarizers import get_summarizer
 from .run_claim import LeaseLost, RunClaim, claim
 from .signals import applied
-from .summarizers import get_summarizer
 
 POLL_SECONDS = 1.0  # between two looks at whether the agent's turn has ended
 

@@ -23,9 +23,9 @@ class Run(models.Model):
     whether the run goes on by itself once the summary is there. `mode` is where the result goes: "in_place", or "split"
     into a new session (`new_session_id`). `rules` is what was found of the workspace's rules (`workspaces.Rules` as an
     object), `carry` whether they go into the handoff. `model` names what writes the summary, `usage` what that took
-    (`summarizers.Usage`), and `chunks` keeps the parts of a long summary that are finished (`compaction.Finished`)
-    until there is a candidate. `looked_at_seconds` is how long a candidate waited for a person: no part of the work.
-    `draft` is what somebody has made of the summary and not applied yet, "" for nothing.
+    (`providers.summarizers.Usage`), and `chunks` keeps the parts of a long summary that are finished
+    (`compaction.Finished`) until there is a candidate. `looked_at_seconds` is how long a candidate waited for a person:
+    no part of the work. `draft` is what somebody has made of the summary and not applied yet, "" for nothing.
     """
 
     store = models.CharField(max_length=200)
@@ -109,10 +109,10 @@ class Worker(models.Model):
 
 
 class Connection(models.Model):
-    """How to reach a model that writes summaries, as typed on the settings page; the environment outranks it.
+    """How to reach a model that writes summaries, as saved on the settings page; the environment outranks it.
 
-    The key stands here, encrypted (`summarizers.keys`), and nowhere else: it is never shown, logged or sent to anybody
-    but the service at `base_url`.
+    The key is stored here, encrypted (`providers.connections`), and nowhere else: it is never shown, logged or sent to
+    anybody but the service at `base_url`.
     """
 
     kind = models.CharField(max_length=20, unique=True)

@@ -24,7 +24,7 @@ from viewer.stores.registry import Reader, agent_of, open_store
 from viewer.workspaces.rules import Rules, rules_of
 
 from .errors import UnknownChoice
-from .summarizers import get_summarizer
+from .providers.summarizers import get_summarizer
 
 SLOW_SECONDS, TOO_SLOW_SECONDS = 1.0, 10.0  # of a held write lock: worth a word; longer than the agent may wait
 RECENT = 2  # plans that a process keeps, each with its messages

@@ -9,14 +9,14 @@ import compaction
 from compaction.llm.digest import Ask, Finished
 from compaction.tokens import Counter
 
+from .providers.summarizers import Usage
 from .run_claim import RunClaim
-from .summarizers import Usage
 
 TELL_SECONDS = 1.0  # between two updates of the row while an answer comes
 
 
 class Progress:
-    """The `summarizers.ProgressCallback` of one run. All raise hold.LeaseLost once the run is not ours."""
+    """The `providers.summarizers.ProgressCallback` of one run. All raise hold.LeaseLost once the run is not ours."""
 
     def __init__(self, hold: RunClaim, doing: str, count: Counter) -> None:
         self._hold = hold
@@ -37,12 +37,12 @@ class Progress:
 
         return asked
 
-    def heard(self, piece: str) -> None:
-        self._tokens += self._count(piece)
-        if not piece or time.monotonic() - self._told >= TELL_SECONDS:
+    def on_text(self, text: str) -> None:
+        self._tokens += self._count(text)
+        if not text or time.monotonic() - self._told >= TELL_SECONDS:
             self.tell()
 
-    def spent(self, usage: Usage) -> None:
+    def on_usage(self, usage: Usage) -> None:
         self._usage += usage
         self._hold.update(usage=self._usage.to_json())
 

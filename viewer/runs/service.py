@@ -24,8 +24,8 @@ from .models import OPEN_STATUSES, Run
 from .pickup import PickUp, pick_up
 from .plain import plain
 from .planning import Options
+from .providers.summarizers import get_summarizer
 from .redoing import is_redoable, redo_run
-from .summarizers import get_summarizer
 from .undoing import UndoOutlook, is_undoable, outlook, undo, undo_run
 
 __all__ = [

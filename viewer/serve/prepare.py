@@ -58,7 +58,7 @@ def check_stores() -> None:
 
 def own_database() -> None:
     """Bring the site's own tables up to date, and keys to the present secret key. Raises CannotStart."""
-    from viewer.runs.summarizers import connections  # models, which need Django to be set up
+    from viewer.runs.providers import connections  # models, which need Django to be set up
 
     try:
         if newer := newer_migrations():
@@ -67,7 +67,7 @@ def own_database() -> None:
                 f"Palimpsest ({', '.join(newer)}): start that version, or set PALIMPSEST_DATA_DIR to another directory."
             )
         call_command("migrate", verbosity=0, interactive=False)
-        connections.renew_keys()
+        connections.reencrypt_keys()
     except DatabaseError as problem:
         first = str(problem).strip().partition("\n")[0]
         raise CannotStart(f"The site's own database (PALIMPSEST_DATABASE_URL) cannot be opened: {first}") from None

@@ -67,20 +67,10 @@ LOST_AFTER = env.number("PALIMPSEST_LOST_AFTER", 60, 2, 60 * 60)
 WORKSPACES = env.directories("PALIMPSEST_WORKSPACES", Path.home())
 RULE_SECTIONS = env.titles("PALIMPSEST_RULE_SECTIONS")
 
-# Models that write summaries, by kind of interface; a kind without a model is not set up here.
-MODELS: dict[str, dict[str, Any]] = {
-    kind.lower(): {
-        "model": env.value(f"PALIMPSEST_{kind}_MODEL"),
-        "base_url": env.url(f"PALIMPSEST_{kind}_URL", env.value(f"{kind}_BASE_URL")),
-        # Only the URL that is meant for it gets the common key.
-        "api_key": env.value(
-            f"PALIMPSEST_{kind}_KEY",
-            "" if env.value(f"PALIMPSEST_{kind}_URL") else env.value(f"{kind}_API_KEY"),
-        ),
-        "window": env.number(f"PALIMPSEST_{kind}_WINDOW", 0, 0, 100_000_000),  # tokens; 0: as the price list knows it
-    }
-    for kind in ("OPENAI", "ANTHROPIC")
-}
+# Interfaces by which models are reached. Each is a file of this name in viewer/runs/providers.
+MODEL_PROVIDERS = ("openai", "anthropic")
+# Models that write summaries, by provider; one without a model is not set up here.
+MODELS: dict[str, dict[str, Any]] = {name: env.model(name.upper()) for name in MODEL_PROVIDERS}
 # Seconds for one answer of a model with all that is waited for, and for the longest silence in it.
 MODEL_TIMEOUT = env.number("PALIMPSEST_MODEL_TIMEOUT", 900, 1, 24 * 60 * 60)
 MODEL_SILENCE = env.number("PALIMPSEST_MODEL_SILENCE", 120, 1, 24 * 60 * 60)
@@ -197,6 +187,6 @@ LOGGING = {
         "viewer": {"level": "DEBUG" if DEBUG else "INFO"},
         "waitress.queue": {"level": "ERROR"},  # requests that wait for a thread are no news
         # Whatever the level of the others: these write requests and headers, which hold sessions and may hold keys.
-        **{name: {"level": "WARNING"} for name in ("openai", "anthropic", "httpx2", "httpcore2")},
+        **{name: {"level": "WARNING"} for name in (*MODEL_PROVIDERS, "httpx2", "httpcore2")},
     },
 }

@@ -91,6 +91,20 @@ def url(name: str, default: str) -> str:
     return text
 
 
+def model(provider: str) -> dict[str, Any]:
+    """The model that is set for a provider; all values are empty where none is. `window` is in tokens, 0 where not set.
+
+    The key for all programs (OPENAI_API_KEY) goes only to the URL for all programs.
+    """
+    own_url = value(f"PALIMPSEST_{provider}_URL")
+    return {
+        "model": value(f"PALIMPSEST_{provider}_MODEL"),
+        "base_url": url(f"PALIMPSEST_{provider}_URL", value(f"{provider}_BASE_URL")),
+        "api_key": value(f"PALIMPSEST_{provider}_KEY", "" if own_url else value(f"{provider}_API_KEY")),
+        "window": number(f"PALIMPSEST_{provider}_WINDOW", 0, 0, 100_000_000),
+    }
+
+
 def directory(name: str, default: Path) -> Path:
     """An absolute path; "~" is the home directory."""
     return _absolute(name, value(name, str(default)))

@@ -17,7 +17,8 @@ from viewer.runs import job, outcomes, planning, service
 from viewer.runs.errors import WrongStatus
 from viewer.runs.models import Run
 from viewer.runs.planning import DryRun, Options
-from viewer.runs.summarizers import KINDS, OFFLINE
+from viewer.runs.providers import PROVIDERS
+from viewer.runs.providers.summarizers import OFFLINE
 from viewer.stores import clean_text
 from viewer.stores.base import Store
 from viewer.stores.changes import MODES
@@ -44,7 +45,8 @@ class Command(QuickCommand):
         )
         parser.add_argument("--focus", default="", help="what the summary should not lose")
         parser.add_argument("--keep-last", type=int, metavar="N", help="keep at least the last N messages")
-        parser.add_argument("--summarizer", default=OFFLINE.name, help=f"one of: {', '.join([OFFLINE.name, *KINDS])}")
+        summarizers = ", ".join([OFFLINE.name, *PROVIDERS])
+        parser.add_argument("--summarizer", default=OFFLINE.name, help=f"one of: {summarizers}")
         parser.add_argument(
             "--no-rules", dest="carry", action="store_false", help="leave the workspace's rules out of the handoff"
         )

@@ -19,7 +19,8 @@ from viewer.rendering.texts import line
 from viewer.runs import service
 from viewer.runs.errors import AlreadyOpen
 from viewer.runs.planning import FIRST, Options
-from viewer.runs.summarizers import KINDS, OFFLINE
+from viewer.runs.providers import PROVIDERS
+from viewer.runs.providers.summarizers import OFFLINE
 from viewer.stores.base import Store
 from viewer.stores.registry import get_store, open_store
 
@@ -37,7 +38,7 @@ def options_from(query: QueryDict, store: Store) -> Options:
         strategy=chosen.name if (chosen := named(strategy)) else FIRST,
         focus=line(query.get("focus", ""), FOCUS_LIMIT),
         keep_last=int(keep) if keep.isascii() and keep.isdigit() and 0 < len(keep) < 7 and int(keep) else None,
-        summarizer=summarizer if summarizer in (OFFLINE.name, *KINDS) else usual_summarizer(store),
+        summarizer=summarizer if summarizer in (OFFLINE.name, *PROVIDERS) else usual_summarizer(store),
         carry=query.get("carry") != "0",
     )
 

@@ -16,9 +16,10 @@ from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.runs import planning, service
 from viewer.runs.planning import FIRST, DryRun, Options, strategy_of
-from viewer.runs.summarizers import KINDS, OFFLINE, summarizers
-from viewer.runs.summarizers.connections import connection
-from viewer.runs.summarizers.sending import Sending, sending
+from viewer.runs.providers import PROVIDERS
+from viewer.runs.providers.connections import connection
+from viewer.runs.providers.limits import Estimate, estimate
+from viewer.runs.providers.summarizers import OFFLINE, summarizers
 from viewer.stores.base import Session, Store
 from viewer.stores.errors import StoreError
 from viewer.stores.registry import Reader, agent_of
@@ -211,25 +212,26 @@ def _instead(place: SessionUrls, options: Options, strategy: str) -> tuple[str, 
 def _with_sending(draft: DryRun, options: Options, redacting: bool) -> ShownPlan:
     """A draft in the words of the panel, with what a model would be sent where one would be."""
     shown = shown_plan(draft, redacting)
-    asks = options.summarizer in KINDS and strategy_of(draft.strategy).asks_model
+    asks = options.summarizer in PROVIDERS and strategy_of(draft.strategy).asks_model
     model = connection(options.summarizer) if asks else None
     if model is None:
         return shown
     try:
-        return replace(shown, sends=_sends(sending(draft.plan, model)))
+        return replace(shown, sends=_sends(estimate(draft.plan, model)))
     except compaction.SummaryRejected as problem:
         return replace(shown, too_small=problem.reason)
 
 
-def _sends(found: Sending) -> SafeString:
+def _sends(estimate: Estimate) -> SafeString:
     """What is sent where, in how many parts, and what it costs if that is known."""
     several = " in {:,} parts, each with the instructions and the summary so far,"
-    asked = several.format(found.parts) if found.parts > 1 else ""
-    price = f"The price is {formats.dollars(found.cost)}." if found.cost is not None else "Its price is not known here."
+    parts = several.format(estimate.requests) if estimate.requests > 1 else ""
+    cost = estimate.cost
+    price = f"The price is {formats.dollars(cost)}." if cost is not None else "Its price is not known here."
     return format_html(
         "Sends {} {} tokens{} to <b>{}</b> ({}), credentials blacked out where they are recognised. {}",
-        "up to" if asked else "about", formats.thin(found.tokens_in), asked, found.connection.host,
-        found.connection.model, price,
+        "up to" if parts else "about", formats.thin(estimate.input_tokens), parts, estimate.connection.host,
+        estimate.connection.model, price,
     )  # fmt: skip
 
 

@@ -17,7 +17,8 @@ from viewer.rendering.texts import clean
 from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
-from viewer.runs.summarizers import KINDS, OFFLINE
+from viewer.runs.providers import PROVIDERS
+from viewer.runs.providers.summarizers import OFFLINE
 from viewer.stores import counting
 from viewer.stores.errors import StoreError
 from viewer.stores.registry import get_store, open_store
@@ -363,8 +364,8 @@ def _facts(run: Run) -> tuple[tuple[str, str | SafeString], ...]:
 def _summarised_by(run: Run) -> str:
     if run.summarizer == OFFLINE.name:
         return OFFLINE.label
-    kind = KINDS.get(run.summarizer)
-    label = kind.label if kind else run.summarizer
+    provider = PROVIDERS.get(run.summarizer)
+    label = provider.label if provider else run.summarizer
     return f"{run.model} ({label})" if run.model else label
 
 

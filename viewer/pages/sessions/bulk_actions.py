@@ -23,7 +23,7 @@ from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.runs import service
 from viewer.runs.planning import Options
-from viewer.runs.summarizers import summarizers
+from viewer.runs.providers.summarizers import summarizers
 from viewer.stores.errors import StoreError
 from viewer.stores.registry import get_store
 from viewer.web.session_urls import SessionUrls

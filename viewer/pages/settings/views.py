@@ -22,9 +22,9 @@ from django.views.decorators.http import require_POST, require_safe
 from viewer.models import ApiToken
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.rendering.texts import clean
-from viewer.runs.summarizers import connections, keys, limits
-from viewer.runs.summarizers.connection_test import ConnectionTest, try_out
-from viewer.runs.summarizers.connections import KINDS, ModelAccess, Provider
+from viewer.runs.providers import PROVIDERS, connections, limits
+from viewer.runs.providers.provider import ModelAccess, Provider
+from viewer.runs.providers.summarizers import ConnectionTest, try_connection
 from viewer.settings.server_url import is_server_url
 from viewer.stores.registry import get_store
 from viewer.web import auth
@@ -37,7 +37,6 @@ from .tokens import TokenSection
 
 MODEL_LIMIT, ADDRESS_LIMIT, KEY_LIMIT = 200, 500, 1_000  # characters, as wide as the columns
 MOST_WINDOW = 100_000_000  # tokens
-ADDED = {"openai": ("/chat/completions",), "anthropic": ("/v1/messages", "/v1")}  # paths that the interface adds itself
 NEWS = {  # how it is shown, and what is said
     "saved": ("ok", "Saved."),
     "keyless": (
@@ -51,7 +50,7 @@ NEWS = {  # how it is shown, and what is said
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A value that cannot be typed because the environment names the model, and the variable it comes from."""
+    """A value that the environment sets, so that it cannot be changed here, and the variable it comes from."""
 
     name: str
     value: str
@@ -60,22 +59,22 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What came of trying a connection; `saved` when it is the one that runs use."""
+    """The test of a connection; `saved` when it is the one that runs use."""
 
-    tried: ConnectionTest
+    result: ConnectionTest
     saved: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One kind of interface: what is set, or what was typed and cannot be kept (`errors` by field).
+    """The form of one provider: what is saved, or what was typed and cannot be saved (`errors` by field).
 
-    `fixed` is what the environment sets; `stored` that something typed is kept, `key` that a key is (the key itself
-    stands nowhere here), `key_from` the variable it is taken from, `key_problem` why it cannot be used, `retype` that
-    one was typed and not saved. `window_now` is the context window in use.
+    `fixed` is what the environment sets; `stored` says that a connection is stored, `has_key` that it has a key (the
+    key itself is not here), `key_from` is the variable it is taken from, `key_problem` why it cannot be used, `retype`
+    says that a key was typed and not saved. `window_now` is the context window in use.
     """
 
-    kind: Provider
+    provider: Provider
     href: str
     model: str = ""
     address: str = ""
@@ -85,7 +84,7 @@ class Section:
     key_problem: str = ""
     fixed: tuple[Fixed, ...] = ()
     stored: bool = False
-    key: bool = False
+    has_key: bool = False
     retype: bool = False
     host: str = ""
     unsafe: bool = False
@@ -115,57 +114,59 @@ class _HidesKeys(SafeExceptionReporterFilter):
 
 @require_safe
 def settings(request: HttpRequest) -> HttpResponse:
-    said = {kind: NEWS.get(request.GET.get(kind, ""), ("", "")) for kind in KINDS}
-    shown = (replace(_section(kind), tone=tone, news=news) for kind, (tone, news) in said.items())
+    news = {name: NEWS.get(request.GET.get(name, ""), ("", "")) for name in PROVIDERS}
+    shown = (replace(_section(name), tone=tone, news=text) for name, (tone, text) in news.items())
     listed = tokens.section(revoked=request.GET.get("token") == "revoked")
     return _page(request, *shown, saved=request.GET.get("rules", ""), listed=listed)
 
 
 @sensitive_post_parameters("key")
 @require_POST
-def change(request: HttpRequest, kind: str) -> HttpResponse:
-    """What the form of one kind asks by its buttons: save, test or remove."""
+def change(request: HttpRequest, provider: str) -> HttpResponse:
+    """What the form of one provider asks by its buttons: save, test or remove."""
     request.exception_reporter_filter = _HidesKeys()
-    if kind not in KINDS:
+    if provider not in PROVIDERS:
         raise Http404
     do = {"test": _test, "remove": _remove}.get(request.POST.get("do", ""), _save)
-    return do(request, kind)
+    return do(request, provider)
 
 
-def _remove(request: HttpRequest, kind: str) -> HttpResponse:
-    connections.remove(kind)
-    return _back(kind, "removed")
-
-
-@sensitive_variables()
-def _save(request: HttpRequest, kind: str) -> HttpResponse:
-    drafted, errors = _read(kind, request.POST)
-    if drafted is None:
-        return _page(request, _typed(kind, request.POST, errors))
-    before = connections.typed(kind)
-    dropped = before and before.api_key and not drafted.stored_key and "remove_key" not in request.POST
-    connections.save(drafted)
-    return _back(kind, "keyless" if dropped else "saved")
-
-
-def _back(kind: str, news: str) -> HttpResponse:
-    return redirect(f"{reverse('pages:settings')}?{kind}={news}#{kind}")
+def _remove(request: HttpRequest, provider: str) -> HttpResponse:
+    connections.remove(provider)
+    return _back(provider, "removed")
 
 
 @sensitive_variables()
-def _test(request: HttpRequest, kind: str) -> HttpResponse:
-    """Try what the form says, saved or not; htmx swaps the result in beside it."""
-    used = connections.connection(kind)
+def _save(request: HttpRequest, provider: str) -> HttpResponse:
+    draft, errors = _read(provider, request.POST)
+    if draft is None:
+        return _page(request, _typed(provider, request.POST, errors))
+    before = connections.stored(provider)
+    dropped = before and before.api_key and not draft.stored_key and "remove_key" not in request.POST
+    connections.save(draft)
+    return _back(provider, "keyless" if dropped else "saved")
+
+
+def _back(provider: str, news: str) -> HttpResponse:
+    return redirect(f"{reverse('pages:settings')}?{provider}={news}#{provider}")
+
+
+@sensitive_variables()
+def _test(request: HttpRequest, provider: str) -> HttpResponse:
+    """Try the connection in the form, saved or not; htmx swaps the result in next to it."""
+    used = connections.connection(provider)
     fixed = used is not None and used.source == "environment"
-    drafted, errors = (used, {}) if fixed else _read(kind, request.POST)
-    if drafted is None:
+    draft, errors = (used, {}) if fixed else _read(provider, request.POST)
+    if draft is None:
         if is_fragment(request):
             return page(request, "settings/_tried.html", Trial(ConnectionTest(False, " ".join(errors.values())), True))
-        return _page(request, _typed(kind, request.POST, errors))
-    trial = Trial(try_out(drafted), saved=drafted == used)
+        return _page(request, _typed(provider, request.POST, errors))
+    trial = Trial(try_connection(draft), saved=draft == used)
     if is_fragment(request):
         return page(request, "settings/_tried.html", trial)
-    return _page(request, replace(_section(kind), trial=trial) if fixed else _typed(kind, request.POST, {}, trial))
+    if fixed:
+        return _page(request, replace(_section(provider), trial=trial))
+    return _page(request, _typed(provider, request.POST, {}, trial))
 
 
 @require_POST
@@ -214,9 +215,9 @@ def _page(
     typed: StoreForm | None = None,
     listed: TokenSection | None = None,
 ) -> HttpResponse:
-    given = {section.kind.name: section for section in shown}
+    given = {section.provider.name: section for section in shown}
     data = SettingsPage(
-        sections=tuple(given.get(kind) or _section(kind) for kind in KINDS),
+        sections=tuple(given.get(name) or _section(name) for name in PROVIDERS),
         rules=rules.rule_forms(saved, typed),
         tokens=listed or tokens.section(),
         unknown_window=f"{limits.UNKNOWN_WINDOW:,}",
@@ -232,23 +233,23 @@ def _own_database() -> str:
     return f"PostgreSQL database {database['NAME']} at {database.get('HOST') or 'localhost'}"
 
 
-# -- one kind of interface -------------------------------------------------------------------------------------------
+# -- one provider ----------------------------------------------------------------------------------------------------
 
 
-def _section(kind: str) -> Section:
-    """What is set up for this kind now."""
-    row, used = connections.typed(kind), connections.connection(kind)
-    key = keys.opened(row.api_key if row else "")
+def _section(name: str) -> Section:
+    """What is set up for this provider now."""
+    row, used = connections.stored(name), connections.connection(name)
+    key = connections.read_key(row.api_key if row else "")
     return Section(
-        kind=KINDS[kind],
-        href=reverse("pages:change", args=[kind]),
+        provider=PROVIDERS[name],
+        href=reverse("pages:change", args=[name]),
         model=row.model if row else "",
         address=row.base_url if row else "",
         window=str(row.window or "") if row else "",
         window_now=f"{limits.window_of(used):,}" if used else "",
         fixed=_fixed(used) if used and used.source == "environment" else (),
         stored=row is not None,
-        key=bool(row and row.api_key),
+        has_key=bool(row and row.api_key),
         key_from=key.variable,
         key_problem=key.problem,
         host=used.host if used else "",
@@ -257,39 +258,40 @@ def _section(kind: str) -> Section:
 
 
 def _fixed(used: ModelAccess) -> tuple[Fixed, ...]:
-    given, kind = site.MODELS[used.kind], used.kind.upper()
+    provider = used.provider
+    given, variable, common = site.MODELS[provider.name], provider.variable, provider.name.upper()
     window = f"{limits.window_of(used):,} tokens"
-    found = (
-        ("model", "Model", used.model, f"PALIMPSEST_{kind}_MODEL"),
-        ("base_url", "URL", used.base_url, f"PALIMPSEST_{kind}_URL or {kind}_BASE_URL"),
-        ("api_key", "Key", "given" if used.api_key else "none", f"PALIMPSEST_{kind}_KEY or {kind}_API_KEY"),
-        ("window", "Context window", window, f"PALIMPSEST_{kind}_WINDOW"),
+    rows = (
+        ("model", "Model", used.model, variable("MODEL")),
+        ("base_url", "URL", used.base_url, f"{variable('URL')} or {common}_BASE_URL"),
+        ("api_key", "Key", "given" if used.api_key else "none", f"{variable('KEY')} or {common}_API_KEY"),
+        ("window", "Context window", window, variable("WINDOW")),
     )
-    return tuple(Fixed(name, value, f"set by {by}" if given[what] else "") for what, name, value, by in found)
+    return tuple(Fixed(label, value, f"set by {by}" if given[name] else "") for name, label, value, by in rows)
 
 
-def _typed(kind: str, said: QueryDict, errors: dict[str, str], trial: Trial | None = None) -> Section:
+def _typed(provider: str, form: QueryDict, errors: dict[str, str], trial: Trial | None = None) -> Section:
     """The form as it was typed, but for the key."""
-    model, address, window = (clean(said.get(name, ""))[:ADDRESS_LIMIT] for name in ("model", "address", "window"))
-    section = replace(_section(kind), model=model, address=address, window=window)
-    return replace(section, errors=errors, retype=bool(said.get("key")), trial=trial)
+    model, address, window = (clean(form.get(name, ""))[:ADDRESS_LIMIT] for name in ("model", "address", "window"))
+    section = replace(_section(provider), model=model, address=address, window=window)
+    return replace(section, errors=errors, retype=bool(form.get("key")), trial=trial)
 
 
-def _read(kind: str, said: QueryDict) -> tuple[ModelAccess | None, dict[str, str]]:
-    """The connection that the form says, or what is wrong with it by field."""
-    model, address, key = (said.get(name, "").strip() for name in ("model", "address", "key"))
-    window = re.sub(r"[\s,_]", "", said.get("window", ""))
-    found = {
+def _read(provider: str, form: QueryDict) -> tuple[ModelAccess | None, dict[str, str]]:
+    """The connection in the form, or what is wrong with it by field."""
+    model, address, key = (form.get(name, "").strip() for name in ("model", "address", "key"))
+    window = re.sub(r"[\s,_]", "", form.get("window", ""))
+    sentences = {
         "model": _wrong_model(model),
-        "address": _wrong_address(kind, address),
+        "address": _wrong_address(provider, address),
         "key": _wrong_key(key),
         "window": "" if _is_window(window) else "Type the context window as a number of tokens, such as 32768.",
     }
-    errors = {name: sentence for name, sentence in found.items() if sentence}
+    errors = {name: sentence for name, sentence in sentences.items() if sentence}
     if errors:
         return None, errors
-    given = "" if "remove_key" in said and not key else key or None
-    return connections.drafted(kind, model, address.rstrip("/"), int(window or 0) or None, given), {}
+    new_key = "" if "remove_key" in form and not key else key or None
+    return connections.draft(provider, model, address.rstrip("/"), int(window or 0) or None, new_key), {}
 
 
 def _wrong_model(model: str) -> str:
@@ -300,21 +302,26 @@ def _wrong_model(model: str) -> str:
     return ""
 
 
-def _wrong_address(kind: str, address: str) -> str:
+def _wrong_address(provider: str, address: str) -> str:
     if not address:
         return ""
     if len(address) > ADDRESS_LIMIT or not is_server_url(address):
         return "Type the URL as https://host/path: no name or password, no question mark in it."
-    added = next((end for end in ADDED[kind] if address.rstrip("/").endswith(end)), "")
+    added = next((path for path in PROVIDERS[provider].sdk_paths if address.rstrip("/").endswith(path)), "")
     return f"Leave {added} out at the end of the URL: it is added by itself." if added else ""
 
 
 def _wrong_key(key: str) -> str:
-    if key.startswith(keys.ENVIRONMENT) and not keys.NAMES.fullmatch(key.removeprefix(keys.ENVIRONMENT)):
+    if _is_refused_variable(key):
         return "Of the environment a key is taken from names such as env:OPENROUTER_API_KEY or env:PALIMPSEST_MY_KEY."
     if len(key) > KEY_LIMIT or not re.fullmatch(r"[!-~]*", key):
         return f"A key is one word of at most {KEY_LIMIT:,} letters, digits and signs. This one was not stored."
     return ""
+
+
+def _is_refused_variable(key: str) -> bool:
+    name = key.removeprefix(connections.IN_ENVIRONMENT)
+    return name != key and not connections.KEY_VARIABLES.fullmatch(name)
 
 
 def _is_window(window: str) -> bool:

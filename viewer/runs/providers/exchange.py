@@ -1,4 +1,4 @@
-"""One HTTP exchange in a thread of its own, so that whoever waits for it can look around meanwhile and end it.
+"""One HTTP exchange in its own thread, so that who waits for it can do other things meanwhile and end it.
 
 A blocking read cannot be interrupted, so the thread that has the run never does one: it takes what arrives from a
 queue, and to end the exchange it shuts the socket down under the reader.
@@ -6,53 +6,27 @@ queue, and to end the exchange it shuts the socket down under the reader.
 
 from __future__ import annotations
 
-import os
 import queue
 import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 import httpx2
 
+from .provider import StreamEvent
+
 CONNECT_SECONDS = 10.0
 LEAVE_SECONDS = 1.0  # that the reader gets to notice that its socket is shut
 AT_ONCE = struct.pack("ii", 1, 0)  # closing resets: a service whose bytes nobody takes would learn of it much later
 MOST_BYTES, MOST_EVENT_BYTES = 100_000_000, 1_000_000  # of an answer and of one event in it; SDKs read on for ever
-MOST_TOKENS = 1_000_000_000  # that a call can have taken; a service that says more made the number up
-FOREIGN_HEADERS = ("OPENAI_CUSTOM_HEADERS", "ANTHROPIC_CUSTOM_HEADERS")  # which SDKs would add, keys and all
 LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")  # a proxy's would be another machine
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerPart:
-    """What one event of an answer says. Token counts are the whole call's so far; None: not said."""
-
-    text: str = ""
-    thought: bool = False
-    refused: bool = False
-    finish: str = ""
-    model: str = ""
-    input_tokens: int | None = None
-    cached_tokens: int | None = None
-    output_tokens: int | None = None
-
-
-Ask = Callable[[httpx2.Client], Iterator[AnswerPart]]
-
-
-def words(value: Any) -> str:
-    """A text of the answer; "" for what is none."""
-    return value if isinstance(value, str) else ""
-
-
-def number(value: Any) -> int | None:
-    """A count of the answer; None for what is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None
+OpenStream = Callable[[httpx2.Client], Iterator[StreamEvent]]
 
 
 class Ended(Exception):
@@ -66,11 +40,11 @@ class Endless(Exception):
 class Exchange:
     """A context manager; leaving it closes the connection, wherever the exchange is."""
 
-    def __init__(self, ask: Ask, silence: float) -> None:
-        """`ask` makes the request with the client it is given; `silence` is the longest wait for a byte, in seconds."""
-        self._ask = ask
+    def __init__(self, open_stream: OpenStream, silence: float) -> None:
+        """`open_stream` makes the request with the client it gets. `silence`: seconds, the longest wait for a byte."""
+        self._open_stream = open_stream
         self._silence = silence
-        self._arrived: queue.SimpleQueue[AnswerPart | Exception] = queue.SimpleQueue()
+        self._arrived: queue.SimpleQueue[StreamEvent | Exception] = queue.SimpleQueue()
         self._sockets: list[Any] = []
         self._left = False
         self._thread = threading.Thread(target=self._read, name="call of a model", daemon=True)
@@ -83,37 +57,35 @@ class Exchange:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._left = True
-        self._shut()
+        self._shut_sockets()
         self._thread.join(LEAVE_SECONDS)
 
-    def _shut(self) -> None:
-        for found in self._sockets:
+    def _shut_sockets(self) -> None:
+        for each in self._sockets:
             with suppress(OSError):  # closed already
-                found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
-                found.shutdown(socket.SHUT_RDWR)
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+                each.shutdown(socket.SHUT_RDWR)
 
-    def next(self, seconds: float) -> AnswerPart | None:
+    def next(self, seconds: float) -> StreamEvent | None:
         """What arrives next, None when nothing does in that time. Raises Ended, or what ended the reading."""
         try:
-            found = self._arrived.get(timeout=max(seconds, 0.0))
+            arrived = self._arrived.get(timeout=max(seconds, 0.0))
         except queue.Empty:
             return None
-        if isinstance(found, Exception):
-            raise found
-        return found
+        if isinstance(arrived, Exception):
+            raise arrived
+        return arrived
 
     def _read(self) -> None:
         try:
             with self._client() as client:
-                for piece in self._ask(client):
-                    self._arrived.put(piece)
+                for event in self._open_stream(client):
+                    self._arrived.put(event)
             self._arrived.put(Ended())
         except Exception as problem:
             self._arrived.put(problem)
 
     def _client(self) -> httpx2.Client:
-        for name in FOREIGN_HEADERS:
-            os.environ.pop(name, None)
         # Redirects are not followed: they would carry the session's text, and perhaps the key, to another place.
         return httpx2.Client(
             timeout=httpx2.Timeout(self._silence, connect=min(CONNECT_SECONDS, self._silence)),
@@ -136,7 +108,7 @@ class Exchange:
         if name.endswith((".connect_tcp.complete", ".start_tls.complete")):
             self._sockets.append(info["return_value"].get_extra_info("socket"))
             if self._left:
-                self._shut()
+                self._shut_sockets()
 
 
 class _Guarded(httpx2.SyncByteStream):

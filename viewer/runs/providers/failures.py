@@ -1,12 +1,11 @@
-"""What went wrong between us and a model, as a ModelFailed: a stable code, and what to do.
+"""What went wrong in a call of a model, as a ModelFailed: a stable code, and a sentence that says what to do.
 
-Both SDKs raise alike, so their errors are read by what they carry. A service's own words are quoted short, without
-secrets; those about a key are not quoted at all.
+The SDKs raise errors of one shape, which are read by their response and body. A service's own message is quoted, short
+and without secrets; one about a key is not quoted.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import socket
 import ssl
@@ -23,55 +22,18 @@ from django.utils import timezone
 from compaction.redaction import redact
 from viewer.runs.errors import ModelFailed
 
-from . import limits
-from .connections import ModelAccess
+from . import PROVIDERS, limits
+from .provider import ModelAccess, NotStreamed, error_in, is_too_long
 
 QUOTED = 200  # characters of a service's own words
-BODY = 100_000  # bytes of an answer that is no stream, read to find what it says
-# Error types and codes of both interfaces that come without an HTTP status: inside a stream, or with 200.
-STATUS = {
-    "authentication_error": 401, "invalid_api_key": 401, "permission_error": 403, "billing_error": 402,
-    "insufficient_quota": 402, "not_found_error": 404, "model_not_found": 404, "request_too_large": 413,
-    "rate_limit_error": 429, "rate_limit_exceeded": 429, "timeout_error": 504, "overloaded_error": 529,
-    "server_error": 500, "api_error": 500, "invalid_request_error": 400,
-}  # fmt: skip
-_TOO_LONG = re.compile(
-    r"context[ _-]?(?:length|size|window|limit)|exceed_context|(?:prompt|input|request) is too l(?:ong|arge)"
-    r"|maximum (?:model|input) length|max_model_len|input token count .{0,60}exceeds|max_new_tokens` must be"
-    r"|reduce the length of|request_too_large"
-)
+# HTTP status of the error types and codes of all providers: a proxy passes on those of another interface than its own.
+STATUS = {code: status for provider in PROVIDERS.values() for code, status in provider.error_status.items()}
 _NO_CREDIT = re.compile(
     r"insufficient_quota|credit balance is too low|insufficient (?:credits|balance)|billing_hard_limit"
 )
 
 _QUOTA = re.compile(r"exceeded your current quota|quota (?:has been )?exceeded")
 NAMES = {"MODEL": "model", "URL": "URL", "KEY": "key", "WINDOW": "window"}
-
-
-class NotStreamed(Exception):
-    """The answer is no stream of events; `said` is its JSON, None when it is something else."""
-
-    def __init__(self, kind: str, said: Any) -> None:
-        super().__init__(kind)
-        self.kind = kind
-        self.said = said
-
-
-def require_events(response: httpx2.Response) -> None:
-    """Raise NotStreamed for a page or a document where events should come."""
-    kind = response.headers.get("content-type", "").partition(";")[0].strip().casefold()
-    if kind not in ("text/html", "application/xhtml+xml", "application/json", "application/problem+json"):
-        return
-    body = b""
-    for data in response.iter_bytes():
-        body += data
-        if len(body) > BODY:
-            break
-    try:
-        said = json.loads(body)
-    except ValueError:
-        said = None
-    raise NotStreamed(kind, said)
 
 
 def require_sendable(connection: ModelAccess) -> None:
@@ -87,60 +49,37 @@ def require_sendable(connection: ModelAccess) -> None:
         )
 
 
-def words_of(problem: Exception) -> str:
-    """What a service said in refusing a request: its codes and its message."""
-    error = _error_in(getattr(problem, "body", None), whole=True)
-    return " ".join(str(error.get(name) or "") for name in ("code", "type", "param", "message", "detail")).strip()
-
-
-def is_too_long(text: str) -> bool:
-    """Whether a refusal is about the length of the request, in the words of OpenAI, vLLM, llama.cpp, Anthropic, ..."""
-    return bool(_TOO_LONG.search(text.casefold()))
-
-
-def of(problem: Exception, connection: ModelAccess, begun: bool) -> ModelFailed:
-    """What this exception of an SDK, or of the HTTP library under it, means; `begun`: part of an answer came.
+def failure_of(problem: Exception, connection: ModelAccess, begun: bool) -> ModelFailed:
+    """The failure that an exception of an SDK, or of the HTTP library under it, means; `begun`: part of an answer came.
 
     Raises nothing: what is raised while an SDK's exception is handled would be logged with that one's text.
     """
     try:
-        return _of(problem, connection, begun)
+        return _failure_of(problem, connection, begun)
     except Exception:
         return _unreadable(problem, connection, begun)
 
 
-def _of(problem: Exception, connection: ModelAccess, begun: bool) -> ModelFailed:
+def _failure_of(problem: Exception, connection: ModelAccess, begun: bool) -> ModelFailed:
     if isinstance(problem, NotStreamed):
-        error = _error_in(problem.said)
-        return refused(200, error, {}, connection) if error else _no_stream(problem.kind, connection)
+        error = error_in(problem.body)
+        return refused(200, error, {}, connection) if error else _no_stream(problem.content_type, connection)
     response = getattr(problem, "response", None)
     if response is not None or hasattr(problem, "body") and problem.body is not None:
         status = int(getattr(response, "status_code", 200))
         headers = getattr(response, "headers", {})
-        return refused(status, _error_in(getattr(problem, "body", None), whole=True), headers, connection)
-    return _broken(list(_chain(problem)), connection, begun)
+        return refused(status, error_in(getattr(problem, "body", None), whole=True), headers, connection)
+    return _broken_connection(list(_chain(problem)), connection, begun)
 
 
-# --- what a service says ---------------------------------------------------------------------------------------------
-
-
-def _error_in(body: Any, whole: bool = False) -> dict[str, Any]:
-    """The part of a body that speaks about an error; `whole`: nothing else can be in it."""
-    if not isinstance(body, dict):
-        return {}
-    inner = body.get("error")
-    if isinstance(inner, dict):
-        return inner
-    if isinstance(inner, str) and inner:
-        return {"message": inner}
-    return body if whole else {}
+# --- refusals of a service -------------------------------------------------------------------------------------------
 
 
 def refused(status: int, error: dict[str, Any], headers: Any, connection: ModelAccess) -> ModelFailed:
-    """What a refusal of the service means, by its status and the error in its answer."""
+    """The failure that a refusal of the service means, by its status and the error in its answer."""
     codes = [error.get("code"), error.get("type")]
     if status < 300:
-        status = next((found for code in codes if (found := _status_in(code)) is not None), 500 if error else 200)
+        status = next((meant for code in codes if (meant := _status_in(code)) is not None), 500 if error else 200)
     words = " ".join(str(word) for word in [*codes, error.get("message") or error.get("detail") or ""]).casefold()
     quoted, after = _quoted(error, connection), _retry_after(headers)
     if status in (401, 403):
@@ -173,7 +112,7 @@ def _busy(status: int, quoted: str, after: float | None, connection: ModelAccess
 
 
 def _misdirected(status: int, quoted: str, headers: Any, connection: ModelAccess) -> ModelFailed:
-    """The refusal of a request that nothing at this address takes: model, address or interface are others."""
+    """The refusal of a request for which the model, the address or the interface is wrong."""
     host, model = connection.host, connection.model
     if status in (404, 405, 410):
         return ModelFailed(
@@ -207,7 +146,7 @@ def _unauthorized(status: int, quoted: str, connection: ModelAccess) -> ModelFai
 
 
 def _status_in(code: Any) -> int | None:
-    """The HTTP status an error's code or type stands for."""
+    """The HTTP status that an error's code or type means."""
     if isinstance(code, bool) or code is None:
         return None
     text = str(code)
@@ -215,7 +154,7 @@ def _status_in(code: Any) -> int | None:
 
 
 def _retry_after(headers: Any) -> float | None:
-    """Seconds to wait, from milliseconds, seconds or a date; None when nothing usable is said."""
+    """Seconds to wait, from milliseconds, seconds or a date; None where the headers have no usable time."""
     for name, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         value = str(headers.get(name) or "").strip()
         if re.fullmatch(r"\d{1,12}(\.\d{1,9})?", value):
@@ -239,12 +178,12 @@ def _when(after: float | None) -> str:
 
 
 def _quoted(error: dict[str, Any], connection: ModelAccess) -> str:
-    said = error.get("message") or error.get("detail")
-    return f", “{shown}”" if isinstance(said, str) and (shown := _shown(said, connection)) else ""
+    message = error.get("message") or error.get("detail")
+    return f", “{shown}”" if isinstance(message, str) and (shown := _shown(message, connection)) else ""
 
 
 def _shown(text: str, connection: ModelAccess) -> str:
-    """A service's own words: one short line without our key and other secrets."""
+    """A text of the service as one short line without our key and other secrets."""
     if connection.api_key:
         text = text.replace(connection.api_key, "[REDACTED]")
     line = " ".join(redact(text[: 10 * QUOTED]).split())
@@ -252,20 +191,20 @@ def _shown(text: str, connection: ModelAccess) -> str:
     return line if len(line) <= QUOTED else f"{line[:QUOTED].rstrip()}..."
 
 
-# --- what the connection does ----------------------------------------------------------------------------------------
+# --- failures of the connection --------------------------------------------------------------------------------------
 
 
 def _chain(problem: BaseException) -> Iterator[BaseException]:
-    """The exception and those it came from."""
+    """The exception and those that caused it."""
     seen: set[int] = set()
-    found: BaseException | None = problem
-    while found is not None and id(found) not in seen:
-        seen.add(id(found))
-        yield found
-        found = found.__cause__ or found.__context__
+    error: BaseException | None = problem
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
 
 
-def _broken(chain: list[BaseException], connection: ModelAccess, begun: bool) -> ModelFailed:
+def _broken_connection(chain: list[BaseException], connection: ModelAccess, begun: bool) -> ModelFailed:
     def is_any(*kinds: type[BaseException]) -> bool:
         return any(isinstance(problem, kinds) for problem in chain)
 
@@ -346,15 +285,15 @@ def read_in_part(connection: ModelAccess, read: int, sent: int) -> ModelFailed:
     )
 
 
-# --- naming things ---------------------------------------------------------------------------------------------------
+# --- names in the sentences ------------------------------------------------------------------------------------------
 
 
 def where(connection: ModelAccess, *what: str) -> str:
-    """Where a person sets the MODEL, URL, KEY or WINDOW, in brackets; "" where they stand in the form beside."""
+    """Where a person sets the MODEL, URL, KEY or WINDOW, in brackets; "" where the form is on the same page."""
     if connection.source == "form":
         return ""
     if connection.source == "environment":
-        return f" ({', '.join(f'PALIMPSEST_{connection.kind.upper()}_{each}' for each in what)})"
+        return f" ({', '.join(connection.provider.variable(each) for each in what)})"
     return f" ({' and '.join(NAMES[each] for each in what)} on the settings page)"
 
 
