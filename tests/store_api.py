@@ -71,7 +71,9 @@ class StoreApi:
 
     def run(self, session_id: str, **wanted: Any) -> dict[str, Any]:
         """A run that has come to its end, or to its preview."""
-        status, run = self.api_client.call("POST", f"{self.at(session_id)}/runs", {"keep_last": 6, **wanted})
+        status, run = self.api_client.call(
+            "POST", f"{self.at(session_id)}/runs", {"strategy": "summary", "keep_last": 6, **wanted}
+        )
         assert status == 202, run
         return self.run_now(run["id"])
 

@@ -63,12 +63,14 @@ def on_postgresql(url: str) -> Ask:
 
 
 def contents(ask: Ask, tables: str) -> dict[str, list[dict[str, Any]]]:
-    """The rows of each of our tables, without what the migration of the queue is there to change."""
+    """The rows of each of our tables, without what the migrations of this version are there to change."""
     names = sorted(next(iter(dict(row).values())) for row in ask(tables))
     found = {name: [dict(row) for row in ask(f'SELECT * FROM "{name}"')] for name in names}
     for row in found["runs_run"]:
         row.pop("task_id", None)
         row.pop("queued_at", None)
+        row.pop("fallback", None)
+    found.pop("runs_compactionsetting", None)
     return {name: sorted(rows, key=str) for name, rows in found.items() if name != "django_migrations"}
 
 

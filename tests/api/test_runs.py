@@ -21,10 +21,10 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 RUN_FIELDS = {
     "id", "store", "session_id", "address", "status", "strategy", "summarizer", "focus", "keep_last", "apply",
     "progress", "tokens_before", "tokens_after", "messages_before", "messages_after", "summary", "error", "undoable",
-    "created_at", "finished_at", "mode", "new_session_id", "model", "usage", "rules",
+    "created_at", "finished_at", "mode", "fallback", "new_session_id", "model", "usage", "rules",
 }  # fmt: skip
 PLAN_FIELDS = {
-    "sends_otherwise",
+    "sends_otherwise", "strategy", "mode", "fallback",
     "head", "middle", "tail", "lifted", "earlier_tokens", "reasons", "tokens_before", "tokens_after_estimate",
     "notes", "note_tokens", "recompaction",
     "lock_seconds_estimate", "context_window", "tokens_are_estimates", "pick_up", "busy", "rules",

@@ -110,7 +110,7 @@ def _compact(store: str, session_id: str) -> float:
     from viewer.stores.registry import get_store
 
     started = time.perf_counter()
-    run = service.prepare(get_store(store), session_id, Options(), apply=True)
+    run = service.prepare(get_store(store), session_id, Options("summary"), apply=True)
     job.compact(run.pk)
     run.refresh_from_db()
     assert run.status == "applied", run.error_message

@@ -220,7 +220,7 @@ class SiteProcesses:
 
     def start_run(self, session_id: str, store: str, apply: bool = True, summarizer: str = "offline") -> int:
         """Ask for a run; its number."""
-        wanted = {"apply": apply, "summarizer": summarizer}
+        wanted = {"apply": apply, "strategy": "summary", "summarizer": summarizer}
         status, run = self.ask("POST", f"/stores/{store}/sessions/{session_id}/runs", wanted)
         assert status == 202, run
         return int(run["id"])

@@ -301,7 +301,7 @@ def test_a_run_waits_for_its_turn_to_end_and_says_so(
     settings.STORES = {"hermes": f"sqlite:///{database}"}
     write_session(hermes, "waited")
     hermes.resume("waited")
-    run = service.start(get_store("hermes"), "waited", Options(keep_last=8), apply=True)
+    run = service.start(get_store("hermes"), "waited", Options("summary", keep_last=8), apply=True)
     with model.held():
         hermes.send("turn", text="A long one.")
         model.wait_for(1)
@@ -330,7 +330,7 @@ def test_a_candidate_is_kept_when_it_takes_a_message_back(
     settings.STORES = {"hermes": f"sqlite:///{database}"}
     write_session(hermes, "kept")
     store = get_store("hermes")
-    run = service.start(store, "kept", Options(keep_last=8), apply=False)
+    run = service.start(store, "kept", Options("summary", keep_last=8), apply=False)
     hermes.append("kept", "user", "One more thing.")
     hermes.take_back("kept", [row["id"] for row in live(hermes, "kept") if row["role"] == "user"][-2])
     before = states(hermes, "kept")
@@ -339,7 +339,7 @@ def test_a_candidate_is_kept_when_it_takes_a_message_back(
     run.refresh_from_db()
     assert (run.status, run.error_code) == ("conflict", "compaction_conflict") and run.summary
     assert states(hermes, "kept") == before
-    again = service.start(store, "kept", Options(keep_last=8), apply=True)
+    again = service.start(store, "kept", Options("summary", keep_last=8), apply=True)
     assert again.status == "applied"
     check_sound(hermes, database, "kept")
 

@@ -38,8 +38,9 @@ def test_it_shows_what_goes_the_summary_and_what_stays(signed_in: Client, ready:
         assert len(read(signed_in.get(f"/runs/{ready.pk}/{name}")).one("ol").all("li")) >= min(200, len(ids))
     assert page.one("div", "md").text
     again = page.one(
-        "a", "btn", href=f"/stores/demo/sessions/{ready.session_id}/plan?strategy=summary&summarizer=offline&carry=1"
-    )
+        "a", "btn",
+        href=f"/stores/demo/sessions/{ready.session_id}/plan?strategy=summary&summarizer=offline&mode=in_place&carry=1",
+    )  # fmt: skip
     assert "other settings" in again.text
 
 

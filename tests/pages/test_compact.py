@@ -515,7 +515,7 @@ def test_a_refusal_offers_the_other_way_where_that_helps(signed_in: Client, empt
     empty_store.say("s", "tool", "one more line of it\n" * 1_500, tool_call_id="c", tool_name="terminal")
     empty_store.chat("s", 12)
     with pytest.raises(compaction.NothingToCompact) as refusal:
-        planning.draft(get_store("own"), "s", planning.Options())
+        planning.draft(get_store("own"), "s", planning.Options("summary"))
     assert refusal.value.instead == "prune"
     panel = read(signed_in.get(f"{href}/plan?focus=errors&strategy=summary")).one("section", id="plan")
     assert refusal.value.reason in panel.text

@@ -63,7 +63,7 @@ def newest(hermes_store: HermesStore) -> Boundary:
 
 
 def compact(hermes_store: HermesStore) -> Run:
-    run = service.start(hermes_store.store, "work", Options(), apply=True)
+    run = service.start(hermes_store.store, "work", Options("summary"), apply=True)
     assert (run.status, run.error_message) == ("applied", "")
     return run
 
@@ -120,4 +120,4 @@ def test_a_refusal_names_what_helps(hermes_store: HermesStore) -> None:
     hermes_store = worker(hermes_store, [("user", REQUEST), *steps(1), *CHAT, ("tool", "stray", "c0")])
     hermes_store.rows("UPDATE messages SET content = ? WHERE role = 'tool' AND tool_call_id = 'c0'", "row ok\n" * 4_000)
     with pytest.raises(NothingToDo, match=r"Shortening old tool output would win [\d,]+ tokens"):
-        service.start(hermes_store.store, "work", Options(), apply=True)
+        service.start(hermes_store.store, "work", Options("summary"), apply=True)

@@ -21,7 +21,8 @@ class UsageOut(Schema):
 
 
 class RunOut(Schema):
-    """`progress.sentence` says what is being done; `error` what stopped it last; `model` what wrote the summary.
+    """`progress.sentence` says what is being done; `error` what stopped it last; `model` what wrote the summary;
+    `fallback` what is set for the store and was not possible in this session, "" for nothing.
 
     `tokens_after` and `messages_after` are null until there is a summary, and of a run that came to nothing. `summary`
     is without the rules, which follow it if they are carried. `address` is that of the session.
@@ -38,6 +39,7 @@ class RunOut(Schema):
     keep_last: int | None
     apply: bool
     mode: str
+    fallback: str
     new_session_id: str | None
     model: str
     usage: UsageOut

@@ -8,7 +8,6 @@ from ninja.responses import Status
 
 from viewer.runs import service
 from viewer.runs.errors import WrongStatus
-from viewer.runs.planning import Options
 from viewer.stores.registry import get_store
 
 from . import cursors, shapes
@@ -28,8 +27,8 @@ router = Router(tags=["runs"])
 )
 def start(request: HttpRequest, store: str, session_id: str, body: RunIn) -> Status[RunOut]:
     """Hand a compaction to a worker: with `apply` it is written, without it stops as a candidate to look at."""
-    options = Options(body.strategy, body.focus, body.keep_last, body.summarizer, body.mode, body.rules)
-    return Status(202, shapes.run(service.start(get_store(store), session_id, options, apply=body.apply)))
+    started = service.start(get_store(store), session_id, shapes.options(body), apply=body.apply)
+    return Status(202, shapes.run(started))
 
 
 @router.get("/runs", auth=READ, response=answers(RunsOut), summary="Runs")

@@ -293,11 +293,14 @@ class PlanIn(Body):
     """The choices for one compaction.
 
     `strategy` is `summary`, or `prune`: old tool output becomes one line each, without a summary or a summariser.
-    `mask` is the old name of `prune`, taken until December 2027.
+    `mask` is the old name of `prune`, taken until December 2027. `mode` is where the result goes: `in_place`, into the
+    session itself, or `split`, into a new session that goes on. What of these two is not named is as the settings of
+    the store say.
     `rules` false leaves the rules of the workspace out of the handoff.
     """
 
-    strategy: Annotated[str, _one_of([*STRATEGIES, *OLD_NAMES])] = "summary"
+    strategy: Annotated[str, _one_of([*STRATEGIES, *OLD_NAMES])] | None = None
+    mode: Annotated[str, _one_of(MODES)] | None = None
     focus: Annotated[str, Field(max_length=2000)] = ""
     keep_last: Annotated[int, Field(ge=1, le=1_000_000), WHOLE] | None = None
     summarizer: Annotated[str, _one_of(["offline", *PROVIDERS])] = "offline"
@@ -305,10 +308,9 @@ class PlanIn(Body):
 
 
 class RunIn(PlanIn):
-    """`apply` false stops at a candidate to look at; `mode` split puts the result into a new session that goes on."""
+    """`apply` false stops at a candidate to look at."""
 
     apply: bool = False
-    mode: Annotated[str, _one_of(MODES)] = "in_place"
 
 
 class PartOut(Schema):
@@ -347,12 +349,17 @@ class PlanOut(Schema):
     """A dry run: `head` and `tail` stay, `middle` would be summarised, earlier handoffs (`lifted`, and those merged
     into kept rows; `earlier_tokens` together) are folded into the new one.
 
+    `strategy` and `mode` are those that were taken: named in the call, or set for the store. `fallback` says what is
+    set for the store and not possible in this session, "" for nothing.
     With the strategy `prune` the `middle` are the messages whose tool output or arguments would be shortened, the
     `head` all others before the `tail`, only earlier notes of this strategy are `lifted`, and no rules are carried.
     `notes` are texts that the agent sends beside messages (of hooks, of skills); their `note_tokens` are part of the
     other numbers, and they leave the context with the message that they stand beside.
     """
 
+    strategy: str
+    mode: str
+    fallback: str
     head: PartOut
     middle: PartOut
     tail: PartOut

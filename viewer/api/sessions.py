@@ -15,7 +15,6 @@ from viewer.enforcement import auditing
 from viewer.history import index_cache, records
 from viewer.runs import compaction_list, planning
 from viewer.runs.detail_loss import losses
-from viewer.runs.planning import Options
 from viewer.stores.registry import get_store, open_store, writer_of
 from viewer.web.unreadable import lines_of
 
@@ -146,5 +145,4 @@ def compaction_details(request: HttpRequest, store: str, session_id: str, handof
 @router.post(f"{SESSION}/plan", auth=READ[:1], response=answers(PlanOut), summary="A dry run")
 def plan(request: HttpRequest, store: str, session_id: str, body: PlanIn) -> PlanOut:
     """What a compaction would keep and summarise, and why; no model is asked and nothing is written."""
-    options = Options(body.strategy, body.focus, body.keep_last, body.summarizer, carry=body.rules)
-    return shapes.plan(planning.draft(get_store(store), session_id, options))
+    return shapes.plan(planning.draft(get_store(store), session_id, shapes.options(body)))

@@ -13,7 +13,7 @@ from viewer.runs import planning, service
 from viewer.runs.compaction_list import CompactionView
 from viewer.runs.detail_loss import counted
 from viewer.runs.models import Run
-from viewer.runs.planning import DryRun
+from viewer.runs.planning import AS_SET, DryRun, Options
 from viewer.stores import counting
 from viewer.stores.base import Session
 from viewer.stores.lock_owners import Holder
@@ -31,6 +31,7 @@ from .schemas import (
     ErrorOut,
     HeldOut,
     PartOut,
+    PlanIn,
     PlanOut,
     ReportedOut,
     RulesOut,
@@ -111,10 +112,25 @@ def _lost(counts: tuple[int, int]) -> DetailsOut:
     return DetailsOut(lost=counts[0], total=counts[1])
 
 
+def options(body: PlanIn) -> Options:
+    """What a call asks for; what it does not name is as the store is set."""
+    return Options(
+        strategy=body.strategy or AS_SET,
+        focus=body.focus,
+        keep_last=body.keep_last,
+        summarizer=body.summarizer,
+        mode=body.mode or AS_SET,
+        carry=body.rules,
+    )
+
+
 def plan(draft: DryRun) -> PlanOut:
     made = draft.plan
     busy = BusyOut(lock=_held(draft.lock), turn=_held(draft.lease)) if draft.lock or draft.lease else None
     return PlanOut(
+        strategy=draft.strategy,
+        mode=draft.mode,
+        fallback=draft.fallback,
         head=_part(draft.head_ids, made.head_tokens),
         middle=_part(draft.middle_ids, made.middle_tokens),
         tail=_part(draft.tail_ids, made.tail_tokens),
@@ -174,6 +190,7 @@ def _run(found: Run, undoable: bool) -> RunOut:
         keep_last=found.keep_last,
         apply=found.apply,
         mode=found.mode,
+        fallback=found.fallback,
         new_session_id=found.new_session_id or None,
         model=found.model,
         usage=UsageOut(**found.usage),

@@ -21,11 +21,14 @@ class Run(models.Model):
     compression lock's holder and, while it is not empty, the mark of the one worker that has the run. `queued_at` is
     when it was given to the workers, None while none is to take it: a row with it is in the queue. `apply` says
     whether the run goes on by itself once the summary is there. `mode` is where the result goes: "in_place", or "split"
-    into a new session (`new_session_id`). `rules` is what was found of the workspace's rules (`workspaces.Rules` as an
-    object), `carry` whether they go into the handoff. `model` names what writes the summary, `usage` what that took
-    (`providers.summarizers.Usage`), and `chunks` keeps the parts of a long summary that are finished
-    (`compaction.Finished`) until there is a candidate. `looked_at_seconds` is how long a candidate waited for a person:
-    no part of the work. `draft` is what somebody has made of the summary and not applied yet, "" for nothing.
+    into a new session (`new_session_id`). `fallback` says in sentences what the store's CompactionSetting asks for and
+    this session does not allow, "" for nothing.
+
+    `rules` is what was found of the workspace's rules (`workspaces.Rules` as an object), `carry` whether they go into
+    the handoff. `model` names what writes the summary, `usage` what that took (`providers.summarizers.Usage`), and
+    `chunks` keeps the parts of a long summary that are finished (`compaction.Finished`) until there is a candidate.
+    `looked_at_seconds` is how long a candidate waited for a person: no part of the work. `draft` is what somebody has
+    made of the summary and not applied yet, "" for nothing.
     """
 
     store = models.CharField(max_length=200)
@@ -37,6 +40,7 @@ class Run(models.Model):
     keep_last = models.PositiveIntegerField(null=True)
     apply = models.BooleanField()
     mode = models.CharField(max_length=20, default="in_place")
+    fallback = models.TextField(blank=True, default="")
     new_session_id = models.TextField(blank=True, default="")
     carry = models.BooleanField(default=True)
     rules = models.JSONField(default=dict)
@@ -123,3 +127,18 @@ class Connection(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.model}"
+
+
+class CompactionSetting(models.Model):
+    """How a store's sessions are compacted where nobody says otherwise, as typed on the settings page.
+
+    `mode` is one of `stores.changes.MODES`; `strategy` one of `compaction.strategy.STRATEGIES`, "" for the one that the
+    engine would offer first.
+    """
+
+    store = models.CharField(max_length=200, unique=True)
+    mode = models.CharField(max_length=20, default="in_place")
+    strategy = models.CharField(max_length=40, blank=True, default="")
+
+    def __str__(self) -> str:
+        return f"{self.store}: {self.mode}, {self.strategy or 'automatic'}"

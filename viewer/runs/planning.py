@@ -20,31 +20,33 @@ from viewer.stores.changes import MODES, Json
 from viewer.stores.errors import StoreReadOnly
 from viewer.stores.lock_owners import Holder
 from viewer.stores.message import StoredMessage, for_model, weighed
-from viewer.stores.registry import Reader, agent_of, open_store
+from viewer.stores.registry import Reader, agent_of, open_store, splits
 from viewer.workspaces.rules import Rules, rules_of
 
 from .errors import UnknownChoice
+from .models import CompactionSetting
 from .providers.summarizers import get_summarizer
 
 SLOW_SECONDS, TOO_SLOW_SECONDS = 1.0, 10.0  # of a held write lock: worth a word; longer than the agent may wait
 RECENT = 2  # plans that a process keeps, each with its messages
 
 FIRST = ""  # the strategy that the engine would offer first for this session
+AS_SET = ""  # a mode or strategy that nobody named: the one of the store's CompactionSetting
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a person chooses for one compaction.
 
-    `strategy` is one of STRATEGIES, or FIRST; `keep_last` is a number of messages, None for as many as fit; `mode` is
-    one of MODES; `carry` has the rules of the session's workspace stand behind the summary.
+    `strategy` is one of STRATEGIES, `mode` one of MODES, or AS_SET; `keep_last` is a number of messages, None for as
+    many as fit; `carry` has the rules of the session's workspace stand behind the summary.
     """
 
-    strategy: str = "summary"
+    strategy: str = AS_SET
     focus: str = ""
     keep_last: int | None = None
     summarizer: str = "offline"
-    mode: str = "in_place"
+    mode: str = AS_SET
     carry: bool = True
 
 
@@ -81,7 +83,10 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """A dry run with a strategy.
+    """A dry run with a strategy and a mode.
+
+    `fallback` says in sentences what the store's CompactionSetting asks for and this session does not allow, "" for
+    nothing.
 
     Ids are rows; `estimate` says that the model's own tokens are not known exactly; `lock` is somebody compacting the
     session now, `lease` somebody running a turn, which only some stores tell (`sees_turns`); `lock_seconds` how long
@@ -92,6 +97,8 @@ class DryRun:
 
     session_id: str
     strategy: str
+    mode: str
+    fallback: str
     plan: compaction.Plan
     rules: Rules
     ids: tuple[int, ...]
@@ -125,18 +132,22 @@ def draft(store: Store, session_id: str, options: Options) -> DryRun:
         return draft_of(reader, session_id, options)
 
 
-def draft_of(reader: Reader, session_id: str, options: Options) -> DryRun:
-    """`draft` of a store that is open."""
+def draft_of(reader: Reader, session_id: str, options: Options, setting: CompactionSetting | None = None) -> DryRun:
+    """`draft` of a store that is open, whose `setting` is read where it is not given."""
     check_options(options)
-    basis = read_basis(reader, session_id, options.mode)
+    setting = setting or setting_of(reader.store)
+    mode, not_split = mode_of(reader, session_id, options, setting)
+    basis = read_basis(reader, session_id, mode)
     lock, lease = reader.lock_of(session_id), reader.lease_of(session_id)
     rules = rules_of(reader.store, basis.session)
-    strategy, plan = planned(basis, options, rules.text)
+    strategy, plan, other_strategy = _planned_as_set(basis, options, setting, rules.text)
     notes, note_tokens = counting.note_tokens(basis.sent, plan.count)
     agent = agent_of(reader.store)
     return DryRun(
         session_id=session_id,
         strategy=strategy.name,
+        mode=mode,
+        fallback=" ".join(filter(None, (not_split, other_strategy))),
         plan=plan,
         rules=rules,
         ids=tuple(row.id for row in basis.sent),
@@ -161,6 +172,44 @@ def draft_of(reader: Reader, session_id: str, options: Options) -> DryRun:
     )
 
 
+def setting_of(store: Store) -> CompactionSetting:
+    """How this store's sessions are compacted where nobody says otherwise; an unsaved row with the defaults where
+    nothing is kept.
+    """
+    return CompactionSetting.objects.filter(store=store.name).first() or CompactionSetting(store=store.name)
+
+
+def mode_of(reader: Reader, session_id: str, options: Options, setting: CompactionSetting) -> tuple[str, str]:
+    """The mode in which this session is compacted, and why that is not the one that its store is set to, as sentences;
+    "" where it is, and where the options name a mode. Raises NotFound.
+    """
+    if options.mode != AS_SET:
+        return options.mode, ""
+    if setting.mode != "split":
+        return "in_place", ""
+    refusal = reader.compact_refusal(session_id, "split")
+    if refusal is None or (splits(reader.store) and reader.compact_refusal(session_id) is not None):
+        return "split", ""  # where neither is possible, the refusal of a split says why
+    return "in_place", f"This store is set to split sessions, which is not possible here. {refusal.message}"
+
+
+def _planned_as_set(
+    basis: Basis, options: Options, setting: CompactionSetting, rules: str
+) -> tuple[Strategy, compaction.Plan, str]:
+    """`planned` with the strategy that is named, or with the one that the store is set to; where that one makes no plan
+    of this session, with the one that the engine offers first, and a sentence that says so.
+    """
+    if options.strategy != AS_SET or setting.strategy == FIRST:
+        return *planned(basis, options, rules), ""
+    try:
+        return *planned(basis, replace(options, strategy=setting.strategy), rules), ""
+    except (compaction.NothingToCompact, StoreReadOnly, UnknownChoice) as problem:
+        reason = problem.reason if isinstance(problem, compaction.NothingToCompact) else problem.message
+    known = STRATEGIES.get(setting.strategy)
+    asked = f"This store is set to “{known.label if known else setting.strategy}”, which is not possible here."
+    return *planned(basis, options, rules), f"{asked} {reason}"
+
+
 def busy_sentence(held: Holder, doing: str = "compacting this session") -> str:
     """Who holds a lock or a turn, since when, and when it counts no more: its process may be dead."""
     if held.says:
@@ -175,9 +224,9 @@ def check_options(options: Options) -> None:
     a summariser without its model.
     """
     get_summarizer(options.summarizer)
-    if options.strategy != FIRST:
+    if options.strategy != AS_SET:
         strategy_of(options.strategy)
-    if options.mode not in MODES:
+    if options.mode not in (AS_SET, *MODES):
         raise UnknownChoice(f"There is no mode {options.mode!r}. There is: {', '.join(MODES)}.")
     if options.keep_last is not None and options.keep_last < 1:
         raise UnknownChoice("keep_last must be 1 or more messages.")

@@ -78,12 +78,15 @@ def prepare(store: Store, session_id: str, options: Options, apply: bool, queued
         raise NothingToDo(problem.reason) from problem
     if drafted.lock is not None:
         raise SessionBusy(planning.busy_sentence(drafted.lock))
-    run = _create(store, session_id, replace(options, strategy=drafted.strategy), apply, queued_at)
+    chosen = replace(options, strategy=drafted.strategy, mode=drafted.mode)
+    run = _create(store, session_id, chosen, apply, queued_at, fallback=drafted.fallback)
     run.refresh_from_db()
     return run
 
 
-def _create(store: Store, session_id: str, options: Options, apply: bool, queued_at: Now | None) -> Run:
+def _create(
+    store: Store, session_id: str, options: Options, apply: bool, queued_at: Now | None, *, fallback: str
+) -> Run:
     try:
         with transaction.atomic():
             for older in _of(store, session_id).filter(status="ready").defer(*LARGE):
@@ -98,6 +101,7 @@ def _create(store: Store, session_id: str, options: Options, apply: bool, queued
                 focus=plain(options.focus),
                 keep_last=options.keep_last,
                 mode=options.mode,
+                fallback=fallback,
                 carry=options.carry,
                 apply=apply,
                 chunks=_finished_parts(store, session_id, options),

@@ -129,6 +129,7 @@ class StoreKind(ABC):
     name: str
     schemes: tuple[str, ...]
     is_home: ClassVar[bool] = False
+    splits: ClassVar[bool] = False  # whether a compaction can put its result into a new session that goes on
 
     @abstractmethod
     def discover(self) -> list[tuple[str, str]]:

@@ -22,7 +22,7 @@ from .writer import Writer
 __all__ = [
     "KINDS", "Agent", "Reader", "Writer", "agent_of", "all_stores", "for_list", "get_store", "identity", "is_here",
     "is_named_rightly", "is_of_a_kind", "remarks", "make_demo", "make_empty", "open_store", "session_version",
-    "store_version", "unread_homes", "writer_of",
+    "splits", "store_version", "unread_homes", "writer_of",
 ]  # fmt: skip
 
 KINDS: list[StoreKind] = [Hermes(), ClaudeCodeStores(), CodexStores(), OpenClawStores(), PiStores()]
@@ -75,6 +75,11 @@ def kind_of(store: Store) -> StoreKind:
 def is_of_a_kind(store: Store) -> bool:
     """Whether there is a kind for its address."""
     return any(store.url.startswith(kind.schemes) for kind in KINDS)
+
+
+def splits(store: Store) -> bool:
+    """Whether a compaction can put its result into a new session here (`changes.MODES`). Raises NotFound."""
+    return kind_of(store).splits
 
 
 def open_store(store: Store, *, listed: bool = False) -> AbstractContextManager[Reader]:

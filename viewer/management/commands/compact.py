@@ -16,12 +16,11 @@ from viewer.management.quick import QuickCommand
 from viewer.runs import job, outcomes, planning, service
 from viewer.runs.errors import WrongStatus
 from viewer.runs.models import Run
-from viewer.runs.planning import DryRun, Options
+from viewer.runs.planning import AS_SET, DryRun, Options, strategy_of
 from viewer.runs.providers import PROVIDERS
 from viewer.runs.providers.summarizers import OFFLINE
 from viewer.stores import clean_text
 from viewer.stores.base import Store
-from viewer.stores.changes import MODES
 from viewer.stores.errors import StoreError
 from viewer.stores.registry import agent_of, get_store
 from viewer.workspaces.rules import Rules, reason_in
@@ -39,9 +38,12 @@ class Command(QuickCommand):
         parser.add_argument("session", help="id of the session")
         parser.add_argument("--plan", action="store_true", help="only show what would be kept and summarised")
         labels = "; ".join(f"{each.name}: {each.label}" for each in STRATEGIES.values())
-        parser.add_argument("--strategy", default="summary", help=labels)
+        as_set = "without it, as the settings of the store say"
+        parser.add_argument("--strategy", default=AS_SET, help=f"{labels}; {as_set}")
         parser.add_argument(
-            "--mode", default=MODES[0], help="in_place (the same session goes on) or split (a new session goes on)"
+            "--mode",
+            default=AS_SET,
+            help=f"in_place (the same session goes on) or split (a new session goes on); {as_set}",
         )
         parser.add_argument("--focus", default="", help="what the summary should not lose")
         parser.add_argument("--keep-last", type=int, metavar="N", help="keep at least the last N messages")
@@ -70,6 +72,8 @@ class Command(QuickCommand):
             return
         made = draft.plan
         shortens = made.keeps_middle
+        where = "into a new session (split)" if draft.mode == "split" else "in place"
+        self.stdout.write(f"how             {strategy_of(draft.strategy).label}, {where}")
         for name, ids, tokens in [
             ("kept before" if shortens else "start, kept", draft.head_ids, made.head_tokens),
             ("earlier note" if shortens else "earlier summary", draft.lifted_ids, made.earlier_tokens),
@@ -82,7 +86,7 @@ class Command(QuickCommand):
         self.stdout.write(f"context         {draft.tokens_before:,} -> about {draft.tokens_after_estimate:,} tokens")
         if draft.notes:
             self.stdout.write(f"of which        {draft.notes:,} notes of the agent, {draft.note_tokens:,} tokens")
-        for sentence in (*made.reasons, planning.slow_sentence(draft.lock_seconds)):
+        for sentence in (draft.fallback, *made.reasons, planning.slow_sentence(draft.lock_seconds)):
             if sentence:
                 self.stdout.write(sentence)
         if not shortens:
@@ -109,6 +113,8 @@ class Command(QuickCommand):
                 f"Compacted: {run.messages_before:,} -> {run.messages_after:,} messages, "
                 f"{run.tokens_before:,} -> {run.tokens_after:,} tokens. {after}"
             )
+            if run.fallback:
+                self.stdout.write(run.fallback)
         if run.status != "applied":
             sys.exit(run.error_message or f"Run {run.pk} is {run.status}.")
 

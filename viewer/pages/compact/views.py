@@ -18,10 +18,11 @@ from viewer.pages.redaction import redacts, session_for
 from viewer.rendering.texts import line
 from viewer.runs import service
 from viewer.runs.errors import AlreadyOpen
-from viewer.runs.planning import FIRST, Options
+from viewer.runs.planning import AS_SET, Options
 from viewer.runs.providers import PROVIDERS
 from viewer.runs.providers.summarizers import OFFLINE
 from viewer.stores.base import Store
+from viewer.stores.changes import MODES
 from viewer.stores.registry import get_store, open_store
 
 FOCUS_LIMIT = 500  # characters
@@ -35,10 +36,11 @@ def options_from(query: QueryDict, store: Store) -> Options:
     keep = query.get("keep", "")
     summarizer, strategy = query.get("summarizer", ""), query.get("strategy", "")
     return Options(
-        strategy=chosen.name if (chosen := named(strategy)) else FIRST,
+        strategy=chosen.name if (chosen := named(strategy)) else AS_SET,
         focus=line(query.get("focus", ""), FOCUS_LIMIT),
         keep_last=int(keep) if keep.isascii() and keep.isdigit() and 0 < len(keep) < 7 and int(keep) else None,
         summarizer=summarizer if summarizer in (OFFLINE.name, *PROVIDERS) else usual_summarizer(store),
+        mode=mode if (mode := query.get("mode", "")) in MODES else AS_SET,
         carry=query.get("carry") != "0",
     )
 

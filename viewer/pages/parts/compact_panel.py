@@ -15,7 +15,8 @@ from compaction.strategy import STRATEGIES, Summary
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.runs import planning, service
-from viewer.runs.planning import FIRST, DryRun, Options, strategy_of
+from viewer.runs.models import CompactionSetting
+from viewer.runs.planning import DryRun, Options, strategy_of
 from viewer.runs.providers import PROVIDERS
 from viewer.runs.providers.connections import connection
 from viewer.runs.providers.limits import Estimate, estimate
@@ -62,8 +63,9 @@ class ShownPlan:
 
     `blocked` that somebody else compacts the session, so that nothing can be started; `turn` that a turn is running,
     whose end the commit waits for. `sends` is what a model would be sent, "" where none is asked; `too_small` why it
-    could not be. `rules` are those of the workspace, carried or not; None where no summary is made.
-    `also_sent` are the agent's notes beside messages, "" for none.
+    could not be. `fallback` says what is set for the store and not possible in this session. `rules` are those of the
+    workspace, carried or not; None where no summary is made. `also_sent` are the agent's notes beside messages, "" for
+    none.
     """
 
     strategy: str
@@ -81,6 +83,7 @@ class ShownPlan:
     also_sent: str
     little: str
     question: str
+    fallback: str
     blocked: bool = False
     turn: bool = False
     rules: ShownRules | None = None
@@ -101,7 +104,8 @@ class Panel:
     `instead` is label and address of the strategy that would help; `later` that the plan is not made yet; `summarises`
     that the strategy asks a summariser, `local` that this one sends nothing anywhere, `no_model` that there is no
     other; `carry` that the workspace's rules are to be carried; `sends_otherwise` is why the agent sends something else
-    than the session says. `run` is the session's newest run while it matters.
+    than the session says. `split` that the result goes into a new session, `mode` what somebody named for that, "" for
+    what the store is set to. `run` is the session's newest run while it matters.
     """
 
     place: SessionUrls
@@ -119,6 +123,8 @@ class Panel:
     nothing: str
     instead: tuple[str, str] | None
     later: bool
+    split: bool
+    mode: str
     sends_otherwise: str
     run: RunCard | None
     confirming: bool = False
@@ -139,10 +145,14 @@ def panel(
 ) -> Panel:
     """The panel's data. A plan of so many messages `in_context` is left for later where they are many."""
     store, usable = reader.store, summarizers()
-    options = options or Options(FIRST, summarizer=_usual(store, usable))
-    reason = _refusal(reader, session)
+    options = options or Options(summarizer=_usual(store, usable))
+    setting = planning.setting_of(store)
+    mode, _ = planning.mode_of(reader, session.id, options, setting)
+    reason = _refusal(reader, session, mode)
     later = in_context > LIVE_LIMIT and not reason
-    plan, nothing, instead = (None, "", "") if later or reason else _planned(reader, session, options, redacting)
+    plan, nothing, instead = (
+        (None, "", "") if later or reason else _planned(reader, session, options, setting, redacting)
+    )
     options = replace(options, strategy=options.strategy or (plan.strategy if plan else Summary.name))
     newest = service.latest(store, session.id)
     return Panel(
@@ -161,6 +171,8 @@ def panel(
         nothing=nothing,
         instead=_instead(SessionUrls(store.name, session.id), options, instead),
         later=later,
+        split=mode == "split",
+        mode=options.mode,
         sends_otherwise=agent_of(store).sends_otherwise(),
         run=run_card(newest, redacting=redacting) if newest is not None and matters(newest) else None,
         name=line(session.name, 120),
@@ -183,16 +195,19 @@ def _kept(options: Options) -> list[tuple[str, str]]:
     return [*KEPT, *more]
 
 
-def _refusal(reader: Reader, session: Session) -> str:
+def _refusal(reader: Reader, session: Session, mode: str) -> str:
     """Why the session can never be compacted here, "" when it can."""
-    refusal = reader.compact_refusal(session.id)
+    refusal = reader.compact_refusal(session.id, mode)
     return "" if refusal is None else refusal.message
 
 
-def _planned(reader: Reader, session: Session, options: Options, redacting: bool) -> tuple[ShownPlan | None, str, str]:
+def _planned(
+    reader: Reader, session: Session, options: Options, setting: CompactionSetting, redacting: bool
+) -> tuple[ShownPlan | None, str, str]:
     """The plan, or why there is none just now and which strategy would help."""
     try:
-        return _with_sending(planning.draft_of(reader, session.id, options), options, redacting), "", ""
+        draft = planning.draft_of(reader, session.id, options, setting)
+        return _with_sending(draft, options, redacting), "", ""
     except compaction.NothingToCompact as problem:
         return None, problem.reason, problem.instead
     except compaction.CompactionError as problem:
@@ -205,7 +220,9 @@ def _instead(place: SessionUrls, options: Options, strategy: str) -> tuple[str, 
     """The strategy that would help where this one does not: its label and the address that plans with it."""
     if strategy not in STRATEGIES:
         return None
-    kept = {"keep": options.keep_last, "focus": options.focus, "summarizer": options.summarizer}
+    kept = {
+        "keep": options.keep_last, "focus": options.focus, "summarizer": options.summarizer, "mode": options.mode,
+    }  # fmt: skip
     return STRATEGIES[strategy].label, place.view("plan", strategy=strategy, **kept)
 
 
@@ -254,24 +271,27 @@ def shown_plan(draft: DryRun, redacting: bool) -> ShownPlan:
         estimate=draft.estimate,
         also_sent=_also_sent(draft),
         little=_little(draft),
-        question=_question(plan, draft.lease is not None),
+        question=_question(draft),
+        fallback=draft.fallback,
         blocked=draft.lock is not None,
         turn=draft.lease is not None,
         rules=None if plan.keeps_middle else found_rules(draft.rules, redacting=redacting),
     )
 
 
-def _question(plan: compaction.Plan, turn: bool) -> str:
+def _question(draft: DryRun) -> str:
     """What *Compact now* asks, in numbers."""
-    when = " It is written when the running turn ends." if turn else ""
+    plan = draft.plan
+    undo = "A split has no Undo." if draft.mode == "split" else "You can undo this."
+    when = f"{undo} It is written when the running turn ends." if draft.lease is not None else undo
     what = f"{formats.counted(len(plan.middle), 'message')} ({formats.thin(plan.middle_tokens)} tokens)"
     if isinstance(plan, pruning.PrunePlan):
         asked = (
             f"Shorten the tool output in {what} to about {formats.thin(plan.middle_tokens - plan.won)}? The full text"
         )
-        return f"{asked} stays in the store and in History. You can undo this.{when}"
+        return f"{asked} stays in the store and in History. {when}"
     asked = f"Replace {what} by a summary of at most {formats.thin(plan.summary_budget)}? They stay"
-    return f"{asked} in the store and in History. You can undo this.{when}"
+    return f"{asked} in the store and in History. {when}"
 
 
 def _also_sent(draft: DryRun) -> str:

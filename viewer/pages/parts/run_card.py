@@ -300,7 +300,7 @@ def options_sent(run: Run) -> dict[str, str]:
     """A run's options as the panel's form sends them."""
     return {
         "strategy": run.strategy, "focus": run.focus, "keep": str(run.keep_last or ""), "summarizer": run.summarizer,
-        "carry": str(int(run.carry)),
+        "mode": run.mode, "carry": str(int(run.carry)),
     }  # fmt: skip
 
 
@@ -351,6 +351,8 @@ def _facts(run: Run) -> tuple[tuple[str, str | SafeString], ...]:
         facts.append(("The model took", usage))
     if run.mode == "split":
         facts.append(("Result", "in a new session that continues this one"))
+    if run.fallback:
+        facts.append(("Not as set", clean(run.fallback)))
     facts.append(("Started", formats.moment(run.created_at)))
     if run.focus:
         facts.append(("Focus", clean(run.focus)))

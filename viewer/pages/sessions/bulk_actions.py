@@ -22,10 +22,11 @@ from viewer.pages.session.export import FORMATS
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.runs import service
+from viewer.runs.models import CompactionSetting
 from viewer.runs.planning import Options
 from viewer.runs.providers.summarizers import summarizers
 from viewer.stores.errors import StoreError
-from viewer.stores.registry import get_store
+from viewer.stores.registry import get_store, splits
 from viewer.web.session_urls import SessionUrls
 from viewer.web.url_segments import segment
 
@@ -38,13 +39,16 @@ NOT_EXPORTED = "not exported.txt"
 
 @dataclass(frozen=True, slots=True)
 class ChosenSession:
-    """One of the chosen sessions. After the start, `run` is the number of its run, or `problem` why there is none."""
+    """One of the chosen sessions, `split` when its store is set to split. After the start, `run` is the number of its
+    run, or `problem` why there is none.
+    """
 
     key: str
     place: SessionUrls
     name: str
     tokens: str
     summarizer: str
+    split: bool = False
     run: int | None = None
     problem: str = ""
 
@@ -56,6 +60,10 @@ class BulkActionPage:
     sessions: tuple[ChosenSession, ...]
     done: bool
     formats: tuple[tuple[Format, str, str], ...] = ()
+
+    @property
+    def splits(self) -> bool:
+        return any(each.split for each in self.sessions)
 
 
 @require_POST
@@ -87,6 +95,7 @@ def _chosen(keys: Sequence[tuple[str, str]], *, redacting: bool) -> list[ChosenS
     known: dict[tuple[str, str], SessionIndex] = {}
     problems: dict[str, str] = {}
     by: dict[str, str] = {}
+    split = set(CompactionSetting.objects.filter(mode="split").values_list("store", flat=True))
     for name in dict.fromkeys(store for store, _ in keys):
         try:
             store = get_store(name)
@@ -94,9 +103,12 @@ def _chosen(keys: Sequence[tuple[str, str]], *, redacting: bool) -> list[ChosenS
                 (name, each.session_id): each for each in lines.of_sessions(store, [i for n, i in keys if n == name])
             }
             by[name] = usable[usual_summarizer(store)]
+            if not splits(store):
+                split.discard(name)
         except StoreError as problem:
             problems[name] = problem.message
-    return [_session(key, known.get(key), by, problems.get(key[0], ""), redacting) for key in keys]
+    found = [_session(key, known.get(key), by, problems.get(key[0], ""), redacting) for key in keys]
+    return [replace(each, split=each.place.store in split) for each in found]
 
 
 def _session(

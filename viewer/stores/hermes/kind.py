@@ -25,6 +25,7 @@ class Hermes(StoreKind):
 
     name = "hermes"
     schemes = ("sqlite:///", "postgres://", "postgresql://")
+    splits = True
 
     def discover(self) -> list[tuple[str, str]]:
         home: Path = settings.HERMES_HOME

@@ -168,7 +168,7 @@ def compact_reason(reader: OpenStore) -> str:
         return (
             f"This store has schema {_schema(reader) or 'unknown'}, whose messages have no “compacted” column: "
             "its agent can only split a session in two. Update the agent to compact in place, or split it as the agent "
-            f"does: {settings.COMMAND} compact --mode split."
+            f"does: choose that for the store in Settings, or {settings.COMMAND} compact --mode split."
         )
     return _lock_reason(reader) or _write_reason(reader)
 
