@@ -43,6 +43,7 @@ urlpatterns = [
     path("settings/tokens", settings.make_token, name="tokens"),
     path("settings/tokens/<int:token_id>/revoke", settings.revoke_token, name="revoke"),
     path("settings/<str:provider>", settings.change, name="change"),
+    path("settings/compaction/<name:store>", settings.change_compaction, name="change_compaction"),
     path("settings/rules/<name:store>", settings.change_rules, name="change_rules"),
     path("about", about.about, name="about"),
     path("demo", demo.switch, name="demo"),

@@ -1,5 +1,5 @@
-"""The settings page: which models write summaries, where they are reached, and whether they answer; whose rules a
-compaction carries; API tokens.
+"""The settings page: which models write summaries, where they are reached, and whether they answer; how each store is
+compacted; whose rules a compaction carries; API tokens.
 
 A key goes one way, from the form into our own database: no page, address, log line or error page repeats it.
 """
@@ -31,7 +31,8 @@ from viewer.web import auth
 from viewer.workspaces.rule_settings import save_rules
 from viewer.workspaces.rules import kept_rules
 
-from . import rules, tokens
+from . import compacting, rules, tokens
+from .compacting import CompactionForm
 from .rules import RuleForms, StoreForm
 from .tokens import TokenSection
 
@@ -96,9 +97,13 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class SettingsPage:
-    """`unknown_window` is taken for a model that nobody knows; `data` is where the keys and runs are kept."""
+    """`compaction_saved` is the store whose form was saved just now, "" for none; `unknown_window` is taken for a model
+    that nobody knows; `data` is where the keys and runs are kept.
+    """
 
     sections: tuple[Section, ...]
+    compaction: tuple[CompactionForm, ...]
+    compaction_saved: str
     rules: RuleForms
     tokens: TokenSection
     unknown_window: str
@@ -117,7 +122,13 @@ def settings(request: HttpRequest) -> HttpResponse:
     news = {name: NEWS.get(request.GET.get(name, ""), ("", "")) for name in PROVIDERS}
     shown = (replace(_section(name), tone=tone, news=text) for name, (tone, text) in news.items())
     listed = tokens.section(revoked=request.GET.get("token") == "revoked")
-    return _page(request, *shown, saved=request.GET.get("rules", ""), listed=listed)
+    return _page(
+        request,
+        *shown,
+        saved=request.GET.get("rules", ""),
+        compaction_saved=request.GET.get("compaction", ""),
+        listed=listed,
+    )
 
 
 @sensitive_post_parameters("key")
@@ -171,6 +182,19 @@ def _test(request: HttpRequest, provider: str) -> HttpResponse:
 
 @require_POST
 @shows_refusals
+def change_compaction(request: HttpRequest, store: str) -> HttpResponse:
+    """Keep how a store's sessions are compacted, or show what is wrong next to its field."""
+    form = CompactionForm(get_store(store), request.POST)
+    if not form.is_valid():
+        for name in form.errors:
+            form.fields[name].widget.attrs["autofocus"] = True
+        return _page(request, compaction=form)
+    form.save()
+    return redirect(f"{reverse('pages:settings')}?{urlencode({'compaction': store})}#compaction")
+
+
+@require_POST
+@shows_refusals
 def change_rules(request: HttpRequest, store: str) -> HttpResponse:
     """What the form of one store's rules asks by its buttons: save, or show what would be carried."""
     found, typed = get_store(store), rules.read(request.POST)
@@ -213,11 +237,15 @@ def _page(
     *shown: Section,
     saved: str = "",
     typed: StoreForm | None = None,
+    compaction: CompactionForm | None = None,
+    compaction_saved: str = "",
     listed: TokenSection | None = None,
 ) -> HttpResponse:
     given = {section.provider.name: section for section in shown}
     data = SettingsPage(
         sections=tuple(given.get(name) or _section(name) for name in PROVIDERS),
+        compaction=compacting.forms_of_stores(compaction),
+        compaction_saved=compaction_saved,
         rules=rules.rule_forms(saved, typed),
         tokens=listed or tokens.section(),
         unknown_window=f"{limits.UNKNOWN_WINDOW:,}",

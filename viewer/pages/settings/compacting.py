@@ -1,0 +1,70 @@
+"""The forms of the settings page that say, store by store, how a session is compacted where nobody says otherwise."""
+
+from __future__ import annotations
+
+from django import forms
+from django.http import QueryDict
+
+from compaction.strategy import STRATEGIES
+from viewer.rendering.texts import clean
+from viewer.runs.models import CompactionSetting
+from viewer.runs.planning import FIRST
+from viewer.stores.base import Store
+from viewer.stores.registry import all_stores, splits
+from viewer.web.url_segments import segment
+
+IN_PLACE, SPLIT = ("in_place", "In place"), ("split", "Split")
+STRATEGY_CHOICES = [(FIRST, "Automatic"), *((each.name, each.label) for each in STRATEGIES.values())]
+
+
+class CompactionForm(forms.Form):
+    """One store's form: what is kept, or what was sent and is not kept.
+
+    `mode` has the choice *Split* only where the store's kind can do it; `was_split` says that it is kept although the
+    store is of another kind now.
+    """
+
+    mode = forms.ChoiceField(label="Way", required=False)
+    strategy = forms.ChoiceField(
+        label="Offered first",
+        choices=STRATEGY_CHOICES,
+        required=False,
+        error_messages={"invalid_choice": "There is no such strategy. Choose one of the list."},
+    )
+
+    def __init__(self, store: Store, sent: QueryDict | None = None, kept: CompactionSetting | None = None) -> None:
+        kept = kept or CompactionSetting(store=store.name)
+        initial = {"mode": kept.mode, "strategy": kept.strategy}
+        super().__init__(sent, auto_id=f"compaction-{segment(store.name)}-%s", initial=initial, label_suffix="")
+        self.store, self.splits = store, splits(store)
+        self.was_split = kept.mode == "split" and not self.splits
+        mode = self.fields["mode"]
+        assert isinstance(mode, forms.ChoiceField)
+        mode.choices = [IN_PLACE, SPLIT] if self.splits else [IN_PLACE]
+        mode.error_messages["invalid_choice"] = (
+            "There is no such way. Choose one of the list."
+            if self.splits
+            else "Sessions of this kind of store are compacted in place; one does not go on in another."
+        )
+
+    @property
+    def name(self) -> str:
+        """The store's name, for people."""
+        return clean(self.store.name)
+
+    def clean_mode(self) -> str:
+        """A form without the field means the default: a store that cannot split has no choice."""
+        return self.cleaned_data["mode"] or IN_PLACE[0]
+
+    def save(self) -> None:
+        """Keep it; see `CompactionSetting`."""
+        CompactionSetting.objects.update_or_create(store=self.store.name, defaults=self.cleaned_data)
+
+
+def forms_of_stores(sent: CompactionForm | None = None) -> tuple[CompactionForm, ...]:
+    """The forms of all stores; one of them may be as it was sent."""
+    kept = {row.store: row for row in CompactionSetting.objects.all()}
+    return tuple(
+        sent if sent and sent.store.name == store.name else CompactionForm(store, kept=kept.get(store.name))
+        for store in all_stores()
+    )
