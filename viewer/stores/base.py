@@ -15,8 +15,8 @@ from .pricing import Cost
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One place where an agent keeps sessions. `is_managed` is the demo store alone: there whole sessions may come and
-    go.
+    """One place where an agent keeps sessions. `is_managed` is true only for the demo store, where whole sessions may
+    be created and deleted.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Store:
 
     @property
     def is_on_server(self) -> bool:
-        """Whether it is a database of a server, and no file or directory."""
+        """Whether it is a database on a server, not a file or directory."""
         return self.url.startswith(("postgres://", "postgresql://"))
 
     @property
@@ -40,9 +40,9 @@ class Store:
         """Where it is, for people: the path, or the server and database without user and password."""
         if not self.is_on_server:
             return str(self.path)
-        place, _, options = self.url.partition("://")[2].rpartition("@")[2].partition("?")
+        location, _, options = self.url.partition("://")[2].rpartition("@")[2].partition("?")
         shown = [option for option in options.split("&") if option.startswith(("host=", "port=", "options="))]
-        return f"{place}?{'&'.join(shown)}" if shown else place
+        return f"{location}?{'&'.join(shown)}" if shown else location
 
     @property
     def is_managed(self) -> bool:
@@ -75,17 +75,17 @@ ACTIVE_SECONDS = 300.0
 
 
 def is_active(ended_at: float | None, last_active: float) -> bool:
-    """Whether a session has not ended and something was said in it lately; a time in the future does not count."""
+    """Whether a session has not ended and has a recent message; a time in the future does not count."""
     return ended_at is None and 0 <= time.time() - last_active < ACTIVE_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One session. Times in epoch seconds; `parts` counts the sessions of its conversation up to this one;
-    `base_title` is the title without the number that an agent gives to such a part; `branched_from` is the id of the
-    session whose context it began with, `delegated_from` of the one whose sub-agent spoke in it, "" for none; `is_open`
-    says whether a client of the agent has it open, None where the agent does not tell; `window` is the model's as the
-    agent was told it, in tokens, 0 where it does not say.
+    """One session. Times in epoch seconds; `parts` counts the sessions of its conversation up to this one; `base_title`
+    is the title without the number that an agent gives to such a part; `branched_from` is the id of the session whose
+    context it began with, `delegated_from` the id of the session that started it as a sub-agent, "" for none; `is_open`
+    says whether a client of the agent has it open, None where the agent does not say; `window` is the context window
+    that the agent's own data gives for the model, in tokens, 0 for unknown.
     """
 
     store: str
@@ -111,21 +111,21 @@ class Session:
 
     @property
     def name(self) -> str:
-        """What people call it; of a conversation in parts, its name without the number of the newest part."""
+        """Its name for people; for a conversation in parts, the name without the number of the newest part."""
         title = self.base_title if self.parts > 1 else ""
         return title or self.title or self.first_words[:NAME] or self.id
 
     @property
     def active(self) -> bool:
-        """Whether a client has it open; or else, whether it has not ended and something was said in it lately."""
+        """Whether a client has it open; where that is unknown, whether it has not ended and has a recent message."""
         return is_active(self.ended_at, self.last_active) if self.is_open is None else self.is_open
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedUsage:
-    """What an agent itself noted of a session: the tokens of the newest request, None where none was made since the
-    newest compaction; what all of them cost, None where that is not known; and the `total` of
-    tokens that all of them read and wrote, the cache's included, None where the agent keeps no sum.
+    """What an agent itself recorded about a session: the tokens of the newest request, None where there was none since
+    the newest compaction; the cost of all requests, None for unknown; and the `total` of tokens that all of them read
+    and wrote, cache included, None where the agent keeps no sum.
     """
 
     tokens: int | None = None
@@ -135,8 +135,8 @@ class ReportedUsage:
 
 @dataclass(frozen=True, slots=True)
 class ChangeToken:
-    """What a session's messages were at one moment: for the session and each part of the conversation before it, its id
-    and a text that differs when any of its messages came, went or changed its state; and the newest message.
+    """The state of a session's messages at one moment: for the session and each earlier part of the conversation, its
+    id and a text that differs when any of its messages was added, removed or changed its state; and the newest message.
     """
 
     parts: tuple[tuple[str, str], ...]
@@ -153,5 +153,5 @@ class ChildSession:
 
 
 def redacted_name(text: str, put: redaction.Replacement | None = None) -> str:
-    """A title or first words: of those, no more is kept than a name needs."""
+    """A title or first words with secrets replaced; first words are cut to the length of a name."""
     return redaction.redact_start(text, put) if len(text) >= LONGEST_FIRST_WORDS else redaction.redact_shown(text, put)

@@ -1,4 +1,4 @@
-"""Long lists of values in parts that fit into one query."""
+"""Long lists of values, split into pieces that fit into one query."""
 
 from __future__ import annotations
 

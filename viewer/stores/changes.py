@@ -1,8 +1,8 @@
 """What a compaction changes, as plain values: what it is planned on, its edits, what was written, what an undo does.
 
 Three values are JSON that only the kind which made it reads: the token of a `LiveContext` (what was planned on), the
-receipt of a `Commit` and that of an undo. They are kept by runs and records, so that a commit can be made, found again
-and taken back by another process, and after the site was updated.
+receipt of a `Commit` and that of an undo. Runs and records keep them, so that another process can make a commit, find
+it again and take it back, also after an update of the site.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ Edit = KeepMessage | ChangeMessage | InsertMessage
 
 
 def edits_to_json(edits: Iterable[Edit]) -> list[Any]:
-    """A kept message is its id; the others are objects whose values are JSON text: columns of a database take neither
-    NUL nor half a surrogate pair, and texts of a session may hold both.
+    """A kept message is its id; the others are objects whose values are JSON text, because columns of a database accept
+    neither NUL nor lone surrogates, and texts of a session may hold both.
     """
     return [_to_json(edit) for edit in edits]
 
@@ -87,8 +87,8 @@ def _from_json(value: Any) -> Edit:
 
 
 def around_handoff(edits: Sequence[Edit]) -> tuple[list[Edit], Any, list[Edit]]:
-    """The edits before the handoff, its content, the edits after it. A merged handoff is
-    set apart, for a store in which any message may follow any other.
+    """The edits before the handoff, its content, the edits after it. A merged handoff is separated from its message,
+    for stores in which any message may follow any other.
     """
     for at, edit in enumerate(edits):
         if isinstance(edit, InsertMessage):
@@ -102,10 +102,10 @@ def around_handoff(edits: Sequence[Edit]) -> tuple[list[Edit], Any, list[Edit]]:
 
 @dataclass(frozen=True, slots=True)
 class LiveContext:
-    """The live context that a compaction is planned on, read as one although the agent may be writing.
+    """The live context that a compaction is planned on, read consistently although the agent may be writing.
 
-    `messages` are in order, those that an agent keeps for itself included, without the `repeats` that were written
-    again; `sizes` are the bytes of all as stored, by id; `token` is what a commit compares the session with.
+    `messages` are in order and include the agent's own records, but not the `repeats` that were written again; `sizes`
+    are the bytes of all as stored, by id; a commit compares the session with `token`.
     """
 
     messages: list[StoredMessage]
@@ -118,7 +118,7 @@ class LiveContext:
 class Commit:
     """What was written: the message with the handoff, the first and the last message, and the receipt.
 
-    `session_id` is the session they were written into, where that is a new one; `at` (epoch seconds) is known of a
+    `session_id` is the session they were written into, where that is a new one; `at` (epoch seconds) is set for a
     commit that was found again.
     """
 
@@ -135,7 +135,8 @@ class UndoPlan:
     """What taking a compaction back would do, in ids of messages: `restored` come back into context, `hidden` leave it,
     `later` were written since and stay.
 
-    `refusal` says in a sentence why it cannot be done, "" when it can; `what` is for the writer of the same kind.
+    `refusal` says in a sentence why it cannot be done, "" when it can; `what` is private to the writer of the same
+    kind.
     """
 
     restored: tuple[int, ...]

@@ -1,4 +1,6 @@
-"""Session text on its way to a page or to a file for people: what neither can show is replaced, names become a line."""
+"""Session text made safe for a page or a file for people: characters that cannot be shown are replaced, names become
+one line.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 _ANSI = re.compile("\x1b\\[[0-?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b[@-Z\\\\-_]")
 # Control characters get their Unicode pictures; tab and line feed stay, a carriage return becomes a line feed before.
 _PICTURES = {code: chr(0x2400 + code) for code in range(32) if code not in (9, 10)} | {127: "\u2421"}
-# What would turn the direction of the text around it is named instead (UAX #9, explicit directional formatting).
+# Characters that would turn the direction of the text around them become names (UAX #9, explicit directional
+# formatting).
 _TURNS = {0x202A: "LRE", 0x202B: "RLE", 0x202C: "PDF", 0x202D: "LRO", 0x202E: "RLO"} | {
     0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI",
 }  # fmt: skip

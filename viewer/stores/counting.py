@@ -1,4 +1,4 @@
-"""Tokens of stored messages, each text counted once in the life of this process, and the context window of a model."""
+"""Tokens of stored messages, each text counted once per process, and the context window of a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from viewer.stores.message import StoredMessage, weighed
 REMEMBERED = 100_000  # texts; about 20 MB of hashes and numbers
 SHORT = 64  # characters; counting a shorter text costs less than hashing it
 LONGEST_NAME = 200  # characters of a model's name that are looked at: it is compared with those of all models
-USUAL_WINDOW = 200_000  # tokens, for models nobody has heard of
+USUAL_WINDOW = 200_000  # tokens, for models that the price list does not have
 
 _counted: LRUCache[bytes, int] = LRUCache(REMEMBERED)
 _lock = Lock()
@@ -32,18 +32,18 @@ def counter_for(model: str) -> Counter:
             return count(text)
         key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=encoding).digest()
         with _lock:
-            found = _counted.get(key)
-        if found is None:
-            found = count(text)
+            tokens_of_text = _counted.get(key)
+        if tokens_of_text is None:
+            tokens_of_text = count(text)
             with _lock:
-                _counted[key] = found
-        return found
+                _counted[key] = tokens_of_text
+        return tokens_of_text
 
     return remembered
 
 
 def row_tokens(row: StoredMessage, count: Counter) -> int:
-    """Tokens of the message this row says, with its calls, images and the agent's notes."""
+    """Tokens of the message in this row, with its calls, images and the agent's notes."""
     return tokens.message_tokens(weighed(row), count)
 
 
@@ -54,17 +54,17 @@ def note_tokens(rows: Iterable[StoredMessage], count: Counter) -> tuple[int, int
 
 
 @lru_cache(maxsize=256)
-def context_window(model: str, told: int = 0) -> int:
-    """Tokens a model can take: what its agent was `told`, else by the price list of public models; 200,000 for one that
-    it does not know.
+def context_window(model: str, reported: int = 0) -> int:
+    """Tokens a model can take: the number its agent `reported`, else the price list of public models; 200,000 for a
+    model that the list does not have.
     """
-    if told > 0:
-        return told
+    if reported > 0:
+        return reported
     name = model[-LONGEST_NAME:].rpartition("/")[2].lower()
-    known = {
+    windows = {
         entry.id: entry.context_window
         for provider in genai_prices.data.providers
         for entry in provider.models
         if entry.context_window and (entry.id == name or entry.is_match(name))
     }
-    return known.get(name) or next(iter(known.values()), USUAL_WINDOW)
+    return windows.get(name) or next(iter(windows.values()), USUAL_WINDOW)

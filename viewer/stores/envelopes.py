@@ -1,8 +1,8 @@
-"""What a client puts around the words of a person in one message, and what of a message is left without it.
+"""What a client puts around a person's words in one message, and the rest of the message without it.
 
 A client adds at the two ends of a text: tags, headed blocks, lines. Each client's folder has a table of these
-(`Envelopes`); this module is their interpreter. Only what stands at the beginning or at the end of a text, and is whole
-(a tag with its end), was added: whatever a table does not know is taken for typed, as is a tag that somebody quotes.
+(`Envelopes`); this module is their interpreter. Only a piece at the beginning or end of a text that is complete (a tag
+with its end) counts as added. Anything that no table knows counts as typed, and so does a tag that somebody quotes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from compaction.handoff import TEXT_TYPES, block_text
 
 
 class Added(NamedTuple):
-    """A piece that a client added, up to the place `end` of a text. `typed` are words of a person within it, `around`
-    is what of it is left without them, and `is_run` says that it is a command which a person ran in the client.
+    """A piece that a client added, up to the position `end` of a text. `typed` are a person's words within it, `around`
+    is the piece without them, and `is_run` says that it is a command which a person ran in the client.
     """
 
     end: int
@@ -28,15 +28,17 @@ class Added(NamedTuple):
     is_run: bool = False
 
 
-Leading = Callable[[str, int], Added | None]  # what was added at this place of a text, None for nothing
-Trailing = Callable[[str, int, int], int | None]  # where what was added between two places, up to the second, begins
-RAN = "a command that somebody ran"  # what a message is called that is nothing else; of others see `Split.kind`
+Leading = Callable[[str, int], Added | None]  # what was added at this position of a text, None for nothing
+Trailing = Callable[
+    [str, int, int], int | None
+]  # the start of what was added between two positions and ends at the second
+RAN = "a command that somebody ran"  # the kind of a message that only holds a command; see `Split.kind` for others
 
 
 @dataclass(frozen=True, slots=True)
 class Envelopes:
-    """What one client adds; `by` names it. `leading` and `trailing` are looked for again behind and before each that
-    was found; `rest` once: all from there on was added.
+    """What one client adds; `by` is its name. `leading` and `trailing` are tried again after each match, `rest` once:
+    everything from there on was added.
     """
 
     by: str
@@ -68,10 +70,10 @@ def split(content: Any, envelopes: Envelopes | None) -> Split:
     added = tuple(text for piece in pieces for text in piece.added)
     if not added or envelopes is None:
         return Split(content)
-    left = [_with_text(block, piece) for block, piece in zip(blocks, pieces, strict=True)]
+    remaining = [_with_text(block, piece) for block, piece in zip(blocks, pieces, strict=True)]
     is_typed = any(piece.text.strip() or not piece.is_text for piece in pieces)
     kind = RAN if any(piece.is_run for piece in pieces) else f"added by {envelopes.by}"
-    return Split(left if isinstance(content, list) else left[0], added, "" if is_typed else kind)
+    return Split(remaining if isinstance(content, list) else remaining[0], added, "" if is_typed else kind)
 
 
 class _Piece(NamedTuple):
@@ -101,11 +103,11 @@ def _text(text: str, envelopes: Envelopes) -> _Piece:
     within: list[str] = []
     added: list[str] = []
     is_run = False
-    while found := _leading(text, _behind_space(text, start), envelopes):
-        added.append(found.around.strip() if found.typed else text[start : found.end].strip())
-        within += [found.typed] if found.typed else []
-        is_run = is_run or found.is_run
-        start = found.end
+    while piece := _leading(text, _behind_space(text, start), envelopes):
+        added.append(piece.around.strip() if piece.typed else text[start : piece.end].strip())
+        within += [piece.typed] if piece.typed else []
+        is_run = is_run or piece.is_run
+        start = piece.end
     behind: list[str] = []
     if (at := _trailing(text, start, end, envelopes.rest)) is not None:
         behind.append(text[at:end].strip())
@@ -120,14 +122,14 @@ def _text(text: str, envelopes: Envelopes) -> _Piece:
 
 
 def _leading(text: str, at: int, envelopes: Envelopes) -> Added | None:
-    found = (each(text, at) for each in envelopes.leading) if at < len(text) else iter(())
-    return next((each for each in found if each is not None and each.end > at), None)
+    candidates = (each(text, at) for each in envelopes.leading) if at < len(text) else iter(())
+    return next((each for each in candidates if each is not None and each.end > at), None)
 
 
 def _trailing(text: str, start: int, end: int, forms: Sequence[Trailing]) -> int | None:
     last = _before_space(text, end)
-    found = (each(text, start, last) for each in forms) if last > start else iter(())
-    return next((each for each in found if each is not None and start <= each < last), None)
+    candidates = (each(text, start, last) for each in forms) if last > start else iter(())
+    return next((each for each in candidates if each is not None and start <= each < last), None)
 
 
 _SPACE = re.compile(r"\s*")
@@ -148,25 +150,25 @@ def _before_space(text: str, end: int) -> int:
 
 
 def tags(*names: str, attribute: str = "", is_run: bool = False) -> Leading:
-    """Elements of these names, whole and with what is nested in them, which begin with this attribute if one is named.
-    A name may be an expression.
+    """Elements of these names, whole and with everything nested in them; with `attribute`, only those whose first
+    attribute it is. A name may be a regular expression.
     """
     behind = rf"\s+{attribute}=[^<>]*" if attribute else r"(?:\s[^<>]*)?"
     opening = re.compile(rf"<(?P<name>{'|'.join(names)}){behind}>")
 
-    def found(text: str, at: int) -> Added | None:
+    def leading(text: str, at: int) -> Added | None:
         match = opening.match(text, at)
         end = None if match is None else closed(text, match["name"], match.end())
         return None if end is None else Added(end, is_run=is_run)
 
-    return found
+    return leading
 
 
 def tags_behind(*names: str) -> Trailing:
     """The same at the end of a text. One that ends a typed line is quoted there."""
     closing = re.compile(rf"</(?P<name>{'|'.join(names)})>")
 
-    def found(text: str, start: int, end: int) -> int | None:
+    def trailing(text: str, start: int, end: int) -> int | None:
         last = text.rfind("</", start, end)
         match = closing.fullmatch(text, last, end) if last >= 0 else None
         begin = None if match is None else _opened(text, match["name"], start, last)
@@ -174,14 +176,14 @@ def tags_behind(*names: str) -> Trailing:
             return None
         return begin
 
-    return found
+    return trailing
 
 
 def pattern(expression: str, *, is_run: bool = False) -> Leading:
-    """What an expression matches; its group `typed`, if it has one, are words of a person."""
+    """What an expression matches; its group `typed`, if it has one, holds a person's words."""
     compiled = re.compile(expression)
 
-    def found(text: str, at: int) -> Added | None:
+    def leading(text: str, at: int) -> Added | None:
         match = compiled.match(text, at)
         if match is None:
             return None
@@ -191,46 +193,46 @@ def pattern(expression: str, *, is_run: bool = False) -> Leading:
         around = f"{text[at : match.start('typed')]}{text[match.end('typed') : match.end()]}"
         return Added(match.end(), typed.strip(), around)
 
-    return found
+    return leading
 
 
 def headed(heading: str, marker: str) -> Leading:
     """A text that begins with this heading, up to the marker at the beginning of a line, before the person's words."""
     begins, ends = re.compile(heading), re.compile(rf"(?m)^(?:{marker})")
 
-    def found(text: str, at: int) -> Added | None:
+    def leading(text: str, at: int) -> Added | None:
         match = begins.match(text, at)
         marked = ends.search(text, match.end()) if match else None
         return Added(marked.end()) if marked else None
 
-    return found
+    return leading
 
 
 def from_line(expression: str) -> Trailing:
-    """All from the first line on that the expression matches."""
+    """Everything from the first line that the expression matches."""
     compiled = re.compile(rf"(?m)^(?:{expression})")
 
-    def found(text: str, start: int, end: int) -> int | None:
+    def trailing(text: str, start: int, end: int) -> int | None:
         match = compiled.search(text, start, end)
         return match.start() if match else None
 
-    return found
+    return trailing
 
 
 def last_line(expression: str) -> Trailing:
     """A last line that the expression matches as a whole."""
     compiled = re.compile(expression)
 
-    def found(text: str, start: int, end: int) -> int | None:
+    def trailing(text: str, start: int, end: int) -> int | None:
         begin = max(text.rfind("\n", start, end) + 1, start)
         return begin if compiled.fullmatch(text, begin, end) else None
 
-    return found
+    return trailing
 
 
 def closed(text: str, name: str, at: int) -> int | None:
-    """Behind the end of the element that was opened before a place; of one that is nested wrongly, behind the last end
-    that there is. None for none.
+    """The position after the end of the element that was opened before `at`; where it is nested wrongly, after the last
+    end tag. None for none.
     """
     depth, end = 1, None
     for match in _tag(name).finditer(text, at):
@@ -243,7 +245,7 @@ def closed(text: str, name: str, at: int) -> int | None:
 
 
 def _opened(text: str, name: str, start: int, last: int) -> int | None:
-    """Where, behind `start`, the element begins whose end stands at the place `last`; as `closed`."""
+    """Where, after `start`, the element begins whose end tag is at the position `last`; as `closed`."""
     depth, begin, at = 1, None, last
     while depth and (at := text.rfind("<", start, at)) >= 0:
         if match := _tag(name).match(text, at):

@@ -1,4 +1,4 @@
-"""What a store refuses, and why: one class a kind, with a stable `code`, its HTTP status and a sentence."""
+"""What a store refuses, and why: one class for each reason, with a stable `code`, its HTTP status and a sentence."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class StoreUnanswered(StoreUnavailable):
 
 
 class StoreReadOnly(StoreError):
-    """The store can be read but not written: old schema, missing rights, a tokenizer that is not here."""
+    """The store can be read but not written: old schema, missing rights, a tokenizer that is missing."""
 
     code = "store_read_only"
 
 
 class WriteDisturbed(StoreError):
-    """A trigger of the store that is not ours, nor any the agent is known for, adds or removes rows as we write."""
+    """A trigger of the store adds or removes rows as we write, and it is neither ours nor a known one of the agent."""
 
     code = "write_disturbed"
 
@@ -84,7 +84,7 @@ class NotUndoable(StoreError):
 
 
 class AlreadyUndone(NotUndoable):
-    """The compaction was undone here before, `at` where that is known; it stood before the message `cut_id`."""
+    """The compaction was undone here before, `at` where that is known; its boundary was before the message `cut_id`."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class TitleTaken(StoreError):
 
 
 class NotManaged(StoreError):
-    """Sessions come and go only in a store of this site's own; those of an agent are its own to delete."""
+    """Sessions are created and deleted only in a store of this site; those of an agent are the agent's to delete."""
 
     code = "not_ours"
 

@@ -1,4 +1,6 @@
-"""What the once-only History of a session is made of: messages and boundaries (`history` says how they are found)."""
+"""What the History of a session consists of: messages, each once, and boundaries (`history` says how
+they are found).
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ class Boundary:
 
     `time` (epoch seconds) is None for a merged handoff, whose row has the time of the message it was merged into.
     `cut_id` is the message directly before which the boundary is shown, None when the tail kept nothing. `run` is the
-    number of the known block, None for one that was found. `unsure` says that an earlier block stands at (0,0) and no
-    row tells whether it was undone, as is assumed, or taken back with the messages that it kept.
+    number of the known block, None for one that was found. `unsure` says that an earlier block is at (0,0) and no row
+    says whether it was undone, as is assumed, or taken back with the messages that it kept.
     """
 
     handoff_id: int
@@ -31,7 +33,7 @@ class Boundary:
 
     @property
     def inherited(self) -> bool:
-        """Whether the session began with this handoff, as a branch may: no message that it replaces is in there."""
+        """Whether the session began with this handoff, as a branch may: it has no message that the handoff replaces."""
         return not self.before_ids
 
     @property
@@ -62,7 +64,7 @@ class HistoryEntry:
 
     `full_id` is the row with the fullest text, `newest_id` the newest row, whose state is the message's: "lost" where
     nothing links to it any more, so that no model is sent it and no compaction summarised it. `shortened` says that the
-    model now sees less than `full_id` holds, `twice` that it was written twice and the model is sent it as often.
+    model now sees less than `full_id` holds, `twice` that it was written twice and the model is sent it twice.
     """
 
     id: int
@@ -76,10 +78,10 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The once-only reading of a session: `items` as displayed, a boundary before the first message it kept.
+    """The History of a session, each message once: `items` as displayed, a boundary before the first message it kept.
 
-    `settled` says that an appended live row, later than all others and without a handoff, is a new message for certain:
-    no compaction is unfinished of which it might be a copy.
+    `settled` says that an appended live row, later than all others and without a handoff, is certainly a new message:
+    there is no unfinished compaction of which it might be a copy.
     """
 
     items: tuple[HistoryEntry | Boundary, ...]

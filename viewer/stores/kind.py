@@ -1,4 +1,4 @@
-"""A kind of store, and the agent that owns one: what a folder of this package has to offer."""
+"""A kind of store, and the agent that owns one: what a folder of this package must provide."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .reader import Reader
 from .writer import Writer
 
 ENGINE = "The context engine {name} decides what is sent; this page shows the transcript."
-LONGEST_ENGINE = 80  # characters of the name of one
-REMEMBERED = 3.0  # seconds that lists leave a store alone which did not answer in time, longer if it took long
+LONGEST_ENGINE = 80  # characters of an engine's name
+REMEMBERED = 3.0  # seconds for which lists skip a store that did not answer in time; longer if it took long
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Agent:
 
     @property
     def name(self) -> str:
-        """What people call it, within a sentence."""
+        """Its name, as used within a sentence."""
         return "its agent"
 
     @property
@@ -48,39 +48,41 @@ class Agent:
         return None
 
     def reads_rules_by_itself(self) -> str:
-        """The file of rules that it reads anew for each context, however short, within a sentence; "" where it does
-        not.
+        """The file of rules that it reads anew for each context, however short, worded for the middle of a sentence; ""
+        where it does not.
         """
         return ""
 
     def rule_sections(self) -> tuple[str, ...] | None:
-        """The sections of the file of rules that its settings name to be repeated after a compaction, none where that
-        is switched off; None where they do not say.
+        """The sections of the file of rules that its settings repeat after a compaction, none where that is switched
+        off; None where the settings do not say.
         """
         return None
 
     def repeats_rules(self) -> str:
-        """What the agent does about rules by itself after a compaction of ours, as a sentence; "" for nothing known."""
+        """What the agent itself does about rules after a compaction of ours, as a sentence; "" where
+        nothing is known.
+        """
         return ""
 
     def sends_otherwise(self) -> str:
-        """Why a model is sent something else than its sessions say, as its settings have it, in sentences; "" where
-        nothing is known to be.
+        """Why, by its settings, a model is sent something else than its sessions say, in sentences; "" where nothing is
+        known.
         """
         return ""
 
     def untried_version(self, session_id: str) -> str:
-        """That a newer version of the agent wrote to the session than any that was tried with this site, as a sentence
-        (`newer_than`); "" where none did, or that is not known.
+        """A sentence that a newer version of the agent than the tested ones wrote to the session (`newer_than`); ""
+        where none did, or the version is unknown.
         """
         return ""
 
     def resumes(self, session: Session) -> bool:
-        """Whether the agent goes on with a session at all."""
+        """Whether the agent can continue a session at all."""
         return True
 
     def resume_command(self, session_id: str) -> str:
-        """What to type into a terminal to go on with this session."""
+        """What to type into a terminal to continue this session."""
         return ""
 
     def open_sessions(self) -> Collection[str] | None:
@@ -88,11 +90,11 @@ class Agent:
         return None
 
     def holds_in_memory(self, session: Session) -> bool:
-        """Whether an open process goes on with the context that it has, until the session is resumed."""
+        """Whether an open process keeps using the context in its memory until the session is resumed."""
         return False
 
     def notices(self, session: Session) -> str:
-        """When it goes on from a compaction of the session, as a sentence."""
+        """A sentence that says when the agent starts to use a compaction of the session."""
         if self.holds_in_memory(session):
             return (
                 "If the session is open in a terminal, the agent goes on with what it has in memory until it is "
@@ -102,13 +104,15 @@ class Agent:
 
 
 def said_of_engine(name: object, own: str) -> str:
-    """That an engine of this name, in an agent's settings, decides what is sent; "" for the agent's `own`."""
+    """A sentence that an engine of this name, in an agent's settings, decides what is sent; "" for the
+    agent's `own`.
+    """
     named = " ".join(name.split())[:LONGEST_ENGINE] if isinstance(name, str) else ""
     return ENGINE.format(name=named) if named and named != own else ""
 
 
 def newer_than(tried: str, version: str, agent: str) -> str:
-    """`Agent.untried_version` of a session that this version wrote; "" for one up to `tried`, and for no version."""
+    """`Agent.untried_version` for a session that this version wrote; "" for a version up to `tried`, and for none."""
     if _numbers(version) <= _numbers(tried):
         return ""
     written = ".".join(map(str, _numbers(version)))
@@ -116,14 +120,14 @@ def newer_than(tried: str, version: str, agent: str) -> str:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """The three numbers that a version begins with, as far as it has them."""
-    found = re.match(r"\d{1,9}(\.\d{1,9}){0,2}", version)
-    return tuple(map(int, found[0].split("."))) if found else ()
+    """The first one to three numbers of a version."""
+    match = re.match(r"\d{1,9}(\.\d{1,9}){0,2}", version)
+    return tuple(map(int, match[0].split("."))) if match else ()
 
 
 class StoreKind(ABC):
-    """One kind. `schemes` are the beginnings of its addresses in PALIMPSEST_STORES; with `is_home` these name the home
-    of an agent, in which there may be no session yet.
+    """One kind. `schemes` are the schemes of its addresses in PALIMPSEST_STORES; with `is_home` an address names the
+    home of an agent, in which there may be no session yet.
     """
 
     name: str
@@ -140,38 +144,38 @@ class StoreKind(ABC):
         """Whether this machine can reach the store at all."""
 
     def is_named_rightly(self, store: Store) -> bool:
-        """Whether its address names something that is there, though no session may be in it yet."""
+        """Whether its address names something that exists, even if it has no session yet."""
         return self.is_here(store) or (self.is_home and os.path.isdir(store.path))
 
     @abstractmethod
     def open(self, store: Store, *, listed: bool) -> AbstractContextManager[Reader]:
-        """The store, for one request; `listed` if it must hardly be waited for. Raises StoreUnavailable."""
+        """The store, for one request; with `listed`, waiting as little as possible. Raises StoreUnavailable."""
 
     @abstractmethod
     def identity(self, store: Store) -> tuple[int, int]:
-        """Two numbers of the file or database that a store is now, others once it is replaced.
+        """Two numbers that identify the file or database of a store, and change once it is replaced.
 
         Raises StoreUnavailable.
         """
 
     @abstractmethod
     def store_version(self, store: Store) -> str:
-        """A text that changes whenever the store is written; it is not opened for it. Raises StoreUnavailable."""
+        """A text that changes whenever the store is written, found without opening it. Raises StoreUnavailable."""
 
     def session_version(self, store: Store, session_id: str) -> str:
-        """A text that changes whenever something is written that the session's messages depend on; the store is not
-        opened for it. Raises StoreUnavailable.
+        """A text that changes whenever something is written that the session's messages depend on, found without
+        opening the store. Raises StoreUnavailable.
         """
         return self.store_version(store)
 
     def remarks(self, store: Store) -> list[str]:
-        """What somebody should know of an open store: what is left out of it, and where links are followed; a sentence
+        """What a person should know about an open store: what is left out, and where links are followed; a sentence
         each.
         """
         return []
 
     def writer(self, store: Store) -> Writer:
-        """What may be written to the store."""
+        """The object that writes to the store."""
         return Writer(store)
 
     def agent(self, store: Store) -> Agent:
@@ -179,22 +183,24 @@ class StoreKind(ABC):
         return Agent(store)
 
     def make_empty(self, store: Store) -> str:
-        """Make an empty store if there is no store; a sentence about what was made. Raises StoreError or OSError."""
+        """Make an empty store if there is none; returns a sentence about what was made. Raises
+        StoreError or OSError.
+        """
         raise StoreReadOnly("Stores of this kind are made by their agent.")
 
 
-# By address: until when lists do not ask a store again that kept one waiting, and what they say of it instead.
+# By address: the time until which lists skip a store that was slow, and the message they show instead.
 _slow: dict[str, tuple[float, str]] = {}
 
 
 def forget_slow() -> None:
-    """Have lists ask every store again."""
+    """Let lists ask every store again."""
     _slow.clear()
 
 
 @contextmanager
 def for_list(store: Store) -> Iterator[None]:
-    """What a list asks of a store: one that did not answer in time is not asked again for some seconds. Raises
+    """Guards a list's question to a store: one that did not answer in time is not asked again for some seconds. Raises
     StoreUnavailable.
     """
     until, message = _slow.get(store.url, (0.0, ""))

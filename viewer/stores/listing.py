@@ -1,4 +1,4 @@
-"""What lists of sessions ask of a store: what is new in it, and the facts of a session."""
+"""What lists of sessions ask a store: what is new in it, and the facts of a session."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class RowsDigest:
-    """A session's own rows (not those of parts before it): how many, how many live, the newest id; `digest` differs
-    when another set of rows, by ids and times, is there or is live. It does not see texts that were changed in place.
+    """A session's own rows (without those of earlier parts): how many, how many live, the newest id; `digest` differs
+    when another set of rows, by ids and times, exists or is live. It does not notice texts that were changed in place.
     """
 
     rows: int
@@ -23,18 +23,18 @@ class RowsDigest:
 NOTHING = RowsDigest(0, 0, 0, "")
 
 
-UNASKABLE = "\ufffdrow "  # and the row's number: stands for an id by which no row can be asked for
+UNASKABLE = "\ufffdrow "  # followed by the row's number: replaces an id that cannot be used in a query
 
-LONGEST_ID = 2_000  # bytes; PostgreSQL, which may keep the catalog, takes 2,704 of a whole row in an index
+LONGEST_ID = 2_000  # bytes; PostgreSQL, which may hold the catalog, allows 2,704 for a whole row in an index
 
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
     """One session. Times in epoch seconds; `row` is its number in the store; `continued` says that the agent ended it
-    to go on in another session; `base_title` and `part_number` are what its title says of the part of a conversation it
-    is (the whole title and 1 where it says nothing); `forked_from` are the sessions that its own configuration names as
-    where it was forked from, which it therefore does not continue; `window` is the model's as the agent was told it, 0
-    where it does not say.
+    to continue in another session; `base_title` and `part_number` are what its title says about its part of a
+    conversation (the whole title and 1 where it says nothing); `forked_from` are the sessions that its own
+    configuration names as its origin, which it therefore does not continue; `window` is the context window that the
+    agent's own data gives for the model, 0 for unknown.
     """
 
     id: str
@@ -69,13 +69,13 @@ class Ends:
 
 
 def is_askable(session_id: Any) -> bool:
-    """Whether stores and our own database, whichever it is, can be asked for this id."""
+    """Whether every store and our own database accept this id in a query."""
     return isinstance(session_id, str) and len(session_id.encode()) <= LONGEST_ID and "\0" not in session_id
 
 
 @dataclass(frozen=True, slots=True)
 class Unaskable:
-    """A row of `sessions` that nobody can ask for: what is known of it."""
+    """A row of `sessions` whose id cannot be used in a query: what is known about it."""
 
     row: int
     shown: str
@@ -85,28 +85,28 @@ class Unaskable:
 
 
 def is_stand_in(session_id: str) -> bool:
-    """Whether it stands for an id that cannot be asked for."""
+    """Whether it replaces an id that cannot be used in a query."""
     return re.fullmatch(rf"{UNASKABLE}-?\d{{1,19}}", session_id) is not None
 
 
 class Listing(Protocol):
     """How a store says what is new in it, without reading all of it.
 
-    Sessions and messages have numbers that grow; a number is never given to another message, but it may be given to
-    another session once that is gone.
+    Sessions and messages have numbers that grow; a number is never reused for another message, but it may be reused for
+    another session once its session is gone.
     """
 
     def ends(self) -> Ends:
         """The highest numbers, and how many sessions there are."""
 
     def newest_message(self) -> int:
-        """The highest number of a message, 0 without any."""
+        """The highest number of a message, 0 for none."""
 
     def fingerprint(self, message: int) -> str | None:
-        """What distinguishes this message from one of the same number in another file, or None."""
+        """What distinguishes this message from one with the same number in another file, or None."""
 
     def given_messages(self) -> int:
-        """The highest number that was ever given to a message."""
+        """The highest number that any message ever had."""
 
     def sessions_with_news(self, above: int, limit: int) -> tuple[list[str], int]:
         """The sessions of the next `limit` messages above this number, newest news first, and the last number read."""
@@ -121,21 +121,21 @@ class Listing(Protocol):
         """(number, id) of the next sessions from this number on, downwards."""
 
     def facts(self, ids: Sequence[str]) -> dict[str, SessionFacts]:
-        """The sessions of these ids that there are."""
+        """The facts of those of these sessions that exist."""
 
     def unaskable(self, ids: Sequence[str]) -> dict[str, Unaskable]:
-        """What these stand-ins stand for, as far as it is there and still cannot be asked for."""
+        """The rows that these replaced ids refer to, where they exist and still cannot be used in a query."""
 
     def appended(self, session_id: str, before: str, after: str) -> int | None:
         """How many messages were appended in context between two digests of a session; None if anything else changed,
-        or that cannot be told.
+        or that is unknown.
         """
 
     def has_archived(self, session_id: str) -> bool:
         """Whether messages of this session were summarised away."""
 
     def last_active(self, session_id: str) -> float:
-        """When something was last said, 0.0 for never."""
+        """The time of the newest message, 0.0 for none."""
 
     def first_words(self, session_id: str) -> str:
         """The beginning of the first request, "" for none."""

@@ -1,6 +1,6 @@
 """Names of processes that hold a lock, a lease or a run, and whether such a process is dead.
 
-The form is the one that Hermes Agent gives its own holders (`docs/hermes.md` section 3).
+The form is the one that Hermes Agent uses for its own lock owners (`docs/hermes.md` section 3).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _BOOT = re.compile(r"(?:^|:)boot=(\w+)(?::|$)")
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a lock or a lease, since when and until when (epoch seconds); `says` is a sentence on it where the kind
-    of store has one of its own.
+    """The owner of a lock or a lease, from when until when (epoch seconds); `says` is a sentence about it where the
+    kind of store has its own.
     """
 
     holder: str
@@ -39,14 +39,14 @@ class Holder:
 
 
 def new_holder() -> str:
-    """A holder name in the agent's form, for this process and thread, and the boot of this machine's kernel."""
+    """A name in the agent's form, for this process and thread, and the boot of this machine's kernel."""
     namespace, boot = own_namespace(), own_boot()
     stamp = f":pidns={namespace}:boot={boot}" if namespace and boot else f":pidns={namespace}" if namespace else ""
     return f"pid={os.getpid()}{stamp}:tid={threading.get_ident()}:agent={OUR_NAME}:nonce={secrets.token_hex(4)}"
 
 
 def is_dead(holder: str) -> bool:
-    """Whether the process of this name of ours certainly is no more, wherever the name was read.
+    """Whether the process with this name, one of ours, certainly no longer exists, wherever the name was read.
 
     Two machines may number their process namespaces alike, so the boot must be this one too.
     """
@@ -55,7 +55,7 @@ def is_dead(holder: str) -> bool:
 
 
 def is_gone(holder: str) -> bool:
-    """Whether the name has this process namespace in it and a process that does not exist."""
+    """Whether the name contains this process namespace and a process that does not exist."""
     pid, namespace = _PID.search(holder), _NAMESPACE.search(holder)
     if pid is None or namespace is None or namespace[1] != own_namespace():
         return False
@@ -78,7 +78,7 @@ def own_namespace() -> str:
 
 @cache
 def own_boot() -> str:
-    """The start of the id that this machine's kernel took when it booted, "" where it has none."""
+    """The beginning of the boot id of this machine's kernel, "" where it has none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
     except OSError:

@@ -16,13 +16,13 @@ from .transcript import IndexedBoundary
 
 BOOKKEEPING_ROLES = frozenset({"session_meta"})  # rows an agent keeps for itself; no model is sent them
 
-# In context; summarised away; replaced or undone; stored, but not reached any more from where the session goes on.
+# In context; summarised away; replaced or undone; stored, but no longer reached from where the session continues.
 State = Literal["live", "under", "out", "lost"]
 
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """Stands in `StoredMessage.extra` for a value that nobody is shown; `size` in characters, `why` as a sentence."""
+    """Replaces a value in `StoredMessage.extra` that is never shown; `size` in characters, `why` as a sentence."""
 
     size: int
     why: str
@@ -32,11 +32,10 @@ class Withheld:
 class StoredMessage:
     """One row, decoded. `content` is text, a list of parts, an object or None; `tool_calls` is in OpenAI shape;
     `timestamp` in epoch seconds; `flagged` is the agent's own mark for a compaction summary; `extra` holds every other
-    column that is not NULL, or `Withheld` for it. `sub_agents` are the sessions of those whose answer a result has.
-    `notes` are texts that the agent tells a model beside this message and drops with it, such as those of hooks;
-    `inner` the calls that a script made whose result this is, in OpenAI shape with the `output` of each: no model saw
-    them as calls.
-    `envelopes` is what the client may have added to what a person typed here.
+    column that is not NULL, or `Withheld` for it. `sub_agents` are the sessions of the sub-agents whose answer a result
+    has. `notes` are texts that the agent sends to a model with this message and drops with it, such as those of hooks;
+    `inner` are the calls of the script whose result this is, in OpenAI shape with the `output` of each: no model saw
+    them as calls. `envelopes` describes what the client may have added to a person's words here.
     """
 
     id: int
@@ -59,14 +58,14 @@ class StoredMessage:
 
     @property
     def size(self) -> int:
-        """Characters of content and calls: near enough to bytes for an estimate."""
+        """Characters of content and calls: close enough to bytes for an estimate."""
         return len(str(self.content or "")) + len(str(self.tool_calls or ""))
 
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """What an agent adds by itself to what a model is sent: directly before the message `before`, or behind the last
-    one. `is_sent` says that `text` is what is sent, and not a sentence on why that is not known.
+    """Something an agent adds itself to what a model is sent: directly before the message `before`, or after the last
+    one. `is_sent` says that `text` is what is sent; otherwise it is a sentence on why that is unknown.
     """
 
     before: int | None
@@ -77,8 +76,8 @@ class Addition:
 
 @dataclass(frozen=True, slots=True)
 class AbandonedBranch:
-    """Messages that are in no context any more since somebody went on from an earlier one, in order: behind the message
-    `after`, None where they begin the session. `time` is that of the newest, in epoch seconds.
+    """Messages that left the context because somebody continued from an earlier message, in order: they followed the
+    message `after`, None where they begin the session. `time` is that of the newest, in epoch seconds.
     """
 
     after: int | None
@@ -87,8 +86,8 @@ class AbandonedBranch:
 
 
 def message_of(row: StoredMessage) -> compaction.Message:
-    """The message a model would be sent for this row, in OpenAI chat shape, with the agent's summary flag and what says
-    whose words these are (`compaction.messages`).
+    """The message a model would be sent for this row, in OpenAI chat shape, with the agent's summary flag and with the
+    keys that say whose words these are (`compaction.messages`).
     """
     message: compaction.Message = {"role": row.role, "content": row.content}
     if row.tool_calls:
@@ -105,21 +104,21 @@ def message_of(row: StoredMessage) -> compaction.Message:
         message["_compressed_summary"] = True
     if isinstance(kind := row.extra.get("display_kind"), str) and kind:
         message["display_kind"] = kind
-    elif (found := own_words(row)).kind:
-        message["display_kind"] = found.kind
-    elif found.added:
-        message |= {messages.TYPED: found.words, messages.ADDED: list(found.added)}
+    elif (words := own_words(row)).kind:
+        message["display_kind"] = words.kind
+    elif words.added:
+        message |= {messages.TYPED: words.words, messages.ADDED: list(words.added)}
     return message
 
 
 def weighed(row: StoredMessage) -> compaction.Message:
-    """The message of a row with the agent's notes beside it, which are sent and counted with it."""
+    """The message of a row together with the agent's notes, which are sent and counted with it."""
     return message_of(row) | ({messages.NOTES: list(row.notes)} if row.notes else {})
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The beginning of what a message says: `text` has its white space folded, `is_cut` where there is more."""
+    """The beginning of a message as text: white space in `text` is folded, `is_cut` says that there is more."""
 
     id: int
     role: str
@@ -139,9 +138,9 @@ class HistoryMessage:
 
 @dataclass(frozen=True, slots=True)
 class ReportedCompaction:
-    """What an agent itself noted of a compaction. `trigger` is its own word for what started it ("auto", "manual"), ""
-    where it says none; tokens are those of a whole request before and after, None where it does not say; `scope` says
-    which side of a message that a person chose was summarised, "" where none was chosen.
+    """What an agent itself recorded about a compaction. `trigger` is its own word for what started it ("auto",
+    "manual"), "" for none; tokens are those of a whole request before and after, None for unknown; `scope` says which
+    side of a message that a person chose was summarised, "" where none was chosen.
     """
 
     trigger: str
@@ -152,8 +151,8 @@ class ReportedCompaction:
 
 @dataclass(frozen=True, slots=True)
 class Handoff:
-    """A boundary with its handoff row: `summary` the body, `directive` the instructions to the model around it, and
-    what the agent `reported`, None where it notes nothing.
+    """A boundary with its handoff row: `summary` is the body, `directive` the instructions to the model around it, and
+    `reported` what the agent recorded, None for nothing.
     """
 
     boundary: Boundary | IndexedBoundary
@@ -165,10 +164,10 @@ class Handoff:
 
 @dataclass(frozen=True, slots=True)
 class Parted:
-    """What a row holds, taken apart: a handoff, a message, or both where one was merged into the other.
+    """A row split into its parts: a handoff, a message, or both where one was merged into the other.
 
     `summary` is the handoff's body and `directive` the instructions to the model around it, "" where there is none;
-    `message` is the row with its own words alone, None for nothing but a handoff, and `comes_first` says that it stands
+    `message` is the row with only its own words, None for nothing but a handoff, and `comes_first` says that it is
     before the handoff.
     """
 
@@ -180,7 +179,7 @@ class Parted:
 
 
 def parted(row: StoredMessage) -> Parted:
-    """What a row holds, a handoff and a message apart."""
+    """The handoff and the message of a row, separated."""
     parts = _parts(row)
     handoffs = [part for part in parts if part.kind == "summary"]
     speaks = len(handoffs) < len(parts) or bool(row.tool_calls)
@@ -194,7 +193,7 @@ def parted(row: StoredMessage) -> Parted:
 
 
 def _parts(row: StoredMessage) -> list[Part]:
-    if row.role in messages.RESULT_ROLES:  # what a tool gave back may quote a handoff, and is none
+    if row.role in messages.RESULT_ROLES:  # a tool's output may quote a handoff, but is not one
         return [Part("live", "", content=row.content)]
     return compaction.split(row.content, flagged=row.flagged)
 
@@ -209,10 +208,10 @@ def live_content(row: StoredMessage) -> Any:
 
 
 def own_words(row: StoredMessage) -> Split:
-    """The row's content without any summary, taken apart into what a person typed and what the client added."""
+    """The row's content without any summary, split into what a person typed and what the client added."""
     return split(live_content(row), row.envelopes)
 
 
 def for_model(rows: Iterable[StoredMessage]) -> list[StoredMessage]:
-    """Live rows without those an agent keeps for itself."""
+    """Live rows without the agent's own records."""
     return [row for row in rows if row.role not in BOOKKEEPING_ROLES]

@@ -1,4 +1,4 @@
-"""Making indexes: from a History, from an index and the rows appended since, from the bytes one was kept as."""
+"""Making indexes: from a History, from an index and appended rows, and from stored bytes."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from .transcript import (
     TranscriptIndex,
 )
 
-VERSION = 19  # of the bytes and of how History is read from rows; others are not read
-_HEAD = b"palimpsest outline"  # it and the key "cuts" are as they were, so that what users have kept is read
+VERSION = 19  # of the bytes and of how History is read from rows; other versions are not read
+_HEAD = b"palimpsest outline"  # this and the key "cuts" keep their old names, so that stored indexes stay readable
 _STATES = {"live": LIVE, "under": UNDER, "out": OUT, "lost": LOST}
 
 
@@ -111,11 +111,11 @@ def extended(index: TranscriptIndex, rows: Sequence[IndexRow]) -> TranscriptInde
 
 
 def with_counts_of(index: TranscriptIndex, before: TranscriptIndex) -> TranscriptIndex:
-    """The index with what was counted of an earlier one, for rows whose text has the size it had."""
-    known = dict(zip(before.ids, zip(before.sizes, before.tokens, strict=True), strict=True))
-    unknown = (NONE, NONE)
-    found = (known.get(row_id, unknown) for row_id in index.ids)
-    tokens = [count if size == now else NONE for (size, count), now in zip(found, index.sizes, strict=True)]
+    """The index with the token counts of an earlier one, for rows whose text still has the same size."""
+    earlier = dict(zip(before.ids, zip(before.sizes, before.tokens, strict=True), strict=True))
+    missing = (NONE, NONE)
+    counts = (earlier.get(row_id, missing) for row_id in index.ids)
+    tokens = [count if size == now else NONE for (size, count), now in zip(counts, index.sizes, strict=True)]
     return replace(index, tokens=array("i", tokens))
 
 
@@ -125,23 +125,23 @@ def _row_flags(row: IndexRow) -> int:
 
 
 def _kind(entry: HistoryEntry | None, full: IndexRow) -> int:
-    """The flags of an entry: `full` is its row with the fullest text. None: an entry of one live row."""
+    """The flags of an entry: `full` is its row with the fullest text. `entry` is None for an entry of one live row."""
     state = {"under": AWAY, "lost": UNLINKED}.get(entry.state, 0) if entry else 0
     return state | (RESULT if full.role in engine.RESULT_ROLES else 0) | (PROMPT if full.is_prompt else 0)
 
 
 def _several(entries: Sequence[HistoryEntry], number: Mapping[int, int]) -> SeveralSources:
-    found = [(place, entry) for place, entry in enumerate(entries) if len(entry.rows) > 1]
+    entries_of_several = [(place, entry) for place, entry in enumerate(entries) if len(entry.rows) > 1]
     starts = array("i", [0])
-    for _, entry in found:
+    for _, entry in entries_of_several:
         starts.append(starts[-1] + len(entry.rows))
     return SeveralSources(
-        places=array("i", [place for place, _ in found]),
-        full=array("i", [number[entry.full_id] for _, entry in found]),
-        newest=array("i", [number[entry.newest_id] for _, entry in found]),
-        marks=bytes(entry.shortened * SHORTENED | entry.twice * TWICE for _, entry in found),
+        places=array("i", [place for place, _ in entries_of_several]),
+        full=array("i", [number[entry.full_id] for _, entry in entries_of_several]),
+        newest=array("i", [number[entry.newest_id] for _, entry in entries_of_several]),
+        marks=bytes(entry.shortened * SHORTENED | entry.twice * TWICE for _, entry in entries_of_several),
         starts=starts,
-        rows=array("i", [number[row_id] for _, entry in found for row_id in entry.rows]),
+        rows=array("i", [number[row_id] for _, entry in entries_of_several for row_id in entry.rows]),
     )
 
 
@@ -186,7 +186,7 @@ _LISTS = ("block", "before", "pairs", "gone", "stayed", "cropped")
 
 
 def to_bytes(index: TranscriptIndex) -> bytes:
-    """What `from_bytes` reads again, on a machine of this kind."""
+    """The bytes that `from_bytes` reads again, on a machine of this kind."""
     more = index.several
     parts: list[array[int] | bytes] = [
         index.ids, index.flags, index.sizes, index.places, index.tokens, index.first, index.kinds,
@@ -194,7 +194,7 @@ def to_bytes(index: TranscriptIndex) -> bytes:
     ]  # fmt: skip
     parts += [getattr(boundary, name) for boundary in index.boundaries for name in _LISTS]
     encoded = [part if isinstance(part, bytes) else part.tobytes() for part in parts]
-    said = {
+    header_values = {
         "order": sys.byteorder,
         "lengths": [len(part) for part in encoded],
         "cuts": [
@@ -207,39 +207,39 @@ def to_bytes(index: TranscriptIndex) -> bytes:
         "settled": index.settled,
         "newest_time": index.newest_time,
     }
-    header = json.dumps(said).encode()
+    header = json.dumps(header_values).encode()
     body = b"".join([len(header).to_bytes(4, "big"), header, *encoded])
     return b"".join([_HEAD, bytes([VERSION]), crc32(body).to_bytes(4, "big"), body])
 
 
 def from_bytes(packed: bytes | memoryview) -> TranscriptIndex | None:
-    """The index that was kept so; None for what was kept by another version or kind of machine, or is damaged."""
+    """The index in these bytes; None where another version or kind of machine wrote them, or they are damaged."""
     start = len(_HEAD) + 5
     body = memoryview(packed)[start:]
     sound = bytes(packed[: len(_HEAD) + 1]) == _HEAD + bytes([VERSION])
     if not sound or crc32(body).to_bytes(4, "big") != bytes(packed[start - 4 : start]):
         return None
     stop = 4 + int.from_bytes(body[:4], "big")
-    said = json.loads(bytes(body[4:stop]))
-    if said["order"] != sys.byteorder:
+    header_values = json.loads(bytes(body[4:stop]))
+    if header_values["order"] != sys.byteorder:
         return None
     parts: list[memoryview] = []
-    for length in said["lengths"]:
+    for length in header_values["lengths"]:
         parts.append(body[stop : stop + length])
         stop += length
-    return _index(said, parts)
+    return _index(header_values, parts)
 
 
-def _index(said: dict[str, Any], parts: Sequence[memoryview]) -> TranscriptIndex:
+def _index(header_values: dict[str, Any], parts: Sequence[memoryview]) -> TranscriptIndex:
     def numbers(at: int, kind: str = "i") -> array[int]:
-        found: array[int] = array(kind)
-        found.frombytes(parts[at])
-        return found
+        values: array[int] = array(kind)
+        values.frombytes(parts[at])
+        return values
 
     ids = numbers(0, "q")
     boundaries = [
         IndexedBoundary(*facts, ids, *(numbers(at) for at in range(start, start + len(_LISTS))))  # type: ignore[call-arg]
-        for facts, start in zip(said["cuts"], range(14, len(parts), len(_LISTS)), strict=True)
+        for facts, start in zip(header_values["cuts"], range(14, len(parts), len(_LISTS)), strict=True)
     ]
     return TranscriptIndex(
         ids=ids,
@@ -251,7 +251,7 @@ def _index(said: dict[str, Any], parts: Sequence[memoryview]) -> TranscriptIndex
         kinds=bytes(parts[6]),
         several=SeveralSources(numbers(7), numbers(8), numbers(9), bytes(parts[10]), numbers(11), numbers(12)),
         boundaries=tuple(boundaries),
-        settled=said["settled"],
-        newest_time=said["newest_time"],
+        settled=header_values["settled"],
+        newest_time=header_values["newest_time"],
         sent_order=numbers(13),
     )

@@ -1,6 +1,6 @@
-"""What a model's response cost, by the public price list, and what a session did.
+"""What a model's response cost, by the public price list, and what a session cost.
 
-Where a price is not known there is no figure, or one that says "at least": a wrong sum of money is worse than none.
+Where a price is unknown there is no figure, or one that says "at least": a wrong sum of money is worse than none.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ import genai_prices
 from genai_prices.types import PriceCalculation, TieredPrices
 
 LONGEST_NAME = 200  # characters of a model's name that are looked at
-MOST_DOLLARS = 1_000_000.0  # for one session; what an agent notes above that is no price
+MOST_DOLLARS = 1_000_000.0  # for one session; a larger number in an agent's data is not a price
 MOST_A_TOKEN = 0.001  # US dollars; the dearest of the price list costs 0.0006 (November 2026)
 LARGEST = 20_000_000  # tokens of one request, and of one response: twice the largest window there is
-MOST_SEARCHES = 1_000  # of one response; more are none
+MOST_SEARCHES = 1_000  # in one response; a larger number is taken for an error
 SEARCH = 0.01  # US dollars for one web search (Anthropic's price list, November 2026)
 BATCH = 0.5  # of the price, for requests sent as a batch (the same)
-# Times the price of a model's tokens in fast mode (the same); of other models it is not known.
+# Factor on the price of a model's tokens in fast mode (the same list); unknown for other models.
 FAST = {"claude-opus-4-6": 6.0, "claude-opus-4-7": 6.0, "claude-opus-4-8": 2.0}
 STANDARD_TIERS = ("", "standard", "priority", "default", "auto")  # with the price of the list
 _BEDROCK = re.compile(r"(.*/)?(\w+\.)?anthropic\.")  # as "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 
 
 class TokenUsage(NamedTuple):
-    """What a response reports of its request, in tokens: neither read from the cache nor written to it, written to it
-    for five minutes, for an hour, read from it; and of itself. Beside these, the web searches that it made, and the
-    `tier` and `speed` that it was served with, "" for the usual ones. `is_clear` says that all it reports is known.
+    """What a response reports, in tokens: of its request, those that were neither read from the cache nor written to
+    it, those written to it for five minutes, for an hour, those read from it; and those of the output. Also the web
+    searches that it made, and the `tier` and `speed` that it was served with, "" for the usual ones. `is_clear` says
+    that everything it reports is known.
     """
 
     fresh: int
@@ -49,13 +50,13 @@ class TokenUsage(NamedTuple):
 
     @property
     def context(self) -> int:
-        """All of the request."""
+        """Tokens of the whole request."""
         return self.fresh + self.written + self.written_long + self.cached
 
 
 class Cost(NamedTuple):
     """US dollars for the requests of a session. `is_least` says that some of them have no known price; `inherited` is
-    what of it was spent in the session that this one was copied from, which has it in its own cost.
+    the part that was spent in the session that this one was copied from, whose own cost includes it.
     """
 
     dollars: float
@@ -71,18 +72,20 @@ class Rates(NamedTuple):
 
 
 def total(prices: Iterable[float | None], inherited: Iterable[float | None] = ()) -> Cost | None:
-    """The cost of responses of these prices, of which those `inherited` are given once more; None where no price is
-    known.
+    """The cost of responses with these prices, `inherited` being those that are copied from another session; None where
+    no price is known.
     """
     every = list(prices)
-    known = [each for each in every if each is not None]
-    if not known:
+    priced = [each for each in every if each is not None]
+    if not priced:
         return None
-    return Cost(sum(known), len(known) < len(every), sum(each for each in inherited if each is not None))
+    return Cost(sum(priced), len(priced) < len(every), sum(each for each in inherited if each is not None))
 
 
 def reported_cost(dollars: Any, tokens: float) -> float | None:
-    """A sum that an agent noted for so many tokens, 0 where it does not say how many; None for one that cannot be."""
+    """A sum that an agent recorded for so many tokens (0 for unknown), in US dollars; None where it is
+    not plausible.
+    """
     most = min(tokens * MOST_A_TOKEN, MOST_DOLLARS) if tokens > 0 else MOST_DOLLARS
     is_number = isinstance(dollars, (int, float)) and not isinstance(dollars, bool)
     return float(dollars) if is_number and 0.0 <= dollars <= most else None
@@ -94,22 +97,22 @@ def price(model: str, usage: TokenUsage, provider: str = "anthropic") -> float |
     Asking the list takes a fifth of a millisecond, so that it is only asked where a long request costs more per token.
     """
     model = model[:LONGEST_NAME]
-    known, times = _rates(model, provider), _times(model, usage)
+    rates, times = _rates(model, provider), _times(model, usage)
     is_too_large = max(usage.context, usage.output) > LARGEST or usage.searches > MOST_SEARCHES
-    if known is None or times is None or is_too_large or not usage.is_clear:
+    if rates is None or times is None or is_too_large or not usage.is_clear:
         return None
-    if usage.context < known.until:
-        tokens = sum(count * rate for count, rate in zip(usage.tokens, known.rates, strict=True))
+    if usage.context < rates.until:
+        tokens = sum(count * rate for count, rate in zip(usage.tokens, rates.rates, strict=True))
     else:
-        found = _listed(model, usage.tokens, provider)
-        if found is None:
+        calculation = _listed(model, usage.tokens, provider)
+        if calculation is None:
             return None
-        tokens = float(found.total_price)
+        tokens = float(calculation.total_price)
     return tokens * times + usage.searches * SEARCH
 
 
 def _times(model: str, usage: TokenUsage) -> float | None:
-    """By what the price of the tokens is multiplied; None where that is not known."""
+    """The factor on the price of the tokens; None where it is unknown."""
     if usage.tier not in (*STANDARD_TIERS, "batch") or usage.speed not in ("", "standard", "fast"):
         return None
     fast = next((times for name, times in FAST.items() if name in model), None) if usage.speed == "fast" else 1.0
@@ -119,25 +122,25 @@ def _times(model: str, usage: TokenUsage) -> float | None:
 @lru_cache(maxsize=256)
 def _rates(model: str, provider: str) -> Rates | None:
     count = len(TokenUsage(0, 0, 0, 0, 0).tokens)
-    found = [_listed(model, tuple(int(at == field) for at in range(count)), provider) for field in range(count)]
-    known = [each for each in found if each is not None]
-    if len(known) < len(found):
+    calculations = [_listed(model, tuple(int(at == field) for at in range(count)), provider) for field in range(count)]
+    priced = [each for each in calculations if each is not None]
+    if len(priced) < len(calculations):
         return None
     steps = [
         tier.start
-        for value in vars(known[0].model_price).values()
+        for value in vars(priced[0].model_price).values()
         if isinstance(value, TieredPrices)
         for tier in value.tiers
     ]
-    return Rates(tuple(float(each.total_price) for each in known), min(steps, default=math.inf))
+    return Rates(tuple(float(each.total_price) for each in priced), min(steps, default=math.inf))
 
 
 def _listed(model: str, tokens: tuple[int, ...], provider: str) -> PriceCalculation | None:
-    """The price of one response with these `TokenUsage.tokens`: that of `provider`, else of whoever sells a model of
+    """The price of one response with these `TokenUsage.tokens`: that of `provider`, else of any seller of a model with
     this name.
     """
     fresh, written, written_long, cached, output = tokens
-    asked = genai_prices.Usage(
+    usage = genai_prices.Usage(
         input_tokens=fresh + written + written_long + cached,
         cache_write_tokens=written + written_long,
         cache_write_1h_tokens=written_long,
@@ -146,19 +149,19 @@ def _listed(model: str, tokens: tuple[int, ...], provider: str) -> PriceCalculat
     )
     for name, seller in _sellers(model, provider):
         try:
-            return genai_prices.calc_price(asked, name, provider_id=seller)
+            return genai_prices.calc_price(usage, name, provider_id=seller)
         except (LookupError, ValueError):
             continue
     return None
 
 
 def _sellers(model: str, provider: str) -> list[tuple[str, str | None]]:
-    """Names of a model with who may sell it under that name, None for whoever does: Bedrock's and OpenRouter's names
-    are theirs alone, and a service in between may put the provider in front of a name.
+    """Names of a model with who may sell it under that name, None for anybody. Bedrock and OpenRouter use names of
+    their own, and a service in between may put the provider in front of a name.
     """
     if _BEDROCK.match(model):
         return [(model, "aws")]
     maker, _, name = model.rpartition("/")
-    found: list[tuple[str, str | None]] = [(model, provider), (model, None)]
-    found += [(model, "openrouter"), (name, maker), (name, None)] if maker else []
-    return [*found, (name, "zai")]  # which the list does not find by itself
+    candidates: list[tuple[str, str | None]] = [(model, provider), (model, None)]
+    candidates += [(model, "openrouter"), (name, maker), (name, None)] if maker else []
+    return [*candidates, (name, "zai")]  # which the list does not find itself

@@ -1,6 +1,7 @@
-"""What the site asks an open store of any kind. A kind overrides what it can answer; the rest says that it cannot.
+"""What the site asks an open store of any kind. A kind overrides what it can answer; otherwise the answer is that it
+cannot.
 
-Ids of messages are integers, unique within a session and the parts before it. Nothing here writes.
+Ids of messages are integers, unique within a session and its earlier parts. Nothing here writes.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Reader(ABC):
 
     __slots__ = ()
     store: Store
-    # Whether `searchable` gives the text for an index that is kept outside of the store, or else `search` answers.
+    # Whether `searchable` gives the text for an index outside of the store; otherwise `search` answers.
     offers_text: ClassVar[bool] = False
 
     # Whether a compaction keeps an unbroken end of the context word for word and nothing before the handoff.
@@ -84,7 +85,7 @@ class Reader(ABC):
         return [session_id]
 
     def newest_part(self, session_id: str) -> str:
-        """The newest session of the conversation that this one belongs to: the one an agent goes on with."""
+        """The newest session of this conversation, in which an agent continues."""
         return session_id
 
     def children(self, parts: Sequence[str]) -> list[ChildSession]:
@@ -92,16 +93,16 @@ class Reader(ABC):
         return []
 
     def system_prompt(self, session_id: str) -> str:
-        """The system prompt of a session, where it is kept apart from the messages, "" for none."""
+        """The system prompt of a session, where it is stored apart from the messages, "" for none."""
         return ""
 
     def usage(self, session_id: str) -> ReportedUsage:
-        """What the agent noted of the tokens and the cost of a session. Raises NotFound."""
+        """What the agent recorded about the tokens and the cost of a session. Raises NotFound."""
         return ReportedUsage()
 
     def practise(self, session_id: str, *, now: float) -> str | None:
-        """Copy a session as it is into the demo store, where compacting it harms nobody; the id of the copy. None where
-        the demo store cannot hold such rows: then the messages in context are copied. Raises NotFound.
+        """Copy a session unchanged into the demo store, where compacting it harms nobody; returns the id of the copy.
+        None where the demo store cannot hold such rows: then the messages in context are copied. Raises NotFound.
         """
         return None
 
@@ -112,13 +113,13 @@ class Reader(ABC):
         """The stored messages of these ids, of a session or the parts before it; those that do not exist are absent."""
 
     def sent(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
-        """As `messages`, of messages in context: without what the agent leaves out of a request."""
+        """As `messages`, for messages in context: without what the agent leaves out of a request."""
         return self.messages(session_id, ids)
 
     @abstractmethod
     def live(self, session_id: str) -> list[StoredMessage]:
-        """The messages in context, in order, those that an agent keeps for itself included, without what it leaves out
-        of a request.
+        """The messages in context, in order, including the agent's own records, without what it leaves out of a
+        request.
         """
 
     @abstractmethod
@@ -129,8 +130,8 @@ class Reader(ABC):
         """The messages of a stretch of History, in its order, without those that were deleted since."""
         entries = [item for item in items if isinstance(item, HistoryEntry)]
         rows = self.messages(session_id, [entry.full_id for entry in entries])
-        found = ((entry, rows[entry.full_id]) for entry in entries if entry.full_id in rows)
-        return [HistoryMessage(entry, row, live_content(row)) for entry, row in found]
+        displayed = ((entry, rows[entry.full_id]) for entry in entries if entry.full_id in rows)
+        return [HistoryMessage(entry, row, live_content(row)) for entry, row in displayed]
 
     def previews(self, session_id: str, ids: Sequence[int]) -> dict[int, Preview]:
         """The beginnings of these messages; those that do not exist are absent."""
@@ -138,18 +139,18 @@ class Reader(ABC):
         return {row.id: Preview(row.id, row.role, preview(row), False, bool(row.tool_calls)) for row in rows}
 
     def additions(self, session_id: str, ids: Sequence[int], *, end: bool) -> list[Addition]:
-        """What the agent adds by itself directly before these messages of the context, with `end` also after the last
-        one, in order.
+        """What the agent itself adds directly before these messages of the context, with `end` also after the last one,
+        in order.
         """
         return []
 
     def abandoned(self, session_id: str) -> list[AbandonedBranch]:
-        """The branches that somebody left by going on from an earlier message, oldest first. Raises NotFound."""
+        """The branches that somebody left by continuing from an earlier message, oldest first. Raises NotFound."""
         return []
 
     def suspected_handoff(self, session_id: str, live_ids: Sequence[int]) -> int | None:
-        """The message among those in context, given in order, that has the shape of a handoff and no form that is
-        known, None where none has. It is treated as a message.
+        """The first message among those in context, given in order, that looks like a handoff but has no known form,
+        None where none has. It is treated as a message.
         """
         return None
 
@@ -158,16 +159,16 @@ class Reader(ABC):
         rows = self.raw(session_id, before=None, limit=2**31)
         return next((row for row in rows if row.id > after), None)
 
-    def search(self, query: Query, wanted: SearchFilter, page: PageRequest) -> HitPage:
-        """One page of the messages that hold what is looked for. `catalog.search` asks it, of stores that search."""
+    def search(self, query: Query, search_filter: SearchFilter, page: PageRequest) -> HitPage:
+        """One page of the messages that match the query. Only called for stores that search themselves."""
         raise NotImplementedError
 
     def searchable(self, session_id: str, after: str) -> SearchableText | None:
         """What was said in a session after the cursor `after` of an earlier call, "" for all: a portion of some
-        megabytes at most, with every message whose text `passages.words_of` may find, whatever its state.
+        megabytes at most, with every message that has words for `passages.words_of`, whatever its state.
 
-        None if text before the cursor was changed or removed: what was taken of the session then is void, and it is to
-        be asked from "" again. Raises NotFound.
+        None if text before the cursor was changed or removed: then the text read so far is void, and the caller starts
+        again at "". Raises NotFound.
         """
         raise NotImplementedError
 
@@ -175,11 +176,13 @@ class Reader(ABC):
 
     @abstractmethod
     def change_token(self, session_id: str) -> ChangeToken:
-        """A token that changes when messages of a session, or of parts before it, come, go or change their state."""
+        """A token that changes when messages of a session, or of its earlier parts, are added, removed or change their
+        state.
+        """
 
     @abstractmethod
     def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> TranscriptIndex:
-        """The once-only History of a session as it was when it had this token."""
+        """The History of a session, each message once, as of this token."""
 
     def extended(
         self, session_id: str, index: TranscriptIndex, before: ChangeToken, now: ChangeToken
@@ -190,7 +193,8 @@ class Reader(ABC):
     # -- what a compaction asks
 
     def basis(self, session_id: str, planned: Json | None = None) -> LiveContext:
-        """The live context now, as one; with the token of an earlier basis, without the messages that came since.
+        """The live context now, read consistently; with the token of an earlier basis, without the messages that were
+        added since.
 
         Raises SessionBusy, and with a token what `check_basis` raises.
         """
@@ -203,20 +207,22 @@ class Reader(ABC):
     def find_commit(
         self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
     ) -> Commit | None:
-        """A commit whose process died before the commit was noted, or None."""
+        """A commit whose process died before the commit was recorded, or None."""
         return None
 
     def wrote(self, session_id: str, receipt: Json) -> bool:
-        """Whether the store holds what this receipt of a commit says: another file may have taken its place."""
+        """Whether the store contains the commit of this receipt: another file may have taken the store's place."""
         return False
 
     def was_left(self, session_id: str, receipt: Json) -> bool:
-        """Whether the session went on from before the commit with this receipt, so that it is there without effect."""
+        """Whether the session was continued from before the commit with this receipt, so that the commit
+        has no effect.
+        """
         return False
 
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
-        """What taking back a compaction would do now, or why it cannot be done: ours by the receipt of its commit, any
-        other by its boundary in History.
+        """What taking back a compaction would do now, or why it cannot be done: one of ours is given by the receipt of
+        its commit, any other by its boundary in History.
         """
         return UndoPlan((), (), (), self.compact_reason())
 
@@ -225,14 +231,14 @@ class Reader(ABC):
         raise StoreReadOnly(self.compact_reason())
 
     def find_undo(self, session_id: str, receipt: Json) -> Json | None:
-        """The receipt of an undo of the commit with this receipt whose process died before it was noted; None when the
-        commit is in effect.
+        """The receipt of an undo of the commit with this receipt whose process died before it was recorded; None when
+        the commit is in effect.
         """
         return None
 
     def redo_refusal(self, session_id: str, receipt: Json) -> str:
-        """Why the commit with this receipt, which was undone, cannot be applied again, as a sentence; "" when it can.
-        Raises NotFound.
+        """Why the undone commit with this receipt cannot be applied again, as a sentence; "" when it can. Raises
+        NotFound.
         """
         return NO_REDO
 
@@ -249,15 +255,17 @@ class Reader(ABC):
         return False
 
     def commit_seconds(self, sizes: Mapping[int, int], kept: Collection[int]) -> float:
-        """How long a commit would keep the agent from writing that flags messages of so many bytes and keeps some."""
+        """Seconds for which a commit would keep the agent from writing, if it flags messages of these bytes and keeps
+        `kept`.
+        """
         return 0.0
 
     def copy_seconds(self, size: int) -> float:
-        """How long copying messages with so many bytes of text would keep the agent from writing."""
+        """Seconds for which copying messages with this many bytes of text would keep the agent from writing."""
         return 0.0
 
 
 def preview(row: StoredMessage) -> str:
-    """What a message says in words, without what a client added to those of a person, white space folded."""
-    found = own_words(row)
-    return " ".join((messages.said(live_content(row)) if found.kind else found.words).split())
+    """The words of a message, without what a client added to a person's words, white space folded."""
+    words = own_words(row)
+    return " ".join((messages.said(live_content(row)) if words.kind else words.words).split())

@@ -1,4 +1,6 @@
-"""What this site recorded of compactions that it wrote or took back: a store needs it to tell a session's History."""
+"""What this site recorded about compactions that it wrote or took back: a store needs it to build a
+session's History.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """All of it for one session and the parts before it: what was written, oldest first, and the receipts of what was
-    undone, by the handoff.
+    """All such records for one session and its earlier parts: what was written, oldest first, and the receipts of what
+    was undone, by the handoff.
     """
 
     written: list[Written] = field(default_factory=list)

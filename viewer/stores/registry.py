@@ -1,4 +1,4 @@
-"""Which stores exist, and what one of them can be asked. The only module that knows which kinds of stores there are."""
+"""Which stores exist, and what one of them can be asked. The only module that knows all kinds of stores."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def _found() -> list[Store]:
 
 
 def _own_name(name: str) -> str:
-    """A name nobody chose, with this machine's where several share the site's database: each has a store called so."""
+    """A default name; with this machine's name in it where several machines share the site's database, because each has
+    a store of this name.
+    """
     return f"{name}.{settings.MACHINE}" if settings.MACHINE else name
 
 
@@ -58,7 +60,7 @@ def get_store(name: str) -> Store:
 def unread_homes() -> list[tuple[str, Path]]:
     """Homes of other agents that exist on this machine and that Palimpsest cannot read yet: (agent, directory)."""
     homes = [("OpenCode", ".local/share/opencode")]
-    return [(agent, path) for agent, place in homes if (path := Path.home() / place).is_dir()]
+    return [(agent, path) for agent, directory in homes if (path := Path.home() / directory).is_dir()]
 
 
 # -- one store -------------------------------------------------------------------------------------------------------
@@ -96,34 +98,36 @@ def is_here(store: Store) -> bool:
 
 
 def is_named_rightly(store: Store) -> bool:
-    """Whether its address names something that is there, though no session may be in it yet."""
+    """Whether its address names something that exists, even if it has no session yet."""
     return kind_of(store).is_named_rightly(store)
 
 
 def identity(store: Store) -> tuple[int, int]:
-    """Two numbers of the file or database that a store is now, others once it is replaced. Raises StoreUnavailable."""
+    """Two numbers that identify the file or database of a store, and change once it is replaced. Raises
+    StoreUnavailable.
+    """
     return kind_of(store).identity(store)
 
 
 def store_version(store: Store) -> str:
-    """A text that changes whenever the store is written; it is not opened for it. Raises StoreUnavailable."""
+    """A text that changes whenever the store is written, found without opening it. Raises StoreUnavailable."""
     return kind_of(store).store_version(store)
 
 
 def session_version(store: Store, session_id: str) -> str:
-    """As `store_version`, of what one session's messages depend on. Raises StoreUnavailable."""
+    """As `store_version`, for what one session's messages depend on. Raises StoreUnavailable."""
     return kind_of(store).session_version(store, session_id)
 
 
 def remarks(store: Store) -> list[str]:
-    """What somebody should know of an open store: what is left out of it, and where links are followed; a sentence
-    each.
+    """What a person should know about an open store: what is left out, and where links are followed; a
+    sentence each.
     """
     return kind_of(store).remarks(store)
 
 
 def writer_of(store: Store) -> Writer:
-    """What may be written to a store."""
+    """The object that writes to a store."""
     return kind_of(store).writer(store)
 
 
@@ -133,10 +137,10 @@ def agent_of(store: Store) -> Agent:
 
 
 def make_empty(store: Store) -> str:
-    """Make an empty store if there is no store; a sentence about what was made. Raises StoreError or OSError."""
+    """Make an empty store if there is none; returns a sentence about what was made. Raises StoreError or OSError."""
     return kind_of(store).make_empty(store)
 
 
 def make_demo() -> bool:
-    """Make the demo store if it is missing; whether it was made."""
+    """Make the demo store if it is missing; returns whether it was made."""
     return ensure_demo(settings.DEMO_STORE)

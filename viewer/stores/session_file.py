@@ -1,7 +1,7 @@
-"""A file of one session, as an agent wrote it, on its own: what of it is in context.
+"""The file of one session, as an agent wrote it, without its surroundings: which messages are in context.
 
-The file is read by the agent's own kind of store, in a directory that holds nothing else. What other files of the agent
-would add (settings, sub-agents, the session that a fork began in) is not there.
+The agent's own kind of store reads the file, in a directory that holds nothing else. What other files of the agent
+would add (settings, sub-agents, the session that a fork began in) is missing.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from .base import Store
 from .message import message_of
 from .registry import open_store
 
-FIRST = 50  # lines that are looked at to see whose file it is
+FIRST = 50  # lines that are read to find out which agent wrote the file
 UNKNOWN = "no list of messages, and no session of an agent that is known (Claude Code, Codex, OpenClaw, pi)"
 IN_TWO = "This file of Codex goes on from another one, without which it says little: compact the session where it lies."
 
 
 def messages_of(data: bytes) -> list[Message]:
     """The messages in context, oldest first, as a model is sent them. Raises ValueError with a sentence for people."""
-    kind, place, session_id = _whose(data)
+    kind, relative_path, session_id = _whose(data)
     with TemporaryDirectory() as home:
-        path = Path(home, place)
+        path = Path(home, relative_path)
         path.parent.mkdir(parents=True)
         path.write_bytes(data)
         try:
@@ -38,7 +38,7 @@ def messages_of(data: bytes) -> list[Message]:
 
 
 def _whose(data: bytes) -> tuple[str, str, str]:
-    """The kind of store, where in one such a file lies, and the session's id."""
+    """The kind of store, the relative path at which such a file is stored, and the session's id."""
     for entry in _entries(data):
         payload = entry.get("payload")
         if entry.get("type") == "session_meta" and isinstance(payload, dict) and _is_name(payload.get("id")):
@@ -60,14 +60,14 @@ def _whose(data: bytes) -> tuple[str, str, str]:
 
 
 def _entries(data: bytes) -> list[dict[str, Any]]:
-    found = []
+    entries = []
     for line in data.split(b"\n", FIRST)[:FIRST]:
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        found += [value] if isinstance(value, dict) else []
-    return found
+        entries += [value] if isinstance(value, dict) else []
+    return entries
 
 
 def _is_name(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""Values of agents' settings files. These belong to a person and may hold secrets: nothing else of them is kept."""
+"""Values of agents' settings files. These belong to a person and may hold secrets: nothing else in them is kept."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ LARGEST = 1_000_000  # bytes of a file that is read
 
 
 def value_in(path: Path, parse: Callable[[str], Any], *names: str) -> Any:
-    """The value under these names, each in the one before; None for no value, and where the file cannot be read.
+    """The value under these names, each within the one before; None for no value, and where the file cannot be read.
 
-    It is read anew when it has changed. `parse` raises ValueError for a text that it cannot read.
+    The file is read anew when it has changed. `parse` raises ValueError for a text that it cannot read.
     """
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
+    if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
         return None
-    return _read(path, parse, names, found.st_mtime_ns, found.st_size)
+    return _read(path, parse, names, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=100)
 def _read(path: Path, parse: Callable[[str], Any], names: tuple[str, ...], changed: int, size: int) -> Any:
-    """Of a file as it was at this time."""
+    """The value as of this state of the file."""
     try:
         with path.open("rb") as file:
-            found = parse(file.read(LARGEST).decode("utf-8", "replace"))
+            value = parse(file.read(LARGEST).decode("utf-8", "replace"))
     except (OSError, ValueError, RecursionError):
         return None
     for name in names:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

@@ -12,8 +12,8 @@ class Queries(Protocol):
 
 
 def table_columns(con: Queries, table: str) -> tuple[str, ...]:
-    """The columns of a table, in order; none where there is no such table. Neither a view nor a virtual table is one,
-    whoever put it there: reading it may never end, while a table ends with its file.
+    """The columns of a table, in order; none where there is no such table. Views and virtual tables do not count,
+    whoever created them: reading one may never end, while a table ends with its file.
     """
     query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND lower(name) = ? AND sql LIKE 'CREATE TABLE%'"
     if not con.execute(query, (table.lower(),)).fetchall():

@@ -1,4 +1,4 @@
-"""Times as other programs stored them: seconds since 1970, or milliseconds, or what can be no time at all."""
+"""Times as other programs stored them: seconds since 1970, or milliseconds, or values that cannot be a time."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ AHEAD = 86_400.0  # seconds by which another machine's clock may be ahead of our
 
 
 def known(stored: Any) -> float:
-    """The moment that a stored number tells, in epoch seconds; 0.0 where it tells none: it is no number, or lies before
-    there were agents or in the future.
+    """The time that a stored number means, in epoch seconds; 0.0 where it means none: it is not a number, or is before
+    the first agents or in the future.
     """
     if isinstance(stored, bool) or not isinstance(stored, (int, float)):
         return 0.0

@@ -1,7 +1,7 @@
-"""A session's once-only History as arrays of numbers: what pages read of it, without a loop over its rows.
+"""A session's History as arrays of numbers: pages read it without a loop over the session's rows.
 
-In some 25 bytes a row (`packing.pack`), so that a long one is loaded at the cost of copying memory. A row has a
-*number*, its place in id order; an entry (a message) a *place* in History.
+It takes some 25 bytes a row (`packing.pack`), so that loading a long one costs as much as copying memory. A row has a
+*number*, its position in id order; an entry (a message) has a *place*, its position in History.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NONE = -1  # no entry; tokens that are not counted
 # Flags of a row.
 LIVE, UNDER, OUT, LOST = 0, 1, 2, 3  # its state, in the two lowest bits
 _STATE = 3
-SENT = 4  # a model is sent it: live, and no record that the agent keeps for itself
+SENT = 4  # a model is sent it: live, and not the agent's own record
 ANSWER = 8  # a tool's result
 # Flags of an entry.
 # Summarised away; a tool's result; something a person asked; not linked to any more.
@@ -46,9 +46,9 @@ _IN_CONTEXT = bytes(int(not kind & (AWAY | UNLINKED)) for kind in range(256))
 class IndexedBoundary:
     """A boundary of an index, with the names of `history_types.Boundary`; lists of ids are made when they are read.
 
-    `place` is that of the entry directly before which it stands. `records_before` and `records_after` are rows that the
-    agent keeps for itself, which count as no messages; the summary counts as one. The arrays hold numbers of rows;
-    `pairs` holds each copy followed by the row it was copied from.
+    `place` is that of the entry directly before which it is shown. `records_before` and `records_after` count the
+    agent's own records, which are not messages; the summary counts as one. The arrays hold numbers of rows; `pairs`
+    holds each copy followed by the row it was copied from.
     """
 
     handoff_id: int
@@ -94,7 +94,7 @@ class IndexedBoundary:
 
     @property
     def shortens(self) -> bool:
-        return not self.gone and bool(self.cropped)  # and summarised none: its text is a note then
+        return not self.gone and bool(self.cropped)  # nothing was summarised: its text is a note then
 
     @property
     def block_ids(self) -> tuple[int, ...]:
@@ -146,7 +146,7 @@ class HistoryWindow:
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """Tokens of some rows; `about` where not all of them are counted."""
+    """Tokens of some rows; `about` says that not all of them are counted."""
 
     tokens: int
     about: bool
@@ -154,8 +154,8 @@ class Weight:
 
 @dataclass(frozen=True, slots=True)
 class SeveralSources:
-    """The entries that not one row alone tells, by place in ascending order: `starts` says where each one's numbers
-    of rows begin in `rows`; `full` and `newest` are numbers of rows.
+    """The entries that consist of several rows, by place in ascending order: `starts` says where the numbers of each
+    one's rows begin in `rows`; `full` and `newest` are numbers of rows.
     """
 
     places: array[int]
@@ -170,10 +170,10 @@ class SeveralSources:
 class TranscriptIndex:
     """The History of one session and the parts it continues.
 
-    Of every row: its `ids`, `flags`, bytes of text in `sizes`, the place of its message in `places`, `tokens`. Of
-    every entry: the number of its first row in `first`, its `kinds`. `settled` says that rows which are appended with
-    times after `newest_time` can only be messages of their own, so that the index may be extended by them.
-    `sent_order` has the numbers of rows that a model is sent, where those are not in the order of their ids.
+    Of every row: its `ids`, `flags`, bytes of text in `sizes`, the place of its message in `places`, `tokens`. Of every
+    entry: the number of its first row in `first`, its `kinds`. `settled` says that rows which are appended with times
+    after `newest_time` can only be new messages, so that the index may be extended by them. `sent_order` has the
+    numbers of rows that a model is sent, where that is not the order of their ids.
     """
 
     ids: array[int]
@@ -217,49 +217,49 @@ class TranscriptIndex:
 
     @cached_property
     def live_ids(self) -> array[int]:
-        """Ids of the rows that a model is sent, in order: the live ones but those that the agent keeps for itself."""
+        """Ids of the rows that a model is sent, in order: the live ones without the agent's own records."""
         return array("q", map(self.ids.__getitem__, self.live))
 
     @cached_property
     def records(self) -> int:
-        """Live rows that the agent keeps for itself."""
+        """Live rows that are the agent's own records."""
         return self.flags.translate(_IS_LIVE).count(1) - len(self.live)
 
     # -- tokens ------------------------------------------------------------------------------------------------------
 
     @property
     def tokens_live(self) -> int | None:
-        """Tokens a model would be sent for the messages; None until every one of them is counted."""
+        """Tokens of the messages that a model would be sent; None until every one of them is counted."""
         return None if self.context.about else self.context.tokens
 
     @cached_property
     def context(self) -> Weight:
-        """Tokens a model would be sent for the messages."""
+        """Tokens of the messages that a model would be sent."""
         return self.weight(self.live)
 
     def weight(self, numbers: Sequence[int]) -> Weight:
-        """Tokens of these rows, those that are not counted by their size."""
-        found = list(map(self.tokens.__getitem__, numbers))
-        missing = found.count(NONE)
+        """Tokens of these rows; those that are not counted are estimated by their size."""
+        tokens = list(map(self.tokens.__getitem__, numbers))
+        missing = tokens.count(NONE)
         if not missing:
-            return Weight(sum(found), about=False)
-        size = sum(compress(map(self.sizes.__getitem__, numbers), map(NONE.__eq__, found)))
-        return Weight(sum(found) + missing + round(size * self._tokens_a_byte) + 4 * missing, about=True)
+            return Weight(sum(tokens), about=False)
+        size = sum(compress(map(self.sizes.__getitem__, numbers), map(NONE.__eq__, tokens)))
+        return Weight(sum(tokens) + missing + round(size * self._tokens_a_byte) + 4 * missing, about=True)
 
     def estimates(self, numbers: Sequence[int]) -> list[int]:
-        """Tokens of each of these rows, where they are not counted by their size."""
-        found = list(map(self.tokens.__getitem__, numbers))
-        if NONE not in found:
-            return found
+        """Tokens of each of these rows; those that are not counted are estimated by their size."""
+        counts = list(map(self.tokens.__getitem__, numbers))
+        if NONE not in counts:
+            return counts
         share = self._tokens_a_byte
         return [
             round(size * share) + 4 if tokens == NONE else tokens
-            for tokens, size in zip(found, map(self.sizes.__getitem__, numbers), strict=True)
+            for tokens, size in zip(counts, map(self.sizes.__getitem__, numbers), strict=True)
         ]
 
     @cached_property
     def _tokens_a_byte(self) -> float:
-        """As in the rows that are counted; a quarter where hardly any is."""
+        """As in the rows that are counted; a quarter where there are hardly any."""
         known = list(compress(self.sizes, map(NONE.__ne__, self.tokens)))
         size, tokens = sum(known), sum(self.tokens) + self.tokens.count(NONE)
         return tokens / size if len(known) > 20 and size else 0.25
@@ -277,17 +277,17 @@ class TranscriptIndex:
         rest = () if context_alone else compress(self.ids, map(int.__gt__, missing, sent))
         return array("q", [*reversed(list(live)), *reversed(list(rest))])
 
-    def counted(self, found: Mapping[int, int]) -> TranscriptIndex:
+    def counted(self, counts: Mapping[int, int]) -> TranscriptIndex:
         """The index with the tokens of these rows, by id."""
         tokens = self.tokens[:]
-        for row_id, count in found.items():
+        for row_id, count in counts.items():
             number = self.number(row_id)
             if number is not None:
                 tokens[number] = count
         return replace(self, tokens=tokens)
 
     def uncounted_again(self) -> TranscriptIndex:
-        """The index with nothing counted: for a model that counts otherwise."""
+        """The index with nothing counted: for a model with another tokenizer."""
         return replace(self, tokens=array("i", [NONE]) * len(self.ids))
 
     # -- rows and messages -------------------------------------------------------------------------------------------
@@ -329,7 +329,7 @@ class TranscriptIndex:
 
     @property
     def entries(self) -> tuple[HistoryEntry, ...]:
-        """All messages: for what is not asked for with every page."""
+        """All messages; too slow for every page."""
         return tuple(map(self.entry, range(self.messages)))
 
     def is_result(self, place: int) -> bool:
@@ -342,7 +342,7 @@ class TranscriptIndex:
 
     @cached_property
     def prompts(self) -> array[int]:
-        """The places of what people asked."""
+        """The places of people's requests."""
         return array("i", compress(range(self.messages), self.kinds.translate(_IS_PROMPT)))
 
     def boundary_at(self, handoff_id: int) -> IndexedBoundary | None:
@@ -356,7 +356,7 @@ class TranscriptIndex:
     ) -> HistoryWindow:
         """At most `limit` entries with the boundaries directly before them.
 
-        `around` is any row id: its message stands in the middle. `before` and `after` are message ids at the edge of
+        `around` is any row id: its message is in the middle. `before` and `after` are message ids at the edge of
         another window. With none of them, the newest entries. Raises NotFound for an id that History does not show.
         """
         start, stop = self.range(around=around, before=before, after=after, limit=limit)
@@ -365,7 +365,7 @@ class TranscriptIndex:
     def range(
         self, *, around: int | None = None, before: int | None = None, after: int | None = None, limit: int = 60
     ) -> tuple[int, int]:
-        """The places of `window`: from the first on, up to before the second."""
+        """The places of `window`: from the first up to, but not including, the second."""
         total = self.messages
         if around is not None:
             start = max(0, min(self._shown_place(around) - limit // 2, total - limit))
@@ -377,7 +377,7 @@ class TranscriptIndex:
         return max(0, stop - limit), stop
 
     def stretch(self, start: int, stop: int) -> HistoryWindow:
-        """The entries of these places with the boundaries between and directly before them; those behind the newest
+        """The entries of these places with the boundaries between and directly before them; those after the newest
         entry come with it.
         """
         items: list[HistoryEntry | IndexedBoundary] = []
@@ -396,14 +396,14 @@ class TranscriptIndex:
         return place
 
     def digest(self, entries: int) -> str:
-        """What tells whether the first so many entries, and all boundaries, are what they were."""
-        said = blake2b(digest_size=12)
+        """A text that is equal while the first so many entries, and all boundaries, are unchanged."""
+        digest_of_parts = blake2b(digest_size=12)
         rows = self.first[entries - 1] + 1 if entries else 0
         for part in (self.ids[:rows], self.first[:entries], self.several.rows, self.several.newest):
-            said.update(part.tobytes() + b".")
+            digest_of_parts.update(part.tobytes() + b".")
         facts = ((each.handoff_id, each.place, each.run, len(each.block)) for each in self.boundaries)
-        said.update(self.kinds[:entries] + repr([*facts]).encode())
-        return said.hexdigest()
+        digest_of_parts.update(self.kinds[:entries] + repr([*facts]).encode())
+        return digest_of_parts.hexdigest()
 
 
 def _order(boundary: IndexedBoundary) -> tuple[int, int]:

@@ -1,7 +1,7 @@
-"""Stores that are small enough to be read whole, each time: a kind gives its conversations, and the rest follows.
+"""Stores that are small enough to be read whole each time: a kind gives its conversations, the rest is done here.
 
 Such a store has no index and no numbers of its own. Its sessions are numbered by their order, its messages as the kind
-numbers them; whatever changes in it, lists read all of it anew.
+numbers them; after any change in it, lists read all of it again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PORTION = 1_000_000  # characters of text that an index is given at once
 
 @dataclass(frozen=True, slots=True)
 class WholeRow:
-    """A `packing.IndexRow`. `is_plain` never holds: what is read whole each time is indexed anew each time."""
+    """A `packing.IndexRow`. `is_plain` is always false: what is read whole each time is indexed anew each time."""
 
     id: int
     role: str
@@ -51,19 +51,21 @@ class Conversation:
 
     @property
     def digest(self) -> str:
-        """Another text when anything in it is another."""
+        """A text that differs when anything in the conversation differs."""
         return blake2b(repr((self.session, self.messages)).encode(), digest_size=16).hexdigest()
 
 
 def first_words(messages: Sequence[StoredMessage]) -> str:
     """The beginning of the first request, "" for none."""
-    asked = (preview(message) for message in messages if message.role == "user")
-    return next(asked, "")[:LONGEST_FIRST_WORDS]
+    requests = (preview(message) for message in messages if message.role == "user")
+    return next(requests, "")[:LONGEST_FIRST_WORDS]
 
 
 @dataclass(frozen=True, slots=True)
 class WholeListing:
-    """`listing.Listing` of such a store: one number stands for all its messages, and its fingerprint for the store."""
+    """`listing.Listing` of such a store: all its messages share one number, and its fingerprint is that
+    of the store.
+    """
 
     conversations: Sequence[Conversation]
 
@@ -118,8 +120,8 @@ class WholeListing:
         return next((first_words(each.messages) for each in self._of([session_id])), "")
 
 
-def _facts(found: Conversation, number: int) -> SessionFacts:
-    session, live = found.session, sum(message.state == "live" for message in found.messages)
+def _facts(conversation: Conversation, number: int) -> SessionFacts:
+    session, live = conversation.session, sum(message.state == "live" for message in conversation.messages)
     return SessionFacts(
         id=session.id,
         row=number,
@@ -137,7 +139,12 @@ def _facts(found: Conversation, number: int) -> SessionFacts:
         branched_from=session.branched_from,
         delegated=bool(session.delegated_from),
         forked_from=(session.parent,) if session.parent else (),
-        mark=RowsDigest(len(found.messages), live, max((each.id for each in found.messages), default=0), found.digest),
+        mark=RowsDigest(
+            len(conversation.messages),
+            live,
+            max((each.id for each in conversation.messages), default=0),
+            conversation.digest,
+        ),
     )
 
 
@@ -175,8 +182,8 @@ class WholeReader(Reader):
         return self._conversation(session_id).session
 
     def messages(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
-        wanted = set(ids)
-        return {each.id: each for each in self._conversation(session_id).messages if each.id in wanted}
+        wanted_ids = set(ids)
+        return {each.id: each for each in self._conversation(session_id).messages if each.id in wanted_ids}
 
     def live(self, session_id: str) -> list[StoredMessage]:
         return [each for each in self._conversation(session_id).messages if each.state == "live"]
@@ -198,21 +205,21 @@ class WholeReader(Reader):
         return pack(history, [WholeRow(row.id, row.role, row.state, row.timestamp, row.size) for row in rows])
 
     def searchable(self, session_id: str, after: str) -> SearchableText | None:
-        """The cursor counts messages, and has the digest of their text."""
+        """The cursor counts messages and contains the digest of their text."""
         rows = self._conversation(session_id).messages
         start, _, digest = after.partition(" ")
         given = int(start or 0)
         if digest != _said(rows[:given]):
             return None
-        found, size = [], 0
+        messages, size = [], 0
         for row in rows[given:]:
             text = words_of(row).text
-            found.append(SearchableMessage(row.id, row.role, row.timestamp, text))
+            messages.append(SearchableMessage(row.id, row.role, row.timestamp, text))
             size += len(text)
             if size >= PORTION:
                 break
-        stop = given + len(found)
-        return SearchableText(tuple(found), f"{stop} {_said(rows[:stop])}", more=stop < len(rows))
+        stop = given + len(messages)
+        return SearchableText(tuple(messages), f"{stop} {_said(rows[:stop])}", more=stop < len(rows))
 
 
 def _said(rows: Sequence[StoredMessage]) -> str:

@@ -1,7 +1,7 @@
 """What may be written to a store of any kind. A kind overrides what it can do; the rest is refused with a sentence.
 
-Each write is whole: where it raises StoreReadOnly, StoreUnavailable, NotFound, or what its function says, the store is
-as it was. Times are in epoch seconds; a holder is a name as `holders.new_holder` makes it.
+Each write is atomic: where it raises StoreReadOnly, StoreUnavailable, NotFound, or what its function names, the store
+is unchanged. Times are in epoch seconds; a holder is a name from `lock_owners.new_holder`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Writer:
     store: Store
 
     longest_title: ClassVar[int] = 100  # characters
-    refresh_seconds: ClassVar[float] = 60.0  # between two signs of whoever holds a lock
+    refresh_seconds: ClassVar[float] = 60.0  # how often the owner of a lock refreshes it
 
     def _refusal(self) -> StoreReadOnly:
         return StoreReadOnly(f"Store {self.store.name} can be read, but not be changed here.")
@@ -41,11 +41,13 @@ class Writer:
         cwd: str,
         messages: Sequence[Mapping[str, Any]],
     ) -> str:
-        """Make a session with these first messages; its id. Raises TitleTaken."""
+        """Make a session with these first messages; returns its id. Raises TitleTaken."""
         raise self._refusal()
 
     def append(self, session_id: str, messages: Sequence[Mapping[str, Any]], *, now: float) -> list[int]:
-        """Append messages in OpenAI chat shape to the live context; their ids. Raises SessionEnded, SessionBusy."""
+        """Append messages in OpenAI chat shape to the live context; returns their ids. Raises SessionEnded,
+        SessionBusy.
+        """
         raise self._refusal()
 
     def rename(self, session_id: str, title: str) -> None:
@@ -57,11 +59,13 @@ class Writer:
         raise self._refusal()
 
     def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
-        """Make a session whose context is these messages; its id. Raises NotBranchable."""
+        """Make a session whose context is these messages; returns its id. Raises NotBranchable."""
         raise self._refusal()
 
     def delete(self, session_id: str) -> list[str]:
-        """Delete a conversation; ids of the sessions that are gone. Raises NotManaged but in a store of this site."""
+        """Delete a conversation; returns the ids of the deleted sessions. Raises NotManaged except in a store of this
+        site.
+        """
         raise self._refusal()
 
     # -- holding a session
@@ -79,7 +83,7 @@ class Writer:
         raise self._refusal()
 
     def release_quietly(self, session_id: str, holder: str) -> None:
-        """Release lease and lock after the work. Never raises: what cannot be released expires by itself."""
+        """Release lease and lock after the work. Never raises: what cannot be released expires."""
 
     def release_dead(self) -> None:
         """Release what processes of ours held when they were killed."""
@@ -95,26 +99,29 @@ class Writer:
     def apply(
         self, session_id: str, token: Json, edits: Sequence[Edit], *, mode: str, holder: str, now: float
     ) -> Commit:
-        """Replace the live context, as it was when a basis had this token, by what `edits` make of it, with `now` as
-        the handoff's time; messages that came since stay behind it. With the `mode` "split" it goes into a new session,
-        which continues this one and ends it. `holder` has lock and lease. Raises CompactionConflict, SessionBusy.
+        """Replace the live context, as it was when a basis had this token, by the result of `edits`, with `now` as the
+        handoff's time; messages that were added since stay after it. With the `mode` "split" it goes into a new
+        session, which continues this one and ends it. `holder` has lock and lease. Raises CompactionConflict,
+        SessionBusy.
         """
         raise self._refusal()
 
     def undo(self, plan: UndoPlan, *, holder: str) -> Json:
-        """Take a compaction back; the receipt. `holder` has lock and lease. Raises NotUndoable with the reason."""
+        """Take a compaction back; returns the receipt. `holder` has lock and lease. Raises NotUndoable
+        with the reason.
+        """
         raise self._refusal()
 
     def redo(self, session_id: str, receipt: Json, *, holder: str) -> None:
-        """Apply the commit with this receipt again, which was undone. `holder` has lock and lease. Raises NotRedoable
-        with the reason.
+        """Apply the undone commit with this receipt again. `holder` has lock and lease. Raises NotRedoable with the
+        reason.
         """
         raise self._refusal()
 
 
 @contextmanager
 def conflict_as(refusal: Callable[[str], NotUndoable | NotRedoable]) -> Iterator[None]:
-    """Raise this refusal, with the message, where an undo or a redo finds a CompactionConflict."""
+    """Raise this refusal, with the message, where an undo or a redo hits a CompactionConflict."""
     try:
         yield
     except CompactionConflict as conflict:

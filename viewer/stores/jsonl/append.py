@@ -1,5 +1,5 @@
-"""Adding lines to a file that another program appends to, and overwriting bytes of lines of ours in place. Nothing is
-ever cut off: another program may have written behind it a moment ago.
+"""Appending lines to a file that another program appends to as well, and overwriting bytes of our own lines in place.
+Nothing is ever truncated: another program may have written after it a moment ago.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ LEFT_THERE = (
 
 
 class Appending:
-    """A file that is held open for writing; other processes of this site wait meanwhile."""
+    """A file that is open for writing; other processes of this site wait meanwhile."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path, self._descriptor = path, descriptor
-        self._size = 0  # that the file has where nobody else wrote since
+        self._size = 0  # the size that the file has if nobody else wrote since
 
     @property
     def state(self) -> FileState:
-        found = os.fstat(self._descriptor)
-        return FileState(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+        status = os.fstat(self._descriptor)
+        return FileState(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
-    def append(self, data: bytes, seen: FileState, switch: int | None = None) -> int:
-        """Write lines behind the end, where the file is as it was `seen`; where they begin.
+    def append(self, data: bytes, expected: FileState, switch: int | None = None) -> int:
+        """Append lines to the file if it still has the `expected` state; returns the offset at which they begin.
 
-        They are written as blanks, and then over them, the byte at `switch` last: the beginning of the line by which
-        the others come to count. Whoever is killed in between, or finds the disk full, leaves lines that are skipped,
-        and none that the agent's next line would become a part of. Raises CompactionConflict, OSError.
+        They are written as blanks first, and then overwritten, the byte at `switch` last: it begins the line that makes
+        the others count. A process that is killed in between, or finds the disk full, leaves lines that every reader
+        skips, and the agent's next line is not joined to them. Raises CompactionConflict, OSError.
         """
-        self._require(seen)
+        self._require(expected)
         room = blank(data)
-        if seen.size and os.pread(self._descriptor, 1, seen.size - 1) != b"\n":
+        if expected.size and os.pread(self._descriptor, 1, expected.size - 1) != b"\n":
             room = b"\n" + room
         written = os.write(self._descriptor, room)
         end = os.lseek(self._descriptor, 0, os.SEEK_CUR)
-        if end - written != seen.size:  # another program appended since it was looked at
+        if end - written != expected.size:  # another program appended since the state was read
             raise CompactionConflict(WRITTEN_TO)
-        self._put_back(seen)
+        self._put_back(expected)
         self._size = end
         if written != len(room):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -65,17 +65,17 @@ class Appending:
             self._write_over({start: rest, start + switch: data[switch : switch + 1]})
         return start
 
-    def overwrite(self, changes: Mapping[int, bytes], seen: FileState) -> None:
-        """Write bytes over those at these offsets, in this order, where the file is as it was `seen`.
+    def overwrite(self, changes: Mapping[int, bytes], expected: FileState) -> None:
+        """Write bytes over those at these offsets, in this order, if the file still has the `expected` state.
 
         Raises CompactionConflict.
         """
-        self._require(seen)
+        self._require(expected)
         self._write_over(changes)
 
     def replace(self, written: Mapping[int, bytes], changes: Mapping[int, bytes]) -> None:
-        """Write bytes over what was `written` here a moment ago, wherever that still stands at these offsets; what
-        another program has written behind it stays. Raises CompactionConflict.
+        """Write bytes over those that were `written` here a moment ago, where they are unchanged at these offsets; what
+        another program has written after them stays. Raises CompactionConflict.
         """
         if any(os.pread(self._descriptor, len(data), at) != data for at, data in written.items()):
             raise CompactionConflict(LEFT_THERE)
@@ -83,8 +83,8 @@ class Appending:
 
     @contextmanager
     def taken_back(self, written: Mapping[int, bytes], changes: Mapping[int, bytes]) -> Iterator[None]:
-        """Where reading back within it fails, `replace` what was written. Raises CompactionConflict where the client
-        wrote meanwhile, else what the reading raised.
+        """Where reading back inside the `with` block fails, `replace` what was written. Raises CompactionConflict where
+        the client wrote meanwhile, else the exception of the reading.
         """
         try:
             yield
@@ -95,12 +95,12 @@ class Appending:
             raise
 
     def _write_over(self, changes: Mapping[int, bytes]) -> None:
-        """The file's time moves by a microsecond or more, by which whoever read it sees that it is another one."""
-        seen = self.state
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)  # not one that always writes at the end
+        """Afterwards the file's time has moved by a microsecond or more, so that readers notice the change."""
+        before = self.state
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)  # not O_APPEND, which always writes at the end
         try:
-            found = os.fstat(descriptor)
-            if (found.st_dev, found.st_ino) != (seen.device, seen.inode):
+            status = os.fstat(descriptor)
+            if (status.st_dev, status.st_ino) != (before.device, before.inode):
                 raise CompactionConflict(WRITTEN_TO)
             for offset, data in changes.items():
                 if os.pwrite(descriptor, data, offset) != len(data):
@@ -108,41 +108,45 @@ class Appending:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-            self.touch(seen)
+            self.touch(before)
 
-    def touch(self, seen: FileState) -> None:
-        """Have the file look like another one than `seen` to whoever read it, also where its times are coarse."""
+    def touch(self, before: FileState) -> None:
+        """Give the file another time than `before`, so that readers notice the change, also where its
+        times are coarse.
+        """
         for step in (1_000, 1_000_000, 2_000_000_000):
-            os.utime(self._descriptor, ns=(seen.changed, seen.changed + step))
-            if self.state != seen:
+            os.utime(self._descriptor, ns=(before.changed, before.changed + step))
+            if self.state != before:
                 return
 
     def read_back(self, live: Callable[[], Sequence[int]], meant: Sequence[int]) -> None:
-        """Require that after an undo these messages are in context. What another program has written since is its own
-        matter. Raises CompactionConflict, and what reading raises.
+        """Require that after an undo these messages are in context. What another program has written since does not
+        count. Raises CompactionConflict, and what reading raises.
         """
         written = self.state
         if [*live()] != [*meant] and self.state == written:
             raise CompactionConflict(UNDO_NOT_AS_MEANT)
 
-    def _require(self, seen: FileState) -> None:
+    def _require(self, expected: FileState) -> None:
         now = self.state
-        if now != seen or state_of(self.path) != now:
+        if now != expected or state_of(self.path) != now:
             raise CompactionConflict(WRITTEN_TO)
-        self._size = seen.size
+        self._size = expected.size
 
-    def _put_back(self, seen: FileState) -> None:
-        os.utime(self._descriptor, ns=(seen.changed, seen.changed))
+    def _put_back(self, before: FileState) -> None:
+        os.utime(self._descriptor, ns=(before.changed, before.changed))
 
 
 def blank(data: bytes) -> bytes:
-    """Lines of blanks, as long as these: every client skips them."""
+    """Lines of blanks with the same lengths: every client skips them."""
     return b"\n".join(b" " * len(line) for line in data.split(b"\n"))
 
 
 @contextmanager
 def appending(path: Path) -> Iterator[Appending]:
-    """Raises StoreReadOnly for a file that this user may not write, StoreUnavailable for one that is away."""
+    """A file, open for appending. Raises StoreReadOnly for a file that this user may not write, StoreUnavailable for a
+    missing one.
+    """
     with _problems(path):
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     try:
@@ -156,7 +160,9 @@ def appending(path: Path) -> Iterator[Appending]:
 
 
 def create(path: Path, data: Iterable[bytes]) -> None:
-    """A new file of these pieces, whole or not there, for its user alone. Raises StoreReadOnly, StoreUnavailable."""
+    """Make a new file of these pieces, readable by its user alone; it is complete or does not exist. Raises
+    StoreReadOnly, StoreUnavailable.
+    """
     draft = path.with_name(f".{path.name}.new")
     with _problems(path):
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -185,5 +191,5 @@ def _problems(path: Path) -> Iterator[None]:
 
 
 def _refusal(path: Path, problem: OSError) -> StoreReadOnly | StoreUnavailable:
-    said = f"{path} cannot be written: {problem.strerror or problem}. Nothing was written."
-    return StoreReadOnly(said) if isinstance(problem, PermissionError) else StoreUnavailable(said)
+    message = f"{path} cannot be written: {problem.strerror or problem}. Nothing was written."
+    return StoreReadOnly(message) if isinstance(problem, PermissionError) else StoreUnavailable(message)

@@ -1,7 +1,7 @@
-"""Files of lines that their agent compressed (zstandard), read by the offsets of what is in them.
+"""Files of lines that their agent compressed (zstandard), read by the offsets of the unpacked lines.
 
-What is in one is unpacked into a temporary file, of which the few that were looked at last are kept: reading by offset
-would otherwise unpack everything before it each time. A few bytes may hold any amount of lines, so there is a bound.
+A file is unpacked into a temporary file, and the few that were used last are kept: reading by offset would otherwise
+unpack everything before it each time. A few bytes may unpack to any number of lines, so there is a limit.
 """
 
 from __future__ import annotations
@@ -23,40 +23,40 @@ from .lines import BUFFER
 
 ENDING = ".zst"
 HELD = 4  # unpacked files
-REMEMBERED = 1_000  # files that are too large, or are unpacked just now
-OF_DISK = 20  # no more is unpacked than the free disk divided by this
+REMEMBERED = 1_000  # files that are too large, or are being unpacked
+OF_DISK = 20  # at most the free disk divided by this is unpacked
 TOO_LARGE = "unpacked it has more than {size:,} MB: no more than 2 GB, and a twentieth of the free disk, is unpacked"
 
 Key = tuple[str, FileState]
 
-# One that is forgotten is deleted once nobody has it open.
+# A dropped file is deleted once nobody has it open.
 _held: LRUCache[Key, _TemporaryFileWrapper[bytes]] = LRUCache(HELD)
-_too_large: LRUCache[Key, int] = LRUCache(REMEMBERED)  # the bytes that were unpacked of each
+_too_large: LRUCache[Key, int] = LRUCache(REMEMBERED)  # the unpacked size of each, in bytes
 _turns: LRUCache[Key, Lock] = LRUCache(REMEMBERED)
 _lock = Lock()
 
 
 def opened(path: Path) -> BinaryIO:
-    """The lines of a file, compressed or not, to be read by offset. Raises OSError, also for what is damaged, or too
-    large to be unpacked.
+    """The lines of a file, compressed or not, for reading by offset. Raises OSError, also for a damaged file, or one
+    that is too large to be unpacked.
     """
     if path.suffix != ENDING:
         return plainly(path)
     key = str(path), state_of(path)
     with _turn_of(key):  # others do not wait
         with _lock:
-            found = _held.get(key)
-        if found is None:
-            found = _unpacked(path, key)
+            unpacked = _held.get(key)
+        if unpacked is None:
+            unpacked = _unpacked(path, key)
             with _lock:
-                _held[key] = found
-        return open(found.name, "rb", buffering=BUFFER)
+                _held[key] = unpacked
+        return open(unpacked.name, "rb", buffering=BUFFER)
 
 
 @contextmanager
 def from_start(path: Path) -> Iterator[BinaryIO]:
-    """The lines of a file, compressed or not, to be read from the first one on, of which no more is unpacked than is
-    read. Raises OSError, also inside, for what is damaged.
+    """The lines of a file, compressed or not, for reading from the first one on; no more is unpacked than is read.
+    Raises OSError for a damaged file, also inside the `with` block.
     """
     if path.suffix != ENDING:
         with plainly(path) as file:

@@ -1,8 +1,8 @@
-"""Files of lines as they are now: read once, read on when they grew, and anew when they are others.
+"""The current content of files of lines: read once, read on when they grew, and anew when they were replaced.
 
-A file is another one when its inode is, when it is shorter than it was, or when the bytes that it ended with are no
-longer there. Where a kind's undo overwrites bytes of earlier lines, the lines whose beginnings are looked at again are
-named by `watched`; a line that begins with a blank may be one of ours that is not whole yet (`append.py`).
+A file counts as replaced when its inode changed, when it is shorter than before, or when the bytes that it ended with
+are no longer there. Some kinds overwrite bytes of earlier lines in an undo: `watched` names the lines whose beginnings
+are compared again. A line that begins with a blank may be one of ours that is not complete yet (`append.py`).
 """
 
 from __future__ import annotations
@@ -22,18 +22,20 @@ from viewer.stores.errors import StoreUnavailable
 from .lines import BUFFER, FINISHED, Line, lines_from
 from .links import regular_file
 
-HELD = 60_000  # records in this process, about 40 MB; of two files in any case
-TAIL = 512  # bytes before the end by which a file is known again
-HEAD = 160  # bytes of a watched line by which it is known again
-SMALLEST = 50  # records that a file counts as at least
-LARGEST = 2_000_000_000  # bytes of a file that is read as a whole
+HELD = 60_000  # records in this process, about 40 MB; always enough for two files
+TAIL = 512  # bytes before the end, which are compared to recognise a file
+HEAD = 160  # bytes of a watched line, which are compared to recognise it
+SMALLEST = 50  # the least number of records that a file is counted with
+LARGEST = 2_000_000_000  # bytes; a larger file is not read
 TOO_LARGE = "it has {size:,} MB: of a file, compressed or not, no more than {limit:,} MB are read"
-_OTHER_ENCODING = re.compile(rb'\xff\xfe|(?:\0\0)?\xfe\xff|\0{0,3}\{\0(?:\0\0)?"')  # how UTF-16 and UTF-32 begin
+_OTHER_ENCODING = re.compile(
+    rb'\xff\xfe|(?:\0\0)?\xfe\xff|\0{0,3}\{\0(?:\0\0)?"'
+)  # the beginnings of UTF-16 and UTF-32
 NOT_UTF_8 = "it is not UTF-8 text, but UTF-16 or UTF-32, as some programs for Windows write. Convert it to UTF-8"
 
 
 class HasOffset(Protocol):
-    """What any record of a line says."""
+    """What every record of a line has."""
 
     @property
     def offset(self) -> int: ...
@@ -44,7 +46,7 @@ R = TypeVar("R", bound=HasOffset)
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What tells whether a file changed; times in nanoseconds."""
+    """Shows whether a file changed; times in nanoseconds."""
 
     device: int
     inode: int
@@ -57,15 +59,15 @@ class FileState:
 
 
 def state_of(path: str | Path) -> FileState:
-    """Raises OSError, also for what is no regular file, and for a link that leads elsewhere (`links`)."""
-    found = regular_file(path)
-    return FileState(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    """Raises OSError, also for anything but a regular file, and for a link to a file elsewhere (`links`)."""
+    status = regular_file(path)
+    return FileState(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadFile(Generic[R]):
-    """The records of a file in the order of its lines. `end` is where its last finished line ends and `tail` what
-    stands before that; `heads` are the beginnings of watched lines by offset.
+    """The records of a file in the order of its lines. `end` is where its last finished line ends and `tail` the bytes
+    before that; `heads` are the beginnings of watched lines by offset.
     """
 
     state: FileState
@@ -76,7 +78,7 @@ class ReadFile(Generic[R]):
 
 
 def plainly(path: Path) -> BinaryIO:
-    """A file as it is. Raises OSError."""
+    """The file, opened unchanged. Raises OSError."""
     return path.open("rb", buffering=BUFFER)
 
 
@@ -90,7 +92,7 @@ def readable(path: str | Path) -> Iterator[None]:
 
 
 class RecordCache(Generic[R]):
-    """Records of files by path, those used longest ago forgotten first. Safe between threads."""
+    """Records of files by path; those used longest ago are dropped first. Safe between threads."""
 
     def __init__(
         self,
@@ -99,8 +101,8 @@ class RecordCache(Generic[R]):
         opened: Callable[[Path], BinaryIO] = plainly,
         watched: Callable[[R], bool] = lambda record: False,
     ) -> None:
-        """`record_of` makes a record of a line and its number in the file, `opened` opens a file to be read. Of a
-        record that is `watched`, few in a file, somebody may overwrite the beginning of the line in place.
+        """`record_of` makes a record from a line and its number in the file, `opened` opens a file for reading.
+        `watched` names the records, few in a file, whose line may be overwritten at its beginning in place.
         """
         self._record_of, self._opened, self._is_watched = record_of, opened, watched
         self._files: LRUCache[str, ReadFile[R]] = LRUCache(
@@ -109,33 +111,35 @@ class RecordCache(Generic[R]):
         self._lock = Lock()
 
     def read(self, path: Path) -> ReadFile[R]:
-        """The file as it is now. Raises StoreUnavailable."""
+        """The current content of the file. Raises StoreUnavailable."""
         with self._lock:
-            known = self._files.get(str(path))
+            cached = self._files.get(str(path))
         with readable(path):
             now = state_of(path)
-            if known is not None and known.state == now:
-                return known
+            if cached is not None and cached.state == now:
+                return cached
             if now.size > LARGEST:
                 raise OSError(TOO_LARGE.format(size=now.size // 1_000_000, limit=LARGEST // 1_000_000))
             with self._opened(path) as file:
                 if _OTHER_ENCODING.match(file.read(8)):
                     raise OSError(NOT_UTF_8)
-                found = self._read_on(file, known, now) if known is not None and _goes_on(file, known, now) else None
-                found = found or self._read_on(file, None, now)
+                current = (
+                    self._read_on(file, cached, now) if cached is not None and _goes_on(file, cached, now) else None
+                )
+                current = current or self._read_on(file, None, now)
         with self._lock:
-            self._files[str(path)] = found
-        return found
+            self._files[str(path)] = current
+        return current
 
     def forget(self) -> None:
         with self._lock:
             self._files.clear()
 
-    def _read_on(self, file: BinaryIO, known: ReadFile[R] | None, now: FileState) -> ReadFile[R]:
-        """From the end of the last finished line; a line that was unfinished then is read again."""
-        end = known.end if known else 0
-        records = [each for each in known.records if each.offset < end] if known else []
-        heads = {offset: head for offset, head in known.heads.items() if offset < end} if known else {}
+    def _read_on(self, file: BinaryIO, cached: ReadFile[R] | None, now: FileState) -> ReadFile[R]:
+        """Reads from the end of the last finished line; a line that was unfinished then is read again."""
+        end = cached.end if cached else 0
+        records = [each for each in cached.records if each.offset < end] if cached else []
+        heads = {offset: head for offset, head in cached.heads.items() if offset < end} if cached else {}
         for line in lines_from(file, end):
             if line.is_whole or line.place in FINISHED:
                 records.append(self._record_of(line, len(records)))
@@ -147,18 +151,20 @@ class RecordCache(Generic[R]):
         return ReadFile(now, records, end, file.read(min(end, TAIL)), heads)
 
 
-def _goes_on(file: BinaryIO, known: ReadFile[R], now: FileState) -> bool:
-    same = (known.state.device, known.state.inode) == (now.device, now.inode)
-    if not same or now.size < known.end or (now.size == known.state.size and now.changed != known.state.changed):
+def _goes_on(file: BinaryIO, cached: ReadFile[R], now: FileState) -> bool:
+    same = (cached.state.device, cached.state.inode) == (now.device, now.inode)
+    if not same or now.size < cached.end or (now.size == cached.state.size and now.changed != cached.state.changed):
         return False
-    file.seek(max(0, known.end - TAIL))
-    if file.read(len(known.tail)) != known.tail:
+    file.seek(max(0, cached.end - TAIL))
+    if file.read(len(cached.tail)) != cached.tail:
         return False
-    return all(line_at(file, offset, len(head)) == head for offset, head in known.heads.items())
+    return all(line_at(file, offset, len(head)) == head for offset, head in cached.heads.items())
 
 
 def beginning(path: str | Path, most: int) -> bytes:
-    """At most so many bytes of a file. Raises OSError, also for what is no regular file: a pipe would be waited for."""
+    """At most so many bytes of a file. Raises OSError, also for anything but a regular file: reading a pipe would
+    block.
+    """
     state_of(path)
     with open(path, "rb") as file:
         return file.read(most)

@@ -1,8 +1,8 @@
-"""What lists ask of a directory of sessions: it has no numbers of its own, so files go by their time and ids.
+"""What lists ask of a directory of sessions. It has no numbers of its own, so files are ordered by their time and ids.
 
-A message's number is when its file was last written, in nanoseconds: whatever is newer than what was seen has news. A
-session's number is made of its id. What leaves no newer time (a file that is gone, or whose time was put back) is found
-by comparing sizes and times of all files, which costs no reading.
+A message's number is the time its file was last written, in nanoseconds: a newer time means news. A session's number is
+made from its id. A change that leaves no newer time (a file that is gone, or whose time was set back) is detected by
+comparing sizes and times of all files, without reading them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ListedFile(Protocol):
     def state(self) -> FileState: ...
     @property
     def number(self) -> int:
-        """A number of the session's own in the store, made of its id."""
+        """A number that identifies the session in the store, made from its id."""
 
 
 def number_of(session_id: str) -> int:
@@ -48,7 +48,7 @@ class FileListing(ABC, Generic[F]):
 
     @abstractmethod
     def facts_of(self, file: F) -> SessionFacts:
-        """What its file says of a session. Raises OSError."""
+        """What its file says about a session. Raises OSError."""
 
     @abstractmethod
     def words_of(self, file: F) -> str:
@@ -82,7 +82,7 @@ class FileListing(ABC, Generic[F]):
         return self._by_time[0].state.changed if self._by_time else 0
 
     def fingerprint(self, message: int) -> str | None:
-        return ""  # a directory is never another one under the same number
+        return ""  # the same number never belongs to another directory
 
     def given_messages(self) -> int:
         return self.newest_message()
@@ -101,13 +101,13 @@ class FileListing(ABC, Generic[F]):
         return [pair for pair in reversed(self._by_number) if pair[0] <= number][:limit]
 
     def facts(self, ids: Sequence[str]) -> dict[str, SessionFacts]:
-        found = {}
+        facts_by_id = {}
         for session_id in ids:
             file = self._files.get(session_id)
             with suppress(FileNotFoundError):
                 if file is not None:
-                    found[session_id] = self.facts_of(file)
-        return found
+                    facts_by_id[session_id] = self.facts_of(file)
+        return facts_by_id
 
     def unaskable(self, ids: Sequence[str]) -> dict[str, Unaskable]:
         return {}

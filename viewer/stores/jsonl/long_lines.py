@@ -1,4 +1,4 @@
-"""Lines that are too long to be held in memory: what they say, with their long texts cut."""
+"""Lines that are too long to be held in memory: their content, with long texts cut."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import json
 import re
 from typing import Any
 
-START = 1_000  # bytes of a text that are kept where it is cut
-DEEPEST = 100  # lists and objects in one another that are kept: what reads a value goes down into it, and has an end
-_CUT = "\0cut"  # the name of the size of a text that was cut, in what stands for it until it is decoded
+START = 1_000  # bytes that are kept of a text that is cut
+DEEPEST = 100  # depth of nested lists and objects that is kept, because the code that reads a value is recursive
+_CUT = "\0cut"  # the key of the size of a cut text, in the object that replaces it until decoding
 
 _OUTSIDE = re.compile(rb'["\[\]{}]')
 _INSIDE = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
-_WHOLE = re.compile(rb"(?:[^\\]|\\u[0-9a-fA-F]{4}|\\[^u])*")  # no half of an escaped character at the end
+_WHOLE = re.compile(rb"(?:[^\\]|\\u[0-9a-fA-F]{4}|\\[^u])*")  # ends between characters, not within an escape
 
 
 class CutText(str):
-    """What is shown of a text that is too long, its start, or of what is nested too deep; it says so. `size` is the
-    length of the text in bytes.
+    """The part of a too long text that is shown, its start, or the replacement of a value that is nested too deep; it
+    says so. `size` is the length of the text in bytes.
     """
 
     size: int
@@ -30,18 +30,18 @@ def is_cut(value: Any) -> bool:
 
 
 class CutLine:
-    """One JSON text that is taken piece by piece: of long texts in it the start is kept, and nothing of what is nested
-    too deep. All that is kept has at most about `most` bytes.
+    """One JSON text that is taken piece by piece: of its long texts the start is kept, and nothing of values that are
+    nested too deep. The kept part has at most about `most` bytes.
     """
 
     def __init__(self, most: int) -> None:
         self._most, self._kept, self._depth = most, bytearray(), 0
-        self._text: bytearray | None = None  # the start of the text that the next piece goes on with
-        self._size = self._longest = 0  # of that text: bytes, and how many may be kept
+        self._text: bytearray | None = None  # the start of the text that the next piece continues
+        self._size = self._longest = 0  # bytes of that text, and how many may be kept
         self._carried = b""  # a backslash whose character is in the next piece
 
     def take(self, piece: bytes) -> None:
-        """The next piece."""
+        """Takes the next piece."""
         piece = self._carried + piece
         odd = (len(piece) - len(piece.rstrip(b"\\"))) % 2
         at, end = 0, len(piece) - odd
@@ -50,12 +50,12 @@ class CutLine:
             at = self._outside(piece, at, end) if self._text is None else self._inside(self._text, piece, at, end)
 
     def value(self) -> dict[str, Any] | None:
-        """The object of all that was taken, None where there is none, or what is left of it is still too long."""
+        """The object of everything taken, None where there is none, or the kept part of it is still too long."""
         if len(self._kept) > self._most:
             return None
         text = self._kept.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
         try:
-            if "\\ud" in text or "\\uD" in text:  # lone surrogates, which no encoding takes
+            if "\\ud" in text or "\\uD" in text:  # lone surrogates, which no encoding accepts
                 value, _ = json.JSONDecoder().raw_decode(text)
                 text = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()
             value, _ = json.JSONDecoder(object_hook=_with_cut_text).raw_decode(text)
@@ -64,12 +64,12 @@ class CutLine:
         return value if isinstance(value, dict) else None
 
     def _outside(self, piece: bytes, at: int, end: int) -> int:
-        """Go on behind the next sign that is not in a text."""
-        found = _OUTSIDE.search(piece, at, end)
-        self._keep(piece[at : found.start() if found else end])
-        if found is None:
+        """The position after the next sign that is not in a text."""
+        match = _OUTSIDE.search(piece, at, end)
+        self._keep(piece[at : match.start() if match else end])
+        if match is None:
             return end
-        sign = found[0]
+        sign = match[0]
         if sign == b'"':
             self._text, self._size = bytearray(), 0
             self._longest = self._most // 32 if len(self._kept) < self._most // 2 else START
@@ -81,10 +81,10 @@ class CutLine:
         else:
             self._keep(sign)
             self._depth -= 1
-        return found.end()
+        return match.end()
 
     def _inside(self, text: bytearray, piece: bytes, at: int, end: int) -> int:
-        """Go on behind the text, or behind the piece."""
+        """The position after the text, or after the piece."""
         inside = _INSIDE.match(piece, at, end)
         until = inside.end() if inside else at
         self._size += until - at

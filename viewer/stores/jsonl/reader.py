@@ -14,7 +14,7 @@ from .listing import FileListing
 
 
 class FileReader(Reader):
-    """An open store, which is a directory: each question opens the files that it is about."""
+    """An open store, which is a directory: each question opens the files that it needs."""
 
     __slots__ = ()
     offers_text: ClassVar[bool] = True

@@ -25,7 +25,7 @@ M = TypeVar("M", bound=HasOriginal)
 
 @dataclass(frozen=True, slots=True)
 class MessageRow:
-    """A `packing.IndexRow`: a message, or a further line of one ("out")."""
+    """A `packing.IndexRow`: a message, or a further line of a message ("out")."""
 
     id: int
     role: str
@@ -37,14 +37,14 @@ class MessageRow:
 
 
 def in_order(entries: Sequence[HistoryEntry], boundaries: Sequence[Boundary]) -> tuple[HistoryEntry | Boundary, ...]:
-    """Each boundary directly before the first message that its tail kept, or where it was written."""
+    """The entries, with each boundary directly before the first message that its tail kept, or where it was written."""
     places = [(each.handoff_id if each.cut_id is None else each.cut_id, 0, at) for at, each in enumerate(boundaries)]
     order = sorted([*places, *((entry.id, 1, at) for at, entry in enumerate(entries))])
     return tuple(boundaries[at] if kind == 0 else entries[at] for _, kind, at in order)
 
 
 def copies_of(messages: Iterable[M]) -> dict[int, list[M]]:
-    """The shortened copies among these messages by the message they were made of, in the order given."""
+    """The shortened copies among these messages by the id of the original, in the order given."""
     copies: dict[int, list[M]] = {}
     for message in messages:
         if message.copy_of is not None:
@@ -53,6 +53,6 @@ def copies_of(messages: Iterable[M]) -> dict[int, list[M]]:
 
 
 def in_sent_order(index: TranscriptIndex, live: Iterable[int]) -> TranscriptIndex:
-    """The index with the order in which live messages are sent, where that is not the order of their ids."""
+    """The index with the order in which live messages are sent, where that differs from the order of their ids."""
     order = array("i", [number for each in live if (number := index.number(each)) is not None])
     return index if list(order) == sorted(order) else replace(index, sent_order=order)

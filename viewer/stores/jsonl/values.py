@@ -1,4 +1,4 @@
-"""Values of the object that a line says, which may be of any type."""
+"""Values of the object in a line, which may be of any type."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def interned(value: Any) -> str:
-    """A short text that many lines have, as one object in memory; "" for any other value."""
+    """A short text that many lines have, stored once in memory; "" for any other value."""
     return sys.intern(value) if isinstance(value, str) else ""
 
 

@@ -1,4 +1,4 @@
-"""What a search over a store's messages is narrowed to and what it returns, and the text an index is made of."""
+"""The filters of a search in a store's messages and its result pages, and the text that an index is made of."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ SearchOrder = Literal["newest", "best"]
 
 Key = tuple[float, int]  # the rank, lower is better and 0.0 for newest first, and the row's id
 
-# As words with nothing found yet, as words, inside words, and that without an index.
+# Nothing found as words yet; found as words; found inside words; found inside words without an index.
 Stage = Literal["none", "words", "inside", "through"]
 
 
 @dataclass(frozen=True, slots=True)
 class SearchFilter:
-    """What a search is narrowed to, where not empty. Times in epoch seconds, `until` excluded. `indexed` false looks
-    through the rows themselves, whatever indexes there are.
+    """The filters of a search; empty ones do not count. Times in epoch seconds, `until` excluded. `indexed` false reads
+    the rows themselves, whatever indexes there are.
     """
 
     role: str = ""
@@ -34,8 +34,8 @@ class SearchFilter:
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """At most `limit` hits behind the key `after` and the `stage` of an earlier page; `redacting` leaves out what looks
-    like a secret in what is shown of them.
+    """At most `limit` hits after the key `after` and the `stage` of an earlier page; `redacting` replaces what looks
+    like a secret in their passages.
     """
 
     limit: int
@@ -50,7 +50,7 @@ class Note:
 
     code: str
     message: str
-    is_gap: bool = False  # it says what cannot be found
+    is_gap: bool = False  # it names something that cannot be found
 
 
 INSIDE = Note("inside_words", "Not found as words: these messages hold the text itself, also inside of words.")
@@ -63,13 +63,13 @@ SHORT = Note(
 
 
 def best_of(number: int) -> Note:
-    """That only so many of the newest matches were ranked."""
+    """A note that only so many of the newest matches were ranked."""
     return Note("ranked_newest", f"The best among the newest {number:,} that match.")
 
 
 @dataclass(frozen=True, slots=True)
 class HitSession:
-    """The session of a hit; `split` says that a later part goes on with it, so that nothing of it is in context."""
+    """The session of a hit; `split` says that a later part continues it, so that nothing of it is in context."""
 
     id: str
     title: str
@@ -79,8 +79,8 @@ class HitSession:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One message found, by the newest row that carries it. `kind` tells what a compaction wrote from what was said;
-    a standalone summary is a row of its own.
+    """One message found, by the newest row that carries it. `kind` says whether a compaction wrote the matching text; a
+    `standalone` summary has its own row.
     """
 
     id: int
@@ -96,9 +96,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class HitPage:
-    """One page of hits. `next` is the key to go on behind, None at the end. `stopped` says that the page ended at its
-    limits and not because it was full; `looked` counts the rows that were looked at, `scanned` that no index was used.
-    `stage` is what goes on behind `next`.
+    """One page of hits. `next` is the key of the next page, None at the end. `stopped` says that the page ended at its
+    limits and not because it was full; `looked` counts the rows that were read, `scanned` says that no index was used.
+    `stage` is that of the next page.
     """
 
     hits: tuple[Hit, ...]
@@ -115,7 +115,7 @@ class HitPage:
 
 @dataclass(frozen=True, slots=True)
 class SearchableMessage:
-    """What one message says, calls and summaries included; time in epoch seconds, 0.0 for unknown."""
+    """What one message says, including calls and summaries; time in epoch seconds, 0.0 for unknown."""
 
     id: int
     role: str
@@ -125,8 +125,8 @@ class SearchableMessage:
 
 @dataclass(frozen=True, slots=True)
 class SearchableText:
-    """Some messages of a session in order. Behind them it goes on at `cursor`: now if there is `more`, in a minute if
-    it `waits` for the end of a message, else once something was said.
+    """Some messages of a session in order. The next call is at `cursor`: now if there is `more`, in a minute if the
+    store `waits` for the end of a message, else once something was said.
     """
 
     messages: tuple[SearchableMessage, ...]

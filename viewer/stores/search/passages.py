@@ -1,6 +1,6 @@
-"""What a person can read in a row, and the piece of it that is shown for what somebody looks for.
+"""The text of a row that a person can read, and the passage of it that is shown for a query.
 
-Marks are data, not text: a passage is a row of pieces, and no content can pretend to be one.
+Marks are data, not text: a passage is a sequence of pieces, and no content can imitate one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from viewer.stores.message import StoredMessage
 
 from .query import Query, fold
 
-BEFORE, LENGTH = 60, 260  # characters: how far before the first match a passage begins, and how long it is
+BEFORE, LENGTH = 60, 260  # characters: how far before the first match a passage begins, and its length
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,8 @@ class PassagePart:
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """A row's words: `said` is what its role says, calls included, `added` what a client put around the words of a
-    person, `summary` what a compaction wrote into it; `cut` says that there is more than was read, `raw` is the row as
-    it is stored.
+    """A row's words: `said` is what its role says, calls included, `added` what a client put around a person's words,
+    `summary` what a compaction wrote into it; `cut` says that there is more than was read, `raw` is the row as stored.
     """
 
     said: str
@@ -45,8 +44,8 @@ class Readable:
         return "\n".join(filter(None, (self.said, self.added, self.summary)))
 
     def holding(self, query: Query) -> Literal["said", "added", "summary"]:
-        """Which of the three has what is looked for, what was said before all: of a merged row, and of none of them,
-        the summary.
+        """The first of the three that matches the query, `said` before all; the summary of a merged row, and where none
+        matches.
         """
         for name in _PARTS:
             text = getattr(self, name)
@@ -55,7 +54,7 @@ class Readable:
         return "summary" if self.summary else "said"
 
     def passage_in(self, part: Literal["said", "added", "summary"], query: Query) -> tuple[PassagePart, ...]:
-        """The piece of one of these, or of another one where it has no words, around the first thing found."""
+        """The passage around the first match in one of these, or in another one where it has no words."""
         return passage(getattr(self, part) or self.said or self.added or self.summary, query)
 
 
@@ -75,8 +74,8 @@ def readable(
 ) -> Readable:
     """The words of a row with this content and these calls, stored as `raw`.
 
-    With `redacting`, without what looks like a secret. It is looked for in the values and not in the words made of
-    them, in which a name no longer stands beside its value.
+    With `redacting`, what looks like a secret is replaced. It is searched in the values and not in the words made from
+    them, in which a name is no longer next to its value.
     """
     if redacting:
         content, tool_calls, tool_name = redaction.redact_shown_value([content, tool_calls, tool_name])
@@ -107,11 +106,11 @@ def words_of(row: StoredMessage, *, redacting: bool = False) -> Readable:
 
 
 def _live(contents: Sequence[Any], envelopes: Envelopes | None) -> tuple[list[str], str]:
-    """The texts of contents, and what a client added to what a person typed in them."""
-    found = [split(content, envelopes) for content in contents]
-    if all(each.kind for each in found):
+    """The texts of contents, and what a client added to a person's words in them."""
+    splits = [split(content, envelopes) for content in contents]
+    if all(each.kind for each in splits):
         return [messages.text(content) for content in contents], ""
-    return [messages.text(each.typed) for each in found], "\n".join(text for each in found for text in each.added)
+    return [messages.text(each.typed) for each in splits], "\n".join(text for each in splits for text in each.added)
 
 
 def _composed(text: str) -> str:
@@ -119,12 +118,12 @@ def _composed(text: str) -> str:
 
 
 def _calls(content: Any, tool_calls: list[dict[str, Any]]) -> list[str]:
-    found = messages.calls({"content": content, "tool_calls": tool_calls})
-    return [f"{call.name} {_arguments(call.arguments)}" for call in found]
+    calls = messages.calls({"content": content, "tool_calls": tool_calls})
+    return [f"{call.name} {_arguments(call.arguments)}" for call in calls]
 
 
 def _arguments(text: str) -> str:
-    """The arguments of a call without JSON's quotes and escapes, each by its name."""
+    """The arguments of a call without JSON's quotes and escapes, each with its name."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -145,7 +144,9 @@ def _json(value: Any) -> str:
 
 
 def passage(text: str, query: Query) -> tuple[PassagePart, ...]:
-    """The stretch of `text` (composed) around the first thing found, with what was found marked; its start for none."""
+    """The stretch of `text` (composed) around the first match, with all matches marked; the start of the text where
+    there is none.
+    """
     folded = fold(text)
     first = query.marks.search(folded)
     start = _word_start(text, max(0, first.start() - BEFORE)) if first else 0
@@ -161,21 +162,21 @@ def passage(text: str, query: Query) -> tuple[PassagePart, ...]:
 
 
 def _word_start(text: str, at: int) -> int:
-    """The next beginning of a word at or behind a place, if one is near: no passage begins within a word."""
+    """The next beginning of a word at or after a position, if one is near: no passage begins within a word."""
     if not at or text[at - 1].isspace():
         return at
-    near = next((place for place in range(at, min(at + 20, len(text))) if text[place].isspace()), None)
+    near = next((position for position in range(at, min(at + 20, len(text))) if text[position].isspace()), None)
     return at if near is None else near + 1
 
 
 def _word_end(text: str, at: int) -> int:
-    """The end of the word that a place is in, if it is near."""
-    near = (place for place in range(at, min(at + 20, len(text))) if text[place].isspace())
+    """The end of the word at a position, if it is near."""
+    near = (position for position in range(at, min(at + 20, len(text))) if text[position].isspace())
     return next(near, at if at + 20 < len(text) else len(text))
 
 
 def _spaced(text: str) -> str:
-    """White space as single spaces, those at either end kept."""
+    """White space as single spaces, also at the ends."""
     inner = " ".join(text.split())
     lead, trail = text[:1].isspace(), text[-1:].isspace()
     return f"{' ' if lead else ''}{inner}{' ' if trail and inner else ''}"

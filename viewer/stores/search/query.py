@@ -1,11 +1,11 @@
-"""What somebody looks for, as a query: words, "exact phrases", prefix*, -excluded. Anything else is text.
+"""A search text as a query: words, "exact phrases", prefix*, -excluded. Anything else is literal text.
 
-The last word may go on, as if it ended with a star: people type the beginning of a word, and `"reserv"` is there for
-the word itself.
+The last word may be incomplete, as if it ended with a star, because people type the beginning of a word; `"reserv"`
+finds only the word itself.
 
-Nothing that is typed can be an error. A term that an index of words can serve is folded as that index does (FTS5's
-`unicode61`: letters and digits, lower case, accents off). One with letters of a script that has no spaces, and one
-without any letter, is *literal*: sought as it stands, inside words too.
+No text is an error. A term that an index of words can find is folded as that index does (FTS5's `unicode61`: letters
+and digits, lower case, accents off). A term with letters of a script without spaces, and one without any letter, is
+*literal*: searched unchanged, inside words too.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from functools import cached_property
 
 LONGEST = 400  # characters of a query that are read
 MOST_TERMS = 16
-PREFIX_LEAST = 2  # letters: the index gathers every row of every word with this beginning before it gives the first
-TRIGRAM = 3  # characters: the least a trigram index finds
+PREFIX_LEAST = 2  # letters: the index gathers every row of every word with this beginning before it returns the first
+TRIGRAM = 3  # characters: the shortest text that a trigram index finds
 
 # A letter of a script written without spaces between words: Thai, Lao, Tibetan, Burmese, Khmer, the East Asian ones.
 UNSPACED = (
@@ -28,14 +28,14 @@ UNSPACED = (
 _HAS_UNSPACED = re.compile(UNSPACED)
 _WORD = re.compile(r"[^\W_]+")
 _LETTERS = re.compile(rf"[^\W_]{{{TRIGRAM}}}")
-# A term, "-" before what is excluded; "--force" and "->" are text.
+# A term, with "-" before an excluded one; "--force" and "->" are text.
 _TERMS = re.compile(r'(-(?=["\w]))?(?:"([^"]*)"?|(\S+?)(?=["\s]|$))', re.DOTALL)
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One thing to look for: as `typed`, and folded. `words` are its folded words, empty for a literal one."""
+    """One term of a query: as `typed`, and folded. `words` are its folded words, empty for a literal one."""
 
     typed: str
     text: str
@@ -49,7 +49,7 @@ class Term:
 
     @property
     def has_letters(self) -> bool:
-        """Whether an index of three letters in a row can serve it."""
+        """Whether an index of trigrams can find it."""
         return _LETTERS.search(self.typed) is not None
 
     @property
@@ -62,7 +62,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Query:
-    """What must occur, what must not, and the typed text they were read from."""
+    """What must occur, what must not, and the text they were read from."""
 
     text: str
     wanted: tuple[Term, ...]
@@ -74,19 +74,19 @@ class Query:
 
     @property
     def has_words(self) -> bool:
-        """Whether there is something that an index of words serves."""
+        """Whether an index of words can find any of it."""
         return any(term.words for term in self.wanted)
 
     @property
     def inside(self) -> Query | None:
-        """The same with every word sought inside of words too; None where that finds no more, or no index serves it."""
+        """The same query with every word searched inside words too; None where that finds no more, or no index can."""
         if not self.has_words or not any(term.has_letters for term in self.wanted):
             return None
         return replace(self, wanted=tuple(_literal(term.typed.strip("*")) for term in self.wanted))
 
     @cached_property
     def marks(self) -> re.Pattern[str]:
-        """Where any wanted term stands in folded text."""
+        """The pattern of all wanted terms in folded text."""
         return re.compile("|".join(term.pattern for term in self.wanted) or r"(?!)")
 
     @cached_property
@@ -98,27 +98,27 @@ class Query:
         return [_test(term) for term in self.excluded]
 
     def lacks(self, folded: str) -> bool:
-        """Whether a wanted term does not stand in this folded text."""
+        """Whether a wanted term does not occur in this folded text."""
         return not all(_stands(test, folded) for test in self._wanted)
 
     def counts(self, folded: str) -> list[int]:
-        """How often each wanted term stands in this folded text."""
+        """How often each wanted term occurs in this folded text."""
         return [sum(1 for _ in pattern.finditer(folded)) for _, pattern in self._wanted]
 
     def forbids(self, folded: str) -> bool:
-        """Whether an excluded term stands in this folded text."""
+        """Whether an excluded term occurs in this folded text."""
         return any(_stands(test, folded) for test in self._excluded)
 
 
 def parse(text: str, *, whole: bool = False) -> Query:
-    """The query somebody typed; `whole` takes the text as one thing to find just as it stands."""
+    """The query that somebody typed; `whole` takes the text as one literal term."""
     text = unicodedata.normalize("NFC", _NO_TEXT.sub(" ", text[:LONGEST])).strip()
     if whole:
         return Query(text, (_literal(text),) if text else ())
-    found = [(bool(match[1]), _term(match)) for match in _TERMS.finditer(text)]
-    wanted = [term for excluded, term in found if term and not excluded]
-    excluded = [term for excluded, term in found if term and excluded]
-    if not wanted:  # nothing to leave out of: the text as it stands
+    terms = [(bool(match[1]), _term(match)) for match in _TERMS.finditer(text)]
+    wanted = [term for excluded, term in terms if term and not excluded]
+    excluded = [term for excluded, term in terms if term and excluded]
+    if not wanted:  # nothing to exclude from: the text is searched literally
         wanted, excluded = excluded, []
     if wanted:
         wanted[-1] = _open(wanted[-1])
@@ -137,7 +137,7 @@ def _term(match: re.Match[str]) -> Term | None:
 
 
 def _open(term: Term) -> Term:
-    """The term, whose last word may go on."""
+    """The term as a prefix: its last word may be incomplete."""
     return replace(term, prefix=bool(term.words) and not term.quoted and len(term.words[-1]) >= PREFIX_LEAST)
 
 
@@ -146,7 +146,7 @@ def _literal(typed: str) -> Term:
 
 
 def _test(term: Term) -> tuple[str, re.Pattern[str]]:
-    """A text that any place of the term holds, which is found faster, and its pattern."""
+    """A text that every match of the term contains, which is faster to find, and the term's pattern."""
     return (term.text if term.literal else max(term.words, key=len)), re.compile(term.pattern)
 
 
@@ -157,11 +157,11 @@ def _stands(test: tuple[str, re.Pattern[str]], folded: str) -> bool:
 # -- folding -----------------------------------------------------------------------------------------------------------
 
 
-_ABOVE_OR_BELOW = 200  # combining classes of accents; lower ones, as in Japanese and Hindi, make another letter
+_ABOVE_OR_BELOW = 200  # combining classes of accents; with lower ones, as in Japanese and Hindi, it is another letter
 
 
 class _Folding(dict[int, str]):
-    """One character for one: lower case, and a letter without its accent. Filled as characters come by."""
+    """One character for one: lower case, and a letter without its accent. Filled as characters occur."""
 
     def __missing__(self, code: int) -> str:
         lower = chr(code).lower()[0]
@@ -175,8 +175,8 @@ _FOLDING = _Folding()
 
 
 def fold(text: str) -> str:
-    """The text as terms are compared, character by character: a place in it is the same place in `text`, where that
-    is composed (NFC).
+    """The text as terms are compared, character by character: positions in it are positions in `text`, where that is
+    composed (NFC).
     """
     return text.lower() if text.isascii() else text.translate(_FOLDING)
 
@@ -185,9 +185,10 @@ def fold(text: str) -> str:
 
 
 def word_expression(query: Query, *, columns: bool) -> str:
-    """The part of the query that an index of words serves, in FTS5's language, "" for none.
+    """The part of the query that an index of words can find, in FTS5's language, "" for none.
 
-    `columns` says that calls are indexed apart: what is excluded is not sought in their JSON, where "name" always is.
+    `columns` says that calls are indexed separately: excluded words are not searched in their JSON, which always has
+    "name".
     """
     wanted = [_quoted(" ".join(term.words)) + ("*" if term.prefix else "") for term in query.wanted if term.words]
     excluded = [_quoted(" ".join(term.words)) + ("*" if term.prefix else "") for term in query.excluded if term.words]
@@ -198,15 +199,15 @@ def word_expression(query: Query, *, columns: bool) -> str:
 
 
 def trigram_expression(query: Query) -> str:
-    """The literal terms that an index of trigrams serves, in FTS5's language, "" for none; in every spelling."""
+    """The literal terms that an index of trigrams can find, in FTS5's language, "" for none; in every spelling."""
     served = [term for term in query.wanted if term.literal and len(term.typed) >= TRIGRAM]
     return " AND ".join(f"({' OR '.join(map(_quoted, [term.typed, *spellings(term)[1:]]))})" for term in served)
 
 
 def spellings(term: Term) -> list[str]:
-    """How a row may hold a literal term, ASCII in lower case: as it is, escaped in JSON, and in JSON within JSON.
+    """How a row may spell a literal term, ASCII in lower case: as it is, escaped in JSON, and in JSON within JSON.
 
-    Of a term with letters that SQLite does not know the case of, its longest stretch without any; [] for none.
+    For a term with letters that have no lower case in SQLite, its longest stretch without any; [] for none.
     """
     runs = "".join(letter if _has_one_shape(letter) else "\x00" for letter in term.typed).split("\x00")
     plain = "".join(letter.lower() if letter.isascii() else letter for letter in max(runs, key=len))
@@ -219,7 +220,7 @@ def _has_one_shape(letter: str) -> bool:
 
 
 def escaped(text: str) -> str:
-    """The text as it stands in stored JSON, where everything but ASCII is escaped."""
+    """The text as in stored JSON, where everything but ASCII is escaped."""
     return "".join(letter if letter.isascii() else _escape(letter) for letter in text)
 
 
