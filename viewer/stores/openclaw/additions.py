@@ -1,4 +1,4 @@
-"""What the client adds to a request by itself, as far as it is known; most of it is not stored."""
+"""What the client itself adds to a request, as far as it is known; most of it is not stored."""
 
 from __future__ import annotations
 
@@ -33,53 +33,53 @@ PI_PROMPT = "pi puts its system prompt before the messages; this session has non
 
 
 def of_context(
-    source: EntrySource, place: SessionPlace, found: EntryMessages, ids: frozenset[int], *, end: bool
+    source: EntrySource, location: SessionPlace, messages: EntryMessages, ids: frozenset[int], *, end: bool
 ) -> Iterator[Addition]:
-    """The additions directly before these messages, with `end` also those behind the last message, in order."""
-    first = next((each for each in found.live if found.is_sent(each)), None)
+    """The additions directly before these messages, with `end` also those after the last message, in order."""
+    first = next((each for each in messages.live if messages.is_sent(each)), None)
     if first in ids or (first is None and end):
-        yield from _at_the_start(place, found, first)
+        yield from _at_the_start(location, messages, first)
     waiting = []
-    for entry in found.context.now:
+    for entry in messages.context.now:
         if entry.tells:
             waiting.append(entry)
-        if entry.offset in found.units:
+        if entry.offset in messages.units:
             if entry.offset in ids:
                 yield from (_told(source, each, entry.offset) for each in waiting)
             waiting = []
     if end:
         yield from (_told(source, each, None) for each in waiting)
-        yield from _at_the_end(found)
+        yield from _at_the_end(messages)
 
 
 def _told(source: EntrySource, entry: TreeEntry, before: int | None) -> Addition:
     return Addition(before, "system prompt", told_text(source.value(entry)), is_sent=True)
 
 
-def _at_the_start(place: SessionPlace, found: EntryMessages, first: int | None) -> Iterator[Addition]:
-    if place.is_cold:
+def _at_the_start(location: SessionPlace, messages: EntryMessages, first: int | None) -> Iterator[Addition]:
+    if location.is_cold:
         yield Addition(first, "cold archive", COLD, is_sent=False)
-    broken = next((each for each in found.entries if not each.id), None) if place.row_id else None
+    broken = next((each for each in messages.entries if not each.id), None) if location.row_id else None
     if broken is not None:
         yield Addition(first, "damaged entry", NO_OBJECT.format(number=broken.offset), is_sent=False)
-    if found.is_cut:
+    if messages.is_cut:
         yield Addition(
-            first, "missing entry", MISSING.format(entry=found.tree.missing[:80].lstrip(NO_ID)), is_sent=False
+            first, "missing entry", MISSING.format(entry=messages.tree.missing[:80].lstrip(NO_ID)), is_sent=False
         )
-    if found.tree.is_cyclic:
-        said = CYCLIC if found.tree.is_strict else ENDLESS
-        yield Addition(first, "entries in a circle", said, is_sent=False)
-    if found.tree.is_strict:
+    if messages.tree.is_cyclic:
+        reason = CYCLIC if messages.tree.is_strict else ENDLESS
+        yield Addition(first, "entries in a circle", reason, is_sent=False)
+    if messages.tree.is_strict:
         yield Addition(first, "system prompt", OPENCLAW_PROMPT, is_sent=False)
         yield Addition(first, "run time context", OPENCLAW_WORDS, is_sent=False)
-    elif not any(entry.tells for entry in found.context.now):
+    elif not any(entry.tells for entry in messages.context.now):
         yield Addition(first, "system prompt", PI_PROMPT, is_sent=False)
 
 
-def _at_the_end(found: EntryMessages) -> Iterator[Addition]:
+def _at_the_end(messages: EntryMessages) -> Iterator[Addition]:
     answered = 0
-    for each in reversed(found.live):
-        unit = found.units[each]
+    for each in reversed(messages.live):
+        unit = messages.units[each]
         if unit.is_broken_off:
             continue
         if unit.role == "assistant":
@@ -89,5 +89,5 @@ def _at_the_end(found: EntryMessages) -> Iterator[Addition]:
         answered += unit.role == "tool"
         if unit.role == "user":
             break
-    if found.tree.is_strict:
+    if messages.tree.is_strict:
         yield Addition(None, "internal context", OPENCLAW_END, is_sent=False)

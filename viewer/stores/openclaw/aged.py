@@ -1,7 +1,7 @@
-"""Pictures, and marks of files, that OpenClaw does not send any more: those before the newest completed turns.
+"""Pictures, and references to files, that OpenClaw no longer sends: those before the newest completed turns.
 
-The transcript keeps them. A turn is a person's message and what came of it; it is completed once the model has replied
-and the next one begins. The rule is that of 2026.7 and 2026.9.6, which apply it to each request.
+The transcript keeps them. A turn is a person's message and everything up to the next one; it is completed once the
+model has replied and the next one begins. The rule is that of 2026.7 and 2026.9.6, which apply it to each request.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from viewer.stores.message import StoredMessage
 from .entries import MESSAGE, OWN_RECORD
 from .messages import EntryMessages
 
-TURNS = 3  # completed ones whose pictures are sent
+TURNS = 3  # completed turns whose pictures are sent
 PICTURE = "[image data removed - already processed by model]"
 FILE = "[media reference removed - already processed by model]"
 _MARKS = (
@@ -26,8 +26,8 @@ _MARKS = (
 )
 
 
-def as_sent(found: EntryMessages, rows: Mapping[int, StoredMessage]) -> dict[int, StoredMessage]:
-    """Messages in context as the next request has them."""
+def as_sent(messages: EntryMessages, rows: Mapping[int, StoredMessage]) -> dict[int, StoredMessage]:
+    """Messages in context as the next request contains them."""
     changed = {
         each: replace(row, content=content)
         for each, row in rows.items()
@@ -35,17 +35,17 @@ def as_sent(found: EntryMessages, rows: Mapping[int, StoredMessage]) -> dict[int
     }
     if not changed:
         return dict(rows)
-    aged = set(found.live[: _kept_from(found)])
+    aged = set(messages.live[: _kept_from(messages)])
     return {each: changed[each] if each in changed and each in aged else row for each, row in rows.items()}
 
 
-def _kept_from(found: EntryMessages) -> int:
-    """The place in the context from which on pictures are sent."""
+def _kept_from(messages: EntryMessages) -> int:
+    """The position in the context from which on pictures are sent."""
     completed: list[int] = []
     begun, has_reply, role = -1, False, ""
-    for at, each in enumerate(found.live):
-        unit = found.units[each]
-        if unit.type != MESSAGE or found.role_of(each) == OWN_RECORD and not unit.is_broken_off:
+    for at, each in enumerate(messages.live):
+        unit = messages.units[each]
+        if unit.type != MESSAGE or messages.role_of(each) == OWN_RECORD and not unit.is_broken_off:
             continue
         role = unit.message_role
         if role == "user":
@@ -55,13 +55,13 @@ def _kept_from(found: EntryMessages) -> int:
             begun = at
         elif role == "assistant" and begun >= 0:
             has_reply = True
-    if has_reply and role == "assistant" and not found.units[found.live[-1]].calls:
+    if has_reply and role == "assistant" and not messages.units[messages.live[-1]].calls:
         completed.append(begun)  # the next request begins another turn
     return completed[-TURNS] if len(completed) > TURNS else 0
 
 
 def _without(content: Any) -> Any:
-    """A content without pictures and marks of files."""
+    """A content without pictures and references to files."""
     if isinstance(content, str):
         for mark in _MARKS:
             content = mark.sub(FILE, content)

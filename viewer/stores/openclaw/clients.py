@@ -1,6 +1,6 @@
-"""Whether pi may have a session open. It locks nothing, and goes on with what it has in memory: what is written to the
-file meanwhile stays beside the path. It is known by its process in the session's directory, and by a file that has just
-been written to.
+"""Whether pi may have a session open. It locks nothing, and continues from its memory: entries that are written to the
+file meanwhile are not on its path. The signs are a pi process in the session's directory, and a file that has just been
+written to.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from viewer.stores.lock_owners import Holder
 
 from .places import SessionPlace
 
-QUIET_SECONDS = 20.0  # since the last write to a file, before it counts as one that no client is at
-# What the process calls itself (as a host of others `pi-rpc`), and what it is started from.
+QUIET_SECONDS = 20.0  # since the last write to a file, until it counts as not in use by a client
+# The name of the process (`pi-rpc` when embedded in another program), and the path it is started from.
 NAME, PACKAGE = re.compile(rb"pi(-[a-z-]{1,20})?"), b"/pi-coding-agent/"
 OPEN = (
     "pi (process {process}) runs in this session's directory. If it has the session open, it would go on with what it "
@@ -30,31 +30,31 @@ JUST_WRITTEN = (
 )
 
 
-def holder_of(place: SessionPlace, cwd: str) -> Holder | None:
+def holder_of(location: SessionPlace, cwd: str) -> Holder | None:
     """Who may have a session of pi open, None for nobody; `cwd` is the directory that it works in."""
     for process in processes_in(cwd):
         return Holder(f"pid={process}:agent=pi:", 0.0, 0.0, OPEN.format(process=process))
-    changed = place.state.changed / 1e9
+    changed = location.state.changed / 1e9
     ago = time.time() - changed
     if abs(ago) < QUIET_SECONDS:  # a clock may be ahead
-        said = JUST_WRITTEN.format(seconds=max(ago, 0), left=QUIET_SECONDS - ago + 1)
-        return Holder("agent=pi:", changed, changed + QUIET_SECONDS, said)
+        message = JUST_WRITTEN.format(seconds=max(ago, 0), left=QUIET_SECONDS - ago + 1)
+        return Holder("agent=pi:", changed, changed + QUIET_SECONDS, message)
     return None
 
 
 def processes_in(cwd: str) -> Iterator[int]:
-    """Processes of pi in a directory, as far as this user may look at them; none but on Linux."""
+    """Processes of pi in a directory, as far as this user may see them; none except on Linux."""
     if sys.platform != "linux" or not cwd:
         return
-    with suppress(OSError, ValueError):  # a path may have a NUL byte
-        wanted = os.stat(cwd)
+    with suppress(OSError, ValueError):  # a path may contain a NUL byte
+        directory_status = os.stat(cwd)
         for name in os.listdir("/proc"):
-            if name.isdigit() and _is_pi(name) and _is_in(name, wanted):
+            if name.isdigit() and _is_pi(name) and _is_in(name, directory_status):
                 yield int(name)
 
 
 def _is_pi(process: str) -> bool:
-    """It overwrites its command line by its name, once it has started; as a program of its own it keeps its path."""
+    """pi replaces its command line by its name once it has started; a stand-alone binary keeps its path."""
     try:
         command = Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
@@ -63,9 +63,9 @@ def _is_pi(process: str) -> bool:
     return NAME.fullmatch(name) is not None or PACKAGE in command
 
 
-def _is_in(process: str, wanted: os.stat_result) -> bool:
+def _is_in(process: str, directory_status: os.stat_result) -> bool:
     try:
-        found = os.stat(f"/proc/{process}/cwd")
+        status = os.stat(f"/proc/{process}/cwd")
     except OSError:
         return False
-    return (found.st_dev, found.st_ino) == (wanted.st_dev, wanted.st_ino)
+    return (status.st_dev, status.st_ino) == (directory_status.st_dev, directory_status.st_ino)

@@ -1,4 +1,4 @@
-"""Messages made of the entries that say them, and entries as rows. Decoding never fails: the unknown stays as it is."""
+"""Messages decoded from entries, and entries as rows. Decoding never fails: unknown content stays unchanged."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from viewer.stores.message import State, StoredMessage
 from .entries import BRANCH_SUMMARY, COMPACTION, CUSTOM_MESSAGE, EDIT, OWN_RECORD, RESET, UNKNOWN, TreeEntry
 from .pi_forms import HOOK
 
-SHOWN_BROKEN = 20_000  # bytes of an entry that is no object which are shown
-# What both clients put around the summary of a branch that was left.
+SHOWN_BROKEN = 20_000  # bytes that are shown of an entry that is no object
+# What both clients put around the summary of an abandoned branch.
 BRANCH_START = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n"
 BRANCH_END = "</summary>"
 RESET_SAYS = "The session was reset here{why}: what comes before it is not sent any more."
@@ -27,7 +27,7 @@ class EntrySource(Protocol):
     """Reads the entries of one session."""
 
     def value(self, entry: TreeEntry) -> dict[str, Any] | None:
-        """The object of an entry; None for one that is no object, too long, or not there any more."""
+        """The object of an entry; None for one that is no object, too long, or no longer there."""
 
     def start(self, entry: TreeEntry, length: int) -> str:
         """The first bytes of an entry as text, at most so many."""
@@ -42,8 +42,8 @@ def message_of(
     """The message of an entry as a model is sent it; `envelopes` is what its client adds to a person's words."""
     if value is None:
         return StoredMessage(unit.offset, session_id, unit.role, None, state, unit.time)
-    found = value.get("message")
-    message: dict[str, Any] = found if isinstance(found, dict) else {}
+    value_message = value.get("message")
+    message: dict[str, Any] = value_message if isinstance(value_message, dict) else {}
     if unit.type == EDIT:
         message = _edited(value.get("replacement"), unit)
     if unit.role == "assistant":
@@ -65,7 +65,7 @@ def message_of(
 
 
 def _edited(replacement: Any, unit: TreeEntry) -> dict[str, Any]:
-    """The message that an edit makes of another one: a whole message, or what stands in place of its content."""
+    """The message that an edit replaces another one with: a whole message, or its new content."""
     if isinstance(replacement, dict) and isinstance(replacement.get("message"), dict):
         replacement = replacement["message"]
     if isinstance(replacement, dict) and "content" in replacement:
@@ -74,15 +74,15 @@ def _edited(replacement: Any, unit: TreeEntry) -> dict[str, Any]:
 
 
 def stored_content(value: dict[str, Any], unit: TreeEntry) -> Any:
-    """The content of an entry as the client has it; of an edit, that which it puts in the place of a message's."""
+    """The content of an entry as the client has it; for an edit, the content that replaces a message's."""
     if unit.type == EDIT:
         return _edited(value.get("replacement"), unit).get("content")
-    found = value.get("message")
-    return found.get("content") if isinstance(found, dict) else value.get("content")
+    message = value.get("message")
+    return message.get("content") if isinstance(message, dict) else value.get("content")
 
 
 def _said(value: dict[str, Any], message: dict[str, Any], unit: TreeEntry) -> tuple[Any, str]:
-    """What is said in a user's role, and what it is, "" for what a person said."""
+    """The content of an entry in a user's role, and its kind, "" for a person's message."""
     if unit.type == COMPACTION:
         return f"{SUMMED_UP_START}{_text(value.get('summary'))}{SUMMED_UP_END}", ""
     if unit.type == RESET:
@@ -105,26 +105,26 @@ def _said(value: dict[str, Any], message: dict[str, Any], unit: TreeEntry) -> tu
 
 
 def command_text(message: dict[str, Any]) -> str:
-    """A command that a person ran in the client, in the words in which a model is sent it."""
+    """A command that a person ran in the client, in the words that a model is sent."""
     output = _text(message.get("output"))
-    said = f"Ran `{_text(message.get('command'))}`\n" + (f"```\n{output}\n```" if output else "(no output)")
+    text = f"Ran `{_text(message.get('command'))}`\n" + (f"```\n{output}\n```" if output else "(no output)")
     code = message.get("exitCode")
     if message.get("cancelled"):
-        said += "\n\n(command cancelled)"
+        text += "\n\n(command cancelled)"
     elif isinstance(code, int) and code:
-        said += f"\n\nCommand exited with code {code}"
+        text += f"\n\nCommand exited with code {code}"
     if message.get("truncated") and message.get("fullOutputPath"):
-        said += f"\n\n[Output truncated. Full output: {message['fullOutputPath']}]"
-    return said
+        text += f"\n\n[Output truncated. Full output: {message['fullOutputPath']}]"
+    return text
 
 
 def _reply(message: dict[str, Any], unit: TreeEntry, session_id: str, state: State) -> StoredMessage:
-    """A model's response: what it thought, said and called."""
+    """A model's response: reasoning, text and calls."""
     content = message.get("content")
     parts = content if isinstance(content, list) else []
     own = [part for part in parts if _type(part) not in ("toolCall", "tool_use", "thinking")]
     reason = _text(message.get("stopReason"))
-    said = {"model": message.get("model"), "error": message.get("errorMessage")}
+    notes = {"model": message.get("model"), "error": message.get("errorMessage")}
     return StoredMessage(
         id=unit.offset,
         session_id=session_id,
@@ -135,7 +135,7 @@ def _reply(message: dict[str, Any], unit: TreeEntry, session_id: str, state: Sta
         tool_calls=[_call(part) for part in parts if _type(part) in ("toolCall", "tool_use")],
         reasoning="\n\n".join(filter(None, map(_thought, parts))),
         finish_reason={"toolUse": "tool_calls"}.get(reason, reason),
-        extra={name: each for name, each in said.items() if isinstance(each, str) and each},
+        extra={name: each for name, each in notes.items() if isinstance(each, str) and each},
     )
 
 
@@ -155,7 +155,7 @@ def _result(message: dict[str, Any], unit: TreeEntry, session_id: str, state: St
 
 
 def _inner_calls(nested: Any) -> Iterator[dict[str, Any]]:
-    """The calls that a script of pi's `codemode` made, in chat shape; what each gave back is not stored."""
+    """The calls that a script of pi's `codemode` made, in chat shape; their results are not stored."""
     calls = nested.get("calls") if isinstance(nested, dict) else None
     for each in calls if isinstance(calls, list) else ():
         if isinstance(each, dict) and isinstance(each.get("name"), str):
@@ -164,7 +164,7 @@ def _inner_calls(nested: Any) -> Iterator[dict[str, Any]]:
 
 
 def _content(content: Any) -> Any:
-    """Text where there is nothing but one text, else the parts, pictures in a shape that is known here."""
+    """Text where there is nothing but one text, else the parts, with pictures in a known shape."""
     if not isinstance(content, list):
         return content
     if not content:
@@ -175,7 +175,7 @@ def _content(content: Any) -> Any:
 
 
 def part_of(part: Any) -> Any:
-    """A part of a content in a shape that is known here."""
+    """A part of a content in a known shape."""
     if _type(part) != "image" or not isinstance(part.get("data"), str):
         return part
     source = {"type": "base64", "media_type": part.get("mimeType"), "data": part["data"]}
@@ -189,8 +189,12 @@ def _thought(part: Any) -> str:
 def _call(part: dict[str, Any]) -> dict[str, Any]:
     """A call in OpenAI's chat shape."""
     arguments = part.get("arguments", part.get("input"))
-    said = arguments if isinstance(arguments, str) else _json(arguments)
-    return {"id": part.get("id"), "type": "function", "function": {"name": part.get("name"), "arguments": said}}
+    arguments_text = arguments if isinstance(arguments, str) else _json(arguments)
+    return {
+        "id": part.get("id"),
+        "type": "function",
+        "function": {"name": part.get("name"), "arguments": arguments_text},
+    }
 
 
 def _json(value: Any) -> str:
@@ -209,9 +213,9 @@ def _text(value: Any) -> str:
 
 
 def told_text(value: dict[str, Any] | None) -> str:
-    """What the client tells a model of itself in a system message: its text, or its sections with their names."""
-    found = (value or {}).get("message", (value or {}).get("systemMessage"))
-    message: dict[str, Any] = found if isinstance(found, dict) else {}
+    """What a system message of the client says to a model: its text, or its sections with their names."""
+    value_message = (value or {}).get("message", (value or {}).get("systemMessage"))
+    message: dict[str, Any] = value_message if isinstance(value_message, dict) else {}
     sections = message.get("sections")
     if not isinstance(sections, (list, dict)):
         return chat.said(message.get("content"))
@@ -232,16 +236,16 @@ def _section(section: Any) -> tuple[str, str]:
 
 
 def row_of(source: EntrySource, entry: TreeEntry, session_id: str, state: State) -> StoredMessage:
-    """An entry as it is stored: what it says as content, and everything else."""
+    """An entry as stored: its content, and all other fields."""
     value = source.value(entry)
     if value is None:
         why = "too long to be read" if entry.length > LONGEST else "no JSON object"
         start = source.start(entry, SHOWN_BROKEN)
         return StoredMessage(entry.offset, session_id, "", start, state, 0.0, extra={"line": why})
-    found = value.get("message")
-    message: dict[str, Any] = found if isinstance(found, dict) else {}
-    beside = ("type", "message", "content", "timestamp")
-    extra = {name: each for name, each in value.items() if name not in beside and each is not None}
+    value_message = value.get("message")
+    message: dict[str, Any] = value_message if isinstance(value_message, dict) else {}
+    other_keys = ("type", "message", "content", "timestamp")
+    extra = {name: each for name, each in value.items() if name not in other_keys and each is not None}
     if entry.is_damaged:
         extra["line"] = "damaged, so that the client does not read it"
     extra |= {f"message.{name}": each for name, each in message.items() if name != "content" and each is not None}

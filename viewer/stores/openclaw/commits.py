@@ -1,4 +1,4 @@
-"""A compaction as it is written, found again, and read back, in a file or a database."""
+"""A compaction as written, found again, and read back, in a file or a database."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_AS_MEANT = "What was written did not read back as it was meant, and was take
 
 @dataclass(frozen=True, slots=True)
 class NewCompaction:
-    """An entry to be written, with the edits behind it, and the messages that it keeps."""
+    """An entry to be written, with the edits after it, and the messages that it keeps."""
 
     value: Json
     kept: tuple[int, ...]
@@ -29,35 +29,39 @@ class NewCompaction:
         """All entries, in order."""
         return (self.value, *self.edits)
 
-    def live(self, found: EntryMessages, made: CompactedEntries) -> list[int]:
-        """What is to be in context once it is written: behind the summary what is kept, or before the note, edited."""
-        if not made.entry.is_note:
-            return [made.handoff, *self.kept]
-        edited = {each["targetId"]: found.tree.nodes[each["id"]].offset for each in self.edits if each["replacement"]}
-        return [*(edited.get(planned.entry_id(found, each), each) for each in self.kept), made.handoff]
+    def live(self, messages: EntryMessages, compaction: CompactedEntries) -> list[int]:
+        """What should be in context once it is written: the kept messages after the summary, or, edited, before the
+        note.
+        """
+        if not compaction.entry.is_note:
+            return [compaction.handoff, *self.kept]
+        edited = {
+            each["targetId"]: messages.tree.nodes[each["id"]].offset for each in self.edits if each["replacement"]
+        }
+        return [*(edited.get(planned.entry_id(messages, each), each) for each in self.kept), compaction.handoff]
 
 
 def compaction_of(
     source: EntrySource | None,
-    found: EntryMessages,
+    messages: EntryMessages,
     token: Json,
     edits: Sequence[Edit],
     *,
     entry_id: str,
-    noted: int | None,
+    recorded_tokens: int | None,
     now: float,
 ) -> NewCompaction:
-    """The compaction that these edits ask for; `noted` are the tokens that the client takes to be in context, and
-    `source` as for `planned.planned_ids`. Raises CompactionConflict.
+    """The compaction of these edits; `recorded_tokens` is the client's own count of tokens in context, and `source` as
+    for `planned.planned_ids`. Raises CompactionConflict.
     """
-    end = planned.planned_end(found, planned.planned_ids(source, found, token), edits)
+    end = planned.planned_end(messages, planned.planned_ids(source, messages, token), edits)
     value = new_entries.compaction(
         end,
         entry_id,
-        found.tree.append_parent or None,
+        messages.tree.append_parent or None,
         planned.mark_of(token, edits),
-        before=max(planned.tokens_of(found, found.live), noted or 0),
-        after=planned.tokens_of(found, end.kept) + len(end.summary) // planned.CHARACTERS,
+        before=max(planned.tokens_of(messages, messages.live), recorded_tokens or 0),
+        after=planned.tokens_of(messages, end.kept) + len(end.summary) // planned.CHARACTERS,
         now=now,
     )
     return NewCompaction(value, end.kept)
@@ -65,53 +69,55 @@ def compaction_of(
 
 def shortening_of(
     source: EntrySource,
-    found: EntryMessages,
+    messages: EntryMessages,
     token: Json,
     edits: Sequence[Edit],
     *,
     ids: Iterator[str],
     now: float,
 ) -> NewCompaction:
-    """The note and the edits that these edits ask for. Raises CompactionConflict."""
-    asked = shortening.planned_shortening(source, found, planned.planned_ids(source, found, token), edits)
-    parent = found.tree.append_parent or None
-    note, *others = asked.entries(found, ids, parent, planned.mark_of(token, edits), now)
-    left_out = {each for each, content in asked.contents.items() if content is None}
-    return NewCompaction(note, tuple(each for each in found.live if each not in left_out), tuple(others))
+    """The note and the edit entries for these edits. Raises CompactionConflict."""
+    shortening_plan = shortening.planned_shortening(
+        source, messages, planned.planned_ids(source, messages, token), edits
+    )
+    parent = messages.tree.append_parent or None
+    note, *others = shortening_plan.entries(messages, ids, parent, planned.mark_of(token, edits), now)
+    left_out = {each for each, content in shortening_plan.contents.items() if content is None}
+    return NewCompaction(note, tuple(each for each in messages.live if each not in left_out), tuple(others))
 
 
-def read_back(source: EntrySource, found: EntryMessages, entry: NewCompaction) -> Commit:
-    """The commit, once the session reads as it was meant. Raises CompactionConflict."""
-    newest = found.compactions[-1] if found.compactions else None
+def read_back(source: EntrySource, messages: EntryMessages, entry: NewCompaction) -> Commit:
+    """The commit, once the session reads as intended. Raises CompactionConflict."""
+    newest = messages.compactions[-1] if messages.compactions else None
     if newest is None or newest.entry.id != entry.value["id"]:
         raise CompactionConflict(NOT_AS_MEANT)
     read = tuple(source.value(each) for each in (newest.entry, *newest.edits))
-    if read != entry.values or found.live != entry.live(found, newest):
+    if read != entry.values or messages.live != entry.live(messages, newest):
         raise CompactionConflict(NOT_AS_MEANT)
     return commit_of(newest)
 
 
-def commit_of(made: CompactedEntries, at: float | None = None) -> Commit:
+def commit_of(compaction: CompactedEntries, at: float | None = None) -> Commit:
     """A commit as it is in the session."""
-    receipt = {"handoff": made.handoff, "entry": made.entry.id, "before": list(made.before)}
-    return Commit(made.handoff, made.handoff, made.handoff, receipt, at=at)
+    receipt = {"handoff": compaction.handoff, "entry": compaction.entry.id, "before": list(compaction.before)}
+    return Commit(compaction.handoff, compaction.handoff, compaction.handoff, receipt, at=at)
 
 
-def newest_of(source: EntrySource, found: EntryMessages, mark: str) -> CompactedEntries | None:
-    """The compaction with this mark that is in effect."""
-    return next((each for each in reversed(found.compactions) if _mark(source, each) == mark), None)
+def newest_of(source: EntrySource, messages: EntryMessages, mark: str) -> CompactedEntries | None:
+    """The compaction with this mark, if it is in effect."""
+    return next((each for each in reversed(messages.compactions) if _mark(source, each) == mark), None)
 
 
-def _mark(source: EntrySource, made: CompactedEntries) -> str:
-    return new_entries.mark_in(source.value(made.entry)) if made.entry.is_compaction else ""
+def _mark(source: EntrySource, compaction: CompactedEntries) -> str:
+    return new_entries.mark_in(source.value(compaction.entry)) if compaction.entry.is_compaction else ""
 
 
-def entry_of(found: EntryMessages, receipt: Json) -> TreeEntry | None:
-    """The entry of a commit, wherever it stands in the tree; None where it is a compaction no more."""
-    entry = found.tree.nodes.get(receipt["entry"])
+def entry_of(messages: EntryMessages, receipt: Json) -> TreeEntry | None:
+    """The entry of a commit, on any path of the tree; None where it is no longer a compaction."""
+    entry = messages.tree.nodes.get(receipt["entry"])
     return entry if entry is not None and entry.is_compaction else None
 
 
-def is_in_effect(found: EntryMessages, receipt: Json) -> bool:
-    """Whether the entry of a commit is on the path that the client goes on from."""
-    return any(each.entry.id == receipt["entry"] for each in found.compactions)
+def is_in_effect(messages: EntryMessages, receipt: Json) -> bool:
+    """Whether the entry of a commit is on the path from which the client continues."""
+    return any(each.entry.id == receipt["entry"] for each in messages.compactions)

@@ -24,7 +24,7 @@ class CompactingReader(TreeReader):
     tail_only: ClassVar[bool] = True
 
     def _following(self, session_id: str) -> str:
-        """The session that a conversation goes on with: a rewind copies one, with the entries of its compactions."""
+        """The session in which a conversation continues: a rewind copies one, with the entries of its compactions."""
         return self._place(session_id).newest or session_id
 
     def _require_newest(self, session_id: str) -> None:
@@ -33,10 +33,10 @@ class CompactingReader(TreeReader):
 
     def basis(self, session_id: str, planned: Json | None = None) -> LiveContext:
         self._require_newest(session_id)
-        found = self._messages(session_id)
+        messages = self._messages(session_id)
         with self._source(session_id) as source:
-            token = token_of(source, found) if planned is None else planned
-            ids = found.live if planned is None else planned_ids(source, found, planned)
+            token = token_of(source, messages) if planned is None else planned
+            ids = messages.live if planned is None else planned_ids(source, messages, planned)
         sent = self.sent(session_id, ids)
         rows = [sent[each] for each in ids if each in sent]
         return LiveContext(rows, {row.id: row.size for row in rows}, token)
@@ -50,21 +50,21 @@ class CompactingReader(TreeReader):
         self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
     ) -> Commit | None:
         with self._source(session_id) as source:
-            made = commits.newest_of(source, self._messages(session_id), mark_of(token, edits))
-        return None if made is None else commits.commit_of(made, made.entry.time or None)
+            compaction = commits.newest_of(source, self._messages(session_id), mark_of(token, edits))
+        return None if compaction is None else commits.commit_of(compaction, compaction.entry.time or None)
 
     def wrote(self, session_id: str, receipt: Json) -> bool:
         return commits.entry_of(self._messages(self._following(session_id)), receipt) is not None
 
     def was_left(self, session_id: str, receipt: Json) -> bool:
-        found = self._messages(self._following(session_id))
-        return commits.entry_of(found, receipt) is not None and not commits.is_in_effect(found, receipt)
+        messages = self._messages(self._following(session_id))
+        return commits.entry_of(messages, receipt) is not None and not commits.is_in_effect(messages, receipt)
 
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
         now = self._following(session_id)
-        place, found = self._place(now), self._messages(now)
-        with readable(place.path):
-            return undoing.plan(place, found, compaction)
+        location, messages = self._place(now), self._messages(now)
+        with readable(location.path):
+            return undoing.plan(location, messages, compaction)
 
     def redo_refusal(self, session_id: str, receipt: Json) -> str:
         now = self._following(session_id)
@@ -75,10 +75,10 @@ class CompactingReader(TreeReader):
         return ""
 
     def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
-        made = undoing.taken(self._messages(self._following(session_id)), compaction)
-        if made is None:
+        compacted = undoing.taken(self._messages(self._following(session_id)), compaction)
+        if compacted is None:
             raise NotBranchable(undoing.GONE)
-        return list(made.before)
+        return list(compacted.before)
 
     def find_undo(self, session_id: str, receipt: Json) -> Json | None:
         is_undone = commits.entry_of(self._messages(self._following(session_id)), receipt) is None

@@ -1,4 +1,4 @@
-"""What of a path the client sends a model: all of it, or from its newest compaction or reset on what that leaves."""
+"""The part of a path that the client sends to a model: all of it, or what its newest compaction or reset left."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .tree import EntryTree
 
 @dataclass(frozen=True)
 class PathContext:
-    """The context at each place of the active path of a tree."""
+    """The context at each position of the active path of a tree."""
 
     tree: EntryTree
 
@@ -26,11 +26,11 @@ class PathContext:
 
     @cached_property
     def boundaries(self) -> list[int]:
-        """The places of the compactions and resets on the path."""
+        """The positions of the compactions and resets on the path."""
         return [at for at, entry in enumerate(self.path) if self.is_boundary(entry)]
 
     def is_boundary(self, entry: TreeEntry) -> bool:
-        """Whether the client takes an entry for a compaction or reset: OpenClaw none that lacks a field."""
+        """Whether the client reads an entry as a compaction or reset: OpenClaw only where no field is missing."""
         return entry.is_boundary and (not self.tree.is_strict or entry.form == KNOWN)
 
     @cached_property
@@ -39,17 +39,17 @@ class PathContext:
 
     @cached_property
     def edits(self) -> list[int]:
-        """The places of the edits on the path."""
+        """The positions of the edits on the path."""
         return [at for at, entry in enumerate(self.path) if entry.type == EDIT]
 
     @cached_property
     def notes(self) -> list[int]:
-        """The places of the notes on the path that stand before edits of ours."""
+        """The positions of the notes on the path that come before edits of ours."""
         return [at for at, entry in enumerate(self.path) if entry.is_note and entry.is_compaction]
 
     def behind_note(self, note: int) -> int:
-        """The place behind the edits that a note at this place stands before, those that were undone included. Behind
-        any other entry there are none.
+        """The position after the edits that follow a note at this position, including undone ones. Other entries have
+        no such edits.
         """
         end = note + 1
         while end < len(self.path) and self.path[end].is_marked and self.path[end].target:
@@ -57,8 +57,8 @@ class PathContext:
         return end
 
     def kept(self, boundary: int) -> list[TreeEntry]:
-        """The entries before a boundary at this place that it keeps, in order: none where it names itself, or an entry
-        that is not before it on the path.
+        """The entries before a boundary at this position that it keeps, in order: none where it names itself, or an
+        entry that is not before it on the path.
         """
         ruling = self.path[boundary]
         first = self._places.get(self.tree.kept_from(ruling), boundary)
@@ -66,7 +66,7 @@ class PathContext:
         return _behind_reset(entries) if ruling.type == RESET else entries
 
     def at(self, stop: int) -> list[TreeEntry]:
-        """The entries that are in context before this place of the path, in the order in which they are sent."""
+        """The entries that are in context before this position of the path, in the order in which they are sent."""
         number = bisect_left(self.boundaries, stop)
         if not number:
             return self._with_edits(self.path[:stop])
@@ -79,23 +79,25 @@ class PathContext:
         return self.at(len(self.path))
 
     def _with_edits(self, entries: Sequence[TreeEntry]) -> list[TreeEntry]:
-        """The entries with the newest edit of each in its place; those that an edit leaves no words are left out."""
+        """The entries, each replaced by its newest edit; those whose edit leaves no words are left out."""
         edits = {entry.target: entry for entry in entries if entry.type == EDIT} if self.edits else {}
         if not edits:
             return list(entries)
-        found = []
+        result = []
         for entry in entries:
             edit = edits.get(entry.id)
             if entry.type == EDIT or (edit is not None and not edit.has_words):
                 continue
-            found.append(entry if edit is None or (copy := self.tree.edited(edit)) is edit else copy)
-        return found
+            result.append(entry if edit is None or (copy := self.tree.edited(edit)) is edit else copy)
+        return result
 
 
 def _behind_reset(entries: Sequence[TreeEntry]) -> list[TreeEntry]:
-    """What a reset sends of the entries that it keeps: what a person and the model said, and a result of each call."""
+    """What a reset sends of the entries that it keeps: messages of a person and the model, and a result
+    for each call.
+    """
     waiting: Counter[str] = Counter()
-    found = []
+    result = []
     for entry in entries:
         if entry.type != MESSAGE:
             continue
@@ -106,5 +108,5 @@ def _behind_reset(entries: Sequence[TreeEntry]) -> list[TreeEntry]:
         elif entry.role != "assistant" and not entry.is_user:
             continue
         waiting.update(entry.calls)
-        found.append(entry)
-    return found
+        result.append(entry)
+    return result

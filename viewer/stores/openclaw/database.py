@@ -1,7 +1,7 @@
-"""An agent's database: read-only connections to it, its sessions, and the schemas that are known.
+"""An agent's database: read-only connections to it, its sessions, and the known schemas.
 
 Only `agents/*/agent/openclaw-agent.sqlite` is opened. The client's shared `state/openclaw.sqlite` holds secrets and is
-left alone.
+never opened.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from .noted import FIELDS, NotedEntry, noted_of
 
 NAME = "openclaw-agent.sqlite"
 KNOWN_SCHEMAS = (19, 21, 23)  # OpenClaw 2026.8.1 to 2026.9.6
-NEEDED = ("session_nodes", "transcript_events")  # tables without which nothing can be read
-BUSY_SECONDS, LIST_SECONDS = 5.0, 0.2  # that one is waited for, and that a list of several stores waits
+NEEDED = ("session_nodes", "transcript_events")  # without these tables nothing can be read
+BUSY_SECONDS, LIST_SECONDS = 5.0, 0.2  # how long a locked one is waited for, and how long in a list of several stores
 REMEMBERED = 20_000  # session entries
 _OLDEST_WITH_OCTET_LENGTH = (3, 43)
 
@@ -39,8 +39,8 @@ _lock = Lock()
 @dataclass(frozen=True, slots=True)
 class StoredWindow:
     """A transcript in a database. `previous` is the session that its key had before it, `forked_from` the one that it
-    is a fork of, "" for none; `reason` says why it was begun. `is_current` says that its key goes on with it,
-    `is_copied` that the newer one of the key began as a copy of it, `is_cold` that its entries are in an archive.
+    is a fork of, "" for none; `reason` says why it was begun. `is_current` says that its key continues in it,
+    `is_copied` that the next transcript of the key began as a copy of it, `is_cold` that its entries are in an archive.
     `changed` and `began` in milliseconds; `events` is the number that the next entry would get.
     """
 
@@ -71,31 +71,31 @@ def databases(home: Path) -> list[tuple[str, Path]]:
 
 
 def state_text(path: Path) -> str:
-    """Another text whenever the database is written."""
-    said = []
+    """A text that differs after every write to the database."""
+    states = []
     for each in (str(path), f"{path}-wal"):
         try:
-            found = os.stat(each)
-            said.append(f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns}")
+            status = os.stat(each)
+            states.append(f"{status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns}")
         except OSError:
-            said.append("")
-    return ", ".join(said)
+            states.append("")
+    return ", ".join(states)
 
 
 def sizes(paths: Sequence[Path]) -> int:
     """Bytes of these databases."""
-    found = 0
+    size = 0
     for path in paths:
         with suppress(OSError):
-            found += os.stat(path).st_size
-    return found
+            size += os.stat(path).st_size
+    return size
 
 
 @contextmanager
 def connected(path: Path, patience: float = BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
-    """A read-only connection. Raises StoreUnavailable, also for what a statement inside meets."""
+    """A read-only connection. Raises StoreUnavailable, also for the errors of statements inside the `with` block."""
     try:
-        # Without a log nobody writes, and opening it as usual would make files beside it.
+        # Without a write-ahead log nobody writes, and opening it as usual would create files next to it.
         immutable = "" if os.path.exists(f"{path}-wal") else "&immutable=1"
         address = f"{path.absolute().as_uri()}?mode=ro{immutable}"
         with closing(sqlite3.connect(address, uri=True, timeout=patience, isolation_level=None)) as con:
@@ -117,18 +117,18 @@ def _decoded(data: bytes) -> str:
 
 
 def octet_length(value: Any) -> int | None:
-    """What SQLite's function of this name returns, which versions before 3.43 lack; schema 23 needs it."""
+    """The result of SQLite's function of this name, which versions before 3.43 lack; schema 23 needs it."""
     if value is None:
         return None
     return len(value if isinstance(value, bytes) else str(value).encode("utf-8", "replace"))
 
 
 def unavailable(path: Path, problem: sqlite3.Error) -> StoreUnavailable:
-    """The error as a sentence that names the file."""
-    said = str(problem)
-    if "locked" in said or "busy" in said:
+    """The error as a sentence with the file's name."""
+    message = str(problem)
+    if "locked" in message or "busy" in message:
         return StoreUnanswered(f"{path} is locked by another program just now. Try again in a moment.")
-    return StoreUnavailable(f"{path} cannot be read: SQLite reports: {said}.")
+    return StoreUnavailable(f"{path} cannot be read: SQLite reports: {message}.")
 
 
 def columns(con: sqlite3.Connection, table: str) -> frozenset[str]:
@@ -138,8 +138,8 @@ def columns(con: sqlite3.Connection, table: str) -> frozenset[str]:
 
 @lru_cache(maxsize=200)
 def schema(path: Path, text: str) -> tuple[int, bool]:
-    """The number of the schema of a database as it was when `state_text` was this, and whether it has the tables that
-    are read. Raises StoreUnavailable.
+    """The schema number of a database in this `state_text`, and whether it has the tables that are read. Raises
+    StoreUnavailable.
     """
     with connected(path) as con:
         ((version,),) = con.execute("PRAGMA user_version").fetchall()
@@ -147,12 +147,12 @@ def schema(path: Path, text: str) -> tuple[int, bool]:
 
 
 def status_of(path: Path, key: str) -> str:
-    """What a conversation's row says of its newest run, "" for nothing. Raises StoreUnavailable."""
+    """The status of a conversation's newest run in its row, "" for none. Raises StoreUnavailable."""
     with connected(path) as con:
         if "status" not in columns(con, "session_nodes"):
             return ""
-        found = con.execute("SELECT status FROM session_nodes WHERE session_key = ?", (key,))
-        return next((str(row[0] or "") for row in found), "")
+        rows = con.execute("SELECT status FROM session_nodes WHERE session_key = ?", (key,))
+        return next((str(row[0] or "") for row in rows), "")
 
 
 # -- sessions ----------------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def status_of(path: Path, key: str) -> str:
 
 @lru_cache(maxsize=200)
 def windows(path: Path, text: str, patience: float = BUSY_SECONDS) -> tuple[StoredWindow, ...]:
-    """All transcripts of a database as it was when `state_text` was this. Raises StoreUnavailable."""
+    """All transcripts of a database in this `state_text`. Raises StoreUnavailable."""
     with connected(path, patience) as con:
         if not all(columns(con, table) for table in NEEDED):
             raise StoreUnavailable(f"{path} has no sessions in a form that is known here.")
@@ -170,11 +170,11 @@ def windows(path: Path, text: str, patience: float = BUSY_SECONDS) -> tuple[Stor
 def _windows(con: sqlite3.Connection, path: Path) -> Iterator[StoredWindow]:
     rows = _window_rows(con)
     nodes = {row["session_key"]: row for row in _node_rows(con)}
-    known = {row["session_id"] for row in rows}
+    known_ids = {row["session_id"] for row in rows}
     rows += [
         _NOTHING | {"session_id": node["current_session_id"], "session_key": key, "updated_at": node["updated_at"]}
         for key, node in nodes.items()
-        if node["current_session_id"] not in known
+        if node["current_session_id"] not in known_ids
     ]
     cold = _ids(con, "session_transcript_cold_archives")
     next_of = {row["previous_session_id"]: row for row in rows if row["previous_session_id"]}
@@ -207,7 +207,7 @@ _WINDOW = (
     "session_id", "session_key", "previous_session_id", "reason", "updated_at", "transcript_updated_at", "created_at",
     "model",
 )  # fmt: skip
-# Columns of a key's row that say what its entry says, with the names of that.
+# Columns of a key's row that repeat fields of its entry, with the names of those fields.
 _AS_NOTED = {
     "label": "label", "display_name": "displayName", "pinned_at": "pinnedAt", "archived_at": "archivedAt",
     "spawned_by": "spawnedBy", "parent_session_key": "parentSessionKey",
@@ -225,10 +225,10 @@ def _node_rows(con: sqlite3.Connection) -> list[dict[str, Any]]:
 
 
 def _rows(con: sqlite3.Connection, table: str, names: Sequence[str]) -> list[dict[str, Any]]:
-    """The rows of a table with these columns, NULL for those that it has not."""
+    """The rows of a table with these columns, NULL for those that it does not have."""
     there = columns(con, table)
-    wanted = ", ".join(name if name in there else f"NULL AS {name}" for name in names)
-    return [dict(zip(names, row, strict=True)) for row in con.execute(f"SELECT {wanted} FROM {table}")]
+    selection = ", ".join(name if name in there else f"NULL AS {name}" for name in names)
+    return [dict(zip(names, row, strict=True)) for row in con.execute(f"SELECT {selection} FROM {table}")]
 
 
 def _ids(con: sqlite3.Connection, table: str) -> frozenset[str]:
@@ -246,12 +246,12 @@ def _generation(con: sqlite3.Connection, session_id: str) -> str:
     """A text that the client changes whenever it rewrites or deletes an entry, "" where there is none."""
     if "generation" not in columns(con, "transcript_rewrite_watermarks"):
         return ""
-    found = con.execute("SELECT generation FROM transcript_rewrite_watermarks WHERE session_id = ?", (session_id,))
-    return next((str(row[0]) for row in found), "")
+    rows = con.execute("SELECT generation FROM transcript_rewrite_watermarks WHERE session_id = ?", (session_id,))
+    return next((str(row[0]) for row in rows), "")
 
 
 def _is_copy(con: sqlite3.Connection, older: dict[str, Any], newer: dict[str, Any]) -> bool:
-    """Whether the newer of two transcripts of a key began as a copy of the older one, as a rewind makes it."""
+    """Whether the newer of two transcripts of a key began as a copy of the older one, as after a rewind."""
     if older["session_key"] != newer["session_key"]:
         return False
     first = _first_entry(con, older["session_id"])
@@ -269,25 +269,25 @@ def _first_entry(con: sqlite3.Connection, session_id: str) -> Any:
 
 
 def _noted_of(con: sqlite3.Connection, path: Path, node: dict[str, Any]) -> NotedEntry:
-    """The named fields of a session's entry; read anew when its time is another one."""
+    """The named fields of a session's entry; read anew when its time changed."""
     key = str(path), str(node["session_key"]), (node["updated_at"], node["current_session_id"])
     with _lock:
-        known = _noted.get(key)
-    if known is not None:
-        return known
+        cached = _noted.get(key)
+    if cached is not None:
+        return cached
     paths = ", ".join(f"'$.{name}'" for name in FIELDS)
     query = (
         f"SELECT CASE WHEN json_valid(entry_json) THEN json_extract(entry_json, {paths}) END"
         " FROM session_nodes WHERE session_key = ?"
     )
-    found = next((row[0] for row in con.execute(query, (node["session_key"],))), None)
-    said = decoded(f'{{"values": {found}}}'.encode("utf-8", "replace"))
-    values = (said or {}).get("values") or []
-    beside = {name: node[column] for column, name in _AS_NOTED.items() if node[column] is not None}
-    made = noted_of(dict(zip(FIELDS, values, strict=False)) | beside)
+    values_json = next((row[0] for row in con.execute(query, (node["session_key"],))), None)
+    decoded_object = decoded(f'{{"values": {values_json}}}'.encode("utf-8", "replace"))
+    values = (decoded_object or {}).get("values") or []
+    from_columns = {name: node[column] for column, name in _AS_NOTED.items() if node[column] is not None}
+    result = noted_of(dict(zip(FIELDS, values, strict=False)) | from_columns)
     with _lock:
-        _noted[key] = made
-    return made
+        _noted[key] = result
+    return result
 
 
 def _whole(value: Any) -> int:

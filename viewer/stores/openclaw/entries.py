@@ -1,7 +1,7 @@
-"""One entry of a session's tree as a record: what the tree, the context and the index need of it, and no text.
+"""One entry of a session's tree as a record: what the tree, the context and the index need, without texts.
 
-An entry is one JSON object: a line of a file, or a row of `transcript_events`. Its number (`offset`) is where its line
-begins, or the row's `seq`, and is the id of its message.
+An entry is one JSON object: a line of a file, or a row of `transcript_events`. Its number (`offset`) is the offset of
+its line, or the row's `seq`, and is the id of its message.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from .forms import NOTHING, form_of
 from .pi_forms import ROLES, unknown_in, version_in
 
 (OWN_RECORD,) = BOOKKEEPING_ROLES
-MOST_TOKENS = 10**12  # in one field of a usage; a larger number is none
+MOST_TOKENS = 10**12  # in one field of a usage; a larger number does not count
 HEADER, COMPACTION, RESET = "session", "compaction", "reset"
 SENT_ROLES = ("user", "assistant", "tool", OWN_RECORD)
 MESSAGE, CUSTOM_MESSAGE, BRANCH_SUMMARY, EDIT = "message", "custom_message", "branch_summary", "context_edit"
-BROKEN_OFF = ("error", "aborted")  # why a reply stopped that no later request has
-CUSTOM, UNDONE = "custom", "palimpsest.undone"  # what a compaction that was taken back here becomes, and its name
+BROKEN_OFF = ("error", "aborted")  # stop reasons of a reply that no later request contains
+CUSTOM, UNDONE = "custom", "palimpsest.undone"  # what a compaction becomes when it is taken back here, and its name
 MARK, NOTE = "palimpsest", "palimpsest.pruned"  # a key of entries written here; the name of a note before edits
-UNKNOWN = "?"  # the call that a result answers, where it is not said
+UNKNOWN = "?"  # the call of a result that does not name one
 READ: tuple[Place, ...] = ("alone", "marked", "cut")  # both clients skip a line that is not one JSON text
-NO_ID = "\0"  # begins what stands for the id of an entry without one: nothing can name it
-NOBODY = f"{NO_ID}?"  # the parent of an entry that names one by something else than a text
-SYSTEM = "system"  # the role in which pi notes what it tells a model about itself
+NO_ID = "\0"  # begins the made-up id of an entry without one: nothing can refer to it
+NOBODY = f"{NO_ID}?"  # the parent of an entry whose parent id is not a text
+SYSTEM = "system"  # the role in which pi records what it says to a model about itself
 
 
 class ResponseUsage(NamedTuple):
-    """What a request reports, be it for a response, a summary or nothing but a cache: its tokens, those of the whole
-    context behind it (0 where it does not say), US dollars (None where it does not say), and the model's names.
+    """What a request reports, whether for a response, a summary or only a cache: its tokens, those of the whole context
+    after it (0 for unknown), US dollars (None for unknown), and the model's names.
     """
 
     used: TokenUsage
@@ -53,19 +53,18 @@ class TreeEntry:
     characters.
 
     `role` is that of its message in a chat, "" where it has none; OWN_RECORD where a model is not sent it. `target` is
-    the entry that a leaf, an edit or a label is about, `append_parent` the one that entries behind a leaf hang on (None
-    where it does not say), `first_kept` the first one that a compaction or reset keeps (`first_place` in the oldest
-    files of pi's, where it is a place among the entries, -1 for none). `form` is what OpenClaw takes it for (`forms`),
-    `is_unknown` says that it has no form of pi's that is known (`pi_forms`); `message_role` is the role that the client
-    gives a message, and `version` the one that a header names, None for any other entry.
+    the entry that a leaf, an edit or a label refers to, `append_parent` the parent of entries that follow a leaf (None
+    where it does not say), `first_kept` the first entry that a compaction or reset keeps (`first_place` in pi's oldest
+    files, where it is a position among the entries, -1 for none). `form` is how OpenClaw classifies it (`forms`),
+    `is_unknown` says that it has none of pi's known forms (`pi_forms`); `message_role` is the role that the client
+    gives a message, and `version` the version in a header, None for any other entry.
 
     `is_in_tree` says that the client reads it as an entry of the tree, `is_side` that it does not move the leaf,
-    `tells` that the client tells a model of itself in it, `is_broken_off` that a reply ended in an error or was
-    stopped, `is_cut` that parts of it are left out here, since it is too long. Of an edit that has other words
-    (`has_words`) `copy_of` is the number of the message that it changes. `is_user` says that it is a user's message,
-    `is_prompt` that a person typed some of that. `is_marked` says that it was written here, `is_note` that it is the
-    note before edits of ours, which shorten tool output, and `is_undone` that it was part of a compaction until that
-    was undone here.
+    `tells` that it holds the client's own words to a model, `is_broken_off` that a reply ended in an error or was
+    stopped, `is_cut` that it is too long and parts of it are left out here. For an edit with new words (`has_words`)
+    `copy_of` is the number of the message that it changes. `is_user` says that it is a user's message, `is_prompt` that
+    a person typed some of it. `is_marked` says that this site wrote it, `is_note` that it is the note before edits of
+    ours, which shorten tool output, and `is_undone` that it was part of a compaction until that was undone here.
     """
 
     place: int
@@ -104,12 +103,12 @@ class TreeEntry:
 
     @property
     def has_no_id(self) -> bool:
-        """Whether nothing can name it."""
+        """Whether nothing can refer to it."""
         return self.id.startswith(NO_ID)
 
     @property
     def is_damaged(self) -> bool:
-        """Whether the client does not read its line, in which it was found all the same."""
+        """Whether the client does not read its line, although an entry was found in it."""
         return bool(self.type) and not self.is_in_tree and self.version is None
 
     @property
@@ -119,56 +118,60 @@ class TreeEntry:
 
     @property
     def sent_role(self) -> str:
-        """The role that it is sent in; OWN_RECORD for what is in context and not sent, as a reply that broke off."""
+        """The role that it is sent in; OWN_RECORD for one that is in context and not sent, such as a reply that broke
+        off.
+        """
         return OWN_RECORD if self.is_left_out else self.role
 
     @property
     def is_left_out(self) -> bool:
-        """Whether clients leave it out of what they send: a reply that broke off, or of a role they do not know."""
+        """Whether clients leave it out of requests: a reply that broke off, or a role they do not know."""
         return self.is_broken_off or (self.type == MESSAGE and self.role not in SENT_ROLES)
 
     @property
     def is_compaction(self) -> bool:
-        """Whether it is a compaction that was not undone: by a summary, or by edits of which this is the note."""
+        """Whether it is a compaction that was not undone: a summary, or the note of edits."""
         return self.type == COMPACTION or (self.is_note and not self.is_undone)
 
     @property
     def is_boundary(self) -> bool:
-        """Whether it is of a type that replaces what stands before it."""
+        """Whether it is of a type that replaces everything before it."""
         return self.type in (COMPACTION, RESET)
 
 
-def record_of(line: Line, place: int) -> TreeEntry:
-    """What a line says; an entry of no type for one without an object, which pi may read as one all the same."""
+def record_of(line: Line, position: int) -> TreeEntry:
+    """The entry in a line; an entry of no type for a line without an object, which pi may still read as an entry."""
     if line.object is None:
         is_read = is_other_json(line.data)
-        return TreeEntry(place, line.offset, line.length, "", f"{NO_ID}{place}", is_in_tree=is_read, is_unknown=is_read)
+        return TreeEntry(
+            position, line.offset, line.length, "", f"{NO_ID}{position}", is_in_tree=is_read, is_unknown=is_read
+        )
     is_read, is_cut = line.place in READ, line.place == "cut"
-    return entry_of(line.object, place, line.offset, line.length, is_read=is_read, is_cut=is_cut)
+    return entry_of(line.object, position, line.offset, line.length, is_read=is_read, is_cut=is_cut)
 
 
 def entry_of(
-    value: dict[str, Any] | None, place: int, number: int, length: int, *, is_read: bool = True, is_cut: bool = False
+    value: dict[str, Any] | None, position: int, number: int, length: int, *, is_read: bool = True, is_cut: bool = False
 ) -> TreeEntry:
-    """The entry that an object says, which the client reads or not, and of which parts may be cut here; one of no type
-    for None.
+    """The entry in an object. `is_read` says that the client reads it, `is_cut` that parts of it were left out here. An
+    entry of no type for None.
     """
     if value is None:
-        return TreeEntry(place, number, length, "")
+        return TreeEntry(position, number, length, "")
     kind = interned(value.get("type"))
-    found = value.get("message")
-    message: dict[str, Any] = found if kind == MESSAGE and isinstance(found, dict) else {}
+    value_message = value.get("message")
+    message: dict[str, Any] = value_message if kind == MESSAGE and isinstance(value_message, dict) else {}
     about = value.get("targetId")
     content = _content(kind, value, message)
     role = _role(kind, value, message)
     first_place = value.get("firstKeptEntryIndex") if kind == COMPACTION else None
     is_user = message.get("role") == "user" and role == "user" and _size(content) > 0
     return TreeEntry(
-        place=place,
+        place=position,
         offset=number,
         length=length,
         type=kind,
-        id=interned(value.get("id")) or f"{NO_ID}{place}",
+        id=interned(value.get("id")) or f"{NO_ID}{position}",
         parent=interned(value.get("parentId")) or (NOBODY if value.get("parentId") else ""),
         is_in_tree=is_read and kind != HEADER,
         time=seconds(value.get("timestamp")) or _milliseconds(message.get("timestamp")),
@@ -213,7 +216,7 @@ def _role(kind: str, value: dict[str, Any], message: dict[str, Any]) -> str:
 
 
 def _content(kind: str, value: dict[str, Any], message: dict[str, Any]) -> Any:
-    """What an entry says: of a command that a person ran, what it printed."""
+    """The content of an entry; for a command that a person ran, its output."""
     if kind == MESSAGE:
         parts = [message.get("content"), message.get("command"), message.get("output"), message.get("summary")]
         return [part for part in parts if part is not None]
@@ -223,7 +226,7 @@ def _content(kind: str, value: dict[str, Any], message: dict[str, Any]) -> Any:
 
 
 def _calls(content: Any) -> list[str]:
-    """The ids of the calls in a content; a call without one has no result that could name it."""
+    """The ids of the calls in a content; without a call's own id, no result can refer to it."""
     if isinstance(content, list):
         return [call for part in content for call in _calls(part)]
     if isinstance(content, dict) and content.get("type") in ("toolCall", "tool_use"):
@@ -251,17 +254,17 @@ def _usage(message: dict[str, Any]) -> ResponseUsage | None:
 
 @lru_cache(maxsize=8)
 def _one(fresh: int, written: int, written_long: int, cached: int, output: int) -> TokenUsage:
-    """One object for the responses that report the same, such as those without a count."""
+    """One shared object for the responses with equal numbers, such as those without a count."""
     return TokenUsage(fresh, written, written_long, cached, output)
 
 
 def _count(value: dict[str, Any], name: str) -> int:
-    found = value.get(name)
-    return int(found) if isinstance(found, (int, float)) and 0 < found < MOST_TOKENS else 0
+    number = value.get(name)
+    return int(number) if isinstance(number, (int, float)) and 0 < number < MOST_TOKENS else 0
 
 
 def tokens_of(value: dict[str, Any], name: str) -> int | None:
-    """A number of tokens that an entry notes, None where it notes none."""
+    """A number of tokens in an entry, None where it has none."""
     return _count(value, name) or None
 
 
@@ -269,7 +272,7 @@ _UNCOUNTED = frozenset(("type", "id", "textSignature", "thinkingSignature", "tho
 
 
 def _size(value: Any) -> int:
-    """Characters of the texts in a content; what is nested too deep for this counts as nothing."""
+    """Characters of the texts in a content; 0 for one that is nested too deep to count."""
     try:
         return _characters(value)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""What OpenClaw and pi add to what a person types. OpenClaw runs pi's sessions: what pi adds stands in both."""
+"""What OpenClaw and pi add to a person's words. OpenClaw runs pi's sessions, so pi's additions occur in both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PI = (tags("skill", "file", attribute="name"),)
 _OPENCLAW = (
     pattern(rf"\[{_DAY} {_TIME}[^\]\n]*\]"),
     pattern(rf"\[(?:{_CHANNELS})\b[^\]\n]*{_TIME}[^\]\n]*\]"),
-    # "Conversation info (untrusted metadata):" and its like, each with a block of JSON or lines up to an empty one
+    # "Conversation info (untrusted metadata):" and similar, each with a block of JSON or lines up to an empty one
     pattern(r"[^\n]{1,200} \(untrusted(?: metadata|, for context)\):[^\S\n]*\n```json\n[\s\S]*?\n```[^\S\n]*(?=\n|\Z)"),
     pattern(r"[^\n]{1,200} \(untrusted, (?:for context|chronological[^)\n]*)\):[^\S\n]*(?:\n[^\S\n]*\S[^\n]*)+"),
     pattern(rf"{_UNTRUSTED}\s*(?=<(?:{'|'.join(_MEMORY)})>)"),

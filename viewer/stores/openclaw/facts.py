@@ -1,4 +1,4 @@
-"""What lists say of a session: from both ends of its entries, and from what the client notes apart from them."""
+"""Facts of a session for lists: from both ends of its entries, and from the client's separate records."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from .noted import LONGEST_TITLE
 from .places import SessionPlace, pi_id
 
 START, END = 1 << 18, 1 << 16  # bytes that are read of a file
-FIRST, LAST = 200, 60  # entries that are looked at from either end of a session in a database
-CHUNK, FARTHEST = 1 << 20, 1 << 26  # bytes of a file that are read at once, and that a name is looked for in
+FIRST, LAST = 200, 60  # entries that are read from either end of a session in a database
+CHUNK, FARTHEST = 1 << 20, 1 << 26  # bytes that are read at once, and how far back a file is searched for a name
 REMEMBERED = 10_000  # sessions
 LONGEST_LINE = 2_000  # bytes of a line with a name
 NAME_TYPE = b'"session_info"'
@@ -34,8 +34,8 @@ NAME_TYPE = b'"session_info"'
 
 @dataclass(frozen=True, slots=True)
 class TreeFacts:
-    """`began` in epoch seconds, 0.0 for unknown; `parent` is the session that the header names as where it came from,
-    "" for none.
+    """`began` in epoch seconds, 0.0 for unknown; `parent` is the session that the header names as its origin, "" for
+    none.
     """
 
     title: str = ""
@@ -47,37 +47,37 @@ class TreeFacts:
 
 
 _known: LRUCache[tuple[str, str], TreeFacts] = LRUCache(REMEMBERED)
-# By path: the file that a name was looked for in, how far, and the name.
+# By path: the inode of the file that was searched for a name, how far, and the name.
 _names: LRUCache[str, tuple[int, int, str]] = LRUCache(REMEMBERED)
 _lock = Lock()
 
 
-def facts_of(place: SessionPlace, con: sqlite3.Connection | None) -> TreeFacts:
+def facts_of(location: SessionPlace, con: sqlite3.Connection | None) -> TreeFacts:
     """The facts of a session, which is in the database of `con` or, for None, in a file. Raises OSError and
     sqlite3.Error.
     """
-    key = place.cache_key, place.text
+    key = location.cache_key, location.text
     with _lock:
-        known = _known.get(key)
-    if known is not None:
-        return known
-    found = _of_file(place.path) if con is None else _of_rows(con, place)
-    noted = place.noted
-    found = replace(
-        found,
-        title=noted.title or found.title,
-        cwd=noted.cwd or found.cwd,
-        model=found.model or noted.model or place.model,
-        began=found.began or noted.began or place.began,
+        cached = _known.get(key)
+    if cached is not None:
+        return cached
+    result = _of_file(location.path) if con is None else _of_rows(con, location)
+    recorded = location.noted
+    result = replace(
+        result,
+        title=recorded.title or result.title,
+        cwd=recorded.cwd or result.cwd,
+        model=result.model or recorded.model or location.model,
+        began=result.began or recorded.began or location.began,
     )
     with _lock:
-        _known[key] = found
-    return found
+        _known[key] = result
+    return result
 
 
-def _of_rows(con: sqlite3.Connection, place: SessionPlace) -> TreeFacts:
-    head = _head(rows.values(con, place.row_id, newest_first=False, limit=FIRST))
-    model = _newest_model(rows.values(con, place.row_id, newest_first=True, limit=LAST))
+def _of_rows(con: sqlite3.Connection, location: SessionPlace) -> TreeFacts:
+    head = _head(rows.values(con, location.row_id, newest_first=False, limit=FIRST))
+    model = _newest_model(rows.values(con, location.row_id, newest_first=True, limit=LAST))
     return replace(head, model=model or head.model)
 
 
@@ -96,29 +96,29 @@ def _values(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
 
 
 def _objects(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
-    """All that lines say, also what the client does not read."""
+    """The objects of all lines, including those that the client does not read."""
     parts = (part for line in lines if line.strip() for part in parts_of(line, 1))
     return (part.object for part in parts if part.object is not None)
 
 
 def _head(values: Iterable[dict[str, Any]]) -> TreeFacts:
-    """What the first entries say, up to the first request."""
-    found = TreeFacts()
+    """The facts in the first entries, up to the first request."""
+    result = TreeFacts()
     for value in values:
         kind = value.get("type")
-        if kind == HEADER and not found.began:
+        if kind == HEADER and not result.began:
             came_from = _text(value.get("parentSession"))
-            found = replace(
-                found,
+            result = replace(
+                result,
                 cwd=_text(value.get("cwd")),
                 began=seconds(value.get("timestamp")),
                 parent=pi_id(came_from) if came_from else "",
             )
         model = _model(value)
-        found = replace(found, model=model or found.model, first_words=_asked(value))
-        if found.first_words:
+        result = replace(result, model=model or result.model, first_words=_asked(value))
+        if result.first_words:
             break
-    return found
+    return result
 
 
 def _newest_model(values: Iterable[dict[str, Any]]) -> str:
@@ -136,29 +136,31 @@ def _model(value: dict[str, Any]) -> str:
 
 
 def _asked(value: dict[str, Any]) -> str:
-    """What a person asked in an entry, white space folded."""
+    """A person's request in an entry, white space folded."""
     message = value.get("message")
     if value.get("type") != "message" or not isinstance(message, dict) or message.get("role") != "user":
         return ""
-    found = split(message.get("content"), OPENCLAW)
-    return "" if found.kind else " ".join(found.words.split())[:LONGEST_FIRST_WORDS]
+    words = split(message.get("content"), OPENCLAW)
+    return "" if words.kind else " ".join(words.words.split())[:LONGEST_FIRST_WORDS]
 
 
 def _newest_name(path: Path, size: int) -> str:
-    """The name that a person gave to pi's session last, "" for none. What was looked at before is not read again."""
+    """The newest name that a person gave to pi's session, "" for none. Parts that were searched before are not read
+    again.
+    """
     with plainly(path) as file:
         inode = os.fstat(file.fileno()).st_ino
         with _lock:
-            known = _names.get(str(path), (inode, 0, ""))
-        seen, name = (known[1], known[2]) if known[0] == inode and known[1] <= size else (0, "")
-        name = _name_behind(file, max(seen, size - FARTHEST), size) or name
+            cached = _names.get(str(path), (inode, 0, ""))
+        searched, name = (cached[1], cached[2]) if cached[0] == inode and cached[1] <= size else (0, "")
+        name = _name_behind(file, max(searched, size - FARTHEST), size) or name
         with _lock:
             _names[str(path)] = inode, max(0, size - LONGEST_LINE), name
     return name
 
 
 def _name_behind(file: BinaryIO, start: int, end: int) -> str:
-    """The newest name between two places of a file, "" for none."""
+    """The newest name between two offsets of a file, "" for none."""
     while end > start:
         begin = max(start, end - CHUNK)
         file.seek(max(0, begin - LONGEST_LINE))

@@ -1,7 +1,7 @@
-"""What OpenClaw takes an entry for: one of its tree, a leaf that is set, a mere link between others, or nothing.
+"""How OpenClaw classifies an entry: a member of its tree, a leaf that is set, a mere link between others, or nothing.
 
-An entry of the tree has to have the fields that the client demands of its type. Any other that has an id and a parent
-is a link: what hangs on it hangs on its parent.
+A member of the tree must have the fields that the client requires for its type. Any other entry that has an id and a
+parent is a link: its children become children of its parent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Value = dict[str, Any]
 
 
 def form_of(value: Value) -> str:
-    """What an entry counts as: KNOWN, LEAF_SET, LINK or NOTHING."""
+    """The class of an entry: KNOWN, LEAF_SET, LINK or NOTHING."""
     kind = value.get("type")
     if kind == "session" or not _filled(value, "id"):
         return NOTHING
@@ -35,7 +35,7 @@ def form_of(value: Value) -> str:
 
 
 def unknown_in(value: Value) -> str:
-    """What of an entry that is no KNOWN one is not known."""
+    """The unknown type, role or field of an entry that is not KNOWN."""
     kind, message = value.get("type"), value.get("message")
     if not isinstance(kind, str) or (kind not in _CHECKS and kind != "leaf"):
         return f"an entry of the type “{str(kind)[:LONGEST]}”"
@@ -83,7 +83,7 @@ def _is_message(value: Value) -> bool:
     if role == "toolResult":
         named = _texts(message, "toolCallId", "toolName") and isinstance(message.get("isError"), bool)
         return named and isinstance(content, list)
-    if role == "custom":  # one without a type is an old hook's
+    if role == "custom":  # one without a type comes from an old hook
         return isinstance(message.get("customType", ""), str) and _is_content(content)
     return role == "bashExecution" and _texts(message, "command", "output")
 

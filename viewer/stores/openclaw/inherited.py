@@ -1,4 +1,4 @@
-"""What of a session's entry in OpenClaw's list goes over to a branch of it, as into the client's own forks."""
+"""Which fields of a session's entry in OpenClaw's list a branch inherits, as in the client's own forks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .places import SessionPlace
 RESTRICTIONS = (
     "sandbox", "incognito", "repositoryWorkspaceId", "worktree", "modelSelectionLocked", "pluginOwnerId", "acp",
 )  # fmt: skip
-# What a person chose for the session; its model only where the client did not choose that.
+# What a person chose for the session; its model only where it was not the client's choice.
 CHOICES = (
     "contextWindow", "thinkingLevel", "fastMode", "toolOverrides", "verboseLevel", "traceLevel", "reasoningLevel",
     "elevatedLevel", "spawnedCwd",
@@ -25,11 +25,13 @@ MODEL_CHOICES = (
     "providerOverride", "modelOverride", "modelOverrideSource", "modelOverrideRouteResolution", "agentRuntimeOverride",
     "authProfileOverride", "authProfileOverrideSource",
 )  # fmt: skip
-FIELDS = (*RESTRICTIONS, *CHOICES, *MODEL_CHOICES)  # all that is looked at
+FIELDS = (*RESTRICTIONS, *CHOICES, *MODEL_CHOICES)  # all that are read
 
 
 def choices(entry: Mapping[str, Any]) -> Json:
-    """The fields of a session's entry that a branch of it has as well. Raises StoreReadOnly where it is restricted."""
+    """The fields of a session's entry that a branch of it has as well. Raises StoreReadOnly where the session is
+    restricted.
+    """
     if any(entry.get(name) for name in RESTRICTIONS):
         raise StoreReadOnly(refusals.NO_FORK)
     is_own = entry.get("modelOverrideSource") != "auto"
@@ -37,11 +39,11 @@ def choices(entry: Mapping[str, Any]) -> Json:
     return {name: entry[name] for name in names if entry.get(name) is not None}
 
 
-def title(place: SessionPlace) -> Json:
-    """The name of a branch, none of a session without one."""
-    return {"displayName": f"{place.noted.title} (branch)"} if place.noted.title else {}
+def title(location: SessionPlace) -> Json:
+    """The name of a branch; no field for a session without a name."""
+    return {"displayName": f"{location.noted.title} (branch)"} if location.noted.title else {}
 
 
-def new_key(place: SessionPlace) -> str:
-    """A key as the client makes it for a conversation that nothing but its own pages leads to."""
-    return f"agent:{place.agent}:dashboard:{uuid4()}".lower()
+def new_key(location: SessionPlace) -> str:
+    """A new key, in the client's form for a conversation that only its own pages use."""
+    return f"agent:{location.agent}:dashboard:{uuid4()}".lower()

@@ -1,4 +1,6 @@
-"""OpenClaw's and pi's directories as kinds of stores: where they are, how one is opened, how a session is resumed."""
+"""The directories of OpenClaw and pi as kinds of stores: where they are, how one is opened, how a
+session is resumed.
+"""
 
 from __future__ import annotations
 
@@ -63,11 +65,11 @@ class Pi(Agent):
     def resume_command(self, session_id: str) -> str:
         """With the directory that it worked in."""
         try:
-            place = places.find(places.pi_sessions(self.store), self.store, session_id)
-            cwd = facts.facts_of(place, None).cwd
+            location = places.find(places.pi_sessions(self.store), self.store, session_id)
+            cwd = facts.facts_of(location, None).cwd
         except (NotFound, OSError):
             return ""
-        command = f"pi --session {shlex.quote(str(place.path))}"
+        command = f"pi --session {shlex.quote(str(location.path))}"
         return f"cd {shlex.quote(cwd)} && {command}" if cwd else command
 
 
@@ -89,10 +91,10 @@ class OpenClaw(Agent):
     def repeats_rules(self) -> str:
         own = self.rule_sections()
         if not own:
-            said = "Its own settings (postCompactionSections) name no sections to repeat after a compaction."
+            repeats = "Its own settings (postCompactionSections) name no sections to repeat after a compaction."
         else:
-            said = f"It repeats {' and '.join(own)} (postCompactionSections) after compactions of its own alone."
-        return f"OpenClaw sends AGENTS.md with each request. {said} After this one, the summary carries them."
+            repeats = f"It repeats {' and '.join(own)} (postCompactionSections) after compactions of its own alone."
+        return f"OpenClaw sends AGENTS.md with each request. {repeats} After this one, the summary carries them."
 
     def sends_otherwise(self) -> str:
         home = self.store.path
@@ -100,22 +102,25 @@ class OpenClaw(Agent):
         return " ".join(filter(None, (engine, PRUNES if client_settings.prunes(home) else "")))
 
     def resume_command(self, session_id: str) -> str:
-        """The terminal client on the key of the session; "" for one that its key does not go on with."""
+        """The command of the terminal client with the key of the session; "" where the key no longer
+        continues in it.
+        """
         try:
-            place = places.find(places.openclaw_sessions(self.store), self.store, session_id)
+            location = places.find(places.openclaw_sessions(self.store), self.store, session_id)
         except (NotFound, StoreUnavailable):
             return ""
-        if not place.key or not place.is_current:
+        if not location.key or not location.is_current:
             return ""
         name = self.store.path.name
         profile = name.partition(PROFILE)[2] if name.startswith(".openclaw") else ""
         return (
-            f"openclaw {f'--profile {shlex.quote(profile)} ' if profile else ''}tui --session {shlex.quote(place.key)}"
+            f"openclaw {f'--profile {shlex.quote(profile)} ' if profile else ''}"
+            f"tui --session {shlex.quote(location.key)}"
         )
 
 
 class TreeStores(StoreKind):
-    """What both kinds have in common."""
+    """The common part of both kinds."""
 
     is_home: ClassVar[bool] = True
     room: str  # the directory that a store of this kind has
@@ -143,27 +148,27 @@ class TreeStores(StoreKind):
 
     def identity(self, store: Store) -> tuple[int, int]:
         try:
-            found = os.stat(store.path / self.room)
+            status = os.stat(store.path / self.room)
         except OSError as problem:
-            said = f"Store {store.name}: {store.path} has no sessions of this kind that can be read."
-            raise StoreUnavailable(said) from problem
-        return found.st_dev, found.st_ino
+            message = f"Store {store.name}: {store.path} has no sessions of this kind that can be read."
+            raise StoreUnavailable(message) from problem
+        return status.st_dev, status.st_ino
 
     def store_version(self, store: Store) -> str:
-        """Of the sizes and times of all databases and files."""
+        """Made from the sizes and times of all databases and files."""
         self.identity(store)
-        found = sorted((each.id, str(each.path), each.text) for each in self.places(store).values())
-        return blake2b(repr(found).encode("utf-8", "replace"), digest_size=16).hexdigest()
+        states = sorted((each.id, str(each.path), each.text) for each in self.places(store).values())
+        return blake2b(repr(states).encode("utf-8", "replace"), digest_size=16).hexdigest()
 
     def session_version(self, store: Store, session_id: str) -> str:
         with suppress(NotFound):
-            place = places.find(self.places(store), store, session_id)
-            return database.state_text(place.path) if place.row_id else f"{place.path} {place.state.text}"
+            location = places.find(self.places(store), store, session_id)
+            return database.state_text(location.path) if location.row_id else f"{location.path} {location.state.text}"
         return ""
 
 
 class PiStores(TreeStores):
-    """pi's directory, `~/.pi/agent` where nothing else is said."""
+    """pi's directory, `~/.pi/agent` by default."""
 
     name = "pi"
     schemes = ("pi:///",)
@@ -191,7 +196,7 @@ class PiStores(TreeStores):
 
 
 class OpenClawStores(TreeStores):
-    """OpenClaw's state directory, `~/.openclaw` where nothing else is said, and those of its profiles beside it."""
+    """OpenClaw's state directory, `~/.openclaw` by default, and those of its profiles next to it."""
 
     name = "openclaw"
     schemes = ("openclaw:///",)
@@ -199,13 +204,13 @@ class OpenClawStores(TreeStores):
 
     def discover(self) -> list[tuple[str, str]]:
         home: Path = settings.OPENCLAW_HOME
-        found = [("openclaw", home)]
+        homes = [("openclaw", home)]
         with suppress(OSError):
             names = sorted(
                 each for each in os.listdir(home.parent) if _PROFILES.fullmatch(each.removeprefix(home.name))
             )
-            found += [(f"openclaw-{each.partition(PROFILE)[2]}", home.parent / each) for each in names]
-        return [(name, f"openclaw://{path}") for name, path in found if os.path.isdir(path / self.room)]
+            homes += [(f"openclaw-{each.partition(PROFILE)[2]}", home.parent / each) for each in names]
+        return [(name, f"openclaw://{path}") for name, path in homes if os.path.isdir(path / self.room)]
 
     def places(self, store: Store) -> Places:
         return places.openclaw_sessions(store)

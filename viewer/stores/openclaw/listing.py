@@ -1,4 +1,4 @@
-"""What lists ask of OpenClaw's and pi's directories."""
+"""What lists ask of the directories of OpenClaw and pi."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ class TreeListing(FileListing[SessionPlace]):
     def words_of(self, file: SessionPlace) -> str:
         return self._facts(file).first_words
 
-    def _facts(self, place: SessionPlace) -> TreeFacts:
-        """Raises OSError, as lists expect it of what cannot be read."""
+    def _facts(self, location: SessionPlace) -> TreeFacts:
+        """Raises OSError, which lists expect for anything that cannot be read."""
         try:
-            return self.read(place)
+            return self.read(location)
         except sqlite3.Error as problem:
             raise OSError(str(problem)) from problem
 
     def facts_of(self, file: SessionPlace) -> SessionFacts:
-        found = self._facts(file)
-        parent, branched_from = parent_of(file, found)
+        facts = self._facts(file)
+        parent, branched_from = parent_of(file, facts)
         return SessionFacts(
             id=file.id,
             row=file.number,
             source=source_name(file),
-            model=found.model,
-            title=found.title,
-            base_title=found.title,
+            model=facts.model,
+            title=facts.title,
+            base_title=facts.title,
             part_number=1,
             parent=parent,
-            started_at=found.began or file.state.changed / 1e9,
+            started_at=facts.began or file.state.changed / 1e9,
             ended_at=file.ended or None,
             continued=False,
             archived=file.noted.is_archived,
-            cwd=found.cwd,
+            cwd=facts.cwd,
             branched_from=branched_from,
             delegated=bool(file.delegated_from),
             forked_from=(parent,) if parent else (),
@@ -60,12 +60,12 @@ class TreeListing(FileListing[SessionPlace]):
         )
 
 
-def parent_of(place: SessionPlace, found: TreeFacts) -> tuple[str, str]:
-    """The session that one comes from, and the one that it is a fork of; "" for none."""
-    branched_from = place.branched_from or ("" if place.delegated_from else found.parent)
-    return place.parent or branched_from, branched_from
+def parent_of(location: SessionPlace, facts: TreeFacts) -> tuple[str, str]:
+    """The session that this one comes from, and the one that it is a fork of; "" for none."""
+    branched_from = location.branched_from or ("" if location.delegated_from else facts.parent)
+    return location.parent or branched_from, branched_from
 
 
-def source_name(place: SessionPlace) -> str:
-    """The agent and what a session came through; "pi" for pi's."""
-    return source_of(place.agent, place.key) if place.agent else "pi"
+def source_name(location: SessionPlace) -> str:
+    """The agent and the channel of a session; "pi" for pi's."""
+    return source_of(location.agent, location.key) if location.agent else "pi"

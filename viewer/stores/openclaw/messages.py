@@ -1,4 +1,4 @@
-"""A session's messages, of the entries of its tree: which are in context, and what each compaction did to them."""
+"""A session's messages, from the entries of its tree: which are in context, and what each compaction did to them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .tree import EntryTree
 
 @dataclass(frozen=True, slots=True)
 class CompactedEntries:
-    """A compaction or reset: ids of the messages in context before and after it, in order; the summary's is `handoff`,
-    which a reset has none of. Where it shortened messages, `entry` is its note, and `edits` are what it did.
+    """A compaction or reset: ids of the messages in context before and after it, in order. `handoff` is the id of the
+    summary, which a reset does not have. If messages were shortened, `entry` is the note, and `edits` are the edits.
     """
 
     entry: TreeEntry
@@ -32,20 +32,22 @@ class CompactedEntries:
 
 @dataclass(frozen=True)
 class EntryMessages:
-    """All messages of a session by id. `text` is another one when any of its entries is."""
+    """All messages of a session by id. `text` differs whenever any of its entries does."""
 
     entries: Sequence[TreeEntry]
     tree: EntryTree
     text: str
 
     def goes_on_from(self, earlier: EntryMessages) -> bool:
-        """Whether these are earlier ones with none rewritten or removed: entries that are read on are the same ones."""
+        """Whether these are the earlier ones, none rewritten or removed, and possibly more: the entries are the same
+        objects then.
+        """
         count = len(earlier.entries)
         return 0 < count <= len(self.entries) and self.entries[count - 1] is earlier.entries[-1]
 
     @cached_property
     def context(self) -> PathContext:
-        """What of the active path is sent, at each place of it."""
+        """The part of the active path that is sent, at each position of it."""
         return PathContext(self.tree)
 
     @property
@@ -65,15 +67,15 @@ class EntryMessages:
 
     @cached_property
     def repeated(self) -> frozenset[int]:
-        """The numbers of entries that a later one says again, under the same id."""
+        """The numbers of entries that a later one repeats, under the same id."""
         nodes = self.tree.nodes
         earlier = [entry for entry in self.entries if nodes.get(entry.id, entry) is not entry]
-        kept = {_as_said(entry): entry.offset for entry in (*earlier, *(nodes[each.id] for each in earlier))}
-        return frozenset(entry.offset for entry in earlier if kept[_as_said(entry)] != entry.offset)
+        last_offsets = {_as_said(entry): entry.offset for entry in (*earlier, *(nodes[each.id] for each in earlier))}
+        return frozenset(entry.offset for entry in earlier if last_offsets[_as_said(entry)] != entry.offset)
 
     @cached_property
     def unread(self) -> frozenset[str]:
-        """The ids of what the client does not read as an entry."""
+        """The ids of objects that the client does not read as entries."""
         return frozenset(entry.id for entry in self.entries if not self.tree.has(entry))
 
     def ids_of(self, entries: Iterable[TreeEntry]) -> list[int]:
@@ -83,7 +85,7 @@ class EntryMessages:
 
     @cached_property
     def lost(self) -> frozenset[str]:
-        """The parents of entries, on any path, that are not there."""
+        """The parents of entries, on any path, that are missing."""
         parents = {entry.parent for entry in self.entries if entry.parent}
         return frozenset(parents.difference(self.tree.nodes))
 
@@ -100,14 +102,14 @@ class EntryMessages:
         behind: dict[str, list[int]] = {}
         for each in self.passed:
             behind.setdefault(self.tree.known_before(self.units[each].parent), []).append(each)
-        found = [] if self.context.boundaries else behind.pop("", [])
+        result = [] if self.context.boundaries else behind.pop("", [])
         for entry in self.context.now:
-            found += [*self.ids_of([entry]), *behind.get(entry.id, ())]
-        return found
+            result += [*self.ids_of([entry]), *behind.get(entry.id, ())]
+        return result
 
     @cached_property
     def passed(self) -> list[int]:
-        """The messages in which OpenClaw misses a field: it passes over them. They are shown where they stand."""
+        """The messages that OpenClaw skips because a field is missing. They are shown at their position."""
         if not self.tree.is_strict:
             return []
         lost = [entry for entry in self.units.values() if entry.form == LINK]
@@ -133,28 +135,28 @@ class EntryMessages:
 
     @cached_property
     def states(self) -> dict[int, State]:
-        """Of every message: in context, summarised away, on a path that was left, or not reached by any link."""
-        found: dict[int, State] = {each: self._state_beside(unit) for each, unit in self.units.items()}
-        found.update(dict.fromkeys(self.ids_of(self.tree.path), "under"))
+        """The state of every message: in context, summarised away, on an abandoned path, or not reached by any link."""
+        result: dict[int, State] = {each: self._state_beside(unit) for each, unit in self.units.items()}
+        result.update(dict.fromkeys(self.ids_of(self.tree.path), "under"))
         for each in self.compactions:
-            found.update(dict.fromkeys(each.before, "under"))
-        found.update(dict.fromkeys(self.live, "live"))
-        return found
+            result.update(dict.fromkeys(each.before, "under"))
+        result.update(dict.fromkeys(self.live, "live"))
+        return result
 
     def _state_beside(self, unit: TreeEntry) -> State:
-        """Of a message that is not on the path. What only changes another one is no message of its own."""
+        """The state of a message that is not on the path. An edit is not a message of its own."""
         if unit.copy_of is not None or (self.tree.is_strict and (unit.is_side or unit.form != KNOWN)):
             return "out"
         return "out" if unit.offset in self.left else "lost"
 
     @cached_property
     def unreached(self) -> int:
-        """How many messages no link leads to from where the session goes on."""
+        """How many messages no link leads to from where the session continues."""
         return sum(state == "lost" for state in self.states.values())
 
     @property
     def is_cut(self) -> bool:
-        """Whether what is in context begins where an entry is missing: no compaction stands between."""
+        """Whether the context begins where an entry is missing, without a compaction in between."""
         boundaries = self.context.boundaries
         if not self.tree.missing or not boundaries:
             return bool(self.tree.missing)
@@ -163,7 +165,7 @@ class EntryMessages:
         return all(entry.id != first for entry in path[: edge + 1])
 
     def state_of(self, entry: TreeEntry) -> State:
-        """Of an entry that is not in context: that of its message; one that holds none was never sent."""
+        """The state of an entry that is not in context: that of its message; one without a message was never sent."""
         return self.states.get(entry.offset, "out")
 
     @cached_property
@@ -184,17 +186,17 @@ class EntryMessages:
         return self.entries[at]
 
     def is_link(self, unit: TreeEntry) -> bool:
-        """Whether OpenClaw passes over a message."""
+        """Whether OpenClaw skips a message."""
         return self.tree.is_strict and unit.form == LINK
 
     def role_of(self, message_id: int) -> str:
-        """The role that a message is sent in; OWN_RECORD for one that is not."""
+        """The role that a message is sent in; OWN_RECORD for one that is not sent."""
         unit = self.units[message_id]
         return OWN_RECORD if self.is_link(unit) else unit.sent_role
 
     def is_sent(self, message_id: int) -> bool:
-        """Whether a request has a message in context: clients leave out replies that broke off and roles that they
-        do not know, and OpenClaw results without a call.
+        """Whether a request contains a message that is in context: clients leave out replies that broke off and roles
+        that they do not know, and OpenClaw results without a call.
         """
         unit = self.units[message_id]
         if unit.is_left_out or self.is_link(unit):
@@ -203,28 +205,28 @@ class EntryMessages:
 
     @cached_property
     def left(self) -> dict[int, TreeEntry]:
-        """The entries that somebody left by going back, by number, each with the first one of its branch."""
+        """The entries that somebody abandoned by going back, by number, each with the first entry of its branch."""
         tree = self.tree
         if len(tree.path) == tree.count:
             return {}
         on_path = {entry.id for entry in tree.path}
         tops: dict[str, TreeEntry | None] = dict.fromkeys(on_path)
-        beside = [entry for entry in self.entries if tree.nodes.get(entry.id) is entry]
-        for entry in beside:
-            way = []
+        readable = [entry for entry in self.entries if tree.nodes.get(entry.id) is entry]
+        for entry in readable:
+            chain = []
             at: TreeEntry | None = entry
             while at is not None and at.id not in tops:
-                tops[at.id] = None  # of a circle
-                way.append(at)
+                tops[at.id] = None  # in a circle
+                chain.append(at)
                 at = tree.nodes.get(tree.before(at))
             top = tops[at.id] if at is not None else None
             if at is None or at.id in on_path:
-                top = way[-1] if way and self._was_left(way[-1], on_path) else None
-            tops.update(dict.fromkeys((each.id for each in way), top))
-        return {each.offset: top for each in beside if (top := tops[each.id]) is not None}
+                top = chain[-1] if chain and self._was_left(chain[-1], on_path) else None
+            tops.update(dict.fromkeys((each.id for each in chain), top))
+        return {each.offset: top for each in readable if (top := tops[each.id]) is not None}
 
     def _was_left(self, top: TreeEntry, on_path: Collection[str]) -> bool:
-        """Whether the path goes on from where this entry hangs. One that hangs on nothing has to lead to something."""
+        """Whether the path continues from this entry's parent. An entry without a parent must lead to something."""
         parent = self.tree.before(top)
         if parent:
             return parent == self.tree.missing or (parent in on_path and self.tree.went_back_to(parent))
@@ -232,12 +234,12 @@ class EntryMessages:
 
     @cached_property
     def _parents(self) -> frozenset[str]:
-        """The entries that others hang on."""
+        """The entries that have children."""
         return frozenset(self.tree.before(entry) for entry in self.tree.nodes.values())
 
     @cached_property
     def abandoned(self) -> list[AbandonedBranch]:
-        """What was left by going back, oldest first."""
+        """The branches abandoned by going back, oldest first."""
         members: dict[int, list[int]] = {}
         for entry in self.entries:
             if entry.offset in self.left and self._was_said(entry):
@@ -256,10 +258,10 @@ class EntryMessages:
         )
 
     def _before(self, top: TreeEntry) -> int | None:
-        """The message that a branch hangs on, None where it begins the session."""
-        at, seen = self.tree.before(top), set[str]()
-        while at in self.tree.nodes and at not in seen:
-            seen.add(at)
+        """The message that a branch follows, None where it begins the session."""
+        at, visited = self.tree.before(top), set[str]()
+        while at in self.tree.nodes and at not in visited:
+            visited.add(at)
             entry = self.tree.nodes[at]
             if entry.offset in self.units:
                 return entry.offset
@@ -267,57 +269,59 @@ class EntryMessages:
         return None
 
 
-def grown(found: EntryMessages, entries: Sequence[TreeEntry], text: str) -> EntryMessages | None:
-    """The messages with the entries that were appended since; None where others than those changed."""
-    count, tree, before = len(found.entries), found.tree.copy(), len(found.tree.path)
-    made = EntryMessages(entries, tree, text)
-    if not made.goes_on_from(found):
+def grown(messages: EntryMessages, entries: Sequence[TreeEntry], text: str) -> EntryMessages | None:
+    """The messages with the entries that were appended since; None where other entries changed."""
+    count, tree, before = len(messages.entries), messages.tree.copy(), len(messages.tree.path)
+    grown_messages = EntryMessages(entries, tree, text)
+    if not grown_messages.goes_on_from(messages):
         return None
     goes_on = tree.read(entries[count:])
     names = {entry.id for entry in entries[count:]}
-    known = (found.tree.nodes, found.lost, found.unread, [edit.target for edit in found.edits])
-    if not all(map(names.isdisjoint, known)):
-        return made  # an earlier message may be another one now
+    referenced = (messages.tree.nodes, messages.lost, messages.unread, [edit.target for edit in messages.edits])
+    if not all(map(names.isdisjoint, referenced)):
+        return grown_messages  # an earlier message may have changed
     later = EntryMessages(entries[count:], tree, text)
     new = later.units
-    vars(made).update(
-        lost=found.lost | later.lost,
-        unread=found.unread | later.unread,
-        units=found.units | new,
-        ids=[*found.ids, *sorted(new)],
-        edits=[*found.edits, *later.edits],
+    vars(grown_messages).update(
+        lost=messages.lost | later.lost,
+        unread=messages.unread | later.unread,
+        units=messages.units | new,
+        ids=[*messages.ids, *sorted(new)],
+        edits=[*messages.edits, *later.edits],
     )
-    if found.unreached:
-        return made  # some of them may hang on what is said now
-    boundaries = (found.tree.path[at] for at in found.context.boundaries)
-    if any(made.is_link(unit) for unit in new.values()) or any(map(tree.keeps_by_link, boundaries)):
-        return made
+    if messages.unreached:
+        return grown_messages  # some of them may be reached through the new entries
+    boundaries = (messages.tree.path[at] for at in messages.context.boundaries)
+    if any(grown_messages.is_link(unit) for unit in new.values()) or any(map(tree.keeps_by_link, boundaries)):
+        return grown_messages
     if goes_on and not any(entry.is_boundary or entry.is_marked or entry.type == EDIT for entry in tree.path[before:]):
-        _go_on(found, made, tree.path[before:], new)
-    return made
+        _go_on(messages, grown_messages, tree.path[before:], new)
+    return grown_messages
 
 
-def _go_on(found: EntryMessages, made: EntryMessages, path: Sequence[TreeEntry], new: Mapping[int, TreeEntry]) -> None:
-    """What is said behind a path that was only made longer changes nothing before it: of a long session, most of the
-    work.
-    """
-    said = [entry.offset for entry in path if entry.offset in new]
-    states: dict[int, State] = {each: made._state_beside(unit) for each, unit in new.items() if each not in said}
-    context = PathContext(made.tree)
-    earlier = found.context
+def _go_on(
+    messages: EntryMessages, grown_messages: EntryMessages, path: Sequence[TreeEntry], new: Mapping[int, TreeEntry]
+) -> None:
+    """Copies what does not change when a path only gets longer: for a long session, most of the work."""
+    sent_ids = [entry.offset for entry in path if entry.offset in new]
+    states: dict[int, State] = {
+        each: grown_messages._state_beside(unit) for each, unit in new.items() if each not in sent_ids
+    }
+    context = PathContext(grown_messages.tree)
+    earlier = messages.context
     vars(context).update(boundaries=earlier.boundaries, edits=earlier.edits, notes=earlier.notes)
     vars(context).update(now=[*earlier.now, *path])
-    vars(made).update(
+    vars(grown_messages).update(
         context=context,
-        compactions=found.compactions,
-        passed=found.passed,
-        live=[*found.live, *said],
-        states=found.states | states | dict.fromkeys(said, "live"),
+        compactions=messages.compactions,
+        passed=messages.passed,
+        live=[*messages.live, *sent_ids],
+        states=messages.states | states | dict.fromkeys(sent_ids, "live"),
     )
     if not states:
-        vars(made).update(abandoned=found.abandoned, left=found.left, unreached=0)
+        vars(grown_messages).update(abandoned=messages.abandoned, left=messages.left, unreached=0)
 
 
 def _as_said(entry: TreeEntry) -> TreeEntry:
-    """An entry without what tells where it stands, and how it is read there."""
+    """An entry without its position and the fields that depend on it."""
     return replace(entry, place=0, offset=0, length=0, form=NOTHING, is_in_tree=False)

@@ -1,4 +1,4 @@
-"""The entries that are written: a compaction as the clients have it, and what one is turned into to take it back."""
+"""The entries that are written: a compaction in the clients' form, and the inert entry that an undo turns it into."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _OWN = ("id", "parentId", "timestamp")
 def compaction(
     end: PlannedEnd, entry_id: str, parent: str | None, mark: str, *, before: int, after: int, now: float
 ) -> Json:
-    """A compaction with this id behind `parent`; `before` and `after` are the tokens of the context.
+    """A compaction with this id and `parent`; `before` and `after` are the tokens of the context.
 
-    `fromHook` keeps the client from taking over our details; with `customType` it is a whole entry of another type once
-    its type alone is overwritten.
+    `fromHook` keeps the client from replacing our details; with `customType` it is a complete entry of another type
+    once only its type is overwritten.
     """
     return _base(COMPACTION, entry_id, parent, now) | {
         "summary": end.summary,
@@ -36,7 +36,7 @@ def compaction(
 
 
 def note(text: str, entry_id: str, parent: str | None, mark: str, now: float) -> Json:
-    """A message of the client's own with this text, which stands before edits."""
+    """A message of the client's own with this text, which comes before edits."""
     return _base(CUSTOM_MESSAGE, entry_id, parent, now) | {
         "customType": NOTE,
         "content": text,
@@ -46,7 +46,7 @@ def note(text: str, entry_id: str, parent: str | None, mark: str, now: float) ->
 
 
 def edit(target: str, content: Any, entry_id: str, parent: str | None, mark: str, now: float) -> Json:
-    """Another content for the message of an entry; None leaves the message out."""
+    """A new content for the message of an entry; None leaves the message out."""
     return _base(EDIT, entry_id, parent, now) | {
         "targetId": target,
         "replacement": None if content is None else {"content": content},
@@ -60,13 +60,13 @@ def _base(kind: str, entry_id: str, parent: str | None, now: float) -> Json:
 
 
 def undone(value: Mapping[str, Any]) -> Json:
-    """The same entry with no meaning to a model: its id, parent and time stay, all else stands under `data`."""
+    """The same entry without a meaning to a model: its id, parent and time stay, everything else moves under `data`."""
     data = {name: each for name, each in value.items() if name not in ("type", *_OWN)}
     return {"type": CUSTOM, **_own(value), "customType": UNDONE, "data": data}
 
 
 def redone(value: Mapping[str, Any]) -> Json:
-    """The compaction that `undone` made this entry of."""
+    """The compaction that `undone` made this entry from."""
     data = value.get("data")
     return {"type": COMPACTION, **_own(value), **(data if isinstance(data, dict) else {})}
 
@@ -76,30 +76,30 @@ def _own(value: Mapping[str, Any]) -> Json:
 
 
 def header(session_id: str, now: float) -> Json:
-    """What the first entry of a new session says of itself."""
+    """The first entry's fields that a new session changes."""
     return {"id": session_id, "timestamp": timestamp(now)}
 
 
 def tokens_before(value: Mapping[str, Any] | None) -> int:
-    """What a compaction notes of the tokens before it, 0 for nothing."""
+    """The tokens before it that a compaction recorded, 0 for none."""
     noted = (value or {}).get("tokensBefore")
     return noted if isinstance(noted, int) else 0
 
 
 def mark_in(value: Mapping[str, Any] | None) -> str:
     """The mark of a compaction of ours, "" where it has none."""
-    found = (value or {}).get(MARK)
-    mark = found.get("mark") if isinstance(found, dict) else None
+    mark_object = (value or {}).get(MARK)
+    mark = mark_object.get("mark") if isinstance(mark_object, dict) else None
     return mark if isinstance(mark, str) else ""
 
 
 def encoded(value: Mapping[str, Any]) -> bytes:
-    """An entry as the clients write it, on one line without its end."""
+    """An entry as the clients write it, on one line without a line end."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "replace")
 
 
 def timestamp(now: float) -> str:
     """A time (epoch seconds) in milliseconds, as the clients write it."""
-    said = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds")
-    return said.replace("+00:00", "Z")
+    iso_time = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds")
+    return iso_time.replace("+00:00", "Z")

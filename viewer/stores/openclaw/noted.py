@@ -1,4 +1,4 @@
-"""What OpenClaw notes of a session outside its transcript: named fields of its entry, and never the whole of it.
+"""What OpenClaw records about a session outside its transcript: named fields of its entry, never the whole entry.
 
 The whole is 20 to 40 kB of skills and a report on the system prompt, of which nothing is shown.
 """
@@ -24,10 +24,10 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class NotedEntry:
-    """The fields of a session entry. `tokens` are those in context and `window` the model's, None and 0 where it does
-    not say; `dollars` is the cost that the client estimates; `spawned_by` and `parent_key` are keys of sessions;
-    `began` in epoch seconds, 0.0 for unknown; `family` are the sessions that the conversation had before, oldest first,
-    as far as clients before 2026.8 note them.
+    """The fields of a session entry. `tokens` are those in context and `window` the model's, None and 0 for unknown;
+    `dollars` is the cost that the client estimates; `spawned_by` and `parent_key` are keys of sessions; `began` in
+    epoch seconds, 0.0 for unknown; `family` are the earlier sessions of the conversation, oldest first, as far as
+    clients before 2026.8 record them.
     """
 
     title: str = ""
@@ -48,7 +48,7 @@ class NotedEntry:
 
 
 def noted_of(fields: Mapping[str, Any]) -> NotedEntry:
-    """What these fields say; of a wrong type they say nothing."""
+    """The values of these fields; a field of a wrong type counts as missing."""
     names = (_text(fields.get(name)) for name in ("label", "displayName", "subject", "autoLabel"))
     total = _number(fields.get("totalTokens"))
     dollars = fields.get("estimatedCostUsd")
@@ -75,7 +75,7 @@ def noted_of(fields: Mapping[str, Any]) -> NotedEntry:
 
 
 def source_of(agent: str, key: str) -> str:
-    """The agent and what a session came through, such as "main:telegram"."""
+    """The agent and the channel of a session, such as "main:telegram"."""
     parts = key.split(":")
     if len(parts) > 2 and parts[0] == "agent":
         return f"{parts[1]}:{parts[2]}"

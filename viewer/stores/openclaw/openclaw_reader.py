@@ -1,4 +1,4 @@
-"""What OpenClaw's state directory tells of its sessions."""
+"""Reading the sessions of OpenClaw's state directory."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class OpenClawReader(CompactingReader):
         return aged.as_sent(self._messages(session_id), super().sent(session_id, ids))
 
     def capabilities(self) -> Capabilities:
-        said = super().capabilities()
-        known = [path for _, path in database.databases(self.store.path)]
+        capabilities_of_files = super().capabilities()
+        paths = [path for _, path in database.databases(self.store.path)]
         files = sum(each.state.size for each in self.listing.all() if not each.row_id)
         schemas = []
-        for path in known:
+        for path in paths:
             with suppress(StoreUnavailable):  # its agent is left out
                 schemas.append(database.schema(path, database.state_text(path))[0])
-        return replace(said, schema=max(schemas, default=None), size=files + database.sizes(known))
+        return replace(capabilities_of_files, schema=max(schemas, default=None), size=files + database.sizes(paths))
 
     def compact_reason(self) -> str:
-        """Of a store whose databases are all refused, why the first one is."""
+        """For a store whose databases are all refused, the reason for the first one."""
         reasons = []
         for _, path in database.databases(self.store.path):
             with suppress(StoreUnavailable):
@@ -48,8 +48,8 @@ class OpenClawReader(CompactingReader):
         return reasons[0] if reasons and all(reasons) else ""
 
     def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
-        place = self._place(self._following(session_id))
-        reason = refusals.NO_SPLIT if mode != "in_place" else refusals.of_place(place)
+        location = self._place(self._following(session_id))
+        reason = refusals.NO_SPLIT if mode != "in_place" else refusals.of_place(location)
         return StoreReadOnly(reason) if reason else None
 
     def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:

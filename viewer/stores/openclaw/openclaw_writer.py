@@ -1,4 +1,4 @@
-"""What may be written to OpenClaw's sessions: an entry behind the others, and another type in it, to take it back.
+"""Writing to OpenClaw's sessions: a new entry at the end, and another type in it, to take it back.
 
 A gateway may run meanwhile: it reads a session anew for each turn.
 """
@@ -49,84 +49,84 @@ class OpenClawWriter(TreeWriter):
     no_rename: ClassVar[str] = refusals.NO_TITLE
 
     def _place(self, session_id: str) -> SessionPlace:
-        """Of a session of which a rewind made a copy, that of the one which its key goes on with."""
-        found = places.openclaw_sessions(self.store)
-        place = places.find(found, self.store, session_id)
-        return found.get(place.newest, place)
+        """The session's location; where a rewind made a copy of it, that of the session in which its key continues."""
+        sessions = places.openclaw_sessions(self.store)
+        location = places.find(sessions, self.store, session_id)
+        return sessions.get(location.newest, location)
 
     def _require_idle(self, session_id: str) -> SessionPlace:
-        place = self._place(session_id)
-        held = turns.holder_at(self.store.path, place)
-        if held is not None:
-            raise SessionBusy(held.says)
-        return place
+        location = self._place(session_id)
+        turn_holder = turns.holder_at(self.store.path, location)
+        if turn_holder is not None:
+            raise SessionBusy(turn_holder.says)
+        return location
 
     def _writable(self, session_id: str) -> SessionPlace:
-        place = self._require_idle(session_id)
-        if reason := refusals.of_place(place):
+        location = self._require_idle(session_id)
+        if reason := refusals.of_place(location):
             raise StoreReadOnly(reason)
-        return place
+        return location
 
     def apply(
         self, session_id: str, token: Json, edits: Sequence[Edit], *, mode: str, holder: str, now: float
     ) -> Commit:
         if mode != "in_place":
             raise StoreReadOnly(refusals.NO_SPLIT)
-        place = self._writable(session_id)
-        if place.id != session_id:
+        location = self._writable(session_id)
+        if location.id != session_id:
             raise CompactionConflict(refusals.GOES_ON_ELSEWHERE)
-        if place.row_id:
-            seen = row_writing.looked_at(place, token)
-            with writing(place.path) as con:
-                return row_writing.commit(con, place, self.store.path, seen, token, edits, now=now)
-        with appending(place.path) as opened:
-            made = file_writing.commit(self._file(session_id), opened, token, edits, now=now)
+        if location.row_id:
+            messages = row_writing.looked_at(location, token)
+            with writing(location.path) as con:
+                return row_writing.commit(con, location, self.store.path, messages, token, edits, now=now)
+        with appending(location.path) as opened:
+            result = file_writing.commit(self._file(session_id), opened, token, edits, now=now)
         self._count(session_id, compactions=1)
-        return made
+        return result
 
     def undo(self, plan: UndoPlan, *, holder: str) -> Json:
         what = plan.what
         if not isinstance(what, undoing.InertEntry):
             raise NotUndoable(plan.refusal)
-        place = self._writable(what.session_id)
+        location = self._writable(what.session_id)
         with conflict_as(NotUndoable):
-            if place.row_id:
-                with writing(place.path) as con:
-                    return row_writing.undo(con, place, self.store.path, what, now=time.time())
-            with appending(place.path) as opened:
+            if location.row_id:
+                with writing(location.path) as con:
+                    return row_writing.undo(con, location, self.store.path, what, now=time.time())
+            with appending(location.path) as opened:
                 before = file_writing.tokens_before(self._file(what.session_id), what.entry)
-                done = file_writing.undo(self._file(what.session_id), opened, what)
+                receipt = file_writing.undo(self._file(what.session_id), opened, what)
         self._count(what.session_id, compactions=-1, least=before)
-        return done
+        return receipt
 
     def redo(self, session_id: str, receipt: Json, *, holder: str) -> None:
-        place = self._writable(session_id)
+        location = self._writable(session_id)
         with conflict_as(NotRedoable):
-            if place.row_id:
-                with writing(place.path) as con:
-                    return row_writing.redo(con, place, self.store.path, receipt, now=time.time())
-            with appending(place.path) as opened:
+            if location.row_id:
+                with writing(location.path) as con:
+                    return row_writing.redo(con, location, self.store.path, receipt, now=time.time())
+            with appending(location.path) as opened:
                 file_writing.redo(self._file(session_id), opened, receipt)
         self._count(session_id, compactions=1)
 
     def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
-        place = self._place(session_id)
-        if reason := refusals.of_place_to_branch(place):
+        location = self._place(session_id)
+        if reason := refusals.of_place_to_branch(location):
             raise StoreReadOnly(reason)
-        if place.row_id:
-            with writing(place.path) as con:
-                return row_branching.branch(con, place, self.store.path, message_ids, now=now)
+        if location.row_id:
+            with writing(location.path) as con:
+                return row_branching.branch(con, location, self.store.path, message_ids, now=now)
         self._require_idle(session_id)
-        made = str(uuid4())
-        path = place.path.with_name(f"{made}{places.ENDING}")
-        own = new_entries.header(made, now) | {"parentSession": str(place.path)}
-        file_writing.branch(self._file(place.id), message_ids, self._file(made), path, own)
+        new_id = str(uuid4())
+        path = location.path.with_name(f"{new_id}{places.ENDING}")
+        own = new_entries.header(new_id, now) | {"parentSession": str(location.path)}
+        file_writing.branch(self._file(location.id), message_ids, self._file(new_id), path, own)
         try:
-            session_index.add(path, place, made, now=now)
+            session_index.add(path, location, new_id, now=now)
         except StoreError:
             path.unlink()
             raise
-        return made
+        return new_id
 
     # -- sessions in files
 
@@ -134,8 +134,12 @@ class OpenClawWriter(TreeWriter):
         return TreeFile(lambda: self._place(session_id), lambda: self._require_idle(session_id), is_strict=True)
 
     def _count(self, session_id: str, *, compactions: int, least: int = 0) -> None:
-        """Note the tokens in context now, so many at `least`. What stands in the session's file counts either way."""
+        """Record the tokens in context now, at least `least`, in the index. The content of the session's file counts in
+        any case.
+        """
         with suppress(StoreError):
-            place, found = self._file(session_id).now()
-            tokens = max(least, planned.tokens_of(found, found.live))
-            session_index.count(place.path.parent, place.key, tokens=tokens, compactions=compactions, now=time.time())
+            location, messages = self._file(session_id).now()
+            tokens = max(least, planned.tokens_of(messages, messages.live))
+            session_index.count(
+                location.path.parent, location.key, tokens=tokens, compactions=compactions, now=time.time()
+            )

@@ -1,8 +1,8 @@
-"""What pi's entries look like, as far as it is known.
+"""The known forms of pi's entries.
 
-**The rule for what is not known**: where an entry of another type, a message of another role, or an entry without an id
-may have a say in what is sent, nothing is written to its file, nor to one with a newer header. Known are the forms of
-pi 0.73 to 1.6, whose files have version 3.
+**The rule for unknown forms**: where an entry of another type, a message of another role, or an entry without an id may
+influence what is sent, nothing is written to its file, nor to one with a newer header. Known are the forms of pi 0.73
+to 1.6, whose files have version 3.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-VERSION, FIRST = 3, 1  # of files: the one that is written now, and that of a file whose header names none
-TREE = 2  # the version since which entries are a tree
+VERSION, FIRST = 3, 1  # of files: the version that is written now, and that of a file whose header names none
+TREE = 2  # the first version in which entries are a tree
 TYPES = frozenset((
     "message", "thinking_level_change", "model_change", "usage", "compaction", "branch_summary", "custom",
     "custom_message", "context_edit", "label", "session_info",
@@ -26,7 +26,7 @@ LONGEST = 80  # characters that are said of a name
 
 
 def unknown_in(value: dict[str, Any]) -> str:
-    """What of an entry is not known, "" where all of it is."""
+    """The unknown part of an entry, "" where all of it is known."""
     kind = value.get("type")
     if kind == "session":
         return ""
@@ -56,7 +56,7 @@ def _is_edit(value: dict[str, Any]) -> bool:
 
 
 def version_in(header: dict[str, Any]) -> float:
-    """The version that a header names, as pi compares it: not a number where it names something else."""
+    """The version in a header, as pi compares it: NaN where it is something else."""
     version = header.get("version")
     if version is None:
         return FIRST

@@ -1,4 +1,4 @@
-"""What pi's directory tells of its sessions."""
+"""Reading the sessions of pi's directory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PiReader(CompactingReader):
         return StoreReadOnly(reason) if reason else None
 
     def prune_refusal(self, session_id: str) -> str:
-        """A session has edits only once a client made some that knows them; an older one goes on without them."""
+        """Edits are written only once a client that knows them was used; an older client ignores them."""
         is_known = client_settings.pi_version(self.store.path) >= SHORTENS
         return "" if is_known or self._messages(session_id).edits else refusals.NO_EDITS
 
@@ -43,8 +43,8 @@ class PiReader(CompactingReader):
         return StoreReadOnly(reason) if reason else None
 
     def lock_of(self, session_id: str) -> Holder | None:
-        place = self._place(session_id)
-        return clients.holder_of(place, self._known_facts(place).cwd)
+        location = self._place(session_id)
+        return clients.holder_of(location, self._known_facts(location).cwd)
 
     def sees_turns(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""What may be written to pi's sessions: one line behind the end, and the type in that line, to take it back."""
+"""Writing to pi's sessions: a line at the end, and another type in that line, to take it back."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class PiWriter(TreeWriter):
         return places.find(places.pi_sessions(self.store), self.store, session_id)
 
     def _require_idle(self, session_id: str) -> SessionPlace:
-        place = self._place(session_id)
-        with readable(place.path):
-            cwd = facts.facts_of(place, None).cwd
-        held = clients.holder_of(place, cwd)
-        if held is not None:
-            raise SessionBusy(held.says)
-        return place
+        location = self._place(session_id)
+        with readable(location.path):
+            cwd = facts.facts_of(location, None).cwd
+        client = clients.holder_of(location, cwd)
+        if client is not None:
+            raise SessionBusy(client.says)
+        return location
 
     def _writable(self, session_id: str) -> SessionPlace:
-        place = self._require_idle(session_id)
-        if reason := refusals.of_pi(place):
+        location = self._require_idle(session_id)
+        if reason := refusals.of_pi(location):
             raise StoreReadOnly(reason)
-        return place
+        return location
 
     def apply(
         self, session_id: str, token: Json, edits: Sequence[Edit], *, mode: str, holder: str, now: float
@@ -52,14 +52,14 @@ class PiWriter(TreeWriter):
             return file_writing.commit(self._file(session_id), opened, token, edits, now=now)
 
     def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
-        place, made = self._place(session_id), str(uuid4())
-        if reason := refusals.of_pi_branch(place):
+        location, new_id = self._place(session_id), str(uuid4())
+        if reason := refusals.of_pi_branch(location):
             raise StoreReadOnly(reason)
-        own = new_entries.header(made, now) | {"parentSession": str(place.path)}
+        own = new_entries.header(new_id, now) | {"parentSession": str(location.path)}
         time = own["timestamp"].replace(":", "-").replace(".", "-")
-        path = place.path.with_name(f"{time}_{made}{places.ENDING}")
-        file_writing.branch(self._file(session_id), message_ids, self._file(made), path, own)
-        return made
+        path = location.path.with_name(f"{time}_{new_id}{places.ENDING}")
+        file_writing.branch(self._file(session_id), message_ids, self._file(new_id), path, own)
+        return new_id
 
     def _file(self, session_id: str) -> TreeFile:
         return TreeFile(lambda: self._place(session_id), lambda: self._require_idle(session_id), is_strict=False)

@@ -1,4 +1,4 @@
-"""Where sessions lie: rows of an agent's database or files of lines, in OpenClaw's state directory or pi's."""
+"""Where sessions are stored: rows of an agent's database or files of lines, in OpenClaw's state directory or pi's."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from .database import StoredWindow
 from .noted import NotedEntry, noted_of
 
 ENDING = ".jsonl"
-# Ends of names of files beside sessions: what a run did, and copies that older clients made before compactions.
+# Ends of the names of other files next to sessions: logs of runs, and copies that older clients made before
+# compactions.
 NO_SESSIONS = re.compile(r"\.trajectory\.jsonl$|\.checkpoint\.[^/]{1,100}\.jsonl$")
-# What OpenClaw before 2026.8 calls a file when its conversation begins anew in another one.
+# How OpenClaw before 2026.8 renames a file when its conversation continues in a new one.
 _RESET = re.compile(r"(.+)\.jsonl\.reset\.(\d{4}-\d\d-\d\dT)(\d\d)-(\d\d)-(\d\d(?:\.\d{3})?Z)")
 _NAMED = re.compile(r"[0-9TZ:.-]{10,40}_(.+)\.jsonl")  # pi: <time>_<session>
 INDEX = "sessions.json"
-LARGEST_INDEX = 200_000_000  # bytes of an index that are read
-DEEPEST = 5  # directories below pi's that are looked into
-SETTLED = 2.0  # seconds after which a directory whose time stayed is taken to be as it was read
+LARGEST_INDEX = 200_000_000  # bytes; a larger index is not read
+DEEPEST = 5  # levels of directories below pi's that are searched
+SETTLED = 2.0  # seconds after which a directory with an unchanged time counts as unchanged
 
 
 @dataclass(frozen=True, slots=True)
 class SessionPlace:
-    """One session. `row_id` is its id in the database at `path`, "" where that is a file of lines; `key` is what
-    OpenClaw calls a conversation by, "" in pi. `parent` is the session that this one follows or began from,
-    `branched_from` the one that it is a fork of, `delegated_from` the one whose sub-agent speaks in it, "" for none.
-    `is_current` says that its key goes on with it; where it goes on with another session, that is `goes_on`, and
-    `ended` when a reset put this one away, in epoch seconds, 0.0 for one that was not. One of which a rewind made a
-    copy has `is_listed` False, and in `newest` the session that the newest of its copies is. `is_cold` says that its
-    entries are in an archive.
+    """One session. `row_id` is its id in the database at `path`, "" where that is a file of lines; `key` is OpenClaw's
+    name of a conversation, "" in pi. `parent` is the session that this one follows or began from, `branched_from` the
+    one that it is a fork of, `delegated_from` the one that started it as a sub-agent, "" for none. `is_current` says
+    that its key continues in it; if the key continues in another session, that is `goes_on`, and `ended` is when a
+    reset ended this one, in epoch seconds, 0.0 for never. For a session that a rewind copied, `is_listed` is False, and
+    `newest` is the newest of its copies. `is_cold` says that its entries are in an archive.
     """
 
     id: str
@@ -69,17 +69,17 @@ class SessionPlace:
 
     @property
     def number(self) -> int:
-        """Its number in lists, made of its id."""
+        """Its number in lists, made from its id."""
         return number_of(self.id)
 
     @property
     def cache_key(self) -> str:
-        """By which its entries are kept in memory."""
+        """The key of its entries in memory."""
         return f"{self.path}\n{self.row_id}"
 
     @property
     def text(self) -> str:
-        """Another text whenever what lists say of it may be another."""
+        """A text that differs whenever the facts in lists may differ."""
         return f"{self.state.text} {self.generation} {self.noted}"
 
 
@@ -87,7 +87,7 @@ Places = Mapping[str, SessionPlace]
 
 
 def find(places: Places, store: Store, session_id: str) -> SessionPlace:
-    """Raises NotFound, also for an id that names nothing in the store."""
+    """The session of this id. Raises NotFound, also for an id that names nothing in the store."""
     if session_id not in places:
         raise NotFound(f"Store {store.name} has no session {session_id!r}.")
     return places[session_id]
@@ -97,25 +97,25 @@ def find(places: Places, store: Store, session_id: str) -> SessionPlace:
 
 
 def openclaw_sessions(store: Store, patience: float = database.BUSY_SECONDS) -> Places:
-    """Every session of a state directory by its id, without those of a database that cannot be read. Raises
+    """Every session of a state directory by its id, without those of databases that cannot be read. Raises
     StoreUnanswered where one is locked, StoreUnavailable where nothing else is there.
     """
-    found: dict[str, SessionPlace] = {}
+    sessions: dict[str, SessionPlace] = {}
     refused = []
     for agent, path in database.databases(store.path):
         try:
-            for place in _of_database(agent, path, database.windows(path, database.state_text(path), patience)):
-                _add(found, place)
+            for location in _of_database(agent, path, database.windows(path, database.state_text(path), patience)):
+                _add(sessions, location)
         except StoreUnanswered:
             raise
         except StoreUnavailable as problem:
             refused.append(problem)
     for agent in _agents(store.path):
-        for place in _of_directory(agent, store.path / "agents" / agent / "sessions"):
-            _add(found, place)
-    if refused and not found:
+        for location in _of_directory(agent, store.path / "agents" / agent / "sessions"):
+            _add(sessions, location)
+    if refused and not sessions:
         raise refused[0]
-    return _linked(found)
+    return _linked(sessions)
 
 
 def remarks(store: Store) -> Iterator[str]:
@@ -141,13 +141,15 @@ def _agents(home: Path) -> list[str]:
         return []
 
 
-def _add(found: dict[str, SessionPlace], place: SessionPlace) -> None:
-    """One that is in a database and in a file counts once, as the database has it; two agents may use one id."""
-    known = found.get(place.id)
-    if known is None:
-        found[place.id] = place
-    elif known.agent != place.agent:
-        found[f"{place.agent}/{place.id}"] = replace(place, id=f"{place.agent}/{place.id}")
+def _add(sessions: dict[str, SessionPlace], location: SessionPlace) -> None:
+    """Add one session. One that is in a database and in a file counts once, as the database has it; two agents may use
+    one id.
+    """
+    known_location = sessions.get(location.id)
+    if known_location is None:
+        sessions[location.id] = location
+    elif known_location.agent != location.agent:
+        sessions[f"{location.agent}/{location.id}"] = replace(location, id=f"{location.agent}/{location.id}")
 
 
 def _of_database(agent: str, path: Path, windows: Iterable[StoredWindow]) -> Iterator[SessionPlace]:
@@ -176,12 +178,12 @@ def _of_database(agent: str, path: Path, windows: Iterable[StoredWindow]) -> Ite
 
 
 def _of_directory(agent: str, directory: Path) -> Iterator[SessionPlace]:
-    noted = _index(directory / INDEX)
+    index = _index(directory / INDEX)
     paths = {os.path.basename(path): path for path in _files(directory, depth=0)}
-    by_file = {f"{each.session_id}{ENDING}": (key, each) for key, each in noted.items() if each.file_name not in paths}
-    by_file |= {each.file_name: (key, each) for key, each in noted.items() if each.file_name in paths}
-    names = [found for name in paths if (found := _file_name(name)) is not None]
-    begun = _conversations(noted, names)
+    by_file = {f"{each.session_id}{ENDING}": (key, each) for key, each in index.items() if each.file_name not in paths}
+    by_file |= {each.file_name: (key, each) for key, each in index.items() if each.file_name in paths}
+    names = [file_name for name in paths if (file_name := _file_name(name)) is not None]
+    begun = _conversations(index, names)
     for name in names:
         path = Path(paths[name.name])
         key, each = by_file.get(name.name, ("", NotedEntry()))
@@ -194,8 +196,8 @@ def _of_directory(agent: str, directory: Path) -> Iterator[SessionPlace]:
 
 
 class _FileName(NamedTuple):
-    """The name of a session's file: `transcript` is what the session was called while it was written, `ended` when a
-    reset put it away, in epoch seconds, 0.0 for one that was not.
+    """The name of a session's file: `transcript` is the session's name while it was written, `ended` when a reset ended
+    it, in epoch seconds, 0.0 for never.
     """
 
     name: str
@@ -205,35 +207,37 @@ class _FileName(NamedTuple):
 
 
 def _file_name(name: str) -> _FileName | None:
-    """What the name of a file says; None for one that is no session's."""
-    if found := _RESET.fullmatch(name):
-        ended = seconds(f"{found[2]}{found[3]}:{found[4]}:{found[5]}")
-        return _FileName(name, f"{found[1]}{name.removeprefix(found[1] + ENDING)}", found[1], ended)
+    """The parts of a file's name; None for a file that is not a session."""
+    if match := _RESET.fullmatch(name):
+        ended = seconds(f"{match[2]}{match[3]}:{match[4]}:{match[5]}")
+        return _FileName(name, f"{match[1]}{name.removeprefix(match[1] + ENDING)}", match[1], ended)
     if not name.endswith(ENDING) or NO_SESSIONS.search(name):
         return None
     return _FileName(name, name.removesuffix(ENDING), name.removesuffix(ENDING))
 
 
-def _conversations(noted: Mapping[str, NotedEntry], names: Sequence[_FileName]) -> dict[str, tuple[str, str]]:
-    """Of each session in these files the key that it belongs to and the session that it follows, "" for none: a reset
-    puts a file away under another name, and the index has the sessions that a conversation had.
+def _conversations(index: Mapping[str, NotedEntry], names: Sequence[_FileName]) -> dict[str, tuple[str, str]]:
+    """For each session in these files, the key that it belongs to and the session that it follows, "" for none: a reset
+    renames a file, and the index lists the earlier sessions of a conversation.
     """
     files: dict[str, list[str]] = {}
     for name in sorted(names, key=lambda name: (not name.ended, name.ended)):
         files.setdefault(name.transcript, []).append(name.session_id)
-    rows = [(key, dict.fromkeys([*each.family, each.session_id])) for key, each in noted.items()]
+    rows = [(key, dict.fromkeys([*each.family, each.session_id])) for key, each in index.items()]
     rows += [("", {transcript: None}) for transcript in files]
-    found: dict[str, tuple[str, str]] = {}
+    keys_and_parents: dict[str, tuple[str, str]] = {}
     for key, transcripts in rows:
         before = ""
         for each in (each for transcript in transcripts for each in files.get(transcript, ())):
-            found.setdefault(each, (key, before))
+            keys_and_parents.setdefault(each, (key, before))
             before = each
-    return found
+    return keys_and_parents
 
 
 def _index(path: Path) -> Mapping[str, NotedEntry]:
-    """The session entries by key that older clients keep beside their files; none where there is no such index."""
+    """The session entries by key, from the index that older clients keep next to their files; none where there is no
+    such index.
+    """
     try:
         return _read_index(str(path), state_of(path))
     except OSError:
@@ -245,38 +249,38 @@ def _read_index(path: str, state: FileState) -> Mapping[str, NotedEntry]:
     if state.size > LARGEST_INDEX:
         return {}
     with open(path, "rb") as file:
-        said = decoded(file.read()) or {}
-    return {key: noted_of(each) for key, each in said.items() if isinstance(each, dict)}
+        entries = decoded(file.read()) or {}
+    return {key: noted_of(each) for key, each in entries.items() if isinstance(each, dict)}
 
 
-def _linked(found: Mapping[str, SessionPlace]) -> Places:
-    """The sessions with the links that keys and earlier ids say."""
-    current = {place.key: place.id for place in found.values() if place.is_current and place.key}
-    copied = {place.id: place for place in found.values() if not place.is_listed}
-    next_of = {place.parent: place for place in found.values() if place.parent}
-    made = {}
-    for name, place in found.items():
-        parent = place.parent
-        while parent in copied:  # what a rewind left is no session of its own
+def _linked(sessions: Mapping[str, SessionPlace]) -> Places:
+    """The sessions with the links that keys and earlier ids give."""
+    current = {location.key: location.id for location in sessions.values() if location.is_current and location.key}
+    copied = {location.id: location for location in sessions.values() if not location.is_listed}
+    next_of = {location.parent: location for location in sessions.values() if location.parent}
+    linked = {}
+    for name, location in sessions.items():
+        parent = location.parent
+        while parent in copied:  # a session that was copied by a rewind is not listed
             parent = copied[parent].parent
-        spawned = current.get(place.noted.spawned_by, "")
-        made[name] = replace(
-            place,
-            goes_on=current.get(place.key, "") if not place.is_current else "",
-            parent=spawned or place.branched_from or parent or current.get(place.noted.parent_key, ""),
+        spawned = current.get(location.noted.spawned_by, "")
+        linked[name] = replace(
+            location,
+            goes_on=current.get(location.key, "") if not location.is_current else "",
+            parent=spawned or location.branched_from or parent or current.get(location.noted.parent_key, ""),
             delegated_from=spawned,
-            newest=_listed(place, next_of) if not place.is_listed else "",
+            newest=_listed(location, next_of) if not location.is_listed else "",
         )
-    return made
+    return linked
 
 
-def _listed(place: SessionPlace, next_of: Mapping[str, SessionPlace]) -> str:
-    """The session that the copies of one lead to, of which no rewind made another; "" where they lead nowhere."""
-    seen = set[str]()
-    while not place.is_listed and place.id not in seen and place.id in next_of:
-        seen.add(place.id)
-        place = next_of[place.id]
-    return place.id if place.is_listed else ""
+def _listed(location: SessionPlace, next_of: Mapping[str, SessionPlace]) -> str:
+    """The listed session at the end of a chain of copies; "" where there is none."""
+    visited = set[str]()
+    while not location.is_listed and location.id not in visited and location.id in next_of:
+        visited.add(location.id)
+        location = next_of[location.id]
+    return location.id if location.is_listed else ""
 
 
 # -- pi ----------------------------------------------------------------------------------------------------------------
@@ -284,23 +288,23 @@ def _listed(place: SessionPlace, next_of: Mapping[str, SessionPlace]) -> str:
 
 def pi_sessions(store: Store, patience: float = 0.0) -> Places:
     """Every session of pi's directory by its id."""
-    found: dict[str, SessionPlace] = {}
+    sessions: dict[str, SessionPlace] = {}
     root = store.path / "sessions"
     for path in _files(root, depth=DEEPEST):
         if not path.endswith(ENDING):
             continue
         with suppress(OSError):
             name, state = pi_id(path), state_of(path)
-            if name in found and found[name].state == state:
-                continue  # the same file, by way of a link
-            if name in found:
+            if name in sessions and sessions[name].state == state:
+                continue  # the same file, through a link
+            if name in sessions:
                 name = os.path.relpath(path, root).removesuffix(ENDING)
-            found[name] = SessionPlace(name, "", "", Path(path), "", state, NotedEntry())
-    return found
+            sessions[name] = SessionPlace(name, "", "", Path(path), "", state, NotedEntry())
+    return sessions
 
 
 def pi_id(path: str) -> str:
-    """The id of the session in a file, by the file's name."""
+    """The id of the session in a file, from the file's name."""
     name = os.path.basename(path)
     named = _NAMED.fullmatch(name)
     return named[1] if named else name.removesuffix(ENDING)
@@ -310,7 +314,9 @@ def pi_id(path: str) -> str:
 
 
 def _files(directory: Path, depth: int) -> Iterator[str]:
-    """The paths of the files of lines in a directory and those below it, by name; also of those with more behind."""
+    """The paths of the files of lines in a directory and those below it, by name; also of those with a suffix after
+    `.jsonl`.
+    """
     try:
         changed = os.stat(directory).st_mtime_ns
     except OSError:
@@ -324,8 +330,8 @@ def _files(directory: Path, depth: int) -> Iterator[str]:
 
 @lru_cache(maxsize=20_000)
 def _entries(directory: str, changed: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of the directories and of the files of lines in a directory as it was at this time, those that were
-    given another name included.
+    """The names of the directories and of the files of lines in a directory in its state of this time, including
+    renamed ones.
     """
     folders, names = [], []
     with suppress(OSError), os.scandir(directory) as entries:

@@ -1,4 +1,4 @@
-"""The tree of a session's entries and the path that is active in it: from the root to the leaf.
+"""The tree of a session's entries and its active path, from the root to the leaf.
 
 In pi the newest entry is the leaf. OpenClaw's rules are in `strict_tree`.
 """
@@ -10,18 +10,18 @@ from dataclasses import dataclass, field, replace
 
 from .entries import CUSTOM_MESSAGE, EDIT, TreeEntry
 
-EDITABLE = ("user", "assistant", "toolResult", "custom")  # roles of messages that an edit gives other words
+EDITABLE = ("user", "assistant", "toolResult", "custom")  # roles of messages whose words an edit may replace
 
 
 @dataclass
 class EntryTree:
-    """The entries of a session so far, by pi's rules. Of several with one id the last one counts.
+    """The entries of a session read so far, by pi's rules. Of several with one id the last one counts.
 
-    `leaf` is the id of the entry that is the leaf, "" for none, `append_parent` the one that the client's next entry
-    hangs on; `path` are the entries from the root to the leaf. `missing` is the parent that the path would go on to,
-    and that is not there, "" where it ends at a root; `is_cyclic` says that it ends where it would come to an entry
-    again (of such a path pi itself finds no end). `count` is how many entries were read that a path may have, those
-    with an id that a later one has included. `is_strict` says that OpenClaw's rules hold.
+    `leaf` is the id of the entry that is the leaf, "" for none, `append_parent` the parent of the client's next entry;
+    `path` are the entries from the root to the leaf. `missing` is the parent at which the path ends because it is not
+    there, "" where the path ends at a root; `is_cyclic` says that it ends where an entry would occur again (on such a
+    path pi itself loops forever). `count` is how many entries were read that a path may contain, including those whose
+    id a later one has. `is_strict` says that OpenClaw's rules apply.
     """
 
     nodes: dict[str, TreeEntry] = field(default_factory=dict)
@@ -34,11 +34,11 @@ class EntryTree:
     is_strict: bool = False
 
     def copy(self) -> EntryTree:
-        """The same, to read on without changing this one."""
+        """A copy, to read on without changing this one."""
         return replace(self, nodes=dict(self.nodes), path=list(self.path))
 
     def read(self, entries: Iterable[TreeEntry]) -> bool:
-        """Go on with these entries; whether the path was only made longer by it."""
+        """Read these entries as well; returns whether that only made the path longer."""
         goes_on = True
         for entry in entries:
             goes_on = self._take(entry, goes_on)
@@ -51,7 +51,7 @@ class EntryTree:
         return entry.is_in_tree
 
     def _take(self, entry: TreeEntry, goes_on: bool) -> bool:
-        """Go on with an entry; whether the path was only made longer so far, and goes on to be."""
+        """Read one entry; returns whether the path was only made longer so far, including this entry."""
         if not entry.is_in_tree:
             return goes_on
         goes_on = goes_on and entry.id not in self.nodes and entry.id != self.missing
@@ -61,7 +61,7 @@ class EntryTree:
         return self._append(entry, goes_on)
 
     def _append(self, entry: TreeEntry, goes_on: bool) -> bool:
-        """Make the path longer by its new leaf where it hangs on the end of it; whether it does."""
+        """Make the path longer by its new leaf if the leaf's parent is the end of the path; returns whether it is."""
         if not goes_on or self.missing or self.is_cyclic or self.before(entry) != self._end():
             return False
         self.path.append(entry)
@@ -75,31 +75,31 @@ class EntryTree:
         return entry.parent
 
     def went_back_to(self, name: str) -> bool:
-        """Whether somebody went back to this entry of the path, "" for its beginning: the path goes on from there."""
+        """Whether the path continues from this entry because somebody went back to it; "" means its beginning."""
         return name != self._end() if name else bool(self.path) and not self.before(self.path[0])
 
     def _walk(self) -> None:
         self.path, self.missing, self.is_cyclic = [], "", False
-        at, seen = self.leaf, set[str]()
+        at, visited = self.leaf, set[str]()
         while at:
             entry = self.nodes.get(at)
             if entry is None:
                 self.missing = at
                 break
-            if at in seen:
+            if at in visited:
                 self.is_cyclic = True
                 break
-            seen.add(at)
+            visited.add(at)
             self.path.append(entry)
             at = self.before(entry)
         self.path.reverse()
 
     def known_before(self, name: str) -> str:
-        """The id itself, or that of the entry which stands in for one that the client passes over; "" for none."""
+        """The id itself, or, if the client skips that entry, the id of the entry that replaces it; "" for none."""
         return name
 
     def keeps_by_link(self, boundary: TreeEntry) -> bool:
-        """Whether what a boundary keeps depends on entries that may come behind it."""
+        """Whether what a boundary keeps depends on entries that may follow it."""
         return False
 
     def kept_from(self, boundary: TreeEntry) -> str:
@@ -107,7 +107,7 @@ class EntryTree:
         return boundary.first_kept
 
     def edited(self, entry: TreeEntry) -> TreeEntry:
-        """An edit as a copy of the message that it gives other words; any other entry as it is."""
+        """An edit as a copy of the message with its new words; any other entry unchanged."""
         if entry.type != EDIT or not entry.has_words:
             return entry
         target = self.nodes.get(entry.target)

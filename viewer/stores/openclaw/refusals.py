@@ -70,81 +70,85 @@ UNKNOWN = (
     "they are understood, and are not changed."
 )
 COLD = "This session is in a cold archive of OpenClaw's. It can be changed again once OpenClaw has restored it."
-VERSIONS_OF_ROWS = (3, 4)  # that a header in a database names
+VERSIONS_OF_ROWS = (3, 4)  # in the header of a session in a database
 FORM = 3  # of files of lines, in pi since November 2025
 
 
-def of_file(place: SessionPlace) -> str:
+def of_file(location: SessionPlace) -> str:
     """Why a session in a file can never be compacted here, "" where it can. Raises StoreUnavailable."""
-    if reason := _of_form(place):
+    if reason := _of_form(location):
         return reason
-    return "" if os.access(place.path, os.R_OK | os.W_OK) else refused.NOT_WRITABLE
+    return "" if os.access(location.path, os.R_OK | os.W_OK) else refused.NOT_WRITABLE
 
 
-def of_pi(place: SessionPlace) -> str:
-    """Why nothing is written to a session of pi's, "" where it can be. Raises StoreUnavailable."""
-    if reason := _of_pi_form(place):
+def of_pi(location: SessionPlace) -> str:
+    """Why nothing can be written to a session of pi, "" where it can. Raises StoreUnavailable."""
+    if reason := _of_pi_form(location):
         return reason
-    if reason := of_links(sources.messages_of(place, None, is_strict=False)):
+    if reason := of_links(sources.messages_of(location, None, is_strict=False)):
         return reason
-    return "" if os.access(place.path, os.R_OK | os.W_OK) else refused.NOT_WRITABLE
+    return "" if os.access(location.path, os.R_OK | os.W_OK) else refused.NOT_WRITABLE
 
 
-def of_pi_branch(place: SessionPlace) -> str:
-    """Why no branch can be made of a session of pi's, "" where one can. Raises StoreUnavailable."""
-    return _of_pi_form(place) or _of_room(place)
+def of_pi_branch(location: SessionPlace) -> str:
+    """Why no branch can be made from a session of pi, "" where one can. Raises StoreUnavailable."""
+    return _of_pi_form(location) or _of_room(location)
 
 
-def _of_pi_form(place: SessionPlace) -> str:
-    """What of a file of pi's is not known here, as a sentence (`pi_forms`)."""
-    with sources.opened(place, None) as source:
-        found = sources.messages_of(place, None, is_strict=False)
-        return _of_header(source, found) or _of_unknown(source, found)
+def _of_pi_form(location: SessionPlace) -> str:
+    """The unknown part of a file of pi, as a sentence (`pi_forms`)."""
+    with sources.opened(location, None) as source:
+        messages = sources.messages_of(location, None, is_strict=False)
+        return _of_header(source, messages) or _of_unknown(source, messages)
 
 
-def _of_header(source: EntrySource, found: EntryMessages) -> str:
-    if not found.entries:
+def _of_header(source: EntrySource, messages: EntryMessages) -> str:
+    if not messages.entries:
         return EMPTY
-    if source.start(found.entries[0], 3) == "\ufeff":
+    if source.start(messages.entries[0], 3) == "\ufeff":
         return BYTE_ORDER_MARK
-    header = header_of(found.entries)
+    header = header_of(messages.entries)
     if header is None or header.version is None or header.has_no_id:
         return NO_HEADER
     return _of_version(header.version, VERSION)
 
 
-def _of_unknown(source: EntrySource, found: EntryMessages) -> str:
-    """An entry of no known form that is on the path, or names another one; on a branch that was left it may be any."""
-    on_path = {entry.offset for entry in found.tree.path}
-    for entry in found.entries:
-        has_say = entry.offset in on_path or (entry.is_in_tree and entry.names_any and entry.offset not in found.left)
+def _of_unknown(source: EntrySource, messages: EntryMessages) -> str:
+    """For an entry of an unknown form that is on the path, or names another entry; entries on abandoned branches do not
+    matter.
+    """
+    on_path = {entry.offset for entry in messages.tree.path}
+    for entry in messages.entries:
+        has_say = entry.offset in on_path or (
+            entry.is_in_tree and entry.names_any and entry.offset not in messages.left
+        )
         if entry.is_unknown and has_say:
             return refused.unknown_form(unknown_in(source.value(entry) or {}), "pi")
     return ""
 
 
-def of_links(found: EntryMessages) -> str:
-    """Why what is in context may not be all that should be, "" where it is."""
-    if found.tree.is_cyclic or any(entry.parent == entry.id for entry in found.tree.path):
-        return CIRCLE if found.tree.is_strict else additions.ENDLESS
-    if not found.is_cut:
+def of_links(messages: EntryMessages) -> str:
+    """Why the context may be incomplete, "" where it is complete."""
+    if messages.tree.is_cyclic or any(entry.parent == entry.id for entry in messages.tree.path):
+        return CIRCLE if messages.tree.is_strict else additions.ENDLESS
+    if not messages.is_cut:
         return ""
-    client = "OpenClaw" if found.tree.is_strict else "pi"
-    return refused.lost_link(f"the entry {found.tree.missing[:80].lstrip(NO_ID)}", found.unreached, client)
+    client = "OpenClaw" if messages.tree.is_strict else "pi"
+    return refused.lost_link(f"the entry {messages.tree.missing[:80].lstrip(NO_ID)}", messages.unreached, client)
 
 
-def of_branch(place: SessionPlace) -> str:
-    """Why no branch can be made of a session in a file, "" where one can. Raises StoreUnavailable."""
-    return _of_form(place) or _of_entries(place, to_branch=True) or _of_room(place)
+def of_branch(location: SessionPlace) -> str:
+    """Why no branch can be made from a session in a file, "" where one can. Raises StoreUnavailable."""
+    return _of_form(location) or _of_entries(location, to_branch=True) or _of_room(location)
 
 
-def _of_room(place: SessionPlace) -> str:
-    room = place.path.parent
+def _of_room(location: SessionPlace) -> str:
+    room = location.path.parent
     return "" if os.access(room, os.W_OK | os.X_OK) else NO_ROOM.format(path=room)
 
 
-def _of_form(place: SessionPlace) -> str:
-    entries, _ = sources.entries_of(place, None)
+def _of_form(location: SessionPlace) -> str:
+    entries, _ = sources.entries_of(location, None)
     if not entries:
         return EMPTY
     version = next((each.version for each in entries if each.version is not None), None)
@@ -152,7 +156,7 @@ def _of_form(place: SessionPlace) -> str:
 
 
 def _of_version(version: float | None, known: float) -> str:
-    """Of the version that a header names, None where there is no header."""
+    """For the version in a header, None where there is no header."""
     if version is None or math.isnan(version):
         return NO_FORM
     if version > known:
@@ -160,49 +164,49 @@ def _of_version(version: float | None, known: float) -> str:
     return "" if version == known else OLD_FORM
 
 
-def of_place(place: SessionPlace) -> str:
+def of_place(location: SessionPlace) -> str:
     """Why a session of OpenClaw can never be compacted here, "" where it can. Raises StoreUnavailable."""
-    if place.is_cold:
+    if location.is_cold:
         return COLD
-    if not place.is_current:
-        return PUT_AWAY if place.ended else ENDED if place.goes_on else NOT_NAMED
-    reason = of_database(place.path) if place.row_id else of_file(place)
-    return reason or _of_entries(place, to_branch=False)
+    if not location.is_current:
+        return PUT_AWAY if location.ended else ENDED if location.goes_on else NOT_NAMED
+    reason = of_database(location.path) if location.row_id else of_file(location)
+    return reason or _of_entries(location, to_branch=False)
 
 
-def of_place_to_branch(place: SessionPlace) -> str:
-    """Why no branch can be made of a session of OpenClaw, "" where one can. Raises StoreUnavailable."""
-    if place.is_cold or not place.is_current:
-        return of_place(place)
-    if place.row_id:
-        return of_database(place.path) or _of_entries(place, to_branch=True)
-    return of_branch(place)
+def of_place_to_branch(location: SessionPlace) -> str:
+    """Why no branch can be made from a session of OpenClaw, "" where one can. Raises StoreUnavailable."""
+    if location.is_cold or not location.is_current:
+        return of_place(location)
+    if location.row_id:
+        return of_database(location.path) or _of_entries(location, to_branch=True)
+    return of_branch(location)
 
 
-def _of_entries(place: SessionPlace, *, to_branch: bool) -> str:
-    """What of OpenClaw's entries is not known here, or not there, as a sentence; a branch is of what is."""
+def _of_entries(location: SessionPlace, *, to_branch: bool) -> str:
+    """What in OpenClaw's entries is unknown or missing, as a sentence; for a branch only what is unknown."""
     with ExitStack() as opened:
-        con = opened.enter_context(database.connected(place.path)) if place.row_id else None
-        source = opened.enter_context(sources.opened(place, con))
-        found = sources.messages_of(place, con, is_strict=True)
-        version = next((each.version for each in found.entries if each.version is not None), None)
-        if place.row_id and version is not None and version not in VERSIONS_OF_ROWS:
+        con = opened.enter_context(database.connected(location.path)) if location.row_id else None
+        source = opened.enter_context(sources.opened(location, con))
+        messages = sources.messages_of(location, con, is_strict=True)
+        version = next((each.version for each in messages.entries if each.version is not None), None)
+        if location.row_id and version is not None and version not in VERSIONS_OF_ROWS:
             return _of_version(version, max(VERSIONS_OF_ROWS))
-        if place.row_id and (broken := next((each for each in found.entries if not each.id), None)) is not None:
+        if location.row_id and (broken := next((each for each in messages.entries if not each.id), None)) is not None:
             return additions.NO_OBJECT.format(number=broken.offset)
-        unknown = next((each for each in found.entries if _has_a_say(found, each)), None)
+        unknown = next((each for each in messages.entries if _has_a_say(messages, each)), None)
         if unknown is not None:
             return refused.unknown_form(forms.unknown_in(source.value(unknown) or {}), "OpenClaw")
-        return "" if to_branch else of_links(found)
+        return "" if to_branch else of_links(messages)
 
 
-def _has_a_say(found: EntryMessages, entry: TreeEntry) -> bool:
-    """Whether an entry of no known form may tell what is sent: not one that hangs on what was left by going back."""
-    is_damaged = not entry.type and not entry.is_unknown  # the client does not read it, and its links are missed
+def _has_a_say(messages: EntryMessages, entry: TreeEntry) -> bool:
+    """Whether an entry of an unknown form may influence what is sent: not if it follows an abandoned entry."""
+    is_damaged = not entry.type and not entry.is_unknown  # the client does not read it, so its links are missing
     if entry.form in (KNOWN, LEAF_SET) or is_damaged or entry.type == HEADER:
         return False
-    before = found.tree.known_before(entry.parent)
-    return not before or found.tree.nodes[before].offset not in found.left
+    before = messages.tree.known_before(entry.parent)
+    return not before or messages.tree.nodes[before].offset not in messages.left
 
 
 def of_database(path: Path) -> str:

@@ -1,5 +1,5 @@
-"""A branch of a session in a database: a conversation of its own, as OpenClaw's fork makes it, with what the client's
-index notes of its entries. Rows that say the same are copied inside the database.
+"""A branch of a session in a database: a new conversation, as in OpenClaw's fork, with the client's index of its
+entries. Unchanged rows are copied inside the database.
 
 Functions take the connection of a transaction and raise sqlite3.Error.
 """
@@ -38,27 +38,27 @@ class _NewSession:
         return self.source.now
 
 
-def branch(con: sqlite3.Connection, place: SessionPlace, home: Path, ids: Sequence[int], *, now: float) -> str:
-    """Write a session with these messages of the one at a place in context; its id. Raises what `row_changes.settled`
-    does, and NotBranchable.
+def branch(con: sqlite3.Connection, location: SessionPlace, home: Path, ids: Sequence[int], *, now: float) -> str:
+    """Write a session whose context is these messages of the session at `location`; returns its id. Raises what
+    `row_changes.settled` does, and NotBranchable.
     """
-    source = row_changes.settled(con, place, home, now)
-    found = sources.messages_of(place, con, is_strict=True)
-    row_changes.require_leaf(source, found)
-    choices = _choices(con, place.key)
-    meant = branching.branch_of(found, ids)
-    made = _NewSession(str(uuid4()), inherited.new_key(place), source)
-    _write_conversation(con, made, choices, place)
-    _write_header(con, made, rows.RowSource(con, source.id).value(found.entries[0]) or {}, now)
-    _copy(con, made, meant)
-    entries = rows.behind(con, made.id, ())
-    if not meant.is_read_as_meant(EntryMessages(entries, tree_of(entries, is_strict=True), "")):
+    source = row_changes.settled(con, location, home, now)
+    messages = sources.messages_of(location, con, is_strict=True)
+    row_changes.require_leaf(source, messages)
+    choices = _choices(con, location.key)
+    planned_branch = branching.branch_of(messages, ids)
+    new_session = _NewSession(str(uuid4()), inherited.new_key(location), source)
+    _write_conversation(con, new_session, choices, location)
+    _write_header(con, new_session, rows.RowSource(con, source.id).value(messages.entries[0]) or {}, now)
+    _copy(con, new_session, planned_branch)
+    entries = rows.behind(con, new_session.id, ())
+    if not planned_branch.is_read_as_meant(EntryMessages(entries, tree_of(entries, is_strict=True), "")):
         raise NotBranchable(branching.NOT_AS_MEANT)
-    return made.id
+    return new_session.id
 
 
 def _choices(con: sqlite3.Connection, key: str) -> Json:
-    """Read field by field: the whole is large and has secrets. Raises StoreReadOnly."""
+    """Read field by field: the whole is large and contains secrets. Raises StoreReadOnly."""
     names = inherited.FIELDS
     query = (
         "SELECT json_group_object(key, json(CASE type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false'"
@@ -66,72 +66,89 @@ def _choices(con: sqlite3.Connection, key: str) -> Json:
         " FROM session_nodes, json_each(entry_json)"
         f" WHERE session_key = ? AND key IN ({', '.join('?' * len(names))})"
     )
-    ((found,),) = con.execute(query, (key, *names)).fetchall()
-    return inherited.choices(json.loads(found))
+    ((choices_json,),) = con.execute(query, (key, *names)).fetchall()
+    return inherited.choices(json.loads(choices_json))
 
 
-def _write_conversation(con: sqlite3.Connection, made: _NewSession, choices: Json, place: SessionPlace) -> None:
-    """Unlike in the client's forks, the session is no parent: the client has one take a turn when its child goes on."""
-    source = made.source
-    title = inherited.title(place)
+def _write_conversation(
+    con: sqlite3.Connection, new_session: _NewSession, choices: Json, location: SessionPlace
+) -> None:
+    """Unlike in the client's forks, the session is not recorded as the parent: the client lets a parent take a turn
+    when its child continues.
+    """
+    source = new_session.source
+    title = inherited.title(location)
     entry = {
         **choices,
-        "sessionId": made.id,
+        "sessionId": new_session.id,
         "lifecycleRevision": str(uuid4()),
-        "updatedAt": made.now,
+        "updatedAt": new_session.now,
         "systemSent": False,
         "abortedLastRun": False,
         "forkSource": {"sessionKey": source.key, "sessionId": source.id},
         "createdVia": "operator",
-        "createdAt": made.now,
+        "createdAt": new_session.now,
         "delivery": {"kind": "none"},
         **title,
     }
     insert(
         con,
         "session_nodes",
-        session_key=made.key,
-        current_session_id=made.id,
+        session_key=new_session.key,
+        current_session_id=new_session.id,
         entry_json=json.dumps(entry, separators=(",", ":")),
-        updated_at=made.now,
-        created_at=made.now,
+        updated_at=new_session.now,
+        created_at=new_session.now,
         created_via="operator",
         fork_source_session_key=source.key,
         fork_source_session_id=source.id,
         display_name=title.get("displayName"),
     )
-    row_changes.mark_valid(con, made.key)
-    times: dict[str, Any] = dict.fromkeys(("created_at", "updated_at", "transcript_updated_at"), made.now)
-    insert(con, "session_windows", session_id=made.id, session_key=made.key, **times, transcript_observed_at=made.now)
-    insert(con, "transcript_rewrite_watermarks", session_id=made.id, generation=uuid4().hex, updated_at=made.now)
+    row_changes.mark_valid(con, new_session.key)
+    times: dict[str, Any] = dict.fromkeys(("created_at", "updated_at", "transcript_updated_at"), new_session.now)
+    insert(
+        con,
+        "session_windows",
+        session_id=new_session.id,
+        session_key=new_session.key,
+        **times,
+        transcript_observed_at=new_session.now,
+    )
+    insert(
+        con,
+        "transcript_rewrite_watermarks",
+        session_id=new_session.id,
+        generation=uuid4().hex,
+        updated_at=new_session.now,
+    )
 
 
-def _write_header(con: sqlite3.Connection, made: _NewSession, old: Json, now: float) -> None:
-    header = {**old, **new_entries.header(made.id, now)}
-    row: dict[str, Any] = {"session_id": made.id, "seq": 0, "created_at": made.now}
+def _write_header(con: sqlite3.Connection, new_session: _NewSession, old: Json, now: float) -> None:
+    header = {**old, **new_entries.header(new_session.id, now)}
+    row: dict[str, Any] = {"session_id": new_session.id, "seq": 0, "created_at": new_session.now}
     insert(con, "transcript_events", **row, **row_changes.body(con, header))
-    insert(con, "transcript_event_identities", **row, event_id=made.id, event_type="session")
+    insert(con, "transcript_event_identities", **row, event_id=new_session.id, event_type="session")
 
 
-# The entries of a branch, in order: the number of each in the session and in the branch, and what it hangs on there.
+# The entries of a branch, in order: the number of each in the session and in the branch, and its parent there.
 _TAKEN = """WITH taken AS (SELECT json_extract(value, '$[0]') AS old, key + 1 AS seq,
  json_extract(value, '$[1]') AS parent FROM json_each(:taken))"""
 
 
-def _copy(con: sqlite3.Connection, made: _NewSession, meant: Branch) -> None:
-    """Copy the entries with their identities, places on the active path and searchable texts."""
-    taken = json.dumps([(each.entry.offset, each.parent or None) for each in meant.copied])
-    names = {"made": made.id, "source": made.source.id, "taken": taken, "now": made.now}
+def _copy(con: sqlite3.Connection, new_session: _NewSession, planned_branch: Branch) -> None:
+    """Copy the entries with their identities, positions on the active path and searchable texts."""
+    taken_json = json.dumps([(each.entry.offset, each.parent or None) for each in planned_branch.copied])
+    names = {"made": new_session.id, "source": new_session.source.id, "taken": taken_json, "now": new_session.now}
     others = ", ".join(sorted(database.columns(con, "transcript_events") - {"session_id", "seq"}))
     con.execute(
         f"{_TAKEN} INSERT INTO transcript_events (session_id, seq, {others}) SELECT :made, taken.seq, {others}"
         " FROM taken JOIN transcript_events AS event ON event.session_id = :source AND event.seq = taken.old",
         names,
     )
-    source = rows.RowSource(con, made.source.id)
-    for number, each in enumerate(meant.copied, start=1):
+    source = rows.RowSource(con, new_session.source.id)
+    for number, each in enumerate(planned_branch.copied, start=1):
         if not each.is_same:
-            row_changes.replace(con, made.id, number, each.value(source))
+            row_changes.replace(con, new_session.id, number, each.value(source))
     con.execute(
         f"{_TAKEN} INSERT INTO transcript_event_identities (session_id, seq, parent_id, event_id, event_type,"
         " message_idempotency_key, created_at) SELECT :made, taken.seq, taken.parent, event_id, event_type,"
@@ -150,15 +167,21 @@ def _copy(con: sqlite3.Connection, made: _NewSession, meant: Branch) -> None:
         "INSERT INTO session_transcript_index_state (session_id, indexed_seq, leaf_event_id, needs_rebuild,"
         " active_event_count, active_message_count, updated_at) SELECT :made, :count, :leaf, 0, count(*),"
         " count(message_position), :now FROM session_transcript_active_events WHERE session_id = :made",
-        {**names, "count": len(meant.copied), "leaf": meant.copied[-1].entry.id},
+        {**names, "count": len(planned_branch.copied), "leaf": planned_branch.copied[-1].entry.id},
     )
-    _copy_searchable(con, made, meant)
-    _require_whole(con, made, len(meant.copied))
+    _copy_searchable(con, new_session, planned_branch)
+    _require_whole(con, new_session, len(planned_branch.copied))
 
 
-def _copy_searchable(con: sqlite3.Connection, made: _NewSession, meant: Branch) -> None:
-    """The texts that the client's search finds. Schema 23 has a table of whose they are, with their numbers."""
-    names = {"made": made.id, "source": made.source.id, "ids": json.dumps([each.entry.id for each in meant.copied])}
+def _copy_searchable(con: sqlite3.Connection, new_session: _NewSession, planned_branch: Branch) -> None:
+    """Copy the texts that the client's search finds. Schema 23 has a separate table with their sessions, messages and
+    numbers.
+    """
+    names = {
+        "made": new_session.id,
+        "source": new_session.source.id,
+        "ids": json.dumps([each.entry.id for each in planned_branch.copied]),
+    }
     chosen = "message_id IN (SELECT value FROM json_each(:ids))"
     columns = "text, session_id, message_id, role, timestamp"
     if not database.columns(con, "session_transcript_fts_rows"):
@@ -173,19 +196,21 @@ def _copy_searchable(con: sqlite3.Connection, made: _NewSession, meant: Branch) 
         con.execute(
             "INSERT INTO session_transcript_fts_rows (session_id, message_id) SELECT ?, message_id"
             " FROM session_transcript_fts_rows WHERE id = ?",
-            (made.id, number),
+            (new_session.id, number),
         )
         con.execute(
             f"INSERT INTO session_transcript_fts (rowid, {columns}) SELECT last_insert_rowid(), text, ?, message_id,"
             " role, timestamp FROM session_transcript_fts WHERE rowid = ?",
-            (made.id, number),
+            (new_session.id, number),
         )
 
 
-def _require_whole(con: sqlite3.Connection, made: _NewSession, count: int) -> None:
-    """Raise NotBranchable where a row was not there to be copied."""
+def _require_whole(con: sqlite3.Connection, new_session: _NewSession, count: int) -> None:
+    """Raise NotBranchable where a row was missing and could not be copied."""
     tables = {"transcript_events": 1, "transcript_event_identities": 1, "session_transcript_active_events": 0}
     for table, headers in tables.items():
-        ((there,),) = con.execute(f"SELECT count(*) FROM {table} WHERE session_id = ?", (made.id,)).fetchall()
-        if there != count + headers:
+        ((count_of_rows,),) = con.execute(
+            f"SELECT count(*) FROM {table} WHERE session_id = ?", (new_session.id,)
+        ).fetchall()
+        if count_of_rows != count + headers:
             raise NotBranchable(branching.NOT_AS_MEANT)

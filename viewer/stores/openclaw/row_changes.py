@@ -1,5 +1,5 @@
-"""What is written to OpenClaw's tables, and the checks before it, inside one transaction: an entry behind the others
-with all that the client's index notes of it, or another text in its row; and the session's counters.
+"""Writing to OpenClaw's tables, with the checks before it, inside one transaction: a new last entry with all that the
+client's index records about it, or another text in its row; and the session's counters.
 
 Functions take the connection of that transaction and raise sqlite3.Error.
 """
@@ -22,8 +22,8 @@ from .places import SessionPlace
 
 @dataclass(frozen=True, slots=True)
 class SettledSession:
-    """A session that may be written: `following` is the number of its next entry, `leaf` the entry which that hangs on,
-    "" for none, and `count` how many the client's index of the active path has. `now` in milliseconds.
+    """A session that may be written: `following` is the number of its next entry, `leaf` the parent of that entry, ""
+    for none, and `count` the number of entries in the client's index of the active path. `now` in milliseconds.
     """
 
     id: str
@@ -34,29 +34,29 @@ class SettledSession:
     now: int
 
 
-def settled(con: sqlite3.Connection, place: SessionPlace, home: Path, now: float) -> SettledSession:
-    """The session at a place in the state directory `home`, once nothing speaks against writing it at `now` (epoch
-    seconds). Raises StoreReadOnly, NotFound, CompactionConflict, SessionBusy.
+def settled(con: sqlite3.Connection, location: SessionPlace, home: Path, now: float) -> SettledSession:
+    """The session at `location` in the state directory `home`, if it may be written at `now` (epoch seconds). Raises
+    StoreReadOnly, NotFound, CompactionConflict, SessionBusy.
     """
     ((version,),) = con.execute("PRAGMA user_version").fetchall()
     if version not in database.KNOWN_SCHEMAS:
         raise StoreReadOnly(refusals.UNKNOWN.format(version=version))
     query = "SELECT current_session_id, entry_valid, status FROM session_nodes WHERE session_key = ?"
-    node = con.execute(query, (place.key,)).fetchone()
+    node = con.execute(query, (location.key,)).fetchone()
     if node is None:
-        raise NotFound(f"The database has no conversation {place.key!r} any more.")
+        raise NotFound(f"The database has no conversation {location.key!r} any more.")
     current, is_valid, status = node
-    if current != place.row_id:
+    if current != location.row_id:
         raise CompactionConflict(refusals.GOES_ON_ELSEWHERE)
     if (holder := owners.holder_of(home, str(status or ""))) is not None:
         raise SessionBusy(holder.says)
     if is_valid != 1:
         raise SessionBusy(refusals.UNSETTLED)
-    if _has(con, "session_pending_inputs", "session_key = ? AND state = 'queued'", place.key):
+    if _has(con, "session_pending_inputs", "session_key = ? AND state = 'queued'", location.key):
         raise SessionBusy(refusals.QUEUED)
-    if _has(con, "session_transcript_cold_archives", "session_id = ?", place.row_id):
+    if _has(con, "session_transcript_cold_archives", "session_id = ?", location.row_id):
         raise StoreReadOnly(refusals.COLD)
-    return _indexed(con, place, int(now * 1000))
+    return _indexed(con, location, int(now * 1000))
 
 
 def _has(con: sqlite3.Connection, table: str, condition: str, value: str) -> bool:
@@ -66,30 +66,32 @@ def _has(con: sqlite3.Connection, table: str, condition: str, value: str) -> boo
     return con.execute(f"SELECT 1 FROM {table} WHERE {condition} LIMIT 1", (value,)).fetchone() is not None
 
 
-def _indexed(con: sqlite3.Connection, place: SessionPlace, now: int) -> SettledSession:
+def _indexed(con: sqlite3.Connection, location: SessionPlace, now: int) -> SettledSession:
     """Raises SessionBusy where the client's index of the active path is behind the entries."""
     query = (
         "SELECT indexed_seq, leaf_event_id, needs_rebuild, active_event_count FROM session_transcript_index_state"
         " WHERE session_id = ?"
     )
-    state = con.execute(query, (place.row_id,)).fetchone()
-    newest = con.execute("SELECT max(seq) FROM transcript_events WHERE session_id = ?", (place.row_id,)).fetchone()[0]
+    state = con.execute(query, (location.row_id,)).fetchone()
+    newest = con.execute("SELECT max(seq) FROM transcript_events WHERE session_id = ?", (location.row_id,)).fetchone()[
+        0
+    ]
     open_rows = "session_id = ? AND context_eligible IS NULL"
     if state is None or state[2] or state[0] != newest:
         raise SessionBusy(refusals.UNSETTLED)
-    if _has(con, "session_transcript_active_events", open_rows, place.row_id):
+    if _has(con, "session_transcript_active_events", open_rows, location.row_id):
         raise SessionBusy(refusals.UNSETTLED)
-    return SettledSession(place.row_id, place.key, str(state[1] or ""), newest + 1, state[3], now)
+    return SettledSession(location.row_id, location.key, str(state[1] or ""), newest + 1, state[3], now)
 
 
-def require_leaf(session: SettledSession, found: EntryMessages) -> None:
-    """Raise SessionBusy where the client's next entry would not hang on the leaf, or the index has another leaf."""
-    if not found.tree.leaf == found.tree.append_parent == session.leaf:
+def require_leaf(session: SettledSession, messages: EntryMessages) -> None:
+    """Raise SessionBusy where the client's next entry would not follow the leaf, or the index has another leaf."""
+    if not messages.tree.leaf == messages.tree.append_parent == session.leaf:
         raise SessionBusy(refusals.ANOTHER_LEAF)
 
 
 def append(con: sqlite3.Connection, session: SettledSession, entry: Json) -> None:
-    """Write a compaction behind the other entries, as the leaf."""
+    """Write a compaction after the other entries, as the leaf."""
     event: dict[str, Any] = {"session_id": session.id, "seq": session.following, "created_at": session.now}
     insert(con, "transcript_events", **event, **body(con, entry))
     identity = {"event_id": entry["id"], "event_type": entry["type"], "parent_id": entry["parentId"]}
@@ -105,7 +107,7 @@ def append(con: sqlite3.Connection, session: SettledSession, entry: Json) -> Non
 
 
 def rewrite(con: sqlite3.Connection, session: SettledSession, number: int, entry: Json) -> None:
-    """Write another entry of the same id and parent in place of the one with this number."""
+    """Replace the entry with this number by one with the same id and parent."""
     replace(con, session.id, number, entry)
     con.execute(
         "UPDATE transcript_event_identities SET event_type = ? WHERE session_id = ? AND event_id = ?",
@@ -114,13 +116,13 @@ def rewrite(con: sqlite3.Connection, session: SettledSession, number: int, entry
     con.execute(
         "INSERT INTO transcript_rewrite_watermarks (session_id, generation, updated_at) VALUES (?, ?, ?)"
         " ON CONFLICT (session_id) DO UPDATE SET generation = excluded.generation, updated_at = excluded.updated_at",
-        (session.id, uuid4().hex, session.now),  # without another one a gateway goes by what it read before
+        (session.id, uuid4().hex, session.now),  # a gateway uses its cached entries as long as this is unchanged
     )
     _touch(con, session)
 
 
 def replace(con: sqlite3.Connection, session_id: str, number: int, entry: Json) -> None:
-    """Write another entry in place of the one with this number, and nothing beside."""
+    """Replace the entry with this number, and change nothing else."""
     new = body(con, entry)
     if "event_zstd" in database.columns(con, "transcript_events"):
         new |= {"event_zstd": None, "navigation_json": None}
@@ -131,20 +133,20 @@ def replace(con: sqlite3.Connection, session_id: str, number: int, entry: Json) 
 
 
 def body(con: sqlite3.Connection, entry: Json) -> dict[str, Any]:
-    """The columns that hold an entry, as plain text: the client may compress it, and reads either."""
+    """The columns that hold an entry, as plain text: the client may compress it, and reads both."""
     text = new_entries.encoded(entry).decode()
     has_size = "event_utf8_bytes" in database.columns(con, "transcript_events")
     return {"event_json": text} | ({"event_utf8_bytes": len(text.encode())} if has_size else {})
 
 
 def insert(con: sqlite3.Connection, table: str, **values: Any) -> None:
-    """One row; columns that are not named get their defaults."""
+    """Insert one row; columns that are not named get their defaults."""
     marks = ", ".join("?" * len(values))
     con.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", tuple(values.values()))
 
 
 def _touch(con: sqlite3.Connection, session: SettledSession) -> None:
-    """Have the transcript look written to, with a later time than any client has seen."""
+    """Give the transcript a later time than any client has seen, so that it counts as changed."""
     con.execute(
         "UPDATE session_windows SET updated_at = max(updated_at, :now), transcript_updated_at = max(:now,"
         " coalesce(transcript_updated_at, -1) + 1, coalesce(transcript_observed_at, -1) + 1) WHERE session_id = :id",
@@ -153,8 +155,9 @@ def _touch(con: sqlite3.Connection, session: SettledSession) -> None:
 
 
 def count(con: sqlite3.Connection, session: SettledSession, *, tokens: int, compactions: int) -> None:
-    """Note how many tokens are in context now, and `compactions` more. By these the client decides whether a session is
-    full: with the old ones it would compact it again before the next turn. The entry itself is never read.
+    """Record how many tokens are in context now, and add to the count of compactions. From these the client decides
+    whether a session is full: with the old ones it would compact it again before the next turn. The entry itself is
+    never read.
     """
     con.execute(
         """UPDATE session_nodes SET updated_at = max(updated_at, :now), entry_json = json_set(json_remove(entry_json,
@@ -168,5 +171,5 @@ def count(con: sqlite3.Connection, session: SettledSession, *, tokens: int, comp
 
 
 def mark_valid(con: sqlite3.Connection, key: str) -> None:
-    """Have the client take a conversation's entry for whole, which a trigger denies after each change of it."""
+    """Mark a conversation's entry as valid for the client; a trigger marks it invalid after each change."""
     con.execute("UPDATE session_nodes SET entry_valid = 1 WHERE session_key = ?", (key,))

@@ -1,6 +1,6 @@
-"""Compactions of sessions in a database: one is written, taken back, and applied again, inside one transaction.
+"""Compactions of sessions in a database: written, taken back, and applied again, inside one transaction.
 
-What was written is read back before the transaction ends, by the rules that show sessions.
+What was written is read back before the transaction ends, by the same rules as on the pages.
 """
 
 from __future__ import annotations
@@ -21,81 +21,83 @@ from .row_changes import SettledSession
 from .undoing import InertEntry
 
 
-def looked_at(place: SessionPlace, token: Json) -> EntryMessages:
-    """The messages of a session, once what was planned on is found in them as it was. Raises CompactionConflict and
+def looked_at(location: SessionPlace, token: Json) -> EntryMessages:
+    """The messages of a session, after a check that the planned ones are unchanged. Raises CompactionConflict and
     StoreUnavailable.
 
-    This reads all that they say, so it is done before the database is locked.
+    It reads all texts of these messages, so it runs before the database is locked.
     """
-    with database.connected(place.path) as con:
-        found = sources.messages_of(place, con, is_strict=True)
-        planned.planned_ids(rows.RowSource(con, place.row_id), found, token)
-        return found
+    with database.connected(location.path) as con:
+        messages = sources.messages_of(location, con, is_strict=True)
+        planned.planned_ids(rows.RowSource(con, location.row_id), messages, token)
+        return messages
 
 
 def commit(
     con: sqlite3.Connection,
-    place: SessionPlace,
+    location: SessionPlace,
     home: Path,
-    seen: EntryMessages,
+    earlier: EntryMessages,
     token: Json,
     edits: Sequence[Edit],
     *,
     now: float,
 ) -> Commit:
-    """Write a compaction of the session at a place in the state directory `home`, whose messages were `seen` by
+    """Write a compaction of the session at `location` in the state directory `home`, whose messages were `earlier` in
     `looked_at`. Raises what `row_changes.settled` does, and CompactionConflict.
     """
-    session, found, source = _begun(con, place, home, now)
-    anew = None if found.goes_on_from(seen) else source
-    entry = commits.compaction_of(anew, found, token, edits, entry_id=str(uuid4()), noted=place.noted.tokens, now=now)
+    session, messages, source = _begun(con, location, home, now)
+    source_to_compare = None if messages.goes_on_from(earlier) else source
+    entry = commits.compaction_of(
+        source_to_compare, messages, token, edits, entry_id=str(uuid4()), recorded_tokens=location.noted.tokens, now=now
+    )
     row_changes.append(con, session, entry.value)
     row_changes.count(con, session, tokens=entry.value["tokensAfter"], compactions=1)
-    later = rows.behind(con, session.id, found.entries)
-    read = grown(found, [*found.entries, *later], "")
+    later = rows.behind(con, session.id, messages.entries)
+    read = grown(messages, [*messages.entries, *later], "")
     if read is None:
         raise CompactionConflict(commits.NOT_AS_MEANT)
     return commits.read_back(source, read, entry)
 
 
-def undo(con: sqlite3.Connection, place: SessionPlace, home: Path, what: InertEntry, *, now: float) -> Json:
-    """Make a compaction inert; the receipt. Raises what `row_changes.settled` does, and CompactionConflict."""
-    session, found, source = _begun(con, place, home, now)
-    made = undoing.taken(found, {"entry": what.entry})
-    if made is None or made is not found.compactions[-1]:
+def undo(con: sqlite3.Connection, location: SessionPlace, home: Path, what: InertEntry, *, now: float) -> Json:
+    """Make a compaction inert; returns the receipt. Raises what `row_changes.settled` does, and CompactionConflict."""
+    session, messages, source = _begun(con, location, home, now)
+    compaction = undoing.taken(messages, {"entry": what.entry})
+    if compaction is None or compaction is not messages.compactions[-1]:
         raise CompactionConflict(undoing.WRITTEN_TO)
-    value = source.value(made.entry) or {}
-    after = undoing.without(found, made)
-    row_changes.rewrite(con, session, made.entry.offset, new_entries.undone(value))
+    value = source.value(compaction.entry) or {}
+    after = undoing.without(messages, compaction)
+    row_changes.rewrite(con, session, compaction.entry.offset, new_entries.undone(value))
     most = max(planned.tokens_of(after, after.live), new_entries.tokens_before(value))
     row_changes.count(con, session, tokens=most, compactions=-1)
-    if _read_again(source, found, made.entry.offset).live != after.live:
+    if _read_again(source, messages, compaction.entry.offset).live != after.live:
         raise CompactionConflict(commits.NOT_AS_MEANT)
     return {"entry": what.entry}
 
 
-def redo(con: sqlite3.Connection, place: SessionPlace, home: Path, receipt: Json, *, now: float) -> None:
+def redo(con: sqlite3.Connection, location: SessionPlace, home: Path, receipt: Json, *, now: float) -> None:
     """Make a compaction that `undo` made inert count again. Raises what `row_changes.settled` does, and NotRedoable."""
-    session, found, source = _begun(con, place, home, now)
-    entry = redoing.planned(place, found, receipt).tree_entry
+    session, messages, source = _begun(con, location, home, now)
+    entry = redoing.planned(location, messages, receipt).tree_entry
     row_changes.rewrite(con, session, entry.offset, new_entries.redone(source.value(entry) or {}))
-    read = _read_again(source, found, entry.offset)
+    read = _read_again(source, messages, entry.offset)
     if not read.compactions or read.compactions[-1].entry.id != entry.id:
         raise NotRedoable(redoing.NOT_AS_MEANT)
     row_changes.count(con, session, tokens=planned.tokens_of(read, read.live), compactions=1)
 
 
 def _begun(
-    con: sqlite3.Connection, place: SessionPlace, home: Path, now: float
+    con: sqlite3.Connection, location: SessionPlace, home: Path, now: float
 ) -> tuple[SettledSession, EntryMessages, rows.RowSource]:
-    """The session, its messages as they are now, and where they are read."""
-    session = row_changes.settled(con, place, home, now)
-    found = sources.messages_of(place, con, is_strict=True)
-    row_changes.require_leaf(session, found)
-    return session, found, rows.RowSource(con, session.id)
+    """The session, its current messages, and the source they are read from."""
+    session = row_changes.settled(con, location, home, now)
+    messages = sources.messages_of(location, con, is_strict=True)
+    row_changes.require_leaf(session, messages)
+    return session, messages, rows.RowSource(con, session.id)
 
 
-def _read_again(source: rows.RowSource, found: EntryMessages, number: int) -> EntryMessages:
-    """The messages with the entry of this number as it stands in its row now."""
-    old = found.numbered(number)
-    return undoing.with_entries(found, {old: entry_of(source.value(old), old.place, number, old.length)})
+def _read_again(source: rows.RowSource, messages: EntryMessages, number: int) -> EntryMessages:
+    """The messages with the entry of this number as its row has it now."""
+    old = messages.numbered(number)
+    return undoing.with_entries(messages, {old: entry_of(source.value(old), old.place, number, old.length)})

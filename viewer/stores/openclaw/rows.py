@@ -18,13 +18,13 @@ from .database import columns
 from .entries import MESSAGE, TreeEntry, entry_of
 from .forms import KNOWN
 
-HELD = 60_000  # entries in this process; of two sessions in any case
-_CHEAP = ("user", "toolResult")  # roles of which the tree needs no more than the client's notes for navigation
+HELD = 60_000  # entries in this process; always enough for two sessions
+_CHEAP = ("user", "toolResult")  # roles for which the tree needs no more than the client's navigation columns
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRows:
-    """The entries of a session as it was when its `text` was this."""
+    """The entries of a session in the state that `text` identifies."""
 
     text: str
     generation: str
@@ -44,25 +44,25 @@ def forget() -> None:
 
 
 def read(con: sqlite3.Connection, identity: str, session_id: str) -> ReadRows:
-    """The entries of a session now; `identity` is another text when the file is another one. Raises sqlite3.Error."""
+    """The current entries of a session; `identity` differs for another file. Raises sqlite3.Error."""
     generation, newest, text = _now(con, session_id)
     text = f"{identity} {text}"
     key = identity, session_id
     with _lock:
-        known = _read.get(key)
-    if known is not None and known.text == text:
-        return known
-    last = known.entries[-1].offset if known is not None and known.entries else -1
-    if known is None or known.generation != generation or last > newest:
+        cached = _read.get(key)
+    if cached is not None and cached.text == text:
+        return cached
+    last = cached.entries[-1].offset if cached is not None and cached.entries else -1
+    if cached is None or cached.generation != generation or last > newest:
         entries: list[TreeEntry] = []
         last = -(2**62)
     else:
-        entries = list(known.entries)
+        entries = list(cached.entries)
     entries += _entries(con, session_id, last, len(entries))
-    found = ReadRows(text, generation, entries)
+    result = ReadRows(text, generation, entries)
     with _lock:
-        _read[key] = found
-    return found
+        _read[key] = result
+    return result
 
 
 def _now(con: sqlite3.Connection, session_id: str) -> tuple[str, int, str]:
@@ -81,11 +81,11 @@ def _now(con: sqlite3.Connection, session_id: str) -> tuple[str, int, str]:
 
 
 def behind(con: sqlite3.Connection, session_id: str, entries: Sequence[TreeEntry]) -> list[TreeEntry]:
-    """The entries behind these. Raises sqlite3.Error."""
+    """The entries after these. Raises sqlite3.Error."""
     return list(_entries(con, session_id, entries[-1].offset if entries else -(2**62), len(entries)))
 
 
-def _entries(con: sqlite3.Connection, session_id: str, above: int, place: int) -> Iterator[TreeEntry]:
+def _entries(con: sqlite3.Connection, session_id: str, above: int, position: int) -> Iterator[TreeEntry]:
     there = columns(con, "transcript_events")
     packed = ", event_zstd, navigation_json, event_utf8_bytes" if "event_zstd" in there else ", NULL, NULL, NULL"
     query = (
@@ -94,23 +94,25 @@ def _entries(con: sqlite3.Connection, session_id: str, above: int, place: int) -
     )
     for number, length, data, blob, navigation, size in con.execute(query, (session_id, above)):
         if data is not None:
-            yield entry_of(_value(data), place, number, length)
+            yield entry_of(_value(data), position, number, length)
         else:
             size = size if isinstance(size, int) else len(blob or b"")
-            yield _navigated(navigation, place, number, size) or entry_of(unpacked(blob, size), place, number, size)
-        place += 1
+            yield _navigated(navigation, position, number, size) or entry_of(
+                unpacked(blob, size), position, number, size
+            )
+        position += 1
 
 
-def _navigated(navigation: Any, place: int, number: int, size: int) -> TreeEntry | None:
-    """The entry of a compressed text or result by what the client notes of it beside; None for any other."""
-    noted = decoded(navigation.encode("utf-8", "replace")) if isinstance(navigation, str) else None
-    found = (noted or {}).get("model")
-    message = found.get("message") if isinstance(found, dict) else None
-    if not isinstance(found, dict) or not isinstance(message, dict) or message.get("role") not in _CHEAP:
+def _navigated(navigation: Any, position: int, number: int, size: int) -> TreeEntry | None:
+    """The entry of a compressed text or result, from the client's navigation column; None for any other."""
+    navigation_object = decoded(navigation.encode("utf-8", "replace")) if isinstance(navigation, str) else None
+    model_object = (navigation_object or {}).get("model")
+    message = model_object.get("message") if isinstance(model_object, dict) else None
+    if not isinstance(model_object, dict) or not isinstance(message, dict) or message.get("role") not in _CHEAP:
         return None
-    said = {"message": {**message, "content": [{"type": "text", "text": " " * size}]}}
-    made = entry_of({**found, **said}, place, number, size)
-    return made if made.form == KNOWN and made.type == MESSAGE else None
+    sized_message = {"message": {**message, "content": [{"type": "text", "text": " " * size}]}}
+    entry = entry_of({**model_object, **sized_message}, position, number, size)
+    return entry if entry.form == KNOWN and entry.type == MESSAGE else None
 
 
 def _value(data: Any) -> dict[str, Any] | None:
@@ -118,7 +120,7 @@ def _value(data: Any) -> dict[str, Any] | None:
 
 
 def unpacked(blob: Any, size: int) -> dict[str, Any] | None:
-    """The object that a compressed entry says; None for what is damaged, or larger than an entry may be."""
+    """The object of a compressed entry; None for one that is damaged, or larger than an entry may be."""
     if not isinstance(blob, bytes) or not 0 <= size <= LONGEST:
         return None
     try:
@@ -169,5 +171,5 @@ class RowSource:
             f"SELECT substr(CAST(event_json AS BLOB), 1, {length}){self._packed} FROM transcript_events"
             " WHERE session_id = ? AND seq = ?"
         )
-        found = self.con.execute(query, (self.session_id, entry.offset)).fetchone()
-        return (None, None, None) if found is None else (found[0], found[1], found[2])
+        row = self.con.execute(query, (self.session_id, entry.offset)).fetchone()
+        return (None, None, None) if row is None else (row[0], row[1], row[2])

@@ -1,4 +1,4 @@
-"""The file in which an OpenClaw before 2026.8 lists its sessions: counters of one, and a new one."""
+"""The file in which an OpenClaw before 2026.8 lists its sessions: updating counters of one, and adding one."""
 
 from __future__ import annotations
 
@@ -17,52 +17,53 @@ from viewer.stores.jsonl.files import FileState, state_of
 from . import inherited
 from .places import INDEX, LARGEST_INDEX, SessionPlace
 
-TRIES = 5  # while the client writes it, too
+TRIES = 5  # because the client writes it too
 _OLD = ("contextBudgetStatus", "inputTokens", "outputTokens", "cacheRead", "cacheWrite", "estimatedCostUsd")
 
 
 def count(directory: Path, key: str, *, tokens: int, compactions: int, now: float) -> None:
-    """Note how many tokens a session has in context now, and `compactions` more. All else stays as it is.
+    """Record how many tokens a session has in context now, and add to its count of compactions. Everything else stays
+    unchanged.
 
     `now` in epoch seconds. Raises StoreUnavailable.
     """
-    _change(directory, lambda found: _count(found[key], tokens, compactions, int(now * 1000)))
+    _change(directory, lambda sessions: _count(sessions[key], tokens, compactions, int(now * 1000)))
 
 
-def add(path: Path, place: SessionPlace, session_id: str, *, now: float) -> None:
-    """Note a session in the file at `path` that is a branch of the one at a place, under a key of its own; `now` in
-    epoch seconds. Raises StoreUnavailable, and StoreReadOnly for a session that the client restricts.
+def add(path: Path, location: SessionPlace, session_id: str, *, now: float) -> None:
+    """Record a session in the file at `path` that is a branch of the one at `location`, under a new key; `now` in epoch
+    seconds. Raises StoreUnavailable, and StoreReadOnly for a session that the client restricts.
     """
 
-    def added(found: dict[str, Any]) -> None:
-        found[inherited.new_key(place)] = {
-            **inherited.choices(found[place.key]),
+    def added(sessions: dict[str, Any]) -> None:
+        sessions[inherited.new_key(location)] = {
+            **inherited.choices(sessions[location.key]),
             "sessionId": session_id,
             "sessionFile": str(path),
             "updatedAt": int(now * 1000),
-            "parentSessionKey": place.key,
+            "parentSessionKey": location.key,
             "forkedFromParent": True,
             "totalTokensFresh": False,
-            **inherited.title(place),
+            **inherited.title(location),
         }
 
     _change(path.parent, added)
 
 
 def _change(directory: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """Change the sessions of the index in a directory, in one process of this site at a time. What the client wrote
+    """Change the sessions of the index in a directory, in one process of this site at a time. What the client writes
     meanwhile is not lost: the index is read again then. Raises StoreUnavailable.
     """
     path = directory / INDEX
     try:
         with _alone(directory):
             for _ in range(TRIES):
-                seen = state_of(path)
-                if seen.size > LARGEST_INDEX:
+                state = state_of(path)
+                if state.size > LARGEST_INDEX:
                     raise StoreUnavailable(f"{path} is larger than any that is known.")
-                found: dict[str, Any] = json.loads(path.read_bytes())
-                change(found)
-                if _replace(path, json.dumps(found, indent=2).encode(), seen):
+                sessions: dict[str, Any] = json.loads(path.read_bytes())
+                change(sessions)
+                if _replace(path, json.dumps(sessions, indent=2).encode(), state):
                     return
         raise StoreUnavailable(f"{path} is written to by OpenClaw all the time. Try again in a moment.")
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
@@ -88,9 +89,9 @@ def _count(entry: dict[str, Any], tokens: int, compactions: int, now: int) -> No
     entry["updatedAt"] = max(now, entry["updatedAt"] if isinstance(entry.get("updatedAt"), int) else 0)
 
 
-def _replace(path: Path, data: bytes, seen: FileState) -> bool:
-    """Put a file whole in the place of another one, with its rights, unless that is not as it was `seen` any more;
-    whether it was done.
+def _replace(path: Path, data: bytes, expected: FileState) -> bool:
+    """Replace a whole file, keeping its rights, if it still has the `expected` state; returns whether it
+    was replaced.
     """
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -102,7 +103,7 @@ def _replace(path: Path, data: bytes, seen: FileState) -> bool:
         os.chmod(draft, old.st_mode & 0o777)
         with suppress(PermissionError):
             os.chown(draft, old.st_uid, old.st_gid)
-        if state_of(path) != seen:
+        if state_of(path) != expected:
             os.unlink(draft)
             return False
         os.replace(draft, path)

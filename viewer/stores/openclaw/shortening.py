@@ -1,5 +1,5 @@
-"""What shortens messages in pi's file: a note, and behind it an edit for each message. The client sends what an edit
-says in place of the message, which stays in the file as it was said.
+"""Entries that shorten messages in pi's file: a note, followed by an edit for each message. The client sends the edit's
+content instead of the message, which stays unchanged in the file.
 """
 
 from __future__ import annotations
@@ -21,43 +21,43 @@ GONE = "A message that was to be shortened cannot be read, or not as a whole. No
 
 
 def is_asked_for(edits: Sequence[Edit]) -> bool:
-    """Whether these edits shorten messages where they stand, and do not put a summary in front of them."""
+    """Whether these edits shorten messages in place, and do not put a summary before them."""
     return any(isinstance(edit, ChangeMessage) and edit.why == "shortened" for edit in edits)
 
 
 @dataclass(frozen=True, slots=True)
 class Shortening:
-    """The text of the note, and the new contents by message; one of None is left out, which is an earlier note."""
+    """The text of the note, and the new contents by message; None leaves a message out, which is an earlier note."""
 
     note: str
     contents: Mapping[int, Any]
 
     def entries(
-        self, found: EntryMessages, ids: Iterator[str], parent: str | None, mark: str, now: float
+        self, messages: EntryMessages, ids: Iterator[str], parent: str | None, mark: str, now: float
     ) -> list[Json]:
-        """The note behind `parent`, and the edits behind it, under the first of these ids."""
-        made = [new_entries.note(self.note, next(ids), parent, mark, now)]
+        """The note with this `parent`, and the edits after it, under the first of these ids."""
+        new = [new_entries.note(self.note, next(ids), parent, mark, now)]
         for each, content in self.contents.items():
-            target = planned.entry_id(found, each)
-            made.append(new_entries.edit(target, content, next(ids), made[-1]["id"], mark, now))
-        return made
+            target = planned.entry_id(messages, each)
+            new.append(new_entries.edit(target, content, next(ids), new[-1]["id"], mark, now))
+        return new
 
 
 def planned_shortening(
-    source: EntrySource, found: EntryMessages, ids: Sequence[int], edits: Sequence[Edit]
+    source: EntrySource, messages: EntryMessages, ids: Sequence[int], edits: Sequence[Edit]
 ) -> Shortening:
-    """What the edits of a plan say about these messages. Raises CompactionConflict."""
+    """What the edits of a plan mean for these messages. Raises CompactionConflict."""
     _, note, _ = around_handoff(edits)
     named = {edit.id for edit in edits if not isinstance(edit, InsertMessage)}
-    contents: dict[int, Any] = {each: None for each in ids if each not in named and found.units[each].is_note}
+    contents: dict[int, Any] = {each: None for each in ids if each not in named and messages.units[each].is_note}
     for edit in edits:
         if isinstance(edit, ChangeMessage) and edit.why == "shortened":
-            contents[edit.id] = _content(source, found.units[edit.id], edit.changes)
+            contents[edit.id] = _content(source, messages.units[edit.id], edit.changes)
     return Shortening(planned.text_of(note), contents)
 
 
 def _content(source: EntrySource, unit: TreeEntry, changes: Mapping[str, Any]) -> Any:
-    """A message's content as it is stored, with these changes. Raises CompactionConflict."""
+    """A message's stored content with these changes. Raises CompactionConflict."""
     value = source.value(unit)
     if value is None or unit.is_cut:
         raise CompactionConflict(GONE)
@@ -69,7 +69,7 @@ def _content(source: EntrySource, unit: TreeEntry, changes: Mapping[str, Any]) -
 
 
 def _said(new: Any, stored: Any) -> list[Any]:
-    """A content in the client's form; of its parts those that say the same stay as they are stored."""
+    """A content in the client's form; parts with unchanged text stay as they are stored."""
     if isinstance(new, str):
         return [{"type": "text", "text": new}]
     same = stored if isinstance(stored, list) and len(stored) == len(new) else new
@@ -77,7 +77,7 @@ def _said(new: Any, stored: Any) -> list[Any]:
 
 
 def _called(part: Any, calls: Mapping[Any, str]) -> Any:
-    """A part of a reply, with the arguments of its call among these."""
+    """A part of a reply, with the arguments of its call from `calls`."""
     if not isinstance(part, dict) or part.get("type") != "toolCall" or part.get("id") not in calls:
         return part
     return {**part, "arguments": json.loads(calls[part["id"]])}

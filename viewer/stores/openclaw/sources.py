@@ -1,4 +1,4 @@
-"""Reading a session's entries by their place: out of its file, or out of the database of its agent."""
+"""Reading a session's entries by their position: from its file, or from the database of its agent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RECORDS: RecordCache[TreeEntry] = RecordCache(
 
 @dataclass(frozen=True)
 class LineSource:
-    """A `codec.EntrySource` of a file that is open."""
+    """A `codec.EntrySource` of an open file."""
 
     file: BinaryIO
 
@@ -36,27 +36,27 @@ class LineSource:
 
 
 @contextmanager
-def opened(place: SessionPlace, con: sqlite3.Connection | None) -> Iterator[EntrySource]:
-    """The entries of a session, to be read by their place; `con` is to its database. Raises StoreUnavailable."""
+def opened(location: SessionPlace, con: sqlite3.Connection | None) -> Iterator[EntrySource]:
+    """The entries of a session, to be read by their position; `con` is to its database. Raises StoreUnavailable."""
     if con is not None:
-        yield rows.RowSource(con, place.row_id)
+        yield rows.RowSource(con, location.row_id)
         return
-    with readable(place.path), plainly(place.path) as file:
+    with readable(location.path), plainly(location.path) as file:
         yield LineSource(file)
 
 
-def entries_of(place: SessionPlace, con: sqlite3.Connection | None) -> tuple[Sequence[TreeEntry], str]:
-    """The entries of a session now, and a text that is another one when any of them is. Raises StoreUnavailable and
+def entries_of(location: SessionPlace, con: sqlite3.Connection | None) -> tuple[Sequence[TreeEntry], str]:
+    """The current entries of a session, and a text that differs when any of them does. Raises StoreUnavailable and
     sqlite3.Error.
     """
     if con is None:
-        found = RECORDS.read(place.path)
-        return found.records, found.state.text
-    read = rows.read(con, f"{place.path} {place.state.inode}", place.row_id)
+        file = RECORDS.read(location.path)
+        return file.records, file.state.text
+    read = rows.read(con, f"{location.path} {location.state.inode}", location.row_id)
     return read.entries, read.text
 
 
-def messages_of(place: SessionPlace, con: sqlite3.Connection | None, *, is_strict: bool) -> EntryMessages:
-    """The messages of a session now. Raises StoreUnavailable and sqlite3.Error."""
-    entries, text = entries_of(place, con)
-    return transcripts.messages_of(place.cache_key, entries, text, is_strict=is_strict)
+def messages_of(location: SessionPlace, con: sqlite3.Connection | None, *, is_strict: bool) -> EntryMessages:
+    """The current messages of a session. Raises StoreUnavailable and sqlite3.Error."""
+    entries, text = entries_of(location, con)
+    return transcripts.messages_of(location.cache_key, entries, text, is_strict=is_strict)

@@ -1,8 +1,9 @@
-"""OpenClaw's rules for a tree: which entries count, and what they hang on. Taken from the client's own code (2026.9.6).
+"""OpenClaw's rules for a tree: which entries count, and what their parents are. Taken from the client's own code
+(2026.9.6).
 
-An entry that lacks a field of its type is a link: it is passed on the way to the root. An entry that was appended at
-the side does not move the leaf, and what is appended behind it hangs on the leaf. Nothing behind a reset leads before
-it: a leaf cannot be set there, and what names a parent there hangs on the leaf.
+An entry that lacks a field of its type is a link: it is skipped on the way to the root. An entry that was appended at
+the side does not move the leaf, and the next entry becomes a child of the leaf. Nothing after a reset leads before it:
+a leaf cannot be set there, and an entry that names a parent there becomes a child of the leaf.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from .plain_tree import EntryTree
 
 @dataclass
 class StrictTree(EntryTree):
-    """The entries of a session of OpenClaw's. `links` has the parents of entries that are none of the tree, and where
-    set leaves lead; `hung` what entries hang on that name another parent. Of the newest `reset`, `below` are all behind
-    it. `void` are leaves that were set to nothing that is there.
+    """The entries of a session of OpenClaw. `links` has the parents of entries that are not in the tree, and the
+    targets of set leaves; `hung` the actual parents of entries that name another parent. For the newest `reset`,
+    `below` are all entries after it. `void` are leaves that were set to missing entries.
     """
 
     is_strict: bool = True
@@ -43,7 +44,7 @@ class StrictTree(EntryTree):
         return self._form(entry) == KNOWN
 
     def _form(self, entry: TreeEntry) -> str:
-        """A label of nothing that is there is a link."""
+        """As `TreeEntry.form`, but a label of a missing entry is a link."""
         is_lost = entry.type == "label" and entry.form == KNOWN and entry.target not in self.nodes
         return LINK if is_lost else entry.form
 
@@ -110,20 +111,20 @@ class StrictTree(EntryTree):
         return name if not name or name in self.nodes or name in self.links else ""
 
     def known_before(self, name: str) -> str:
-        seen = set[str]()
+        visited = set[str]()
         while name and name not in self.nodes:
-            if name in seen:
+            if name in visited:
                 return ""
-            seen.add(name)
+            visited.add(name)
             name = self.links.get(name, "")
         return name
 
     def before(self, entry: TreeEntry) -> str:
-        found = self.hung[entry.id] if entry.id in self.hung else self.known_before(entry.parent)
-        return "" if found == entry.id else found
+        parent = self.hung[entry.id] if entry.id in self.hung else self.known_before(entry.parent)
+        return "" if parent == entry.id else parent
 
     def went_back_to(self, name: str) -> bool:
-        """Whether it was gone back to this entry of the path, or to before it: a `leaf` entry does it as well."""
+        """Whether somebody went back to this entry of the path, or to before it; a `leaf` entry does that as well."""
         return bool(name) or (bool(self.path) and not self.missing and not self.before(self.path[0]))
 
     def _append(self, entry: TreeEntry, goes_on: bool) -> bool:
@@ -132,13 +133,13 @@ class StrictTree(EntryTree):
 
     def _walk(self) -> None:
         self.path, self.missing, self.is_cyclic = [], "", False
-        at, seen = self.known_before(self.leaf), set[str]()
+        at, visited = self.known_before(self.leaf), set[str]()
         entry = None
         while at:
-            if at in seen:
+            if at in visited:
                 self.is_cyclic = True
                 break
-            seen.add(at)
+            visited.add(at)
             entry = self.nodes[at]
             self.path.append(entry)
             at = self.before(entry)
@@ -147,19 +148,19 @@ class StrictTree(EntryTree):
         self.path.reverse()
 
     def _lost(self, name: str) -> str:
-        """The id that the links from this one lead to, and that is not there, "" for none."""
-        seen = set[str]()
-        while name in self.links and name not in seen:
-            seen.add(name)
+        """The missing id that the links from this one lead to, "" for none."""
+        visited = set[str]()
+        while name in self.links and name not in visited:
+            visited.add(name)
             name = self.links[name]
-        return "" if name in seen else name
+        return "" if name in visited else name
 
     def keeps_by_link(self, boundary: TreeEntry) -> bool:
         return boundary.first_kept in self.links and boundary.first_kept not in self.nodes
 
     def kept_from(self, boundary: TreeEntry) -> str:
-        """Where it names a link, the entry that this leads to; else the first one behind it, on the path if there is
-        one; else that before the boundary.
+        """If it names a link, the entry that this leads to; else the first one after it, on the path if there is one;
+        else the one before the boundary.
         """
         first = boundary.first_kept
         if first in self.nodes or first not in self.links:
@@ -168,23 +169,23 @@ class StrictTree(EntryTree):
 
     def _above(self, boundary: TreeEntry, first: str) -> str:
         """The entry nearest to this link on the way from it to a boundary; "" where it is not on that way."""
-        at, seen, nearest = self.known_before(boundary.parent), set[str](), ""
-        while at and at not in seen:
+        at, visited, nearest = self.known_before(boundary.parent), set[str](), ""
+        while at and at not in visited:
             if at == first:
                 return nearest
-            seen.add(at)
+            visited.add(at)
             entry = self.nodes.get(at)
             nearest = at if entry is not None else nearest
             at = self.links.get(at, "") if entry is None else entry.parent
         return ""
 
     def _behind(self, first: str) -> str:
-        """The first entry that hangs on this link, "" for none."""
+        """The first descendant of this link, "" for none."""
         for entry in self.nodes.values():
-            at, seen = entry.parent, set[str]()
-            while at in self.links and at not in seen:
+            at, visited = entry.parent, set[str]()
+            while at in self.links and at not in visited:
                 if at == first:
                     return entry.id
-                seen.add(at)
+                visited.add(at)
                 at = self.links[at]
         return ""

@@ -1,6 +1,6 @@
-"""What a session's messages say, for an index that is kept outside of the store: each message once.
+"""The texts of a session's messages, for an index outside of the store: each message once.
 
-A cursor is JSON: what the session is kept in, the last message that was given, and when that was said.
+A cursor is JSON: the identity of the file or rows, the last message that was returned, and its time.
 """
 
 from __future__ import annotations
@@ -15,36 +15,38 @@ from . import codec
 from .messages import EntryMessages
 from .places import SessionPlace
 
-PORTION = 1_000_000  # characters of text that are given at once
+PORTION = 1_000_000  # characters of text that are returned at once
 
 
 def searchable(
-    source: codec.EntrySource, place: SessionPlace, found: EntryMessages, after: str
+    source: codec.EntrySource, location: SessionPlace, entry_messages: EntryMessages, after: str
 ) -> SearchableText | None:
-    """The next messages behind a cursor; None where what was given before is not there any more."""
-    last = _last(place, found, after) if after else -1
+    """The next messages after a cursor; None where a message that was returned before is no longer there."""
+    last = _last(location, entry_messages, after) if after else -1
     if last is None:
         return None
-    behind = found.ids[bisect_right(found.ids, last) :]
-    units = [unit for each in behind if (unit := found.units[each]).copy_of is None]
+    behind = entry_messages.ids[bisect_right(entry_messages.ids, last) :]
+    units = [unit for each in behind if (unit := entry_messages.units[each]).copy_of is None]
     messages: list[SearchableMessage] = []
-    size, taken = 0, None
+    size, last_unit = 0, None
     for unit in units:
         if size >= PORTION:
             break
-        row = codec.message_of(source.value(unit), unit, place.id, found.states[unit.offset], found.envelopes)
+        row = codec.message_of(
+            source.value(unit), unit, location.id, entry_messages.states[unit.offset], entry_messages.envelopes
+        )
         text = words_of(row).text
         messages.append(SearchableMessage(unit.offset, row.role, row.timestamp, text))
-        size, taken = size + len(text), unit
-    cursor = json.dumps([_kept_in(place), taken.offset, taken.time]) if taken else after
-    return SearchableText(tuple(messages), cursor, more=bool(units) and taken is not units[-1])
+        size, last_unit = size + len(text), unit
+    cursor = json.dumps([_kept_in(location), last_unit.offset, last_unit.time]) if last_unit else after
+    return SearchableText(tuple(messages), cursor, more=bool(units) and last_unit is not units[-1])
 
 
-def _kept_in(place: SessionPlace) -> str:
-    return f"{place.state.inode} {place.generation}"
+def _kept_in(location: SessionPlace) -> str:
+    return f"{location.state.inode} {location.generation}"
 
 
-def _last(place: SessionPlace, found: EntryMessages, cursor: str) -> int | None:
-    kept_in, last, said = json.loads(cursor)
-    unit = found.units.get(last)
-    return last if kept_in == _kept_in(place) and unit is not None and unit.time == said else None
+def _last(location: SessionPlace, messages: EntryMessages, cursor: str) -> int | None:
+    container, last, last_time = json.loads(cursor)
+    unit = messages.units.get(last)
+    return last if container == _kept_in(location) and unit is not None and unit.time == last_time else None

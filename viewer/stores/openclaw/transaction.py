@@ -1,6 +1,6 @@
-"""One write transaction on a database of OpenClaw's: whole, or not made.
+"""One write transaction on a database of OpenClaw, all or nothing.
 
-No pragma is changed but `foreign_keys`; the journal mode, the number of the schema and the file stay the client's.
+No pragma but `foreign_keys` is changed; the journal mode, the schema number and the file stay the client's.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLIT
 def writing(path: Path, patience: float = database.BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
     """A connection inside BEGIN IMMEDIATE, committed at the end and rolled back on any exception.
 
-    Raises StoreReadOnly for a file that this user may not write, StoreUnavailable for one that is locked for
-    `patience` seconds, damaged or away; nothing was written then.
+    Raises StoreReadOnly for a file that this user may not write, StoreUnavailable for one that is locked for `patience`
+    seconds, damaged or missing; then nothing was written.
     """
     try:
         con = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=patience, isolation_level=None)
@@ -37,7 +37,7 @@ def writing(path: Path, patience: float = database.BUSY_SECONDS) -> Iterator[sql
 
 
 def _inside(con: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    if sys.version_info >= (3, 12):  # the last one to close must not take away the log that the client watches
+    if sys.version_info >= (3, 12):  # closing the last connection must not delete the log that the client watches
         con.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
     con.execute("PRAGMA foreign_keys = ON")
     con.execute("BEGIN IMMEDIATE")
@@ -56,5 +56,5 @@ def _refusal(path: Path, problem: sqlite3.Error) -> StoreReadOnly | StoreUnavail
         return StoreReadOnly(f"{path} or its directory cannot be written by this user. {NOTHING}")
     if kind == sqlite3.SQLITE_FULL:
         return StoreUnavailable(f"The disk of {path} is full. {NOTHING} Make room and try again.")
-    found = database.unavailable(path, problem)
-    return type(found)(f"{found.message} {NOTHING}")
+    error = database.unavailable(path, problem)
+    return type(error)(f"{error.message} {NOTHING}")

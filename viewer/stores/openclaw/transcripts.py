@@ -1,4 +1,4 @@
-"""The once-only History of a session, and the messages of the sessions that were looked at last."""
+"""The History of a session, and a cache of the messages of the latest sessions."""
 
 from __future__ import annotations
 
@@ -21,101 +21,109 @@ from .messages import CompactedEntries, EntryMessages, grown
 from .pi_versions import migrated
 from .tree import tree_of
 
-HELD = 60_000  # messages in this process; of two sessions in any case
+HELD = 60_000  # messages in this process; always enough for two sessions
 
 _held: LRUCache[str, EntryMessages] = LRUCache(HELD, getsizeof=lambda each: min(len(each.entries) + 1, HELD // 2))
 _lock = Lock()
 
 
 def messages_of(key: str, entries: Sequence[TreeEntry], text: str, *, is_strict: bool) -> EntryMessages:
-    """The messages of the session that is known by this key, whose entries are these now. `text` is another one
-    whenever they are.
+    """The messages of the session with this cache key, whose current entries are these. `text` differs whenever they
+    do.
     """
     with _lock:
-        known = _held.get(key)
-    if known is not None and known.text == text:
-        return known
+        cached = _held.get(key)
+    if cached is not None and cached.text == text:
+        return cached
     if not is_strict:
         entries = migrated(entries)
-    found = grown(known, entries, text) if known is not None else None
-    if found is None:
-        found = EntryMessages(entries, tree_of(entries, is_strict=is_strict), text)
+    result = grown(cached, entries, text) if cached is not None else None
+    if result is None:
+        result = EntryMessages(entries, tree_of(entries, is_strict=is_strict), text)
     with _lock:
-        _held[key] = found
-    return found
+        _held[key] = result
+    return result
 
 
-def index_of(found: EntryMessages, recorded: Recorded) -> TranscriptIndex:
-    """The once-only History of a session."""
-    handoffs = {each.handoff for each in found.compactions}
-    copies = copies_of(found.units.values())
+def index_of(messages: EntryMessages, recorded: Recorded) -> TranscriptIndex:
+    """The History of a session, each message once."""
+    handoffs = {each.handoff for each in messages.compactions}
+    copies = copies_of(messages.units.values())
     entries = [
         entry
-        for each in found.ids
+        for each in messages.ids
         if each not in handoffs
-        and found.units[each].copy_of is None
-        and (entry := _entry(found, found.units[each], copies.get(each, ()))) is not None
+        and messages.units[each].copy_of is None
+        and (entry := _entry(messages, messages.units[each], copies.get(each, ()))) is not None
     ]
-    root = {unit.offset: each if (each := unit.copy_of) is not None else unit.offset for unit in found.units.values()}
+    root = {
+        unit.offset: each if (each := unit.copy_of) is not None else unit.offset for unit in messages.units.values()
+    }
     runs = {each.receipt["handoff"]: each.run for each in recorded.written if not each.undone}
-    boundaries = tuple(_boundary(root, handoffs, each, runs.get(each.handoff)) for each in found.compactions)
+    boundaries = tuple(_boundary(root, handoffs, each, runs.get(each.handoff)) for each in messages.compactions)
     message_of = {row: entry.id for entry in entries for row in entry.rows}
     history = History(in_order(entries, boundaries), boundaries, message_of, settled=True)
-    index = pack(history, [_row(found, each) for each in found.ids])
-    numbers = (index.number(each) for each in found.live)
+    index = pack(history, [_row(messages, each) for each in messages.ids])
+    numbers = (index.number(each) for each in messages.live)
     order = array("i", [each for each in numbers if each is not None and index.flags[each] & SENT])
     return index if list(order) == sorted(order) else replace(index, sent_order=order)
 
 
-def _row(found: EntryMessages, message_id: int, *, is_plain: bool = False) -> MessageRow:
-    unit = found.units[message_id]
+def _row(messages: EntryMessages, message_id: int, *, is_plain: bool = False) -> MessageRow:
+    unit = messages.units[message_id]
     return MessageRow(
-        unit.offset, found.role_of(message_id), found.states[message_id], unit.time, unit.size, unit.is_prompt, is_plain
+        unit.offset,
+        messages.role_of(message_id),
+        messages.states[message_id],
+        unit.time,
+        unit.size,
+        unit.is_prompt,
+        is_plain,
     )
 
 
-def _entry(found: EntryMessages, unit: TreeEntry, copies: Sequence[TreeEntry]) -> HistoryEntry | None:
-    """A message with the copies of it; None where none of them is or was in context."""
-    carriers = [each for each in (unit, *copies) if found.states[each.offset] != "out"]
+def _entry(messages: EntryMessages, unit: TreeEntry, copies: Sequence[TreeEntry]) -> HistoryEntry | None:
+    """A message with its copies; None where none of them is or was in context."""
+    carriers = [each for each in (unit, *copies) if messages.states[each.offset] != "out"]
     if not carriers:
         return None
-    newest = next((each for each in carriers if found.states[each.offset] == "live"), carriers[-1])
-    state = found.states[newest.offset]
+    newest = next((each for each in carriers if messages.states[each.offset] == "live"), carriers[-1])
+    state = messages.states[newest.offset]
     assert state != "out"
     rows = (unit.offset, *sorted(each.offset for each in copies))
     return HistoryEntry(unit.offset, rows, unit.offset, newest.offset, state, newest is not unit)
 
 
-def _boundary(root: Mapping[int, int], handoffs: set[int], made: CompactedEntries, run: int | None) -> Boundary:
-    """`root` has the message that each is, or is a copy of."""
-    said = dict.fromkeys(root[each] for each in made.before if each not in handoffs)
-    tail = [root[each] for each in made.after if each not in handoffs]
-    kept = dict.fromkeys(tail)
-    edited = {each.offset for each in made.edits}
+def _boundary(root: Mapping[int, int], handoffs: set[int], compaction: CompactedEntries, run: int | None) -> Boundary:
+    """`root` maps each message to itself, or to the message that it is a copy of."""
+    before = dict.fromkeys(root[each] for each in compaction.before if each not in handoffs)
+    tail = [root[each] for each in compaction.after if each not in handoffs]
+    kept_messages = dict.fromkeys(tail)
+    edited = {each.offset for each in compaction.edits}
     return Boundary(
-        handoff_id=made.handoff,
-        time=made.entry.time or None,
-        block_ids=made.after,
-        before_ids=made.before,
-        cut_id=None if made.entry.is_note else next(iter(tail), None),
+        handoff_id=compaction.handoff,
+        time=compaction.entry.time or None,
+        block_ids=compaction.after,
+        before_ids=compaction.before,
+        cut_id=None if compaction.entry.is_note else next(iter(tail), None),
         copies=(),
-        summarised_ids=tuple(each for each in said if each not in kept),
-        kept_ids=tuple(kept),
-        shortened_ids=tuple(root[each] for each in made.after if each in edited),
+        summarised_ids=tuple(each for each in before if each not in kept_messages),
+        kept_ids=tuple(kept_messages),
+        shortened_ids=tuple(root[each] for each in compaction.after if each in edited),
         run=run,
     )
 
 
-def extended_index(found: EntryMessages, index: TranscriptIndex) -> TranscriptIndex | None:
+def extended_index(messages: EntryMessages, index: TranscriptIndex) -> TranscriptIndex | None:
     """The index with the messages that were appended since; None where any other may have changed."""
-    if not index.ids or index.ids[-1] not in found.units or len(found.compactions) != len(index.boundaries):
+    if not index.ids or index.ids[-1] not in messages.units or len(messages.compactions) != len(index.boundaries):
         return None
-    if index.unlinked != found.unreached:
+    if index.unlinked != messages.unreached:
         return None
-    ids = found.ids[bisect_right(found.ids, index.ids[-1]) :]
-    if len(found.units) != len(index.ids) + len(ids) or any(found.role_of(each) == OWN_RECORD for each in ids):
+    ids = messages.ids[bisect_right(messages.ids, index.ids[-1]) :]
+    if len(messages.units) != len(index.ids) + len(ids) or any(messages.role_of(each) == OWN_RECORD for each in ids):
         return None
-    is_all_live = len(found.live) == len(index.live) + index.records + len(ids)  # and what was live still is
+    is_all_live = len(messages.live) == len(index.live) + index.records + len(ids)  # everything that was live still is
     if not is_all_live or not ids:
         return index if is_all_live else None
-    return extended(index, [_row(found, each, is_plain=True) for each in ids])
+    return extended(index, [_row(messages, each, is_plain=True) for each in ids])

@@ -1,4 +1,4 @@
-"""The tree of a session's entries, by the rules of the client that keeps it."""
+"""The tree of a session's entries, by the rules of its client."""
 
 from __future__ import annotations
 

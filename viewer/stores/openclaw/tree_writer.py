@@ -1,4 +1,4 @@
-"""What writers of both kinds of stores have in common: a session is held by nobody being at work on it."""
+"""The common part of the writers of both kinds: a session may be written while no client works on it."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from .places import SessionPlace
 
 @dataclass(frozen=True, slots=True)
 class TreeWriter(Writer):
-    """The writes of a store of trees. Neither client can be kept from a session, so a lock is a look at whether one
+    """The writes of a store of trees. Neither client can be locked out of a session, so a lock is a check whether one
     works on it.
     """
 
     refresh_seconds: ClassVar[float] = 3_600.0
-    no_rename: ClassVar[str]  # why no name is given, as a sentence
+    no_rename: ClassVar[str]  # why no name can be given, as a sentence
 
     @abstractmethod
     def _place(self, session_id: str) -> SessionPlace:
-        """Where a session is now. Raises NotFound."""
+        """The current location of a session. Raises NotFound."""
 
     @abstractmethod
     def _require_idle(self, session_id: str) -> SessionPlace:
-        """Where a session is that no client works on. Raises SessionBusy, NotFound."""
+        """The location of a session that no client works on. Raises SessionBusy, NotFound."""
 
     def take_lock(self, session_id: str, holder: str) -> None:
         self._require_idle(session_id)

@@ -15,13 +15,13 @@ LOCK = f"{ENDING}.lock"
 RUNS = "OpenClaw (process {process}) runs a turn of this agent. Wait until it has answered, and try again."
 
 
-def holder_at(home: Path, place: SessionPlace) -> Holder | None:
-    """Who works on the session at a place in the state directory `home`, None for nobody. Times are not known. Raises
+def holder_at(home: Path, location: SessionPlace) -> Holder | None:
+    """Who works on the session at `location` in the state directory `home`, None for nobody. Times are unknown. Raises
     StoreUnavailable.
     """
-    if place.row_id:
-        return owners.holder_of(home, database.status_of(place.path, place.key))
-    return _running(place.path.parent)
+    if location.row_id:
+        return owners.holder_of(home, database.status_of(location.path, location.key))
+    return _running(location.path.parent)
 
 
 def _running(directory: Path) -> Holder | None:

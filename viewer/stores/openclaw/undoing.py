@@ -1,8 +1,8 @@
-"""Undoing a compaction: its entry becomes one that no model is sent. Its id and place stay, and with them what hangs on
-it.
+"""Undoing a compaction: its entry becomes one that no model is sent. Its id and position stay, and so do its children.
 
-In a file the type is overwritten where it stands, `"compaction"` by `"custom"` and blanks: no byte moves. Where tool
-output was shortened it is several entries, of which the note is last: as long as it counts, the rest can be taken back.
+In a file the type is overwritten in place, `"compaction"` by `"custom"` and blanks: no byte moves. A compaction that
+shortened tool output consists of several entries, and the note is changed last: as long as it counts, the rest can be
+taken back.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEFT = "The session went on from before this compaction: it is not in effect."
 RESET_HERE = "The session was reset here, which is no compaction and cannot be taken back here."
 CHANGED = "The line of this compaction is not as clients write it: somebody changed the file."
 WRITTEN_TO = "The session was written to meanwhile. Look at it, then undo again."
-BEGINNING = 100  # bytes of a line in which its type stands
+BEGINNING = 100  # bytes at the beginning of a line that contain its type
 _TYPE = re.compile(
     rb'\s{0,8}\{\s{0,8}"type"\s{0,8}:\s{0,8}("compaction"|"context_edit"|"custom_message"|"custom"( {4}| {6}| {8})),'
 )
@@ -39,8 +39,8 @@ ACTIVE = {len(each): each for each in (b'"compaction"', b'"context_edit"', b'"cu
 
 @dataclass(frozen=True, slots=True)
 class InertEntry:
-    """What an undo writes: the entry of the session that it makes inert. `live` are the messages that are in context
-    then, `seen` is how the file was when this was planned, and `types` what is overwritten in it, by offset; of a
+    """What an undo writes: the entry of the session that it makes inert. `live` are the messages in context after that,
+    `seen` is the state of the file when this was planned, and `types` what is overwritten in it, by offset; for a
     database `seen` is None.
     """
 
@@ -52,12 +52,14 @@ class InertEntry:
 
     @property
     def inert(self) -> dict[int, bytes]:
-        """What takes it back."""
+        """The bytes that take it back."""
         return inert(self.types)
 
     @property
     def active(self) -> dict[int, bytes]:
-        """What puts it back, the note of shortened output first: as long as it counts, the rest can be taken back."""
+        """The bytes that put it back, the note of shortened output first: as long as it counts, the rest can be taken
+        back.
+        """
         return dict(reversed([*self.types.items()]))
 
 
@@ -65,42 +67,42 @@ def refused(reason: str) -> UndoPlan:
     return UndoPlan((), (), (), reason)
 
 
-def taken(found: EntryMessages, compaction: Json | IndexedBoundary) -> CompactedEntries | None:
-    """A compaction that is in effect: by its entry, or by its handoff."""
+def taken(messages: EntryMessages, compaction: Json | IndexedBoundary) -> CompactedEntries | None:
+    """A compaction that is in effect, found by its entry or by its handoff."""
     if isinstance(compaction, IndexedBoundary):
-        return next((each for each in found.compactions if each.handoff == compaction.handoff_id), None)
-    return next((each for each in found.compactions if each.entry.id == compaction["entry"]), None)
+        return next((each for each in messages.compactions if each.handoff == compaction.handoff_id), None)
+    return next((each for each in messages.compactions if each.entry.id == compaction["entry"]), None)
 
 
-def plan(place: SessionPlace, found: EntryMessages, compaction: Json | IndexedBoundary) -> UndoPlan:
-    """What taking a compaction back would do now, or why it cannot be done. Raises OSError for a file that is away."""
-    standing = taken(found, compaction)
-    if standing is None:
-        entry = found.tree.nodes.get(compaction["entry"]) if isinstance(compaction, dict) else None
+def plan(location: SessionPlace, messages: EntryMessages, compaction: Json | IndexedBoundary) -> UndoPlan:
+    """What taking a compaction back would do now, or why it cannot be done. Raises OSError for a missing file."""
+    in_effect = taken(messages, compaction)
+    if in_effect is None:
+        entry = messages.tree.nodes.get(compaction["entry"]) if isinstance(compaction, dict) else None
         return refused(LEFT if entry is not None and entry.is_compaction else GONE)
-    if standing.entry.type == RESET:
+    if in_effect.entry.type == RESET:
         return refused(RESET_HERE)
-    if standing is not found.compactions[-1]:
+    if in_effect is not messages.compactions[-1]:
         return refused(COVERED)
-    types = {} if place.row_id else active_types(place, (*standing.edits, standing.entry))
+    types = {} if location.row_id else active_types(location, (*in_effect.edits, in_effect.entry))
     if types is None:
         return refused(CHANGED)
-    after = without(found, standing)
-    before, now = set(found.live), set(after.live)
-    seen = None if place.row_id else place.state
-    what = InertEntry(place.id, standing.entry.id, tuple(after.live), seen, types)
+    after = without(messages, in_effect)
+    before, now = set(messages.live), set(after.live)
+    file_state = None if location.row_id else location.state
+    what = InertEntry(location.id, in_effect.entry.id, tuple(after.live), file_state, types)
     return UndoPlan(
         restored=tuple(each for each in after.live if each not in before),
-        hidden=tuple(each for each in found.live if each not in now),
-        later=tuple(each for each in after.live if each > standing.handoff and each in before),
+        hidden=tuple(each for each in messages.live if each not in now),
+        later=tuple(each for each in after.live if each > in_effect.handoff and each in before),
         refusal="",
         what=what,
     )
 
 
 def type_in(line: bytes) -> tuple[int, bytes] | None:
-    """Where the type of an entry stands in its line, and the type with the blanks behind it; None where the line begins
-    otherwise than clients write it.
+    """The position of an entry's type in its line, and the type with the blanks after it; None where the line does not
+    begin as clients write it.
     """
     match = _TYPE.match(line)
     return None if match is None else (match.start(1), match[1])
@@ -108,20 +110,20 @@ def type_in(line: bytes) -> tuple[int, bytes] | None:
 
 def types_of(lines: Iterable[bytes], start: int) -> dict[int, bytes]:
     """The types of entries of ours by offset, in lines that begin at `start`."""
-    found = {}
+    types = {}
     for line in lines:
         if (at := type_in(line)) is not None:
-            found[start + at[0]] = at[1]
+            types[start + at[0]] = at[1]
         start += len(line)
-    return found
+    return types
 
 
-def types_in(place: SessionPlace, entries: Iterable[TreeEntry]) -> Iterator[tuple[int, bytes] | None]:
-    """What `type_in` finds for these entries, by place in their file. Raises OSError."""
-    with plainly(place.path) as file:
+def types_in(location: SessionPlace, entries: Iterable[TreeEntry]) -> Iterator[tuple[int, bytes] | None]:
+    """The result of `type_in` for these entries, with offsets in their file. Raises OSError."""
+    with plainly(location.path) as file:
         for entry in entries:
-            found = type_in(line_at(file, entry.offset, min(BEGINNING, entry.length)))
-            yield None if found is None else (entry.offset + found[0], found[1])
+            type_at = type_in(line_at(file, entry.offset, min(BEGINNING, entry.length)))
+            yield None if type_at is None else (entry.offset + type_at[0], type_at[1])
 
 
 def inert(types: Mapping[int, bytes]) -> dict[int, bytes]:
@@ -129,34 +131,36 @@ def inert(types: Mapping[int, bytes]) -> dict[int, bytes]:
     return {at: INERT.ljust(len(each)) for at, each in types.items()}
 
 
-def active_types(place: SessionPlace, entries: Iterable[TreeEntry]) -> dict[int, bytes] | None:
-    """The types of these entries, by offset in their file; None where one is written otherwise than by clients."""
-    found = {}
-    for at in types_in(place, entries):
+def active_types(location: SessionPlace, entries: Iterable[TreeEntry]) -> dict[int, bytes] | None:
+    """The types of these entries, by offset in their file; None where one is not written as clients do."""
+    types = {}
+    for at in types_in(location, entries):
         if at is None or at[1] not in ACTIVE.values():
             return None
-        found[at[0]] = at[1]
-    return found
+        types[at[0]] = at[1]
+    return types
 
 
-def without(found: EntryMessages, standing: CompactedEntries) -> EntryMessages:
-    """The messages as if this compaction were none."""
+def without(messages: EntryMessages, in_effect: CompactedEntries) -> EntryMessages:
+    """The messages without the effect of this compaction."""
     inert: dict[str, Any] = {"type": CUSTOM, "role": "", "first_kept": "", "form": KNOWN, "is_undone": True}
-    return with_entries(found, {each: replace(each, **inert) for each in (standing.entry, *standing.edits)})
+    return with_entries(messages, {each: replace(each, **inert) for each in (in_effect.entry, *in_effect.edits)})
 
 
-def with_entries(found: EntryMessages, changed: Mapping[TreeEntry, TreeEntry]) -> EntryMessages:
-    """The messages with other entries in place of some."""
+def with_entries(messages: EntryMessages, changed: Mapping[TreeEntry, TreeEntry]) -> EntryMessages:
+    """The messages with some entries replaced."""
     new = {old.offset: each for old, each in changed.items()}
-    entries = [new.get(each.offset, each) for each in found.entries]
-    return EntryMessages(entries, tree_of(entries, is_strict=found.tree.is_strict), found.text)
+    entries = [new.get(each.offset, each) for each in messages.entries]
+    return EntryMessages(entries, tree_of(entries, is_strict=messages.tree.is_strict), messages.text)
 
 
-def overwrite(found: EntryMessages, place: SessionPlace, opened: Appending, what: InertEntry) -> Json:
-    """Write it into the file; the receipt. Raises CompactionConflict where the file is another than was planned on."""
-    if what.seen is None or opened.state != what.seen or place.state != what.seen:
+def overwrite(messages: EntryMessages, location: SessionPlace, opened: Appending, what: InertEntry) -> Json:
+    """Write it into the file; returns the receipt. Raises CompactionConflict where the file changed since it was
+    planned.
+    """
+    if what.seen is None or opened.state != what.seen or location.state != what.seen:
         raise CompactionConflict(WRITTEN_TO)
-    if taken(found, {"entry": what.entry}) is None:
+    if taken(messages, {"entry": what.entry}) is None:
         raise CompactionConflict(WRITTEN_TO)
     opened.overwrite(what.inert, what.seen)
     return {"entry": what.entry}

@@ -1,4 +1,4 @@
-"""What a session used, by what the clients note of each request: tokens in context, and dollars."""
+"""What a session used, from the clients' records of each request: tokens in context, and dollars."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from .entries import ResponseUsage, tokens_of
 from .messages import EntryMessages
 
 
-def reported(found: EntryMessages, forked_at: float = 0.0) -> ReportedUsage:
-    """The tokens of the newest request, and what all requests cost that are noted in the session. One that was made as
-    a fork, at this time in epoch seconds, begins with entries of the session that it was forked from.
+def reported(messages: EntryMessages, forked_at: float = 0.0) -> ReportedUsage:
+    """The tokens of the newest request, and the cost of all requests that are recorded in the session. A session that
+    was forked at this time (epoch seconds) begins with entries of the session that it was forked from.
     """
-    return ReportedUsage(_in_context(found), _cost(found, forked_at))
+    return ReportedUsage(_in_context(messages), _cost(messages, forked_at))
 
 
-def _in_context(found: EntryMessages) -> int | None:
+def _in_context(messages: EntryMessages) -> int | None:
     """None where no request was made since the newest compaction."""
-    for entry in reversed(found.tree.path):
-        if found.context.is_boundary(entry):
+    for entry in reversed(messages.tree.path):
+        if messages.context.is_boundary(entry):
             return None
         if entry.role == "assistant" and entry.usage is not None and entry.usage.context:
             return entry.usage.context
     return None
 
 
-def _cost(found: EntryMessages, forked_at: float) -> Cost | None:
-    """By the client's own numbers; where it has none, those of the public price list."""
-    used = ((entry.time, entry.usage) for entry in found.entries if entry.offset not in found.repeated)
+def _cost(messages: EntryMessages, forked_at: float) -> Cost | None:
+    """From the client's own numbers; where it has none, from the public price list."""
+    used = ((entry.time, entry.usage) for entry in messages.entries if entry.offset not in messages.repeated)
     prices = [(time < forked_at, _price(usage)) for time, usage in used if usage is not None]
     return total((each for _, each in prices), (each for is_older, each in prices if is_older))
 
@@ -44,6 +44,6 @@ def _price(usage: ResponseUsage) -> float | None:
 
 
 def of_compaction(value: dict[str, Any] | None) -> ReportedCompaction | None:
-    """What the client notes of a compaction; None for nothing. What started it is not noted."""
+    """What the client recorded about a compaction; None for nothing. It does not record what started it."""
     before, after = (tokens_of(value or {}, name) for name in ("tokensBefore", "tokensAfter"))
     return ReportedCompaction("", before, after, "") if before or after else None
