@@ -1,4 +1,4 @@
-"""What the client adds to a request by itself: attachments such as the list of skills, the date, a file's text."""
+"""What the client itself adds to a request: attachments such as the list of skills, the date, a file's text."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ INTERRUPTED = "When the session is resumed, the client answers them by itself: â
 NOT_KEPT = "The session does not keep what is sent of it."
 
 
-def of_thread(file: BinaryIO, found: SessionMessages, ids: frozenset[int], *, end: bool) -> Iterator[Addition]:
-    """The additions directly before these messages, with `end` also those behind the last message, in order."""
+def of_thread(file: BinaryIO, conversation: SessionMessages, ids: frozenset[int], *, end: bool) -> Iterator[Addition]:
+    """The additions directly before these messages, with `end` also those after the last message, in order."""
     waiting: list[Record] = []
-    for record in found.thread:
-        messages = found.of_record(record.uuid)
+    for record in conversation.thread:
+        messages = conversation.of_record(record.uuid)
         if record.type == "attachment" and not messages:
             waiting.append(record)
         elif messages:
@@ -29,7 +29,7 @@ def of_thread(file: BinaryIO, found: SessionMessages, ids: frozenset[int], *, en
             waiting = []
     if end:
         yield from (_addition(file, each, None) for each in waiting)
-        if found.unfinished:
+        if conversation.unfinished:
             yield Addition(None, "results of calls that were not finished", INTERRUPTED, is_sent=False)
 
 
@@ -45,6 +45,6 @@ def _texts(rendered: Any) -> Iterator[str]:
     for each in rendered if isinstance(rendered, list) else []:
         content = each.get("content") if isinstance(each, dict) else each
         for block in content if isinstance(content, list) else [content]:
-            said = block.get("text") if isinstance(block, dict) else block
-            if isinstance(said, str):
-                yield said
+            text = block.get("text") if isinstance(block, dict) else block
+            if isinstance(text, str):
+                yield text

@@ -1,4 +1,4 @@
-"""A new session with the context of a moment: its records in a row, in a file of its own in the session's directory."""
+"""A new session with the context of a moment: its records as one chain, in a new file in the session's directory."""
 
 from __future__ import annotations
 
@@ -18,25 +18,33 @@ from .transcript import SessionMessages
 
 
 def branch(file: SessionFile, ids: Sequence[int], *, now: float) -> str:
-    """Write it; the id of the new session. Raises NotBranchable."""
-    found, session_id = conversations.of(file), str(uuid4())
-    uuids = list(dict.fromkeys(uuid for each in ids if each in found.units for uuid in found.units[each].uuids))
+    """Write the branch; returns the id of the new session. Raises NotBranchable."""
+    conversation, session_id = conversations.of(file), str(uuid4())
+    uuids = list(
+        dict.fromkeys(uuid for each in ids if each in conversation.units for uuid in conversation.units[each].uuids)
+    )
     with file.path.open("rb") as reading:
-        values = [value for uuid in uuids if (value := codec.read_value(reading, found.tree.record(uuid))) is not None]
+        values = [
+            value for uuid in uuids if (value := codec.read_value(reading, conversation.tree.record(uuid))) is not None
+        ]
     if any(map(is_cut, values)):
         raise NotBranchable("A message is too long to be read here, so that it cannot be copied to a branch.")
     if not values:
         raise NotBranchable("There are no messages to branch from.")
-    written = list(_in_a_row(_with_boundary(values, found, ids), session_id))
+    written = list(_in_a_row(_with_boundary(values, conversation, ids), session_id))
     name = facts_of(file)
     title = f"{(name.title or name.first_words)[:90]} (branch)"
     create(file.path.with_name(f"{session_id}{ENDING}"), [lines.encoded([*written, lines.title(session_id, title)])])
     return session_id
 
 
-def _with_boundary(values: list[dict[str, Any]], found: SessionMessages, ids: Iterable[int]) -> list[dict[str, Any]]:
-    """A summary stands behind a boundary, which begins the new session then."""
-    if not any(found.units[each].is_summary for each in ids if each in found.units):
+def _with_boundary(
+    values: list[dict[str, Any]], conversation: SessionMessages, ids: Iterable[int]
+) -> list[dict[str, Any]]:
+    """The records with a boundary in front if there is a summary among them: the client expects a
+    boundary before it.
+    """
+    if not any(conversation.units[each].is_summary for each in ids if each in conversation.units):
         return values
     boundary = {
         "type": "system",

@@ -1,4 +1,6 @@
-"""Which clients have a session open: each says so in `sessions/<process>.json`, and takes that away when it ends."""
+"""Which clients have a session open: each records it in `sessions/<process>.json`, and deletes that file
+when it ends.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from viewer.stores.base import Store
 from viewer.stores.jsonl.files import beginning
 from viewer.stores.lock_owners import Holder, own_namespace
 
-LARGEST = 100_000  # bytes of such a file that are read
+LARGEST = 100_000  # bytes; the rest of such a file is not read
 TRUSTED_SECONDS = 600.0  # for which a client in another container, whose process cannot be seen, counts as open
 LATEST = 10**14  # milliseconds: the year 5138
 _NAMESPACE = re.compile(r"pid:\[(\d+)\]")
@@ -46,12 +48,12 @@ def clients_of(store: Store, session_id: str) -> list[Client]:
 
 
 def open_sessions(store: Store) -> Collection[str] | None:
-    """The sessions that a client has open; None where no client ever said so: an older one does not."""
+    """The sessions that a client has open; None where no client ever recorded that, as older ones do not."""
     directory = store.path / "sessions"
     if not directory.is_dir():
         return None
-    named = ((told, str(told.get("sessionId"))) for told in _told(directory))
-    return {session_id for told, session_id in named if _client(told, session_id)}
+    named = ((entry, str(entry.get("sessionId"))) for entry in _told(directory))
+    return {session_id for entry, session_id in named if _client(entry, session_id)}
 
 
 def _told(directory: Path) -> Iterator[dict[str, Any]]:
@@ -61,37 +63,37 @@ def _told(directory: Path) -> Iterator[dict[str, Any]]:
         return
     for path in paths:
         try:
-            told = json.loads(beginning(path, LARGEST))
+            entry = json.loads(beginning(path, LARGEST))
         except (OSError, ValueError, RecursionError):
             continue
-        if isinstance(told, dict):
-            yield told
+        if isinstance(entry, dict):
+            yield entry
 
 
-def _client(told: dict[str, Any], session_id: str) -> Client | None:
-    process, since = told.get("pid"), told.get("startedAt")
-    if told.get("sessionId") != session_id or not isinstance(process, int) or not _is_alive(told, process):
+def _client(entry: dict[str, Any], session_id: str) -> Client | None:
+    process, since = entry.get("pid"), entry.get("startedAt")
+    if entry.get("sessionId") != session_id or not isinstance(process, int) or not _is_alive(entry, process):
         return None
-    return Client(process, _seconds(since), told.get("status") == "busy")
+    return Client(process, _seconds(since), entry.get("status") == "busy")
 
 
 def _seconds(milliseconds: Any) -> float:
-    """0.0 for what is no time."""
+    """The time in epoch seconds, 0.0 for a value that is not a time."""
     is_time = isinstance(milliseconds, (int, float)) and 0 < milliseconds < LATEST
     return milliseconds / 1000 if is_time else 0.0
 
 
-def _is_alive(told: dict[str, Any], process: int) -> bool:
-    namespace = _NAMESPACE.search(str(told.get("pidDomain")))
+def _is_alive(entry: dict[str, Any], process: int) -> bool:
+    namespace = _NAMESPACE.search(str(entry.get("pidDomain")))
     if namespace and own_namespace() and namespace[1] != own_namespace():
-        return time.time() - _seconds(told.get("updatedAt")) < TRUSTED_SECONDS
+        return time.time() - _seconds(entry.get("updatedAt")) < TRUSTED_SECONDS
     if sys.platform != "linux":
         return _exists(process)
-    try:  # the 22nd field, counted behind the name, which may hold anything
+    try:  # the 22nd field, counted after the name, which may contain anything
         start = Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
     except (OSError, IndexError):
         return False
-    return told.get("procStart") in (None, start)
+    return entry.get("procStart") in (None, start)
 
 
 def _exists(process: int) -> bool:

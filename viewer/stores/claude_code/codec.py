@@ -1,4 +1,4 @@
-"""Messages made of the lines that say them, and lines as rows. Decoding never fails: what is unknown stays as it is."""
+"""Messages decoded from lines, and lines as rows. Decoding never fails: unknown content stays unchanged."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from .places import SIDECHAIN, parent_of
 from .records import OWN_RECORD, QUEUED, Record, object_in, queued_of
 from .transcript import SessionMessages, Unit
 
-SHOWN_BROKEN = 20_000  # bytes of a line that is no object which are shown
-_BESIDE = ("message", "type", "timestamp")  # what a raw row shows otherwise
+SHOWN_BROKEN = 20_000  # bytes that are shown of a line that is no object
+_BESIDE = ("message", "type", "timestamp")  # fields that a raw row shows elsewhere
 
 
 def read_value(file: BinaryIO, record: Record) -> dict[str, Any] | None:
-    """The object of a record's line; None for one without an object, or that is another one by now."""
+    """The object of a record's line; None for one without an object, or where the line has changed."""
     return object_at(file, record.offset, record.length)
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
-def message_of(file: BinaryIO, found: SessionMessages, unit: Unit, session_id: str) -> StoredMessage:
+def message_of(file: BinaryIO, conversation: SessionMessages, unit: Unit, session_id: str) -> StoredMessage:
     """A message as the model is sent it."""
-    values = [value for uuid in unit.uuids if (value := read_value(file, found.tree.record(uuid))) is not None]
-    state = found.states[unit.id]
+    values = [value for uuid in unit.uuids if (value := read_value(file, conversation.tree.record(uuid))) is not None]
+    state = conversation.states[unit.id]
     if values and unit.role == OWN_RECORD:
         return StoredMessage(unit.id, session_id, unit.role, _cleared(values[0]), state, unit.time)
     if not values or unit.role == "system":
@@ -45,24 +45,24 @@ def message_of(file: BinaryIO, found: SessionMessages, unit: Unit, session_id: s
     row = _from_user(value, unit, session_id, state)
     if value.get("type") == QUEUED:
         return replace(row, extra={"queued": True})
-    if found.sidechains and row.role == "tool" and not row.sub_agents:
-        return replace(row, sub_agents=_within(file, found, unit.piece.answers, session_id))
+    if conversation.sidechains and row.role == "tool" and not row.sub_agents:
+        return replace(row, sub_agents=_within(file, conversation, unit.piece.answers, session_id))
     return row
 
 
 def without(row: StoredMessage, calls: Collection[str]) -> StoredMessage | None:
-    """A message without these calls, and without their results; None where nothing is left of it."""
+    """A message without these calls, and without their results; None where nothing remains of it."""
     if row.role == "tool":
         return None if row.tool_call_id in calls else row
-    left = [call for call in row.tool_calls if not isinstance(call.get("id"), str) or call["id"] not in calls]
-    if len(left) == len(row.tool_calls):
+    remaining = [call for call in row.tool_calls if not isinstance(call.get("id"), str) or call["id"] not in calls]
+    if len(remaining) == len(row.tool_calls):
         return row
-    return replace(row, tool_calls=left) if left or row.content or row.reasoning else None
+    return replace(row, tool_calls=remaining) if remaining or row.content or row.reasoning else None
 
 
 def _cleared(value: dict[str, Any]) -> str:
-    """What a record says of a microcompaction. No real one was seen: the names of its fields are those of the client's
-    source.
+    """The text of a record of a microcompaction. No real one was seen: the names of its fields are those in the
+    client's source.
     """
     facts = object_in(value, "microcompactMetadata") or object_in(value, "microcompact_metadata")
     numbers = [
@@ -74,7 +74,7 @@ def _cleared(value: dict[str, Any]) -> str:
 
 
 def _reply(values: Sequence[dict[str, Any]], unit: Unit, session_id: str, state: State) -> StoredMessage:
-    """A model's response, whose blocks are one a line."""
+    """A model's response, which has one line for each block."""
     blocks = [block for value in values for block in _blocks(value)]
     messages = [object_in(value, "message") for value in values]
     reason = next((each["stop_reason"] for each in reversed(messages) if isinstance(each.get("stop_reason"), str)), "")
@@ -122,20 +122,22 @@ def _from_user(value: dict[str, Any], unit: Unit, session_id: str, state: State)
 
 
 def _sub_agents(value: dict[str, Any], session_id: str) -> tuple[str, ...]:
-    """The session of the sub-agent whose answer a line has."""
+    """The session of the sub-agent whose answer a line contains."""
     agent = object_in(value, "toolUseResult").get("agentId")
     return (f"{parent_of(session_id) or session_id}/agent-{agent}",) if isinstance(agent, str) else ()
 
 
-def _within(file: BinaryIO, found: SessionMessages, call: str, session_id: str) -> tuple[str, ...]:
-    """The sub-agent that spoke in the session's own file for this call: the first behind it that was asked the same."""
-    caller = next((uuid for uuid in reversed(found.tree.order) if call in found.tree.nodes[uuid].calls), "")
-    blocks = _blocks(read_value(file, found.tree.nodes[caller]) or {}) if caller else []
+def _within(file: BinaryIO, conversation: SessionMessages, call: str, session_id: str) -> tuple[str, ...]:
+    """The sub-agent that wrote to the session's own file for this call: the first one after it with the same prompt."""
+    caller = next(
+        (uuid for uuid in reversed(conversation.tree.order) if call in conversation.tree.nodes[uuid].calls), ""
+    )
+    blocks = _blocks(read_value(file, conversation.tree.nodes[caller]) or {}) if caller else []
     calls = [block for block in blocks if _type(block) == "tool_use" and block.get("id") == call]
-    asked = object_in(calls[0], "input").get("prompt") if calls else None
-    for record in found.sidechains if isinstance(asked, str) else ():
-        value = read_value(file, record) if record.place > found.tree.place(caller) else None
-        if value and chat.said(object_in(value, "message").get("content")) == asked:
+    prompt = object_in(calls[0], "input").get("prompt") if calls else None
+    for record in conversation.sidechains if isinstance(prompt, str) else ():
+        value = read_value(file, record) if record.place > conversation.tree.place(caller) else None
+        if value and chat.said(object_in(value, "message").get("content")) == prompt:
             return (f"{session_id}/{SIDECHAIN}{record.uuid}",)
     return ()
 
@@ -151,7 +153,7 @@ def _blocks(value: dict[str, Any]) -> list[Any]:
 
 
 def _content(blocks: list[Any]) -> Any:
-    """Text where the blocks are nothing but one text, else the blocks."""
+    """Text where the blocks are only one text, else the blocks."""
     if not blocks:
         return ""
     if len(blocks) == 1 and _type(blocks[0]) == "text" and isinstance(blocks[0].get("text"), str):
@@ -178,14 +180,14 @@ def _call(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def row_of(file: BinaryIO, record: Record, session_id: str, state: State) -> StoredMessage:
-    """A line as it is stored: what it says as content, and everything else."""
+    """A line as stored: its content, and all other fields."""
     value = read_value(file, record)
     if value is None:
         start = line_at(file, record.offset, min(record.length, SHOWN_BROKEN)).decode("utf-8", "replace")
         why = "too long to be read" if record.length > LONGEST else "no JSON object"
         return StoredMessage(record.offset, session_id, "", start, state, 0.0, extra={"line": why})
     message = object_in(value, "message")
-    beside = _BESIDE if message else _BESIDE[1:]  # what is no object is shown as it is
+    beside = _BESIDE if message else _BESIDE[1:]  # a message that is no object is shown unchanged
     extra = {name: each for name, each in value.items() if name not in beside and each is not None}
     if not record.is_read:
         extra["line"] = "not read by Claude Code: damaged, or after something else on its line"

@@ -1,4 +1,4 @@
-"""Writing a compaction behind a session's end, and finding one again that was written."""
+"""Writing a compaction at a session's end, and finding one again that was written."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from .transcript import SessionMessages
 
 
 def mark_of(token: Json, edits: Sequence[Edit]) -> str:
-    """What a commit of these edits is known by."""
+    """The mark by which a commit of these edits is found again."""
     return blake2b(repr([token["digest"], edits_to_json(edits)]).encode(), digest_size=16).hexdigest()
 
 
 def commit(
     store: Store, file: SessionFile, opened: Appending, token: Json, edits: Sequence[Edit], *, now: float
 ) -> Commit:
-    """Append copies of what changes, the boundary and the summary; read it back. Raises CompactionConflict: nothing
-    counts then of what was written.
+    """Append copies of what changes, the boundary and the summary; read it back. Raises CompactionConflict: then
+    nothing that was written counts.
     """
-    file, seen = places.find(store, file.id), opened.state
-    found = conversations.of(file)
+    file, state = places.find(store, file.id), opened.state
+    conversation = conversations.of(file)
     with file.path.open("rb") as reading:
-        planned = planned_records(file, reading, found, token)
-        layout, copies = _with_copies(reading, found, layout_of(found, planned, edits))
-        last = codec.read_value(reading, found.thread[-1]) or {}
-        tokens = _tokens(file, reading, found, layout)
-    summarised = len(set(found.live) - set(_kept_ids(found, layout)))
+        planned = planned_records(file, reading, conversation, token)
+        layout, copies = _with_copies(reading, conversation, layout_of(conversation, planned, edits))
+        last = codec.read_value(reading, conversation.thread[-1]) or {}
+        tokens = _tokens(file, reading, conversation, layout)
+    summarised = len(set(conversation.live) - set(_kept_ids(conversation, layout)))
     mark = mark_of(token, edits)
     facts = {
         "preTokens": tokens[0],
@@ -51,69 +51,73 @@ def commit(
         "messagesSummarized": summarised,
         MARK: {"id": mark, "copies": [value["uuid"] for value in copies]},
     }
-    # Until the boundary is there, the thread ends where it did, and not at a copy or the summary.
+    # Until the boundary is there, the thread must end where it did, and not at a copy or the summary.
     first = lines.encoded([lines.end_of_thread(last, last["uuid"]), *copies])
     data = first + lines.encoded(lines.compaction(layout, last, facts=facts, now=now))
-    start = opened.append(data, seen, switch=len(first))
+    start = opened.append(data, state, switch=len(first))
     with opened.taken_back({start: data}, {start + len(first): b" ", start: blank(data)}):
         return _read_back(conversations.of(places.find(store, file.id)), layout, mark)
 
 
-def _read_back(found: SessionMessages, layout: Layout, mark: str) -> Commit:
-    boundary = newest_of(found, mark)
-    made = [record.uuid for record in found.thread if record.uuid in {*layout.head, *layout.tail}]
-    if boundary is None or made != [*layout.head, *layout.tail]:
+def _read_back(conversation: SessionMessages, layout: Layout, mark: str) -> Commit:
+    boundary = newest_of(conversation, mark)
+    thread_uuids = [record.uuid for record in conversation.thread if record.uuid in {*layout.head, *layout.tail}]
+    if boundary is None or thread_uuids != [*layout.head, *layout.tail]:
         raise CompactionConflict(
             "What was written did not read back as it was meant, and was taken back. Please report this session."
         )
-    return commit_of(found, boundary)
+    return commit_of(conversation, boundary)
 
 
-def newest_of(found: SessionMessages, mark: str) -> Record | None:
-    """The boundary with this mark that is in effect."""
-    marked = (found.tree.nodes[uuid] for uuid in reversed(found.tree.boundaries))
+def newest_of(conversation: SessionMessages, mark: str) -> Record | None:
+    """The boundary with this mark, if it is in effect."""
+    marked = (conversation.tree.nodes[uuid] for uuid in reversed(conversation.tree.boundaries))
     return next((record for record in marked if record.boundary and record.boundary.mark == mark), None)
 
 
-def commit_of(found: SessionMessages, boundary: Record, at: float | None = None) -> Commit:
+def commit_of(conversation: SessionMessages, boundary: Record, at: float | None = None) -> Commit:
     """A commit as it is in the file."""
-    compacted = next(each for each in found.boundaries if each.record.uuid == boundary.uuid)
+    compacted = next(each for each in conversation.boundaries if each.record.uuid == boundary.uuid)
     receipt = {"handoff": compacted.handoff, "boundary": boundary.uuid, "before": list(compacted.before)}
-    return Commit(compacted.handoff, found.tree.offset(boundary.uuid), compacted.handoff, receipt, at=at)
+    return Commit(compacted.handoff, conversation.tree.offset(boundary.uuid), compacted.handoff, receipt, at=at)
 
 
 # -- messages that change ----------------------------------------------------------------------------------------------
 
 
-def _with_copies(reading: BinaryIO, found: SessionMessages, layout: Layout) -> tuple[Layout, list[dict[str, Any]]]:
+def _with_copies(
+    reading: BinaryIO, conversation: SessionMessages, layout: Layout
+) -> tuple[Layout, list[dict[str, Any]]]:
     """The layout with copies in place of what changes, and the lines of the copies."""
     copies: list[dict[str, Any]] = []
 
     def placed(each: str | Changed) -> list[str | Changed]:
         if isinstance(each, str):
             return [each]
-        made = _copies(reading, found, each)
-        copies.extend(made)
-        return [value["uuid"] for value in made]
+        copied = _copies(reading, conversation, each)
+        copies.extend(copied)
+        return [value["uuid"] for value in copied]
 
     head = [uuid for each in layout.head for uuid in placed(each)]
     tail = [uuid for each in layout.tail for uuid in placed(each)]
     return replace(layout, head=head, tail=tail), copies
 
 
-def _copies(reading: BinaryIO, found: SessionMessages, changed: Changed) -> list[dict[str, Any]]:
-    """The lines of a message with other words, under ids of their own: the client takes equal ones for one."""
-    unit = found.units[changed.id]
-    values = [codec.read_value(reading, found.tree.nodes[uuid]) for uuid in unit.uuids]
-    response, made = f"msg_{uuid4().hex}", []
+def _copies(reading: BinaryIO, conversation: SessionMessages, changed: Changed) -> list[dict[str, Any]]:
+    """The lines of a message with other words, under new ids, because the client treats equal ids as one."""
+    unit = conversation.units[changed.id]
+    values = [codec.read_value(reading, conversation.tree.nodes[uuid]) for uuid in unit.uuids]
+    response, new_lines = f"msg_{uuid4().hex}", []
     for value in values:
         if value is None:
             raise CompactionConflict("A message that was to be shortened cannot be read any more. Plan again.")
         message = dict(value["message"])
         if unit.role == "assistant":
             message["id"] = response
-        made.append({**value, "uuid": str(uuid4()), "message": message, COPY: value["uuid"]})
-    return [each for each in map(_changed_line(unit.role, unit.piece.at, changed.changes), made) if each is not None]
+        new_lines.append({**value, "uuid": str(uuid4()), "message": message, COPY: value["uuid"]})
+    return [
+        each for each in map(_changed_line(unit.role, unit.piece.at, changed.changes), new_lines) if each is not None
+    ]
 
 
 def _changed_line(role: str, at: int, changes: dict[str, Any]) -> Any:
@@ -135,7 +139,7 @@ def _changed_line(role: str, at: int, changes: dict[str, Any]) -> Any:
 
 
 def _without_copy(value: dict[str, Any]) -> dict[str, Any]:
-    """The client keeps a result once more beside the message: it would be as long as before."""
+    """The client keeps a result a second time next to the message: it would be as long as before."""
     return {"toolUseResult": PRUNED} if "toolUseResult" in value else {}
 
 
@@ -148,15 +152,17 @@ def _changed_call(block: Any, calls: dict[str, Any]) -> Any:
 # -- numbers of the boundary -------------------------------------------------------------------------------------------
 
 
-def _kept_ids(found: SessionMessages, layout: Layout) -> list[int]:
-    return [each for uuid in (*layout.head, *layout.tail) for each in found.of_record(str(uuid))]
+def _kept_ids(conversation: SessionMessages, layout: Layout) -> list[int]:
+    return [each for uuid in (*layout.head, *layout.tail) for each in conversation.of_record(str(uuid))]
 
 
-def _tokens(file: SessionFile, reading: BinaryIO, found: SessionMessages, layout: Layout) -> tuple[int, int]:
-    """Tokens in context before and after: what the last response reported, or else as they are counted here."""
+def _tokens(file: SessionFile, reading: BinaryIO, conversation: SessionMessages, layout: Layout) -> tuple[int, int]:
+    """Tokens in context before and after: what the last response reported, or else an own count."""
     count = counting.counter_for(facts_of(file).model)
-    rows = {each: codec.message_of(reading, found, found.units[each], file.id) for each in found.live}
+    rows = {
+        each: codec.message_of(reading, conversation, conversation.units[each], file.id) for each in conversation.live
+    }
     counted = {each: counting.row_tokens(row, count) for each, row in rows.items()}
-    reported = usage.tokens_in_context(found.thread)
-    kept = sum(counted[each] for each in set(_kept_ids(found, layout)) if each in counted)
-    return reported or sum(counted.values()), kept + count(str(layout.handoff))
+    reported = usage.tokens_in_context(conversation.thread)
+    kept_tokens = sum(counted[each] for each in set(_kept_ids(conversation, layout)) if each in counted)
+    return reported or sum(counted.values()), kept_tokens + count(str(layout.handoff))

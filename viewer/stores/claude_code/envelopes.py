@@ -1,4 +1,4 @@
-"""What Claude Code and the editors that it runs in add to what a person types, and the lines that it writes alone."""
+"""What Claude Code and the editors that it runs in add to a person's words, and the lines that it writes itself."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ _COMMAND = re.compile(r"\s*<(command-(?:message|name|args))>")
 
 
 def _command(text: str, at: int) -> Added | None:
-    """A slash command: its name and the words behind it are a person's; one without words is a command that was run."""
-    said: dict[str, str] = {}
+    """A slash command: its name and the words after it are a person's; one without words is a command that was run."""
+    parts: dict[str, str] = {}
     end = at
-    while (tag := _COMMAND.match(text, end)) and tag[1] not in said:
+    while (tag := _COMMAND.match(text, end)) and tag[1] not in parts:
         behind = closed(text, tag[1], tag.end())
         if behind is None and tag[1] != "command-args":
             break
-        end = len(text) if behind is None else behind  # arguments that are cut off go on to the end
-        said[tag[1]] = text[tag.end() : end].removesuffix(f"</{tag[1]}>").strip()
-    if not said:
+        end = len(text) if behind is None else behind  # arguments that are cut off continue to the end
+        parts[tag[1]] = text[tag.end() : end].removesuffix(f"</{tag[1]}>").strip()
+    if not parts:
         return None
-    if not (arguments := said.pop("command-args", "")):
+    if not (arguments := parts.pop("command-args", "")):
         return Added(end, is_run=True)
-    around = "\n".join(f"<{name}>{each}</{name}>" for name, each in said.items())
-    return Added(end, f"{said.get('command-name', '')} {arguments}".strip(), around)
+    around = "\n".join(f"<{name}>{each}</{name}>" for name, each in parts.items())
+    return Added(end, f"{parts.get('command-name', '')} {arguments}".strip(), around)
 
 
 _OUTPUT = re.compile(r"\s*Read the output file to retrieve the result: /[^\n]*\Z")
 
 
 def _where_the_output_is(text: str, at: int) -> Added | None:
-    """The sentence with which a notification of a task ends."""
-    found = _OUTPUT.match(text, at) if text[:at].rstrip().endswith("</task-notification>") else None
-    return Added(found.end()) if found else None
+    """The last sentence in the notification of a task."""
+    match = _OUTPUT.match(text, at) if text[:at].rstrip().endswith("</task-notification>") else None
+    return Added(match.end()) if match else None
 
 
 ENVELOPES = Envelopes(
@@ -57,7 +57,7 @@ ENVELOPES = Envelopes(
 )
 
 
-META = f"added by {ENVELOPES.by}"  # what a line is called that the client marks as its own
+META = f"added by {ENVELOPES.by}"  # the kind of a line that the client marks as its own
 
 
 def is_meta(value: dict[str, Any]) -> bool:
@@ -66,6 +66,6 @@ def is_meta(value: dict[str, Any]) -> bool:
 
 
 def typed_words(value: dict[str, Any], content: Any) -> str | None:
-    """What a person typed of a user's line with this content, as text; None where nobody typed anything."""
-    found = Split("", kind=META) if is_meta(value) else split(content, ENVELOPES)
-    return None if found.kind else found.words
+    """What a person typed in a user's line with this content, as text; None where nobody typed anything."""
+    parts = Split("", kind=META) if is_meta(value) else split(content, ENVELOPES)
+    return None if parts.kind else parts.words

@@ -1,4 +1,4 @@
-"""What lists say of a session, from the start and the end of its file: the client's own list reads no more either."""
+"""Facts of a session for lists, from the start and the end of its file: the client's own list reads no more either."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from .records import SYNTHETIC_MODEL, is_summary, object_in
 
 EDGE = 65_536  # bytes that are read at either end
 REMEMBERED = 5_000  # files
-# What the client's own list names a session by, the first found counts (claude_agent_sdk, sessions.py): type and key.
+# The fields that the client's own list takes a session's name from, the first match counts (claude_agent_sdk,
+# sessions.py): type and key.
 _TITLES = (
     ("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("last-prompt", "lastPrompt"), ("summary", "summary"),
 )  # fmt: skip
@@ -47,12 +48,12 @@ class Facts:
 
 def facts_of(file: SessionFile) -> Facts:
     """The facts of a session. Raises OSError."""
-    found = _facts(str(file.path), file.state)
+    facts = _facts(str(file.path), file.state)
     if not file.sidechain:
-        return found
+        return facts
     begun = sidechains.in_file(str(file.path), file.state).get(file.sidechain) or sidechains.Sidechain("", "", 0.0)
     words = " ".join(begun.words.split())[:LONGEST_FIRST_WORDS]
-    return replace(found, title="", first_words=words, began=begun.began)
+    return replace(facts, title="", first_words=words, began=begun.began)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -76,29 +77,29 @@ def _facts(path: str, state: FileState) -> Facts:
 
 
 def _sub_agent_title(path: str) -> str:
-    """What a sub-agent was asked for, as the client notes it beside its file; "" for a session of its own."""
+    """The task of a sub-agent, as the client records it next to its file; "" for a normal session."""
     name = os.path.basename(path)
     if name.startswith("agent-acompact-"):
         return "The client's summariser at work"
     if not name.startswith("agent-"):
         return ""
     try:
-        noted = decoded(beginning(f"{path.removesuffix('.jsonl')}.meta.json", EDGE)) or {}
+        metadata = decoded(beginning(f"{path.removesuffix('.jsonl')}.meta.json", EDGE)) or {}
     except OSError:
         return ""
-    said = [noted[name] for name in ("agentType", "description") if isinstance(noted.get(name), str)]
-    return ": ".join(said)
+    parts = [metadata[name] for name in ("agentType", "description") if isinstance(metadata.get(name), str)]
+    return ": ".join(parts)
 
 
 def _objects(data: bytes) -> Iterator[dict[str, Any]]:
-    """The whole lines in a part of a file."""
+    """The objects of the complete lines in a part of a file."""
     for line in data.split(b"\n"):
         if line.startswith(b"{") and (value := decoded(line)) is not None:
             yield value
 
 
 def _title(newest: list[dict[str, Any]]) -> str:
-    """The newest name that a line of its kind gives: a tool's input may have the same keys."""
+    """The newest name in a line of the right type: a tool's input may have the same keys."""
     for kind, name in _TITLES:
         named = (value[name] for value in newest if value.get("type") == kind and isinstance(value.get(name), str))
         typed = (typed_words({}, each) or "" for each in named)  # the client keeps the newest prompt as it sent it
@@ -118,10 +119,10 @@ def _typed(values: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _commands(values: list[dict[str, Any]]) -> Iterator[str]:
-    """Names of the client's own commands, for a session in which nothing else was asked."""
+    """Names of the client's own commands, for a session without any other request."""
     for value in values:
-        said = chat.said(object_in(value, "message").get("content")) if value.get("type") == "user" else ""
-        if named := _COMMAND.search(said):
+        text = chat.said(object_in(value, "message").get("content")) if value.get("type") == "user" else ""
+        if named := _COMMAND.search(text):
             yield named[1].strip()
 
 
@@ -135,8 +136,8 @@ def _models(values: list[dict[str, Any]]) -> Iterator[str]:
 
 def _branch(values: list[dict[str, Any]]) -> str:
     """The git branch; outside of a repository the client writes "HEAD"."""
-    found = _text(values, "gitBranch")
-    return "" if found == "HEAD" else found
+    branch = _text(values, "gitBranch")
+    return "" if branch == "HEAD" else branch
 
 
 def _text(values: list[dict[str, Any]], name: str) -> str:

@@ -1,5 +1,5 @@
-"""Copies of a session: `--fork-session` and `/background` write what is sent of one into a file of their own, each line
-with the uuid that it had. No line says where it is from, so that files of one directory are compared.
+"""Copies of a session: `--fork-session` and `/background` write the sent part of a session into a new file, each line
+with its old uuid. No line names its origin, so the files of a directory are compared.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from .forms import BOUNDARY, IN_TREE
 from .places import ENDING, SESSION, SessionFile
 from .records import RECORDS
 
-START = 65_536  # bytes of a file in which its first record is looked for
+START = 65_536  # bytes of a file that are searched for its first record
 KNOWN = 100_000  # files whose first record is kept in this process
-# Of many files with one first record, a file is compared with so many that were last written to longest ago, as what
-# copies are made of is, and with so many by their ids, which decide between copies that are equal.
+# A file is compared with at most this many others with the same first record: the ones that were last written to
+# longest ago, because copies are made from those, and the same number by id, which decides between equal copies.
 MOST = 10
 
 
 class FirstRecord(NamedTuple):
-    """The first record of a file that others hang on. `time` in epoch seconds."""
+    """The first record of a file that has children. `time` in epoch seconds."""
 
     uuid: str
     time: float
@@ -38,8 +38,9 @@ class FirstRecord(NamedTuple):
 
 
 def origin(file: SessionFile) -> str:
-    """The id of the session that this one was copied from, "" for none: of those that hold its first record, the one it
-    has most of. Of two files the copy is the one in which what both have ends earlier, as it lacks what was not sent.
+    """The id of the session that this one was copied from, "" for none: of the sessions that contain its first record,
+    the one that it shares most records with. Of two files, the copy is the one in which the shared records end earlier,
+    because it lacks what was not sent.
     """
     with suppress(OSError, StoreUnavailable):
         return max(_holding(file), default=(0, ""))[1]
@@ -47,17 +48,17 @@ def origin(file: SessionFile) -> str:
 
 
 def copies(file: SessionFile) -> list[SessionFile]:
-    """The sessions that were copied from this one, and begin as it does."""
-    found = []
+    """The sessions that were copied from this one, and begin like it."""
+    forks = []
     with suppress(OSError):
         for path in _candidates(file):
             copy = SessionFile(path.stem, path, state_of(path))
-            found += [copy] if origin(copy) == file.id else []
-    return found
+            forks += [copy] if origin(copy) == file.id else []
+    return forks
 
 
 def responses(file: SessionFile, session_id: str) -> frozenset[str]:
-    """The responses of another session of the same directory."""
+    """The responses of another session in the same directory."""
     with suppress(StoreUnavailable):
         records = RECORDS.read(file.path.with_name(f"{session_id}{ENDING}")).records
         return frozenset(record.group for record in records if record.group)
@@ -65,9 +66,9 @@ def responses(file: SessionFile, session_id: str) -> frozenset[str]:
 
 
 def _holding(file: SessionFile) -> Iterator[tuple[int, str]]:
-    """The sessions that this one may be a copy of, each behind how many records it has of them."""
-    found = [] if file.parent else _candidates(file)
-    others = list(dict.fromkeys([*found[:MOST], *nsmallest(MOST, found)]))
+    """The sessions that this one may be a copy of, each after the number of shared records."""
+    candidates = [] if file.parent else _candidates(file)
+    others = list(dict.fromkeys([*candidates[:MOST], *nsmallest(MOST, candidates)]))
     mine = {each.uuid: each.offset for each in RECORDS.read(file.path).records if each.uuid} if others else {}
     for path in others:
         with suppress(StoreUnavailable):
@@ -77,8 +78,8 @@ def _holding(file: SessionFile) -> Iterator[tuple[int, str]]:
 
 
 def _candidates(file: SessionFile) -> list[Path]:
-    """The other files of the directory that begin with the same record; where that is a compaction's boundary, those
-    that were written to before and after it.
+    """The other files of the directory that begin with the same record; if that is a compaction's boundary, those that
+    were written to before and after it.
     """
     try:
         own = _first(str(file.path), file.state.device, file.state.inode)
@@ -86,13 +87,13 @@ def _candidates(file: SessionFile) -> list[Path]:
         return []
     directory = str(file.path.parent)
     same, began = _firsts(directory, os.stat(directory).st_mtime_ns)
-    if str(file.path) not in began:  # it was empty when the directory was looked at
+    if str(file.path) not in began:  # it was empty when the directory was listed
         _firsts.cache_clear()
         same, began = _firsts(directory, os.stat(directory).st_mtime_ns)
-    found = same.get(own.uuid, [])
+    paths = same.get(own.uuid, [])
     if own.is_boundary:
-        found = [path for path, time in began.items() if 0 < time <= own.time <= os.stat(path).st_mtime]
-    return [Path(path) for path in found if path != str(file.path)]
+        paths = [path for path, time in began.items() if 0 < time <= own.time <= os.stat(path).st_mtime]
+    return [Path(path) for path in paths if path != str(file.path)]
 
 
 @lru_cache(maxsize=16)

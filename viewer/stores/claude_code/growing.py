@@ -1,7 +1,7 @@
-"""A conversation to which lines were appended, made of the one before: of a long session little has to be made anew.
+"""A conversation after lines were appended, made from the one before: for a long session little is made anew.
 
-Only where each new record hangs on the one before it. Everything else (a compaction, a rewind, results of parallel
-calls, a record written again) is left to `transcript.conversation_of`.
+Only where the parent of each new record is the one before it. Everything else (a compaction, a rewind, results of
+parallel calls, a record written again) is left to `transcript.conversation_of`.
 """
 
 from __future__ import annotations
@@ -14,43 +14,45 @@ from .thread import Tree
 from .transcript import SessionMessages, Unit, unit_of
 
 
-def grown(found: SessionMessages, records: Sequence[Record], *, sidechain: bool) -> SessionMessages | None:
-    """The conversation with these records behind its own; None where it has to be made anew."""
-    made = _copied(found)
-    end = found.end
-    thread, live, states = list(found.thread), list(found.live), dict(found.states)
+def grown(conversation: SessionMessages, records: Sequence[Record], *, sidechain: bool) -> SessionMessages | None:
+    """The conversation with these records appended; None where it has to be made anew."""
+    new = _copied(conversation)
+    end = conversation.end
+    thread, live, states = list(conversation.thread), list(conversation.live), dict(conversation.states)
     for record in records:
         if record.unknown or record.type == QUEUED or (record.is_sidechain and not sidechain):
             return None
-        if found.sidechains and (record.group or record.calls or record.answers):
-            return None  # lines of a sub-agent's may belong to it
-        if record.typed and any(each.type == QUEUED for each in found.tree.beside.values()):
+        if conversation.sidechains and (record.group or record.calls or record.answers):
+            return None  # lines of a sub-agent may belong to it
+        if record.typed and any(each.type == QUEUED for each in conversation.tree.beside.values()):
             return None
         if record.leaf:
             if record.leaf != end:
                 return None
-            for tree in _trees(made):
+            for tree in _trees(new):
                 tree.leaves.append(record)
         if not record.is_in_tree:
             if record.pieces:
                 return None
             continue
         is_of_compaction = record.is_boundary or record.is_summary or record.copy_of
-        if record.uuid in made.tree.nodes or record.parent != end or is_of_compaction:
+        if record.uuid in new.tree.nodes or record.parent != end or is_of_compaction:
             return None
-        units = _noted(made, record)
+        units = _noted(new, record)
         live += [unit.id for unit in units if unit.role != OWN_RECORD]
         states.update((unit.id, "live") for unit in units)
         thread.append(record)
         end = record.uuid
-    vars(made).update(thread=thread, live=live, states=states, end=end, boundaries=found.boundaries)
-    return made
+    vars(new).update(thread=thread, live=live, states=states, end=end, boundaries=conversation.boundaries)
+    return new
 
 
-def _copied(found: SessionMessages) -> SessionMessages:
-    tree = _copy(found.tree)
-    read = tree if found.read is found.tree else _copy(found.read)
-    return SessionMessages(tree, read, dict(found.units), found.is_sub_agent, found.beside, found.sidechains)
+def _copied(conversation: SessionMessages) -> SessionMessages:
+    tree = _copy(conversation.tree)
+    read = tree if conversation.read is conversation.tree else _copy(conversation.read)
+    return SessionMessages(
+        tree, read, dict(conversation.units), conversation.is_sub_agent, conversation.beside, conversation.sidechains
+    )
 
 
 def _copy(tree: Tree) -> Tree:
@@ -61,20 +63,24 @@ def _copy(tree: Tree) -> Tree:
     )  # fmt: skip
 
 
-def _noted(made: SessionMessages, record: Record) -> list[Unit]:
-    """Put a record into the conversation; the messages that are new with it."""
-    for tree in _trees(made):
+def _noted(grown_conversation: SessionMessages, record: Record) -> list[Unit]:
+    """Put a record into the conversation; returns the messages that are new with it."""
+    for tree in _trees(grown_conversation):
         tree.append(record)
-    lines = made.tree.lines(record.uuid)
+    lines = grown_conversation.tree.lines(record.uuid)
     if len(lines) > 1:
-        first = made.units[made.tree.offset(lines[0])]
+        first = grown_conversation.units[grown_conversation.tree.offset(lines[0])]
         size = first.size + sum(piece.size for piece in record.pieces)
-        made.units[first.id] = replace(first, uuids=tuple(lines), size=size)
+        grown_conversation.units[first.id] = replace(first, uuids=tuple(lines), size=size)
         return []
-    units = [unit_of(made.tree, lines, piece) for piece in record.pieces]
-    made.units.update((unit.id, unit) for unit in units)
+    units = [unit_of(grown_conversation.tree, lines, piece) for piece in record.pieces]
+    grown_conversation.units.update((unit.id, unit) for unit in units)
     return units
 
 
-def _trees(made: SessionMessages) -> list[Tree]:
-    return [made.tree] if made.read is made.tree else [made.tree, made.read]
+def _trees(grown_conversation: SessionMessages) -> list[Tree]:
+    return (
+        [grown_conversation.tree]
+        if grown_conversation.read is grown_conversation.tree
+        else [grown_conversation.tree, grown_conversation.read]
+    )

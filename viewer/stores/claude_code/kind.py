@@ -1,4 +1,4 @@
-"""Claude Code's directory as a kind of store: where it is, how it is opened, how the client goes on with a session."""
+"""Claude Code's directory as a kind of store: where it is, how it is opened, how a session is resumed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .facts import facts_of
 from .reader import ClaudeReader
 from .writer import ClaudeWriter
 
-TRIED = "2.1.332"  # the newest version whose sessions were read, compacted and resumed (docs/claude-code.md)
+TRIED = "2.1.332"  # the newest version whose sessions were read, compacted and resumed in tests (docs/claude-code.md)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class ClaudeCode(Agent):
             return ""
 
     def resume_command(self, session_id: str) -> str:
-        """With the directory that it worked in: the client looks for a session in that of where it is started."""
+        """With the directory that it worked in: the client looks for a session in the directory where it is started."""
         if "/" in session_id:
             return ""  # a sub-agent is not resumed
         command = f"claude --resume {shlex.quote(session_id)}"
@@ -66,12 +66,12 @@ class ClaudeCode(Agent):
         return clients.open_sessions(self.store)
 
     def notices(self, session: Session) -> str:
-        """No client has the session open then: a compaction would have been refused."""
+        """No client has the session open: otherwise a compaction would have been refused."""
         return f"Claude Code goes on from it when the session is resumed: {self.resume_command(session.id)}"
 
 
 class ClaudeCodeStores(StoreKind):
-    """A configuration directory of Claude Code, `~/.claude` where nothing else is said."""
+    """A configuration directory of Claude Code, `~/.claude` by default."""
 
     name = "claude-code"
     schemes = ("claude-code:///",)
@@ -96,20 +96,20 @@ class ClaudeCodeStores(StoreKind):
     def identity(self, store: Store) -> tuple[int, int]:
         directory = places.projects(store)
         try:
-            found = os.stat(directory)
+            status = os.stat(directory)
         except OSError as problem:
-            said = f"Store {store.name}: {store.path} has no sessions of Claude Code that can be read."
-            raise StoreUnavailable(said) from problem
-        return found.st_dev, found.st_ino
+            message = f"Store {store.name}: {store.path} has no sessions of Claude Code that can be read."
+            raise StoreUnavailable(message) from problem
+        return status.st_dev, status.st_ino
 
     def store_version(self, store: Store) -> str:
-        """Of the places, sizes and times of all files."""
+        """Made from the paths, sizes and times of all files."""
         self.identity(store)
         files = sorted((path, state.text) for path, state in places.file_states(store))
         return blake2b(repr(files).encode(), digest_size=16).hexdigest()
 
     def session_version(self, store: Store, session_id: str) -> str:
-        """Of its own file: a look at thousands for each session would take longer than reading it."""
+        """Made from its own file: looking at thousands of files for each session would take longer than reading it."""
         with suppress(NotFound):
             return places.find(store, session_id).state.text
         return ""

@@ -1,5 +1,5 @@
-"""Which records were left by going back: a way of links leads from them to what is, or was, in context. To the others
-every link is lost.
+"""Which records were abandoned by going back: links lead from them to a message that is, or was, in context. For all
+other records the links are lost.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from .thread import Tree
 
 
 class LeftBranches:
-    """The branches beside a path. `path` has the first lines of the messages on it, the oldest of which is `begin`, ""
-    for none.
+    """The abandoned branches of a path. `path` has the first lines of the messages on it, the oldest of which is
+    `begin`, "" for none.
     """
 
     def __init__(self, tree: Tree, path: Collection[str], begin: str) -> None:
@@ -20,24 +20,24 @@ class LeftBranches:
         self._known: dict[str, bool] = {}
 
     def has(self, uuid: str) -> bool:
-        """Whether a record that is not on the path is on a branch of it. A branch beside the beginning of the path is
-        one where both begin with a request: of records that have no links at all, none was left.
+        """Whether a record that is not on the path is on a branch of it. A branch at the beginning of the path counts
+        only if both begin with a request: if records have no links at all, none was abandoned.
         """
-        way: dict[str, None] = {}
-        while uuid not in self._known and uuid in self._tree.nodes and uuid not in way:
+        chain: dict[str, None] = {}
+        while uuid not in self._known and uuid in self._tree.nodes and uuid not in chain:
             if self._tree.lines(uuid)[0] in self._path:
                 break
-            way[uuid] = None
+            chain[uuid] = None
             uuid = self._tree.nodes[uuid].parent
         if uuid in self._known:
-            found = self._known[uuid]
+            is_branch = self._known[uuid]
         elif uuid:
-            found = uuid in self._tree.nodes and uuid not in way
+            is_branch = uuid in self._tree.nodes and uuid not in chain
         else:
-            said = [each for each in way if self._tree.nodes[each].pieces]
-            found = self._begins_with_prompt and bool(said) and self._is_prompt(said[-1])
-        self._known.update(dict.fromkeys(way, found))
-        return found
+            with_messages = [each for each in chain if self._tree.nodes[each].pieces]
+            is_branch = self._begins_with_prompt and bool(with_messages) and self._is_prompt(with_messages[-1])
+        self._known.update(dict.fromkeys(chain, is_branch))
+        return is_branch
 
     def _is_prompt(self, uuid: str) -> bool:
         return any(piece.is_prompt for piece in self._tree.record(uuid).pieces)

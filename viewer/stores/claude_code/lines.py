@@ -1,4 +1,4 @@
-"""The lines that a compaction, its undo and a branch write. Fields and why: `docs/claude-code.md`."""
+"""The lines that a compaction, its undo and a branch write. `docs/claude-code.md` explains the fields."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .context import Layout
 from .forms import BOUNDARY, MARK
 from .records import object_in
 
-# Of a record, what says in which session and by which client it was written.
+# The fields of a record that say in which session and by which client it was written.
 SURROUNDINGS = ("userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug")
 NOTE = {
     "type": "system", "subtype": "informational", "content": "Compaction undone", "level": "info", "isMeta": False,
@@ -20,7 +20,7 @@ NOTE = {
 
 
 def encoded(values: Sequence[Mapping[str, Any]]) -> bytes:
-    """Lines of a file. Lone surrogates stay as they were escaped."""
+    """Lines of a file. Lone surrogates stay escaped."""
     return b"".join(json.dumps(value, separators=(",", ":")).encode() + b"\n" for value in values)
 
 
@@ -36,16 +36,16 @@ def surroundings(value: Mapping[str, Any]) -> dict[str, Any]:
 def compaction(
     layout: Layout, last: Mapping[str, Any], *, facts: Mapping[str, Any], now: float
 ) -> list[dict[str, Any]]:
-    """Boundary and summary. `layout` has no messages that change any more, `last` is the record that the thread ended
-    with; `facts` stand in the boundary.
+    """Boundary and summary. `layout` contains no messages that still have to change, `last` is the record that the
+    thread ended with; `facts` are extra fields of the boundary.
     """
     boundary, summary = str(uuid4()), str(uuid4())
     head, tail = [str(each) for each in layout.head], [str(each) for each in layout.tail]
     uuids, anchor = ([*head, summary, *tail], boundary) if head else (tail, summary)
-    kept: dict[str, Any] = {"preservedMessages": {"anchorUuid": anchor, "uuids": uuids, "allUuids": uuids}}
+    kept_fields: dict[str, Any] = {"preservedMessages": {"anchorUuid": anchor, "uuids": uuids, "allUuids": uuids}}
     if not head:
-        kept["preservedSegment"] = {"headUuid": tail[0], "anchorUuid": summary, "tailUuid": tail[-1]}
-    around = {"isSidechain": False, "timestamp": stamp(now), **surroundings(last)}
+        kept_fields["preservedSegment"] = {"headUuid": tail[0], "anchorUuid": summary, "tailUuid": tail[-1]}
+    common = {"isSidechain": False, "timestamp": stamp(now), **surroundings(last)}
     first = {
         "parentUuid": None,
         "logicalParentUuid": last["uuid"],
@@ -58,9 +58,9 @@ def compaction(
         "compactMetadata": {
             "trigger": "manual",
             **facts,
-            **kept,
+            **kept_fields,
         },
-        **around,
+        **common,
     }
     second = {
         "parentUuid": boundary,
@@ -69,7 +69,7 @@ def compaction(
         "isVisibleInTranscriptOnly": True,
         "isCompactSummary": True,
         "uuid": summary,
-        **around,
+        **common,
     }
     return [first, second]
 
@@ -77,8 +77,8 @@ def compaction(
 def undone(
     boundary: Mapping[str, Any], records: Sequence[str], parent: str, leaf: str, now: float
 ) -> list[dict[str, Any]]:
-    """Where the thread ends, and the `records` of a compaction, boundary first, once more as notes, which hang on
-    `parent`, "" for nothing: of a uuid the last line counts.
+    """The end of the thread, and the `records` of a compaction, boundary first, once more as notes with the `parent`,
+    "" for none: for a uuid the last line counts.
     """
     around = {"isSidechain": False, "timestamp": stamp(now), **surroundings(boundary)}
     parents = [parent or None, *records]
@@ -87,14 +87,14 @@ def undone(
 
 
 def end_of_thread(value: Mapping[str, Any], leaf: str) -> dict[str, Any]:
-    """A line that says that the thread ends with `leaf`, in the session of this record."""
+    """A line which says that the thread ends with `leaf`, in the session of this record."""
     return {"type": "last-prompt", "leafUuid": leaf, "sessionId": value.get("sessionId", "")}
 
 
 def copies_of(boundary: Mapping[str, Any]) -> list[str]:
     """The records that a compaction of ours wrote in place of messages that it shortened."""
-    found = object_in(object_in(boundary, "compactMetadata"), MARK).get("copies")
-    return [uuid for uuid in found if isinstance(uuid, str)] if isinstance(found, list) else []
+    uuids = object_in(object_in(boundary, "compactMetadata"), MARK).get("copies")
+    return [uuid for uuid in uuids if isinstance(uuid, str)] if isinstance(uuids, list) else []
 
 
 def title(session_id: str, text: str) -> dict[str, Any]:

@@ -27,24 +27,24 @@ class ClaudeListing(FileListing[SessionFile]):
         return facts_of(file).first_words
 
     def facts_of(self, file: SessionFile) -> SessionFacts:
-        found = facts_of(file)
+        facts = facts_of(file)
         return SessionFacts(
             id=file.id,
             row=file.number,
-            source=found.source,
-            model=found.model,
-            title=found.title,
-            base_title=found.title,
+            source=facts.source,
+            model=facts.model,
+            title=facts.title,
+            base_title=facts.title,
             part_number=1,
             parent=file.parent,
-            started_at=found.began or file.state.changed / 1e9,
+            started_at=facts.began or file.state.changed / 1e9,
             ended_at=None,
             continued=False,
             archived=False,
-            cwd=found.cwd,
+            cwd=facts.cwd,
             branched_from=origin(file),
             delegated=bool(file.parent),
             forked_from=(file.parent,) if file.parent else (),
             mark=RowsDigest(1 if file.state.size else 0, 0, file.state.changed, file.state.text),
-            git_branch=found.branch,
+            git_branch=facts.branch,
         )

@@ -1,7 +1,7 @@
-"""Where sessions lie: `projects/<directory>/<session>.jsonl`, and the sub-agents of a session in its own directory.
+"""Where sessions are stored: `projects/<directory>/<session>.jsonl`, and a session's sub-agents in its own directory.
 
-A sub-agent's session id is `<session>/<its file below subagents, without .jsonl>`. Clients of 2.0 wrote that file
-beside the session's (`agent-<id>.jsonl`), those of 1.0 within it: `<session>/sidechain-<its first record>`.
+A sub-agent's session id is `<session>/<its file below subagents, without .jsonl>`. Clients of 2.0 wrote that file next
+to the session's (`agent-<id>.jsonl`), those of 1.0 inside it: `<session>/sidechain-<its first record>`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from . import sidechains
 SESSION = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 SIDECHAIN = "sidechain-"
 _SUB_AGENT = re.compile(rf"(?:[A-Za-z0-9_-]{{1,100}}/){{0,4}}agent-[A-Za-z0-9_-]{{1,100}}|{SIDECHAIN}{SESSION.pattern}")
-START = 65_536  # bytes of a sub-agent's file in which its session is named
+START = 65_536  # bytes of a sub-agent's file that are searched for its session
 REMEMBERED = 100_000  # such files
 ENDING = ".jsonl"
 _BESIDE = "agent-"
@@ -33,7 +33,7 @@ _BESIDE = "agent-"
 
 @dataclass(frozen=True, slots=True)
 class SessionFile:
-    """One session's file as a look at the directories found it."""
+    """One session's file as it was when the directories were listed."""
 
     id: str
     path: Path
@@ -41,27 +41,27 @@ class SessionFile:
 
     @property
     def number(self) -> int:
-        """A number of its own in the store, made of its id."""
+        """A number that identifies it in the store, made from its id."""
         return number_of(self.id)
 
     @property
     def sidechain(self) -> str:
-        """The first record of the part of a session's file that it is (`sidechains`), "" for a whole file."""
+        """The first record, if it is only a part of a session's file (`sidechains`), "" for a whole file."""
         return self.id.partition(f"/{SIDECHAIN}")[2]
 
     @property
     def parent(self) -> str:
-        """The session whose sub-agent spoke in it, "" for none."""
+        """The session that started it as a sub-agent, "" for none."""
         return parent_of(self.id)
 
 
 def parent_of(session_id: str) -> str:
-    """The session to whose sub-agents this one belongs, "" for one of its own."""
+    """The session that started this one as a sub-agent, "" for a normal session."""
     return session_id.partition("/")[0] if "/" in session_id else ""
 
 
 def projects(store: Store) -> Path:
-    """The directory with a directory for each working directory."""
+    """The directory that contains a directory for each working directory."""
     return store.path / "projects"
 
 
@@ -71,8 +71,8 @@ def all_files(store: Store) -> list[SessionFile]:
 
 
 def states(store: Store) -> Iterator[tuple[str, str, FileState]]:
-    """Id, path and state of every session's file: a look at a store asks for thousands, so without a `Path` for each.
-    Of a session with a file in several directories, the newest. Raises OSError where the directory cannot be listed.
+    """Id, path and state of every session's file. There may be thousands, so they have no `Path` objects. For a session
+    with a file in several directories, the newest. Raises OSError where the directory cannot be listed.
     """
     newest: dict[str, tuple[int, str, FileState]] = {}
     for project in _directories(projects(store)):
@@ -82,8 +82,8 @@ def states(store: Store) -> Iterator[tuple[str, str, FileState]]:
 
 
 def file_states(store: Store) -> Iterator[tuple[str, FileState]]:
-    """Path and state of every file that sessions are in: none is read for it. Raises OSError where the directory cannot
-    be listed.
+    """Path and state of every file that contains sessions, without reading it. Raises OSError where the directory
+    cannot be listed.
     """
     for project in _directories(projects(store)):
         yield from ((path, state) for _, path, state in _files_in(project))
@@ -92,9 +92,9 @@ def file_states(store: Store) -> Iterator[tuple[str, FileState]]:
 _NOWHERE = (-1, "", FileState(0, 0, 0, -1))
 
 
-def _age(found: tuple[int, str, FileState]) -> tuple[int, str]:
-    """What the files of one session in several directories are told apart by: the newest is the session's."""
-    return found[:2]
+def _age(candidate: tuple[int, str, FileState]) -> tuple[int, str]:
+    """The order of one session's files in several directories: the newest is the session's."""
+    return candidate[:2]
 
 
 def _in_project(project: Path) -> Iterator[tuple[str, str, FileState]]:
@@ -110,8 +110,8 @@ def _in_project(project: Path) -> Iterator[tuple[str, str, FileState]]:
 
 
 def _files_in(project: Path) -> Iterator[tuple[str, str, FileState]]:
-    """Name, path and state of the files of a directory, without reading them: the name is the id of the session, but of
-    a sub-agent's file beside it.
+    """Name, path and state of the files of a directory, without reading them. The name is the session's id, except for
+    a sub-agent's file next to it.
     """
     for entry in _entries(project):
         name = entry.name.removesuffix(ENDING)
@@ -124,12 +124,12 @@ def _files_in(project: Path) -> Iterator[tuple[str, str, FileState]]:
 
 
 def _is_beside(name: str) -> bool:
-    """Whether a file of this name is that of a sub-agent, beside its session's."""
+    """Whether this is the name of a sub-agent's file next to its session's."""
     return name.startswith(_BESIDE) and _SUB_AGENT.fullmatch(name) is not None
 
 
 def _sidechains(path: str, state: FileState) -> Iterable[str]:
-    """The ids of the sidechains in a session's file that an address can name."""
+    """The ids of the sidechains in a session's file that a URL can contain."""
     try:
         return filter(SESSION.fullmatch, sidechains.in_file(path, state))
     except OSError:
@@ -138,8 +138,8 @@ def _sidechains(path: str, state: FileState) -> Iterable[str]:
 
 @lru_cache(maxsize=REMEMBERED)
 def _owner(path: str, device: int, inode: int) -> str:
-    """The session whose sub-agent wrote this file beside it, as clients of 2.0 did. Raises OSError, and LookupError
-    where no line says (yet).
+    """The session whose sub-agent wrote this file next to it, as clients of 2.0 did. Raises OSError, and LookupError
+    where no line says it (yet).
     """
     values = filter(None, map(decoded, beginning(path, START).split(b"\n")))
     named: list[str] = [value["sessionId"] for value in values if isinstance(value.get("sessionId"), str)]
@@ -179,9 +179,9 @@ def find(store: Store, session_id: str) -> SessionFile:
     """The file of a session. Raises NotFound, also for an id that names no file of the store."""
     session, _, agent = session_id.partition("/")
     if SESSION.fullmatch(session) and ("/" not in session_id or _SUB_AGENT.fullmatch(agent)):
-        found = [file for project in _listed(store) for file in _at(project, session_id, session, agent)]
-        if found:
-            return max(found, key=lambda each: (each.state.changed, str(each.path)))
+        files = [file for project in _listed(store) for file in _at(project, session_id, session, agent)]
+        if files:
+            return max(files, key=lambda each: (each.state.changed, str(each.path)))
     raise NotFound(f"Store {store.name} has no session {session_id!r}.")
 
 
@@ -199,7 +199,7 @@ def _at(project: Path, session_id: str, session: str, agent: str) -> Iterator[Se
 
 
 def _beside(project: Path, session_id: str, session: str, agent: str) -> Iterator[SessionFile]:
-    """The file of a session's sub-agent beside the session's own."""
+    """The file of a session's sub-agent next to the session's own."""
     for file in _file(session_id, project / f"{agent}{ENDING}") if "/" not in agent else ():
         with suppress(OSError, LookupError):
             if _owner(str(file.path), file.state.device, file.state.inode) == session:

@@ -1,4 +1,4 @@
-"""What a directory of Claude Code tells of its sessions: every reading that the rest of the site asks for."""
+"""Reading the sessions of a Claude Code directory: everything that the site asks a store."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ from .records import RECORDS, Record
 from .reported import reported
 from .transcript import SessionMessages, Unit
 
-REMEMBERED = 500  # sessions of which what headers say is kept in this process
+REMEMBERED = 500  # sessions whose usage and branches are kept in this process
 
 
 @dataclass(frozen=True)
 class ClaudeReader(FileReader):
-    """An open store, which is a directory: each question opens the file that it is about."""
+    """An open store, which is a directory: each question opens the file that it needs."""
 
     store: Store
 
@@ -80,33 +80,33 @@ class ClaudeReader(FileReader):
         return StoreReadOnly(reason) if reason else None
 
     @cached_property
-    def listing(self) -> ClaudeListing:  # read once: it looks at every file
+    def listing(self) -> ClaudeListing:  # cached: it looks at every file
         return ClaudeListing(self.store)
 
     # -- sessions
 
     def session(self, session_id: str) -> Session:
         file = places.find(self.store, session_id)
-        found = _facts(file)
+        facts = _facts(file)
         changed, opened = file.state.changed / 1e9, open_sessions(self.store)
         return Session(
             store=self.store.name,
             id=session_id,
-            source=found.source,
-            model=found.model,
-            title=found.title,
-            first_words=found.first_words,
+            source=facts.source,
+            model=facts.model,
+            title=facts.title,
+            first_words=facts.first_words,
             parent=file.parent,
-            started_at=found.began or changed,
+            started_at=facts.began or changed,
             last_active=changed,
             ended_at=None,
             end_reason="",
             archived=False,
-            cwd=found.cwd,
+            cwd=facts.cwd,
             parts=1,
             branched_from=forks.origin(file),
             delegated_from=file.parent,
-            git_branch=found.branch,
+            git_branch=facts.branch,
             is_open=None if opened is None or file.parent else session_id in opened,
         )
 
@@ -128,29 +128,31 @@ class ClaudeReader(FileReader):
     # -- messages
 
     def messages(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
-        found = self._conversation(session_id)
+        conversation = self._conversation(session_id)
         return self._read(
-            session_id, [found.units[unit] for each in ids if (unit := _unit_id(found, each)) is not None]
+            session_id, [conversation.units[unit] for each in ids if (unit := _unit_id(conversation, each)) is not None]
         )
 
     def _read(self, session_id: str, units: Iterable[Unit]) -> dict[int, StoredMessage]:
-        found = self._conversation(session_id)
+        conversation = self._conversation(session_id)
         with _opened(self._file(session_id)) as file:
-            return {unit.id: codec.message_of(file, found, unit, session_id) for unit in units}
+            return {unit.id: codec.message_of(file, conversation, unit, session_id) for unit in units}
 
     def sent(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
-        found = self._conversation(session_id)
-        rows = self._read(session_id, [found.sent(each) for each in ids if each in found.units])
-        return {each: row for each, whole in rows.items() if (row := codec.without(whole, found.lone)) is not None}
+        conversation = self._conversation(session_id)
+        rows = self._read(session_id, [conversation.sent(each) for each in ids if each in conversation.units])
+        return {
+            each: row for each, whole in rows.items() if (row := codec.without(whole, conversation.lone)) is not None
+        }
 
     def live(self, session_id: str) -> list[StoredMessage]:
-        found = self._conversation(session_id)
-        rows = self.sent(session_id, found.live)
-        return [rows[each] for each in found.live if each in rows]
+        conversation = self._conversation(session_id)
+        rows = self.sent(session_id, conversation.live)
+        return [rows[each] for each in conversation.live if each in rows]
 
     def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
-        found, records = self._conversation(session_id), self._records(session_id)
-        live = {record.offset for record in found.thread}
+        conversation, records = self._conversation(session_id), self._records(session_id)
+        live = {record.offset for record in conversation.thread}
         chosen: list[Record] = []
         for record in reversed(records):
             if len(chosen) == limit:
@@ -158,13 +160,15 @@ class ClaudeReader(FileReader):
             if (before is None or record.offset < before) and (record.offset in live or not live_only):
                 chosen.append(record)
         with _opened(self._file(session_id)) as file:
-            return [codec.row_of(file, each, session_id, _state(found, each, live)) for each in reversed(chosen)]
+            return [codec.row_of(file, each, session_id, _state(conversation, each, live)) for each in reversed(chosen)]
 
     def shown(self, session_id: str, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
         listed = list(items)
         rows = self.messages(session_id, [row_id_of(item) for item in listed])
         directory = self._file(session_id).path.with_suffix("")
-        noted = self._reported(session_id, [item.handoff_id for item in listed if not isinstance(item, HistoryEntry)])
+        reported_by_id = self._reported(
+            session_id, [item.handoff_id for item in listed if not isinstance(item, HistoryEntry)]
+        )
         shown: list[HistoryMessage | Handoff] = []
         for item in listed:
             row = rows.get(row_id_of(item))
@@ -175,8 +179,8 @@ class ClaudeReader(FileReader):
                 entry = item if content == live_content(row) else replace(item, shortened=True)
                 shown.append(HistoryMessage(entry, replace(row, content=content), content))
             else:
-                found = parted(row)
-                shown.append(Handoff(item, row, found.summary, found.directive, noted[item.handoff_id]))
+                parts = parted(row)
+                shown.append(Handoff(item, row, parts.summary, parts.directive, reported_by_id[item.handoff_id]))
         return shown
 
     def _reported(self, session_id: str, handoffs: Sequence[int]) -> dict[int, ReportedCompaction | None]:
@@ -191,14 +195,17 @@ class ClaudeReader(FileReader):
         return _abandoned(self._file(session_id))
 
     def next_message(self, session_id: str, after: int) -> StoredMessage | None:
-        found = self._conversation(session_id)
-        later = min((each for each in found.units if each > after and not found.units[each].is_summary), default=None)
+        conversation = self._conversation(session_id)
+        later = min(
+            (each for each in conversation.units if each > after and not conversation.units[each].is_summary),
+            default=None,
+        )
         return None if later is None else self.messages(session_id, [later]).get(later)
 
     def searchable(self, session_id: str, after: str) -> SearchableText | None:
-        file, found = self._file(session_id), self._conversation(session_id)
+        file, conversation = self._file(session_id), self._conversation(session_id)
         with _opened(file) as opened:
-            return texts.searchable(file, opened, found, after)
+            return texts.searchable(file, opened, conversation, after)
 
     # -- History
 
@@ -218,12 +225,12 @@ class ClaudeReader(FileReader):
     # -- what a compaction asks
 
     def basis(self, session_id: str, planned: Json | None = None) -> LiveContext:
-        file, found = self._file(session_id), self._conversation(session_id)
+        file, conversation = self._file(session_id), self._conversation(session_id)
         with _opened(file) as opened:
             if planned is None:
-                ids, token = found.live, context.token_of(file, opened, found)
+                ids, token = conversation.live, context.token_of(file, opened, conversation)
             else:
-                ids, token = found.ids_of(context.planned_records(file, opened, found, planned)), planned
+                ids, token = conversation.ids_of(context.planned_records(file, opened, conversation, planned)), planned
         rows = self.messages(session_id, ids)
         messages = [rows[each] for each in ids if each in rows]
         return LiveContext(messages, {row.id: row.size for row in messages}, token)
@@ -236,11 +243,11 @@ class ClaudeReader(FileReader):
     def find_commit(
         self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
     ) -> Commit | None:
-        found = self._conversation(session_id)
-        boundary = commits.newest_of(found, commits.mark_of(token, edits))
+        conversation = self._conversation(session_id)
+        boundary = commits.newest_of(conversation, commits.mark_of(token, edits))
         if boundary is None:
             return None
-        return commits.commit_of(found, boundary, boundary.time or None)
+        return commits.commit_of(conversation, boundary, boundary.time or None)
 
     def wrote(self, session_id: str, receipt: Json) -> bool:
         boundary = self._conversation(session_id).tree.nodes.get(receipt["boundary"])
@@ -258,8 +265,8 @@ class ClaudeReader(FileReader):
         raise NotBranchable("This compaction is no longer in the session's file.")
 
     def find_undo(self, session_id: str, receipt: Json) -> Json | None:
-        found = self._conversation(session_id)
-        return {"boundary": receipt["boundary"]} if undoing.is_undone(found.tree, receipt["boundary"]) else None
+        conversation = self._conversation(session_id)
+        return {"boundary": receipt["boundary"]} if undoing.is_undone(conversation.tree, receipt["boundary"]) else None
 
     def lock_of(self, session_id: str) -> Holder | None:
         return next((each.holder for each in clients_of(self.store, session_id)), None)
@@ -280,7 +287,7 @@ def _state_key(file: SessionFile) -> tuple[str, str, FileState]:
 
 @cached(LRUCache(REMEMBERED), key=_state_key, lock=Lock())
 def _usage(file: SessionFile) -> ReportedUsage:
-    """Every page of a session asks for it, and a long one has tens of thousands of responses."""
+    """Every page of a session asks for it, and a long session has tens of thousands of responses."""
     thread = conversations.of(file).thread
     came_from = forks.origin(file)
     elsewhere = forks.responses(file, came_from) if came_from else frozenset()
@@ -288,7 +295,7 @@ def _usage(file: SessionFile) -> ReportedUsage:
 
 
 def _own_records(file: SessionFile) -> list[Record]:
-    """Without those of sub-agents that are sessions of their own."""
+    """Without those of sub-agents, which are sessions of their own."""
     records = conversations.records_of(file)
     return records if file.parent else [record for record in records if not record.is_sidechain]
 
@@ -298,20 +305,20 @@ def _abandoned(file: SessionFile) -> list[AbandonedBranch]:
     return abandoned.branches(conversations.of(file))
 
 
-def _unit_id(found: SessionMessages, row_id: int) -> int | None:
-    """The message of this id, or of which this is a further line."""
-    if row_id in found.units:
+def _unit_id(conversation: SessionMessages, row_id: int) -> int | None:
+    """The message with this id, or the one of which this is a further line."""
+    if row_id in conversation.units:
         return row_id
-    return found.further_lines.get(row_id)
+    return conversation.further_lines.get(row_id)
 
 
-def _state(found: SessionMessages, record: Record, live: set[int]) -> State:
+def _state(conversation: SessionMessages, record: Record, live: set[int]) -> State:
     if record.offset in live:
         return "live"
-    if not record.is_read or f"\0{record.offset}" in found.tree.beside:
-        return "lost" if record.offset in found.units else "out"
-    ids = found.of_record(record.uuid)
-    return found.states[ids[0]] if ids else "out"
+    if not record.is_read or f"\0{record.offset}" in conversation.tree.beside:
+        return "lost" if record.offset in conversation.units else "out"
+    ids = conversation.of_record(record.uuid)
+    return conversation.states[ids[0]] if ids else "out"
 
 
 def _facts(file: SessionFile) -> Facts:
@@ -320,8 +327,8 @@ def _facts(file: SessionFile) -> Facts:
 
 
 def _name(file: SessionFile) -> str:
-    found = _facts(file)
-    return found.title or found.first_words
+    facts = _facts(file)
+    return facts.title or facts.first_words
 
 
 def _began(file: SessionFile) -> tuple[float, str]:

@@ -1,4 +1,4 @@
-"""The records of a session's file: of each line what the tree and the index need, and no text."""
+"""The records of a session's file: what the tree and the index need from each line, without texts."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from viewer.stores.pricing import TokenUsage
 from .envelopes import typed_words
 from .forms import BOUNDARY, IN_TREE, MARK, MICROCOMPACTED, SAID, unknown_in
 
-# What the client reads of a line is the object that it begins with, whatever stands behind that.
+# The client reads the object that a line begins with, whatever follows it.
 READ: tuple[Place, ...] = ("alone", "marked", "cut", "first")
-COPY = "palimpsestCopyOf"  # a key of ours in the copy of a record, which the client leaves alone
-NO_UUID = "\0none"  # the uuid of records that have none: the client takes all of them for one
+COPY = "palimpsestCopyOf"  # a key of ours in the copy of a record, which the client keeps
+NO_UUID = "\0none"  # the uuid of all records without one: the client treats them as one record
 (OWN_RECORD,) = BOOKKEEPING_ROLES
 SYNTHETIC_MODEL = "<synthetic>"  # of replies that the client wrote itself
-SUMMARY = "This session is being continued from a previous conversation that ran out of context"  # how one begins
-QUEUED = "queue-operation"  # the type of what the client notes of words that were typed while a turn ran
-MOST_LINES = 100  # of a request, by which it is known again
-MOST_TOKENS = 10**12  # in one field of a usage; a larger number is none
+SUMMARY = "This session is being continued from a previous conversation that ran out of context"  # the beginning of one
+QUEUED = "queue-operation"  # the type of the client's lines about words that were typed while a turn ran
+MOST_LINES = 100  # of a request, by which it is recognised
+MOST_TOKENS = 10**12  # in one field of a usage; a larger number does not count
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One message of a line, or a part of one: `at` is added to the line's offset for its id; `size` in characters."""
+    """One message of a line, or a part of one: the line's offset plus `at` is its id; `size` in characters."""
 
     at: int
     role: str
@@ -42,7 +42,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The messages that a boundary keeps by reference: behind the record `anchor`, in this order."""
+    """The messages that a boundary keeps by reference: after the record `anchor`, in this order."""
 
     anchor: str
     uuids: tuple[str, ...]
@@ -50,9 +50,9 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class BoundaryFacts:
-    """What a compaction boundary says. `kept` is what it keeps by reference (`segment`: head, anchor and tail, where
-    the kept ones are not listed), and `keeps_nothing` says that it names neither, not even an empty list.
-    `logical_parent` was the end of the thread before it; a compaction of ours is known by its `mark`.
+    """The fields of a compaction boundary. `kept` is what it keeps by reference (`segment`: head, anchor and tail,
+    where the kept ones are not listed), and `keeps_nothing` says that it has neither, not even an empty list.
+    `logical_parent` was the end of the thread before it; `mark` identifies a compaction of ours.
     """
 
     kept: Kept | None
@@ -67,10 +67,10 @@ class Record:
     """One line. `place` is its number in the file; `time` in epoch seconds, 0.0 for none.
 
     `group` is the id of the model's response that an assistant's line is one block of, `usage` what that reports (None
-    where it says nothing), `is_end` says that no line of it follows. `leaf` is the record that a line names as the end
-    of the thread, `copy_of` the one of which a compaction of ours wrote a shortened copy; `unknown` is what has a form
-    that is not known (`forms`). `typed` has the lines that a person typed, by their hashes. `is_read` says that the
-    client reads it, `is_cut` that its message is too long to be read here.
+    for nothing), `is_end` says that no line of it follows. `leaf` is the record that a line names as the end of the
+    thread, `copy_of` the one of which a compaction of ours wrote a shortened copy; `unknown` names an unknown part
+    (`forms`). `typed` has the hashes of the lines that a person typed. `is_read` says that the client reads it,
+    `is_cut` that its message is too long to be read here.
     """
 
     place: int
@@ -107,28 +107,28 @@ class Record:
 
     @property
     def ends_response(self) -> bool:
-        """Whether a line of the response before it can no more come behind it."""
+        """Whether no line of the response before it can follow it."""
         return self.type in SAID and any(not piece.answers for piece in self.pieces)
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The calls whose results it has."""
+        """The calls whose results it contains."""
         return tuple(piece.answers for piece in self.pieces if piece.answers)
 
 
 SessionRecords = ReadFile[Record]
 
 
-def record_of(line: Line, place: int) -> Record:
-    """What a line says; a record of no type for one without an object."""
+def record_of(line: Line, position: int) -> Record:
+    """The record in a line; a record of no type for a line without an object."""
     value = line.object
     if value is None:
-        return Record(place, line.offset, line.length, "")
-    record = _record(value, line, place)
+        return Record(position, line.offset, line.length, "")
+    record = _record(value, line, position)
     return record if line.place in READ else replace(record, is_read=False, boundary=None, leaf="", unknown="")
 
 
-def _record(value: dict[str, Any], line: Line, place: int) -> Record:
+def _record(value: dict[str, Any], line: Line, position: int) -> Record:
     kind = interned(value.get("type"))
     message = object_in(value, "message")
     queued = queued_of(value) if kind == "attachment" else None
@@ -143,7 +143,7 @@ def _record(value: dict[str, Any], line: Line, place: int) -> Record:
     if kind == "system" and subtype == MICROCOMPACTED:
         pieces = (Piece(0, OWN_RECORD, 0),)
     return Record(
-        place=place,
+        place=position,
         offset=line.offset,
         length=line.length,
         type=kind,
@@ -173,7 +173,7 @@ def _is_prompt(pieces: Iterable[Piece]) -> bool:
 
 
 def _typed(value: dict[str, Any], content: Any) -> tuple[int, ...]:
-    """The lines of what a person typed, by their hashes; none of a command without words, which is no message."""
+    """The hashes of the lines that a person typed; none for a command without words, which is not a message."""
     words = typed_words(value, content) if isinstance(content, (str, list)) else None
     lines = [line.strip() for line in (words or "").splitlines() if line.strip()]
     is_command = len(lines) == 1 and lines[0].startswith("/") and " " not in lines[0]
@@ -185,13 +185,13 @@ def _parent(value: Any) -> str:
 
 
 def object_in(value: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The object that a field holds, an empty one where it holds anything else."""
-    found = value.get(name)
-    return found if isinstance(found, dict) else {}
+    """The object in a field, an empty one where the field holds anything else."""
+    field_value = value.get(name)
+    return field_value if isinstance(field_value, dict) else {}
 
 
 def is_summary(value: Mapping[str, Any]) -> bool:
-    """Whether a line says what an earlier conversation was about, as a compaction does. The first versions of 1.0 did
+    """Whether a line is a compaction's summary of an earlier conversation. The first versions of 1.0 did
     not flag it.
     """
     content = object_in(value, "message").get("content")
@@ -222,8 +222,8 @@ def pieces_of(kind: str, value: dict[str, Any], message: dict[str, Any]) -> Iter
 
 
 def queued_of(value: dict[str, Any]) -> Any:
-    """What a person typed while a turn ran, which the client keeps as an attachment, or in its queue alone; None for
-    any other line.
+    """What a person typed while a turn ran, which the client keeps as an attachment, or only in its queue; None for any
+    other line.
     """
     if value.get("type") == QUEUED:
         return value.get("content")
@@ -250,18 +250,18 @@ def _boundary(value: dict[str, Any]) -> BoundaryFacts:
 
 
 def _kept(metadata: dict[str, Any]) -> Kept | None:
-    found = object_in(metadata, "preservedMessages")
-    if not isinstance(found.get("uuids"), list):
+    preserved = object_in(metadata, "preservedMessages")
+    if not isinstance(preserved.get("uuids"), list):
         return None
-    uuids = [uuid for uuid in found["uuids"] if isinstance(uuid, str)]
-    return Kept(interned(found.get("anchorUuid")), tuple(uuids)) if len(uuids) == len(found["uuids"]) else None
+    uuids = [uuid for uuid in preserved["uuids"] if isinstance(uuid, str)]
+    return Kept(interned(preserved.get("anchorUuid")), tuple(uuids)) if len(uuids) == len(preserved["uuids"]) else None
 
 
 def _segment(metadata: dict[str, Any]) -> tuple[str, str, str] | None:
-    found = metadata.get("preservedSegment")
-    if not isinstance(found, dict):
+    segment = metadata.get("preservedSegment")
+    if not isinstance(segment, dict):
         return None
-    return interned(found.get("headUuid")), interned(found.get("anchorUuid")), interned(found.get("tailUuid"))
+    return interned(segment.get("headUuid")), interned(segment.get("anchorUuid")), interned(segment.get("tailUuid"))
 
 
 def _mark(metadata: dict[str, Any]) -> str:
@@ -290,14 +290,14 @@ def _count(value: Any) -> int:
 
 
 def _is_count(value: Any) -> bool:
-    """Whether a field of a usage says a number that can be one, or nothing."""
+    """Whether a field of a usage is a possible number, or missing."""
     return value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST_TOKENS)
 
 
 @lru_cache(maxsize=8)
-def _one(*told: Any) -> TokenUsage:
-    """One object for the lines of a response."""
-    return TokenUsage(*told)
+def _one(*counts: Any) -> TokenUsage:
+    """One shared object for the lines of a response."""
+    return TokenUsage(*counts)
 
 
 def _size(value: Any) -> int:

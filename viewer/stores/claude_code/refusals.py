@@ -45,25 +45,25 @@ def refusal(store: Store, file: SessionFile) -> str:
     return reason or of_forms(conversations.of(file))
 
 
-def of_forms(found: SessionMessages) -> str:
-    """Why nothing is written to a session of which not all forms are known, "" where they are."""
-    return refused.unknown_form(found.unknown, "Claude Code") if found.unknown else ""
+def of_forms(conversation: SessionMessages) -> str:
+    """Why nothing is written to a session with unknown forms, "" where all are known."""
+    return refused.unknown_form(conversation.unknown, "Claude Code") if conversation.unknown else ""
 
 
-def of_context(found: SessionMessages) -> str:
-    """Why what is in context can be neither summarised nor kept without a loss, "" where it can."""
-    if not found.thread or found.is_sub_agent:
+def of_context(conversation: SessionMessages) -> str:
+    """Why the context can be neither summarised nor kept without a loss, "" where it can."""
+    if not conversation.thread or conversation.is_sub_agent:
         return ""
-    top, on_way = found.thread[0], {record.uuid for record in found.thread}
+    top, on_thread = conversation.thread[0], {record.uuid for record in conversation.thread}
     parent = "" if top.is_boundary else top.parent
-    if parent in on_way and found.lost:
-        return CIRCLE.format(count=found.lost)
-    if parent in on_way or found.is_tangled:
+    if parent in on_thread and conversation.lost:
+        return CIRCLE.format(count=conversation.lost)
+    if parent in on_thread or conversation.is_tangled:
         return TANGLED
-    if parent and found.lost:
+    if parent and conversation.lost:
         record = "a record without an id" if parent == NO_UUID else f"the record {parent[:LONGEST]}"
-        return refused.lost_link(record, found.lost, "Claude Code")
-    if NO_UUID in on_way:
+        return refused.lost_link(record, conversation.lost, "Claude Code")
+    if NO_UUID in on_thread:
         return NO_IDS
-    cut = [record.length for record in found.thread if record.is_cut]
+    cut = [record.length for record in conversation.thread if record.is_cut]
     return TOO_LONG.format(size=max(cut)) if cut else ""

@@ -1,4 +1,4 @@
-"""What the client notes of its compactions, in the boundary and the summary behind it."""
+"""What the client records about its compactions, in the boundary and the summary after it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .transcript import SessionMessages, summary_of
 LONGEST_TRIGGER = 40  # characters
 
 
-def reported(file: BinaryIO, found: SessionMessages, handoff: int) -> ReportedCompaction | None:
-    """What is noted of the compaction with this summary; None where nothing is."""
-    boundary = next((each.record for each in found.boundaries if each.handoff == handoff), None)
+def reported(file: BinaryIO, conversation: SessionMessages, handoff: int) -> ReportedCompaction | None:
+    """What is recorded about the compaction with this summary; None for nothing."""
+    boundary = next((each.record for each in conversation.boundaries if each.handoff == handoff), None)
     if boundary is None:
         return None
     facts = object_in(read_value(file, boundary) or {}, "compactMetadata")
-    summary = found.tree.nodes.get(summary_of(found.tree, boundary.uuid))
-    noted = read_value(file, summary) if summary else None
-    chosen = object_in(noted or {}, "summarizeMetadata").get("direction")
+    summary = conversation.tree.nodes.get(summary_of(conversation.tree, boundary.uuid))
+    summary_value = read_value(file, summary) if summary else None
+    chosen = object_in(summary_value or {}, "summarizeMetadata").get("direction")
     trigger = facts.get("trigger")
-    made = ReportedCompaction(
+    result = ReportedCompaction(
         trigger=trigger[:LONGEST_TRIGGER] if isinstance(trigger, str) else "",
         tokens_before=_tokens(facts, "preTokens"),
         tokens_after=_tokens(facts, "postTokens"),
         scope=chosen if chosen in ("up_to", "from") else "",
     )
-    return made if made != ReportedCompaction("", None, None, "") else None
+    return result if result != ReportedCompaction("", None, None, "") else None
 
 
 def _tokens(facts: dict[str, Any], name: str) -> int | None:

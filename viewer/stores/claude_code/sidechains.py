@@ -1,5 +1,5 @@
-"""Sub-agents of Claude Code 1.0, which spoke within the file of their session: records marked as a sidechain, each such
-conversation a tree of its own. Of a file from later versions nothing is looked for.
+"""Sub-agents of Claude Code 1.0, which wrote into the file of their session: records marked as a sidechain, each such
+conversation a separate tree. Files from later versions are not searched.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from viewer.stores.jsonl.values import seconds
 
 from .records import Record, object_in
 
-START = 16_384  # bytes in which a file says which version began it
-REMEMBERED = 100_000  # files: each look at a store asks for all of them
+START = 16_384  # bytes at the start of a file in which it names the version that began it
+REMEMBERED = 100_000  # files; every listing of a store asks for all of them
 _OLD = re.compile(rb'"version":\s*"1\.')
 _LINE = re.compile(rb'[^\n]*"isSidechain":\s*true[^\n]*')
 
 
 @dataclass(frozen=True, slots=True)
 class Sidechain:
-    """Where one begins: the uuid of its first record, what it was asked for, when (epoch seconds)."""
+    """The beginning of a sidechain: the uuid of its first record, its task, and its time (epoch seconds)."""
 
     uuid: str
     words: str
@@ -34,10 +34,10 @@ class Sidechain:
 
 @lru_cache(maxsize=REMEMBERED)
 def in_file(path: str, state: FileState) -> dict[str, Sidechain]:
-    """Those in a file as it was in this state, in order, by the uuid of the first record. Raises OSError."""
+    """The sidechains in a file in this state, in order, by the uuid of the first record. Raises OSError."""
     if not _OLD.search(beginning(path, START)):
         return {}
-    found: dict[str, Sidechain] = {}
+    sidechains: dict[str, Sidechain] = {}
     inside: set[str] = set()
     for value in _values(beginning(path, state.size)):
         uuid, parent = value.get("uuid"), value.get("parentUuid")
@@ -46,8 +46,8 @@ def in_file(path: str, state: FileState) -> dict[str, Sidechain]:
         inside.add(uuid)
         if not isinstance(parent, str) or parent not in inside:
             words = chat.said(object_in(value, "message").get("content"))
-            found[uuid] = Sidechain(uuid, words, seconds(value.get("timestamp")))
-    return found
+            sidechains[uuid] = Sidechain(uuid, words, seconds(value.get("timestamp")))
+    return sidechains
 
 
 def _values(data: bytes) -> Iterator[dict[str, Any]]:
@@ -55,7 +55,7 @@ def _values(data: bytes) -> Iterator[dict[str, Any]]:
 
 
 def begun(records: Iterable[Record]) -> Iterator[Record]:
-    """The records that sidechains begin with."""
+    """The first records of all sidechains."""
     inside: set[str] = set()
     for record in records:
         if record.is_sidechain and record.uuid and record.uuid not in inside:
@@ -67,9 +67,9 @@ def begun(records: Iterable[Record]) -> Iterator[Record]:
 def of(records: Iterable[Record], root: str) -> list[Record]:
     """The records of the sidechain that begins with this one."""
     inside = {root}
-    found = []
+    members = []
     for record in records:
         if record.is_sidechain and (record.uuid == root or (record.parent in inside and record.uuid)):
             inside.add(record.uuid)
-            found.append(record)
-    return found
+            members.append(record)
+    return members

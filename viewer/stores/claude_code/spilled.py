@@ -1,4 +1,4 @@
-"""Tool results that were too long for a line: the client keeps them in files of the session's own directory."""
+"""Tool results that were too long for a line: the client keeps them in files in the session's own directory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SAVED = re.compile(r"\A<persisted-output>\s.{0,200}?Full output saved to: ([^\n
 
 
 def whole(content: Any, directory: Path) -> Any:
-    """The content, with the whole text where it names a file of its own session; any other file is left alone."""
+    """The content, with the full text where it names a file of its own session; any other file is not read."""
     saved = _SAVED.match(content) if isinstance(content, str) else None
     if saved is None:
         return content

@@ -1,11 +1,11 @@
-"""Which records a resume of a session sends: the rule was found by running the client (`docs/claude-code.md`).
+"""Which records a resume of a session sends. The rule was found by running the client (`docs/claude-code.md`).
 
-The newest compaction boundary rules: it may keep earlier records by reference, in an order of its own, and everything
-else before it is dropped. Of what is left the thread ends where the last `last-prompt` line says, or else at the newest
+The newest compaction boundary decides: it may keep earlier records by reference, in an order of its own, and everything
+else before it is dropped. Of the rest, the thread ends where the last `last-prompt` line says, or else at the newest
 record (`_leaf`), and goes up from there by parents: to a boundary, or to a record without a parent. Where a parent is
-not there, or has been passed, it goes on with the record that is the newest before by time, if one is `NEAR_IN_TIME`.
-Parallel tool calls are lines of their own, each the parent of its result, so that the way up passes most: they are
-added.
+missing, or was visited already, it continues with the newest earlier record by time, if one is within `NEAR_IN_TIME`.
+Parallel tool calls are lines of their own, each the parent of its result, so that the way up misses most of them: they
+are added.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ NEAR_IN_TIME = 5.0  # seconds
 
 @dataclass(slots=True)
 class Tree:
-    """The records of a conversation. Of several lines with one uuid the last one counts (`nodes`), in the place of the
-    first (`rewritten`). `beside` are those that say something and are not in it, by names of ours: what a line says
-    that the client does not read, and earlier lines of a uuid that say something else.
+    """The records of a conversation. Of several lines with one uuid the last one counts (`nodes`), at the position of
+    the first (`rewritten`). `beside` are messages outside of the tree, under keys of ours: lines that the client does
+    not read, and earlier lines of a uuid with another content.
     """
 
     nodes: dict[str, Record] = field(default_factory=dict)
@@ -36,30 +36,30 @@ class Tree:
     beside: dict[str, Record] = field(default_factory=dict)
     groups: dict[str, list[str]] = field(default_factory=dict)  # the id of a response -> all lines that have it
     responses: dict[str, list[str]] = field(default_factory=dict)  # the first line of a response -> its lines
-    first_lines: dict[str, str] = field(default_factory=dict)  # a line -> the first one of its response
-    open: str = ""  # the response that a next line may be one of
+    first_lines: dict[str, str] = field(default_factory=dict)  # a line -> the first line of its response
+    open: str = ""  # the response that the next line may belong to
     results: dict[str, list[str]] = field(default_factory=dict)  # call -> the records that have its result
     leaves: list[Record] = field(default_factory=list)
-    gone_on_aside: list[str] = field(default_factory=list)  # what messages of sub-agents hang on that are not in it
+    gone_on_aside: list[str] = field(default_factory=list)  # parents, outside of the tree, of sub-agents' messages
 
     def place(self, uuid: str, missing: int = -1) -> int:
-        """The place of a record, `missing` for one that is not there."""
+        """The position of a record, `missing` for one that is not there."""
         first = self.rewritten.get(uuid) or self.nodes.get(uuid)
         return missing if first is None else first.place
 
     def record(self, uuid: str) -> Record:
-        """A record of the tree, or beside it."""
+        """A record of the tree, or of `beside`."""
         return self.nodes.get(uuid) or self.beside[uuid]
 
     def offset(self, uuid: str) -> int:
-        """What the ids of a record's messages are made of: where it stands; of one that was written again, where it
-        stood first, unless it says something else there.
+        """The base of the ids of a record's messages: its offset; for a record that was written again, the offset of
+        the first line, unless that one has another content.
         """
         now, first = self.record(uuid), self.rewritten.get(uuid)
         return now.offset if first is None or says_another(first, now) else first.offset
 
     def append(self, record: Record) -> None:
-        """Put a record behind all others, whose `uuid` is new; lists that another tree has, too, stay as they are."""
+        """Append a record with a new `uuid`; lists that are shared with another tree stay unchanged."""
         self.nodes[record.uuid] = record
         self.order.append(record.uuid)
         for call in record.answers:
@@ -70,8 +70,8 @@ class Tree:
         self.link(record)
 
     def link(self, record: Record) -> None:
-        """Note what a record answers and the response that it is a line of: lines of one id are one response where no
-        request and no other response stands between them.
+        """Record the calls that a record answers, and its response: lines of one id are one response if no request and
+        no other response is between them.
         """
         for call in record.answers:
             self.results.setdefault(call, []).append(record.uuid)
@@ -85,7 +85,7 @@ class Tree:
             self.open = ""
 
     def lines(self, uuid: str) -> list[str]:
-        """The lines of the response that a record is one of, or that record alone."""
+        """The lines of the response that a record belongs to, or that record alone."""
         return self.responses.get(self.first_lines.get(uuid, ""), [uuid])
 
     @property
@@ -94,13 +94,13 @@ class Tree:
         return [uuid for uuid in self.order if self.nodes[uuid].is_boundary]
 
     def between(self, after: int, until: int) -> list[str]:
-        """The records whose place is behind `after` and before `until`, in order."""
+        """The records whose position is after `after` and before `until`, in order."""
         start = bisect_right(self.order, after, key=self.place)
         return self.order[start : bisect_left(self.order, until, key=self.place)]
 
 
 def says_another(first: Record, now: Record) -> bool:
-    """Whether two lines of one uuid say different things, both of them something."""
+    """Whether two lines of one uuid both have messages, and different ones."""
     is_other = (first.pieces, first.time, first.group) != (now.pieces, now.time, now.group)
     return bool(first.pieces and now.pieces) and (is_other or now.uuid == NO_UUID)
 
@@ -135,8 +135,8 @@ def tree_of(records: Iterable[Record], *, sidechain: bool = False) -> Tree:
 
 
 def _adopt(tree: Tree, side: Mapping[str, Record]) -> None:
-    """Take the records of sub-agents into the tree that the client would pass or add on the way through its own: those
-    on which others hang, lines of one response with others, calls with a result in the tree and results of its calls.
+    """Take those records of sub-agents into the tree that the client would visit or add on its way through its own:
+    parents of others, lines of one response with others, calls with a result in the tree and results of its calls.
     """
     if not side:
         return
@@ -156,7 +156,7 @@ def _adopt(tree: Tree, side: Mapping[str, Record]) -> None:
 
 
 def _ties(record: Record) -> Iterator[tuple[str, str]]:
-    """What ties a record to others beside its parent: its response, and the calls that it makes or answers."""
+    """What connects a record to others apart from its parent: its response, and the calls that it makes or answers."""
     if record.group:
         yield "response", record.group
     for call in (*record.calls, *record.answers):
@@ -164,14 +164,14 @@ def _ties(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def _beside(tree: Tree, lines: Iterable[Record]) -> Iterator[Record]:
-    """What these lines say that no record of the tree says, each once."""
-    known = set[object]()
+    """Those of these lines with messages that no record of the tree has, each once."""
+    yielded = set[object]()
     for record in lines:
         has_uuid = record.uuid not in ("", NO_UUID)
         now = tree.nodes.get(record.uuid) if has_uuid or record.is_in_tree else None
         same = (record.uuid, record.pieces, record.time, record.group) if has_uuid else record.offset
-        if same not in known and record.pieces and (now is None or says_another(record, now)):
-            known.add(same)
+        if same not in yielded and record.pieces and (now is None or says_another(record, now)):
+            yielded.add(same)
             yield record
 
 
@@ -179,8 +179,8 @@ SKIPPED_ABOVE = 5 * 1024 * 1024  # bytes of a file
 
 
 def first_read(records: Sequence[Record]) -> int:
-    """The number of the first record that a resume reads: of a long file none before a boundary that keeps nothing,
-    whatever that is by now.
+    """The number of the first record that a resume reads: in a long file it skips everything before the last boundary
+    that keeps nothing, even if that boundary no longer counts.
     """
     if not records or records[-1].offset + records[-1].length <= SKIPPED_ABOVE:
         return 0
@@ -190,8 +190,8 @@ def first_read(records: Sequence[Record]) -> int:
 
 @dataclass(frozen=True)
 class Segment:
-    """What is in question up to some place in a file: the boundary that rules there, what it keeps (`listed`: which
-    records), and what stands behind it.
+    """The candidates up to a position in a file: the boundary that counts there, what it keeps (`listed`: which
+    records), and the records after it.
     """
 
     tree: Tree
@@ -214,20 +214,24 @@ class Segment:
 
     @cached_property
     def by_time(self) -> list[tuple[float, int, str]]:
-        """The records that the way may go on with where a link is lost, oldest first; of one time, the first last."""
-        nodes, place = self.tree.nodes, self.tree.place
+        """The records with which the way may continue where a link is lost, oldest first; with equal times, the first
+        one comes last.
+        """
+        nodes, position = self.tree.nodes, self.tree.place
         alive = (uuid for uuid in self.tree.order if nodes[uuid].type != "progress" and self.is_alive(uuid))
-        return sorted((nodes[uuid].time, -place(uuid), uuid) for uuid in alive if nodes[uuid].time)
+        return sorted((nodes[uuid].time, -position(uuid), uuid) for uuid in alive if nodes[uuid].time)
 
 
 def thread(tree: Tree, boundary: str = "", until: int = 2**62) -> list[Record]:
-    """The records that a resume sends, in order, of those before the place `until`; `boundary` is the newest there."""
+    """The records that a resume sends, in order, among those before the position `until`; `boundary` is the newest one
+    there.
+    """
     segment = _segment(tree, boundary, until)
     return list(_results_in_order(segment, _with_siblings(segment, _up(segment, _leaf(segment)))))
 
 
 def hangs_on_dropped(tree: Tree) -> bool:
-    """Whether the thread goes on from a record that the boundary dropped."""
+    """Whether the thread contains a record whose parent the boundary dropped."""
     boundary = next(reversed(tree.boundaries), "")
     segment = _segment(tree, boundary, 2**62)
     if segment.kept is None:
@@ -240,8 +244,8 @@ def hangs_on_dropped(tree: Tree) -> bool:
 
 
 def leaves_out_typed(tree: Tree) -> bool:
-    """Whether something that a person typed while a turn ran hangs on the message that the thread ends with, and is not
-    in the thread: the client sends that, too.
+    """Whether words that a person typed while a turn ran follow the message that the thread ends with, and are not in
+    the thread: the client sends those, too.
     """
     segment = _segment(tree, next(reversed(tree.boundaries), ""), 2**62)
     way = _up(segment, _leaf(segment))
@@ -263,30 +267,34 @@ def end_of(tree: Tree) -> str:
 
 def _segment(tree: Tree, boundary: str, until: int) -> Segment:
     edge = tree.place(boundary)
-    region, kept = tree.between(edge, until), kept_by(tree, boundary, until) if boundary else None
-    listed = frozenset(kept.uuids if kept else ())
-    parents = {boundary: ""} if kept else {}
-    if kept and kept.uuids:
-        before = kept.anchor
-        for uuid in kept.uuids:
+    region, kept_records = tree.between(edge, until), kept_by(tree, boundary, until) if boundary else None
+    listed = frozenset(kept_records.uuids if kept_records else ())
+    parents = {boundary: ""} if kept_records else {}
+    if kept_records and kept_records.uuids:
+        before = kept_records.anchor
+        for uuid in kept_records.uuids:
             parents[uuid], before = before, uuid
         for uuid in region:
             parent = tree.nodes[uuid].parent
-            hangs = parent == kept.anchor or (tree.place(parent, edge) < edge and parent not in listed)
+            hangs = parent == kept_records.anchor or (tree.place(parent, edge) < edge and parent not in listed)
             if hangs and uuid not in listed:
-                parents[uuid] = kept.uuids[-1]
-    return Segment(tree, boundary, until, kept, listed, region, parents)
+                parents[uuid] = kept_records.uuids[-1]
+    return Segment(tree, boundary, until, kept_records, listed, region, parents)
 
 
 def kept_by(tree: Tree, boundary: str, until: int = 2**62) -> Kept | None:
-    """What a boundary keeps by reference; None where it keeps nothing, or names a record that is not there."""
+    """What a boundary keeps by reference; None where it keeps nothing, or names a record that is missing."""
     facts = tree.nodes[boundary].boundary
     if facts is None:
         return None
-    kept = facts.kept or (_walked(tree, facts.segment) if facts.segment else None)
-    if kept is None:
+    kept_records = facts.kept or (_walked(tree, facts.segment) if facts.segment else None)
+    if kept_records is None:
         return None
-    return kept if kept.anchor and all(tree.place(uuid, until) < until for uuid in kept.uuids) else None
+    return (
+        kept_records
+        if kept_records.anchor and all(tree.place(uuid, until) < until for uuid in kept_records.uuids)
+        else None
+    )
 
 
 def _walked(tree: Tree, segment: tuple[str, str, str]) -> Kept:
@@ -302,14 +310,14 @@ def _walked(tree: Tree, segment: tuple[str, str, str]) -> Kept:
 
 
 def _leaf(segment: Segment) -> str:
-    """Where the thread ends, "" where there is none: at the record that the last line of its kind behind the boundary
-    names, if that is a message or hangs on one. It ends at the newest of all instead where that hangs on the named one,
-    or on parallel calls that the named one belongs to (`_is_passed`); and where the boundary keeps records and the
-    conversation goes on from the named one.
+    """The end of the thread, "" where there is none: the record that the last `last-prompt` line after the boundary
+    names, if that is a message or follows one. The thread ends at the newest record instead if that follows the named
+    one, or parallel calls that the named one belongs to (`_is_passed`); and also if the boundary keeps records and the
+    conversation continues from the named one.
     """
     tree, edge = segment.tree, segment.tree.place(segment.boundary)
-    kept = segment.kept.uuids if segment.kept else ()
-    near = dict.fromkeys([*([segment.boundary] if segment.boundary else []), *kept, *segment.region])
+    kept_uuids = segment.kept.uuids if segment.kept else ()
+    near = dict.fromkeys([*([segment.boundary] if segment.boundary else []), *kept_uuids, *segment.region])
     last = max(near, key=tree.place, default="")
     named = next((each.leaf for each in reversed(tree.leaves) if edge < each.place < segment.until), "")
     if not _said_above(segment, named):
@@ -317,23 +325,23 @@ def _leaf(segment: Segment) -> str:
     above = _above(segment, last)
     if named in above or _is_passed(segment, named, above):
         return last
-    return _newest(segment, near, last) if kept and _goes_on(segment, named) else named
+    return _newest(segment, near, last) if kept_uuids and _goes_on(segment, named) else named
 
 
-def _is_passed(segment: Segment, uuid: str, way: Collection[str]) -> bool:
-    """Whether a record that is not on this way is a call, or the result of one, of a response of which another line is
-    on it.
+def _is_passed(segment: Segment, uuid: str, on_way: Collection[str]) -> bool:
+    """Whether a record is a call, or the result of one, that is not in this chain, but another line of
+    its response is.
     """
     tree, record = segment.tree, segment.tree.nodes[uuid]
     call = uuid if record.calls else segment.parent(uuid) if record.answers else ""
     group = tree.nodes[call].group if call in tree.nodes else ""
-    return any(each != call and each in way for each in tree.groups.get(group, ()))
+    return any(each != call and each in on_way for each in tree.groups.get(group, ()))
 
 
 def _goes_on(segment: Segment, uuid: str) -> bool:
-    """Whether a message hangs on this record, also one that the boundary dropped, and by way of the client's notes."""
+    """Whether a message follows this record, also one that the boundary dropped, and through the client's own notes."""
     below = {uuid}
-    for each in segment.tree.between(-1, segment.until):  # most stand behind what they hang on
+    for each in segment.tree.between(-1, segment.until):  # most come after their parents
         if segment.parent(each) in below:
             if segment.tree.nodes[each].pieces:
                 return True
@@ -342,24 +350,25 @@ def _goes_on(segment: Segment, uuid: str) -> bool:
 
 
 def _newest(segment: Segment, near: Collection[str], last: str) -> str:
-    """The last record without a child; the last one of all where the way down from it goes round in a circle. Where it
-    hangs on no message, or on one that the boundary keeps, the last message by time that no other hangs on.
+    """The last record without a child; the last record of all where the way down from it is a circle. If that follows
+    no message, or one that the boundary keeps, the last message by time without a child.
     """
-    place, children = segment.tree.place, dict[str, list[str]]()
+    position, children = segment.tree.place, dict[str, list[str]]()
     for uuid in near:
         if parent := segment.parent(uuid):
             children.setdefault(parent, []).append(uuid)
-    at, passed = last, {last}
-    while (hanging := children.get(at)) and (at := max(hanging, key=place)) not in passed:
-        passed.add(at)
-    newest = last if hanging else max((uuid for uuid in near if uuid not in children), key=place, default="")
-    said = _said_above(segment, newest)
-    return newest if said and said not in segment.listed else _last_said(segment) or newest
+    at, visited = last, {last}
+    while (hanging := children.get(at)) and (at := max(hanging, key=position)) not in visited:
+        visited.add(at)
+    newest = last if hanging else max((uuid for uuid in near if uuid not in children), key=position, default="")
+    message = _said_above(segment, newest)
+    return newest if message and message not in segment.listed else _last_said(segment) or newest
 
 
 def _last_said(segment: Segment) -> str:
-    """Of all messages that no other hangs on, also by way of the client's notes, the last by time, and of one time the
-    first in the file; the last in the file where no time is known. With what hangs on that; "" where there is none.
+    """Of all messages without a following message, also through the client's notes, the last by time, and with equal
+    times the first in the file; the last in the file where no time is known. With the records that follow it; "" where
+    there is none.
     """
     nodes = segment.tree.nodes
     alive = list(filter(segment.is_alive, segment.tree.order))
@@ -379,12 +388,12 @@ def _last_said(segment: Segment) -> str:
 
 
 def _said_above(segment: Segment, uuid: str) -> str:
-    """The first message on the way up from a record, that itself or one that it hangs on, "" for none."""
+    """The first message on the way up from a record, including itself, "" for none."""
     return next((each for each in _above(segment, uuid) if segment.tree.nodes[each].type in SAID), "")
 
 
 def _above(segment: Segment, uuid: str) -> dict[str, None]:
-    """A record and all that it hangs on."""
+    """A record and all its ancestors."""
     way: dict[str, None] = {}
     while uuid not in way and segment.is_alive(uuid):
         way[uuid] = None
@@ -393,7 +402,7 @@ def _above(segment: Segment, uuid: str) -> dict[str, None]:
 
 
 def _up(segment: Segment, leaf: str) -> list[Record]:
-    """The way from a record to where it ends, in the order of the conversation."""
+    """The way from a record up to its end, in the order of the conversation."""
     way: dict[str, None] = {}
     at = leaf if segment.is_alive(leaf) else ""
     while at:
@@ -404,20 +413,20 @@ def _up(segment: Segment, leaf: str) -> list[Record]:
     return [segment.tree.nodes[uuid] for uuid in reversed(way)]
 
 
-def _before_in_time(segment: Segment, uuid: str, way: Collection[str]) -> str:
-    """What the client goes on with where a record's parent is not there, "" for nothing."""
+def _before_in_time(segment: Segment, uuid: str, on_way: Collection[str]) -> str:
+    """The record with which the client continues where a record's parent is missing, "" for none."""
     time = segment.tree.nodes[uuid].time
     at = bisect_right(segment.by_time, (time, 1, "")) if time else 0
     while at and time - segment.by_time[at - 1][0] <= NEAR_IN_TIME + 1e-6:
         at -= 1
-        if segment.by_time[at][2] not in way:
+        if segment.by_time[at][2] not in on_way:
             return segment.by_time[at][2]
     return ""
 
 
 def _with_siblings(segment: Segment, chain: Sequence[Record]) -> Iterator[Record]:
-    """The chain, with those lines of each response that the way passed: before the first of its later lines on the way
-    that is newer in the file, or behind the last one; and behind that the results that the way passed.
+    """The chain, with those lines of each response that it missed: before the first of its later lines in the chain
+    that is newer in the file, or after the last one; followed by the results that it missed.
     """
     on_chain = {record.uuid for record in chain}
     responses: dict[str, list[str]] = {}
@@ -440,15 +449,15 @@ def _with_siblings(segment: Segment, chain: Sequence[Record]) -> Iterator[Record
 
 
 def _results_in_order(segment: Segment, records: Iterable[Record]) -> Iterator[Record]:
-    """The records, where several results that follow on one another are in the order of the file, but for those that a
-    boundary keeps: their order is that of its list.
+    """The records, with consecutive results in the order of the file, except for those that a boundary keeps: they have
+    the order of its list.
     """
 
     def moves(record: Record) -> bool:
         return bool(record.answers) and record.uuid not in segment.listed
 
-    for may_move, found in groupby(records, key=moves):
-        together = list(found)
+    for may_move, group in groupby(records, key=moves):
+        together = list(group)
         yield from sorted(together, key=lambda record: segment.tree.place(record.uuid)) if may_move else together
 
 

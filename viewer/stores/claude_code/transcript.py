@@ -1,4 +1,4 @@
-"""A session's messages and boundaries of its records, and the index that pages read."""
+"""A session's messages and boundaries, made from its records, and the index that pages read."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from .thread import Tree, end_of, first_read, hangs_on_dropped, kept_by, leaves_
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One message: `uuids` are the records that say it, `piece` which part of a user's record it is. `copy_of` is the
-    message of which it is a shortened copy.
+    """One message: `uuids` are its records, `piece` is which part of a user's record it is. `copy_of` is the message of
+    which it is a shortened copy.
     """
 
     id: int
@@ -45,8 +45,8 @@ class Unit:
 @dataclass(frozen=True, slots=True)
 class Compacted:
     """A boundary: ids of the messages in context before and after it, in order, and of its summary. `record` is the
-    boundary's, or the summary's own where it stands alone: so did the client go on in a new session before it wrote
-    boundaries.
+    boundary's, or the summary's where it has no boundary: that is how the client continued in a new session before it
+    wrote boundaries.
     """
 
     record: Record
@@ -57,20 +57,20 @@ class Compacted:
 
 @dataclass(frozen=True)
 class SessionMessages:
-    """All messages of a session by id, those of them that are in context, in order, and the boundaries. `read` has the
-    records that a resume reads, which are all of them in most files.
+    """All messages of a session by id, those that are in context, in order, and the boundaries. `read` has the records
+    that a resume reads, which are all of them in most files.
     """
 
     tree: Tree
     read: Tree
     units: dict[int, Unit] = field(default_factory=dict)
     is_sub_agent: bool = False
-    beside: tuple[Record, ...] = ()  # records of types that are not known, which are not in the tree
-    sidechains: tuple[Record, ...] = ()  # where sub-agents begin that spoke in the session's file
+    beside: tuple[Record, ...] = ()  # records of unknown types, which are not in the tree
+    sidechains: tuple[Record, ...] = ()  # the first records of sub-agents that wrote to the session's file
 
     @cached_property
     def unknown(self) -> str:
-        """What rules the context, or stands on its way, in a form that is not known (`forms`), "" for nothing."""
+        """The unknown form of a record that decides the context, or is on its way (`forms`), "" for none."""
         way = {record.uuid for record in self.thread}
         ahead = {record.parent for record in self.thread}
         records = (self.tree.nodes[uuid] for uuid in self.tree.order)
@@ -80,8 +80,8 @@ class SessionMessages:
 
     @cached_property
     def thread(self) -> list[Record]:
-        """The records that a resume sends. Of a sub-agent, which is not resumed, all that it said: some of its records
-        hang on those of its session.
+        """The records that a resume sends. For a sub-agent, which is not resumed, everything it said: some of its
+        records have parents in its session.
         """
         if self.is_sub_agent and not self.tree.boundaries:
             return [self.tree.nodes[uuid] for uuid in self.tree.order]
@@ -98,7 +98,7 @@ class SessionMessages:
         return self.ids_of(self.thread)
 
     def sent(self, unit_id: int) -> Unit:
-        """A message with those of its lines alone that a resume sends."""
+        """A message with only those of its lines that a resume sends."""
         unit = self.units[unit_id]
         if len(unit.uuids) < 2:
             return unit
@@ -111,17 +111,17 @@ class SessionMessages:
 
     @cached_property
     def lone(self) -> frozenset[str]:
-        """Calls in context without a result, and results without a call, which a resume leaves out. Those that the
-        thread ends with (`unfinished`) it answers by itself.
+        """Calls in context without a result, and results without a call, which a resume leaves out. It answers those at
+        the end of the thread (`unfinished`) itself.
         """
         calls = {call for record in self.thread for call in record.calls}
         return (self._answered ^ calls) - self.unfinished
 
     @cached_property
     def unfinished(self) -> frozenset[str]:
-        """The calls without a result that the thread ends with."""
-        said = (record for record in reversed(self.thread) if record.pieces and not record.answers)
-        end = next(said, None)
+        """The calls without a result at the end of the thread."""
+        messages = (record for record in reversed(self.thread) if record.pieces and not record.answers)
+        end = next(messages, None)
         lines = frozenset(self.tree.lines(end.uuid) if end and end.group else ())
         calls = (call for record in self.thread if record.uuid in lines for call in record.calls)
         return frozenset(calls) - self._answered
@@ -132,17 +132,17 @@ class SessionMessages:
 
     @cached_property
     def boundaries(self) -> list[Compacted]:
-        found: list[Compacted] = []
+        compactions: list[Compacted] = []
         before = ""
         for uuid in self.tree.boundaries:
             record = self.tree.nodes[uuid]
-            found.append(self._compacted(record, self.ids_of(thread(self.tree, before, self._start(uuid)))))
+            compactions.append(self._compacted(record, self.ids_of(thread(self.tree, before, self._start(uuid)))))
             before = uuid
-        alone = self._alone({*self.live, *(each for compacted in found for each in compacted.before)})
-        return sorted([*found, *alone], key=lambda each: self.tree.place(each.record.uuid))
+        alone = self._alone({*self.live, *(each for compacted in compactions for each in compacted.before)})
+        return sorted([*compactions, *alone], key=lambda each: self.tree.place(each.record.uuid))
 
     def _alone(self, sent: Collection[int]) -> Iterator[Compacted]:
-        """The summaries without a boundary that are or were `sent`. One drops nothing of what it hangs on."""
+        """The summaries without a boundary that are or were `sent`. Such a summary drops none of its ancestors."""
         summaries = {summary_of(self.tree, uuid) for uuid in self.tree.boundaries}
         before = ""
         for uuid in self.tree.order:
@@ -157,44 +157,46 @@ class SessionMessages:
                     yield Compacted(record, handoff, earlier, (*(earlier if hangs else ()), handoff))
 
     def _start(self, boundary: str) -> int:
-        """The place where a compaction begins: copies come before its boundary."""
+        """The position where a compaction begins: copies come before its boundary."""
         facts = self.tree.nodes[boundary].boundary
-        kept = facts.kept if facts else None
-        copies = (uuid for uuid in (kept.uuids if kept else ()) if uuid in self.tree.nodes)
+        kept_records = facts.kept if facts else None
+        copies = (uuid for uuid in (kept_records.uuids if kept_records else ()) if uuid in self.tree.nodes)
         places = [self.tree.place(uuid) for uuid in copies if self.tree.nodes[uuid].copy_of]
-        newer = [place for place in places if place > self._before(boundary)]
+        newer = [position for position in places if position > self._before(boundary)]
         return min(newer, default=self.tree.place(boundary))
 
     def _before(self, boundary: str) -> int:
-        """The place of the boundary before this one, -1 for none."""
-        known = self.tree.boundaries
-        at = known.index(boundary)
-        return self.tree.place(known[at - 1]) if at else -1
+        """The position of the boundary before this one, -1 for none."""
+        boundaries = self.tree.boundaries
+        at = boundaries.index(boundary)
+        return self.tree.place(boundaries[at - 1]) if at else -1
 
     @cached_property
     def states(self) -> dict[int, State]:
-        """Of every message: in context, summarised away, left or undone ("out"), or not linked to any more."""
-        found: dict[int, State] = dict.fromkeys(self.units, "lost")
+        """The state of every message: in context, summarised away, abandoned or undone ("out"), or not linked to any
+        more.
+        """
+        states: dict[int, State] = dict.fromkeys(self.units, "lost")
         for boundary in self.boundaries:
-            found.update(dict.fromkeys(boundary.before, "under"))
-        found.update((unit.id, "live") for unit in self.units.values() if unit.role == OWN_RECORD)
-        found.update(dict.fromkeys(self.live, "live"))
-        path = {unit.uuids[0] for unit in self.units.values() if found[unit.id] != "lost"}
+            states.update(dict.fromkeys(boundary.before, "under"))
+        states.update((unit.id, "live") for unit in self.units.values() if unit.role == OWN_RECORD)
+        states.update(dict.fromkeys(self.live, "live"))
+        path = {unit.uuids[0] for unit in self.units.values() if states[unit.id] != "lost"}
         begin = next(iter((*(self.boundaries[0].before if self.boundaries else ()), *self.live)), None)
-        left = LeftBranches(
+        branches = LeftBranches(
             self.tree, path, self.units[begin].uuids[0] if begin in self.units and len(path) > 1 else ""
         )
         for unit in self.units.values():
             is_own = unit.is_summary or unit.copy_of is not None
-            if found[unit.id] == "lost" and (is_own or left.has(unit.uuids[0])):
-                found[unit.id] = "out"
-        return found
+            if states[unit.id] == "lost" and (is_own or branches.has(unit.uuids[0])):
+                states[unit.id] = "out"
+        return states
 
     @cached_property
     def is_tangled(self) -> bool:
-        """Whether it is not known what the client sends: where the thread goes on from a record that the boundary
-        dropped, or leaves out what somebody typed at its end, or where lines of one response, some of them calls, stand
-        in several places.
+        """Whether it is unknown what the client sends: where the thread contains a record whose parent the boundary
+        dropped, or leaves out words that somebody typed at its end, or where lines of one response, some of them calls,
+        are in several places.
         """
         if hangs_on_dropped(self.read) or leaves_out_typed(self.read):
             return True
@@ -217,11 +219,11 @@ class SessionMessages:
 
     @cached_property
     def further_lines(self) -> dict[int, int]:
-        """Where the further lines of messages begin, with the message of each."""
+        """The offsets of the further lines of messages, with the message of each."""
         return {self.tree.offset(uuid): unit.id for unit in self.units.values() for uuid in unit.uuids[1:]}
 
     def of_record(self, uuid: str) -> list[int]:
-        """The messages that a record says, or says more of; none for one that says nothing or is not there."""
+        """The messages that a record contains or continues; none for a record without messages or a missing one."""
         record = self.tree.nodes.get(uuid)
         if record is None:
             return []
@@ -234,25 +236,25 @@ class SessionMessages:
 
     def ids_of(self, records: Iterable[Record]) -> list[int]:
         """The messages of these records, each once, in order."""
-        said = (self.of_record(record.uuid) for record in records if record.subtype != MICROCOMPACTED)
-        return list(dict.fromkeys(chain.from_iterable(said)))
+        ids = (self.of_record(record.uuid) for record in records if record.subtype != MICROCOMPACTED)
+        return list(dict.fromkeys(chain.from_iterable(ids)))
 
     def _compacted(self, record: Record, before: Sequence[int]) -> Compacted:
         summary = summary_of(self.tree, record.uuid)
         handoff = self.of_record(summary or record.uuid)[0]
-        kept = kept_by(self.tree, record.uuid)
-        kept_ids = [] if kept is None else self.ids_of(self.tree.nodes[uuid] for uuid in kept.uuids)
+        kept_records = kept_by(self.tree, record.uuid)
+        kept_ids = [] if kept_records is None else self.ids_of(self.tree.nodes[uuid] for uuid in kept_records.uuids)
         if handoff not in kept_ids:
-            behind = kept is not None and kept.anchor == record.uuid and kept_ids
+            behind = kept_records is not None and kept_records.anchor == record.uuid and kept_ids
             kept_ids = [*kept_ids, handoff] if behind else [handoff, *kept_ids]
         return Compacted(record, handoff, tuple(before), tuple(kept_ids))
 
 
-NEAR = 20  # lines behind a boundary in which its summary is looked for: attachments may stand between
+NEAR = 20  # lines after a boundary in which its summary is searched: attachments may come before it
 
 
 def summary_of(tree: Tree, boundary: str) -> str:
-    """The summary behind a boundary, "" where there is none."""
+    """The summary after a boundary, "" where there is none."""
     start = tree.place(boundary)
     for uuid in tree.between(start, start + NEAR):
         record = tree.nodes[uuid]
@@ -270,7 +272,7 @@ def conversation_of(records: Sequence[Record], *, sidechain: bool = False) -> Se
     for uuid in tree.order:
         record = tree.nodes[uuid]
         if record.is_boundary:
-            if not summary_of(tree, uuid):  # it stands for the summary that is missing
+            if not summary_of(tree, uuid):  # the boundary replaces the missing summary
                 at = tree.offset(uuid)
                 units[at] = Unit(at, "system", record.time, (uuid,), Piece(0, "system", 0), 0, True)
         elif (lines := tree.lines(uuid))[0] == uuid:
@@ -288,7 +290,7 @@ def conversation_of(records: Sequence[Record], *, sidechain: bool = False) -> Se
 
 
 def unit_of(tree: Tree, lines: Sequence[str], piece: Piece) -> Unit:
-    """The message, or the piece of one, that these lines say."""
+    """The message, or the piece of one, in these lines."""
     first = tree.record(lines[0])
     size = sum(each.size for uuid in lines for each in tree.nodes[uuid].pieces) if len(lines) > 1 else piece.size
     copied = tree.nodes.get(first.copy_of)
@@ -311,61 +313,63 @@ def _first_line(tree: Tree, record: Record) -> str:
 # -- the index ---------------------------------------------------------------------------------------------------------
 
 
-def extended_index(found: SessionMessages, index: TranscriptIndex) -> TranscriptIndex | None:
+def extended_index(conversation: SessionMessages, index: TranscriptIndex) -> TranscriptIndex | None:
     """The index with the messages that were appended since; None where any other may have changed."""
-    if not index.ids or index.ids[-1] not in found.units:
+    if not index.ids or index.ids[-1] not in conversation.units:
         return None
-    ids = found.ids[bisect_right(found.ids, index.ids[-1]) :]
-    if len(found.units) + len(found.further_lines) != len(index.ids) + len(ids):
+    ids = conversation.ids[bisect_right(conversation.ids, index.ids[-1]) :]
+    if len(conversation.units) + len(conversation.further_lines) != len(index.ids) + len(ids):
         return None
     rows = [
-        MessageRow(unit.id, unit.role, found.states[unit.id], unit.time, unit.size, unit.is_prompt, is_plain=True)
-        for unit in map(found.units.__getitem__, ids)
+        MessageRow(
+            unit.id, unit.role, conversation.states[unit.id], unit.time, unit.size, unit.is_prompt, is_plain=True
+        )
+        for unit in map(conversation.units.__getitem__, ids)
     ]
-    is_all_live = len(found.live) == len(index.live) + len(rows)  # and what was live still is
+    is_all_live = len(conversation.live) == len(index.live) + len(rows)  # everything that was live still is
     if not is_all_live or not rows:
         return index if is_all_live else None
     return extended(index, rows)
 
 
-def index_of(found: SessionMessages, recorded: Recorded) -> TranscriptIndex:
-    """The once-only History of a session."""
-    handoffs = {each.handoff for each in found.boundaries}
-    copies = copies_of(found.units.values())
-    shown = [unit for unit in found.units.values() if unit.id not in handoffs and unit.copy_of is None]
+def index_of(conversation: SessionMessages, recorded: Recorded) -> TranscriptIndex:
+    """The History of a session, each message once."""
+    handoffs = {each.handoff for each in conversation.boundaries}
+    copies = copies_of(conversation.units.values())
+    originals = [unit for unit in conversation.units.values() if unit.id not in handoffs and unit.copy_of is None]
     entries = [
         entry
-        for unit in sorted(shown, key=lambda unit: unit.id)
-        if (entry := _entry(found, unit, copies.get(unit.id, ()))) is not None
+        for unit in sorted(originals, key=lambda unit: unit.id)
+        if (entry := _entry(conversation, unit, copies.get(unit.id, ()))) is not None
     ]
     runs = {each.receipt["handoff"]: each.run for each in recorded.written if not each.undone}
-    handoffs = {each.handoff for each in found.boundaries}
-    root = {unit.id: unit.copy_of for unit in found.units.values() if unit.copy_of is not None}
-    boundaries = tuple(_boundary(each, runs.get(each.handoff), handoffs, root) for each in found.boundaries)
+    handoffs = {each.handoff for each in conversation.boundaries}
+    root = {unit.id: unit.copy_of for unit in conversation.units.values() if unit.copy_of is not None}
+    boundaries = tuple(_boundary(each, runs.get(each.handoff), handoffs, root) for each in conversation.boundaries)
     message_of = {row: entry.id for entry in entries for row in entry.rows}
     history = History(in_order(entries, boundaries), boundaries, message_of, settled=True)
-    rows = sorted([*_rows(found), *_further_lines(found)], key=lambda row: row.id)
-    return in_sent_order(pack(history, rows), found.live)
+    rows = sorted([*_rows(conversation), *_further_lines(conversation)], key=lambda row: row.id)
+    return in_sent_order(pack(history, rows), conversation.live)
 
 
-def _rows(found: SessionMessages) -> Iterable[MessageRow]:
-    for unit in found.units.values():
-        yield MessageRow(unit.id, unit.role, found.states[unit.id], unit.time, unit.size, unit.is_prompt)
+def _rows(conversation: SessionMessages) -> Iterable[MessageRow]:
+    for unit in conversation.units.values():
+        yield MessageRow(unit.id, unit.role, conversation.states[unit.id], unit.time, unit.size, unit.is_prompt)
 
 
-def _further_lines(found: SessionMessages) -> Iterable[MessageRow]:
-    for offset, unit_id in found.further_lines.items():
-        yield MessageRow(offset, found.units[unit_id].role, "out", found.units[unit_id].time, 0)
+def _further_lines(conversation: SessionMessages) -> Iterable[MessageRow]:
+    for offset, unit_id in conversation.further_lines.items():
+        yield MessageRow(offset, conversation.units[unit_id].role, "out", conversation.units[unit_id].time, 0)
 
 
-def _entry(found: SessionMessages, unit: Unit, copies: Sequence[Unit]) -> HistoryEntry | None:
-    """A message with the copies of it; None where it was left, or undone."""
-    carriers = [each for each in (unit, *copies) if found.states[each.id] != "out"]
+def _entry(conversation: SessionMessages, unit: Unit, copies: Sequence[Unit]) -> HistoryEntry | None:
+    """A message with its copies; None where it was abandoned, or undone."""
+    carriers = [each for each in (unit, *copies) if conversation.states[each.id] != "out"]
     if not carriers:
         return None
-    newest = next((each for each in carriers if found.states[each.id] == "live"), carriers[-1])
-    rows = [found.tree.offset(uuid) for each in (unit, *copies) for uuid in each.uuids[1:]]
-    state = found.states[newest.id]
+    newest = next((each for each in carriers if conversation.states[each.id] == "live"), carriers[-1])
+    rows = [conversation.tree.offset(uuid) for each in (unit, *copies) for uuid in each.uuids[1:]]
+    state = conversation.states[newest.id]
     assert state != "out"
     return HistoryEntry(
         unit.id,
@@ -378,10 +382,10 @@ def _entry(found: SessionMessages, unit: Unit, copies: Sequence[Unit]) -> Histor
 
 
 def _boundary(compacted: Compacted, run: int | None, handoffs: Collection[int], root: Mapping[int, int]) -> Boundary:
-    """`handoffs` are all of the session, `root` of each copy the message that it is one of."""
+    """`handoffs` are all of the session, `root` maps each copy to its message."""
     new = {each: root[each] for each in compacted.after if each in root and each not in compacted.before}
-    said = dict.fromkeys(root.get(each, each) for each in compacted.before if each not in handoffs)
-    kept = dict.fromkeys(root.get(each, each) for each in compacted.after if each not in handoffs)
+    before = dict.fromkeys(root.get(each, each) for each in compacted.before if each not in handoffs)
+    kept_messages = dict.fromkeys(root.get(each, each) for each in compacted.after if each not in handoffs)
     behind = compacted.after[compacted.after.index(compacted.handoff) + 1 :]
     tail = [root.get(each, each) for each in behind if each not in handoffs]
     return Boundary(
@@ -391,8 +395,8 @@ def _boundary(compacted: Compacted, run: int | None, handoffs: Collection[int], 
         before_ids=compacted.before,
         cut_id=next(iter(tail), None),
         copies=tuple((copy, original) for copy, original in new.items() if original in compacted.before),
-        summarised_ids=tuple(each for each in said if each not in kept),
-        kept_ids=tuple(kept),
+        summarised_ids=tuple(each for each in before if each not in kept_messages),
+        kept_ids=tuple(kept_messages),
         shortened_ids=tuple(new.values()),
         run=run,
     )

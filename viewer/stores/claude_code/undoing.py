@@ -1,5 +1,5 @@
-"""Taking a compaction back: its records are written again as notes, so that the thread is what it was with all that
-came since.
+"""Taking a compaction back: its records are written again as notes, so that the thread is as before, with everything
+added since.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ TOO_LARGE = (
 
 @dataclass(frozen=True, slots=True)
 class AppendedUndo:
-    """What an undo writes: `records` are those of the compaction, its boundary first, and `parent` what they hang on;
-    `leaf` is where the thread ends, `live` are the messages that are in context then, `seen` is the file that this was
-    planned on.
+    """What an undo writes: `records` are those of the compaction, its boundary first, and `parent` is their new parent;
+    `leaf` is the end of the thread, `live` are the messages in context after that, `seen` is the state of the file that
+    this was planned on.
     """
 
     session_id: str
@@ -48,26 +48,26 @@ def refused(reason: str) -> UndoPlan:
 
 
 def plan(
-    file: SessionFile, records: Sequence[Record], found: SessionMessages, compaction: Json | IndexedBoundary
+    file: SessionFile, records: Sequence[Record], conversation: SessionMessages, compaction: Json | IndexedBoundary
 ) -> UndoPlan:
     """What taking a compaction back would do now, or why it cannot be done."""
     handoff = compaction.handoff_id if isinstance(compaction, IndexedBoundary) else compaction["handoff"]
-    taken = next((each for each in found.boundaries if each.handoff == handoff), None)
-    if taken is None:
+    compacted = next((each for each in conversation.boundaries if each.handoff == handoff), None)
+    if compacted is None:
         return refused("This compaction is no longer in the session's file.")
-    if taken is not found.boundaries[-1]:
+    if compacted is not conversation.boundaries[-1]:
         return refused(COVERED)
-    boundary = taken.record.boundary
+    boundary = compacted.record.boundary
     if boundary is None:
         return refused(ALONE)
     with file.path.open("rb") as reading:
-        value = codec.read_value(reading, taken.record) or {}
-    summary = summary_of(found.tree, taken.record.uuid)
-    own = tuple(filter(None, (taken.record.uuid, summary, *lines.copies_of(value))))
-    said = (record.uuid for record in reversed(found.thread) if record.uuid not in own)
-    leaf = next(said, boundary.logical_parent)
-    # Where nothing hangs on them they stay beside the thread, and the boundary's note is all that an undo needs.
-    is_passed = any(record.parent in own for record in found.tree.nodes.values() if record.uuid not in own)
+        value = codec.read_value(reading, compacted.record) or {}
+    summary = summary_of(conversation.tree, compacted.record.uuid)
+    own = tuple(filter(None, (compacted.record.uuid, summary, *lines.copies_of(value))))
+    uuids = (record.uuid for record in reversed(conversation.thread) if record.uuid not in own)
+    leaf = next(uuids, boundary.logical_parent)
+    # Records without children stay outside of the thread, and the boundary's note is all that an undo needs.
+    is_passed = any(record.parent in own for record in conversation.tree.nodes.values() if record.uuid not in own)
     parent = boundary.logical_parent if is_passed else ""
     added = len(lines.encoded(lines.undone(value, own, parent, leaf, time.time())))
     if boundary.keeps_nothing and file.state.size + added > SKIPPED_ABOVE:
@@ -75,12 +75,12 @@ def plan(
     after = conversation_of(_noted(records, own, parent, leaf))
     if reason := refusals.of_forms(after):
         return refused(reason)
-    before, now = set(found.live), set(after.live)
-    undoing = AppendedUndo(file.id, taken.record.uuid, own, parent, leaf, tuple(after.live), file.state)
-    end = found.tree.offset(taken.record.uuid)
+    before, now = set(conversation.live), set(after.live)
+    undoing = AppendedUndo(file.id, compacted.record.uuid, own, parent, leaf, tuple(after.live), file.state)
+    end = conversation.tree.offset(compacted.record.uuid)
     return UndoPlan(
         restored=tuple(each for each in after.live if each not in before),
-        hidden=tuple(each for each in found.live if each not in now),
+        hidden=tuple(each for each in conversation.live if each not in now),
         later=tuple(each for each in after.live if each > end and each in before),
         refusal="",
         what=undoing,
@@ -88,37 +88,39 @@ def plan(
 
 
 def _noted(records: Sequence[Record], own: Sequence[str], parent: str, leaf: str) -> list[Record]:
-    """The records as they would be."""
-    end, place = records[-1].offset + records[-1].length, len(records)
+    """The records as they would be after the undo."""
+    end, position = records[-1].offset + records[-1].length, len(records)
     notes = [
-        Record(place + at, end, 0, "system", "informational", uuid, each)
+        Record(position + at, end, 0, "system", "informational", uuid, each)
         for at, (uuid, each) in enumerate(zip(own, (parent, *own), strict=False), start=1)
     ]
-    return [*records, Record(place, end, 0, "last-prompt", leaf=leaf), *notes]
+    return [*records, Record(position, end, 0, "last-prompt", leaf=leaf), *notes]
 
 
 def undo(store: Store, file: SessionFile, opened: Appending, undoing: AppendedUndo) -> Json:
-    """Write it, read it back; the receipt. Raises CompactionConflict: nothing counts then of what was written."""
-    seen = opened.state
-    if seen != undoing.seen:
+    """Write it and read it back; returns the receipt. Raises CompactionConflict: then nothing that was
+    written counts.
+    """
+    state = opened.state
+    if state != undoing.seen:
         raise CompactionConflict("The session was written to meanwhile. Look at it, then undo again.")
     data = _lines(file, undoing)
-    start = opened.append(data, seen)
+    start = opened.append(data, state)
     with opened.taken_back({start: data}, {start: blank(data)}):
         opened.read_back(lambda: conversations.of(places.find(store, file.id)).live, undoing.live)
     return {"boundary": undoing.boundary}
 
 
 def _lines(file: SessionFile, undoing: AppendedUndo) -> bytes:
-    found = conversations.of(file)
+    conversation = conversations.of(file)
     with file.path.open("rb") as reading:
-        boundary = codec.read_value(reading, found.tree.nodes[undoing.boundary])
+        boundary = codec.read_value(reading, conversation.tree.nodes[undoing.boundary])
     if boundary is None:
         raise CompactionConflict("The boundary of this compaction cannot be read any more.")
     return lines.encoded(lines.undone(boundary, undoing.records, undoing.parent, undoing.leaf, time.time()))
 
 
 def is_undone(tree: Tree, boundary: str) -> bool:
-    """Whether this boundary is gone or does not count any more."""
+    """Whether this boundary is gone or no longer counts."""
     record = tree.nodes.get(boundary)
     return record is None or not record.is_boundary

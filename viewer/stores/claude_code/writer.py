@@ -1,4 +1,4 @@
-"""What may be written to Claude Code's sessions: only ever lines behind the end."""
+"""Writing to Claude Code's sessions: only lines at the end."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .refusals import NO_SPLIT, of_context, refusal
 
 @dataclass(frozen=True, slots=True)
 class ClaudeWriter(Writer):
-    """The writes of a store. A client tells that it has a session open and nobody can keep it from that, so a lock is
-    a look at whether one has.
+    """The writes of a store. A client records that it has a session open and cannot be kept from that, so a lock is a
+    check whether one has.
     """
 
     refresh_seconds: ClassVar[float] = 3_600.0
