@@ -1,4 +1,4 @@
-"""What the client adds to a request by itself: tools, instructions, surroundings, rules of a project, notices."""
+"""What the client itself adds to a request: tools, instructions, environment, rules of a project, notices."""
 
 from __future__ import annotations
 
@@ -29,39 +29,39 @@ ABORTED = "When the session is resumed, the client answers them by itself: “ab
 MISSING = "This session goes on from another file, {file}, that is not here: what was said before is not shown."
 
 
-def of_context(reader: ItemReader, found: RolloutMessages, ids: frozenset[int], *, end: bool) -> Iterator[Addition]:
-    """The additions directly before these messages, with `end` also those behind the last message, in order."""
+def of_context(reader: ItemReader, messages: RolloutMessages, ids: frozenset[int], *, end: bool) -> Iterator[Addition]:
+    """The additions directly before these messages, with `end` also those after the last message, in order."""
     waiting: list[int] = []
-    first, items = found.replay.first, found.replay.items
-    told: set[int] = set()
-    if found.lineage.missing:
-        before = next(iter(found.live), None)
+    first, items = messages.replay.first, messages.replay.items
+    done: set[int] = set()
+    if messages.lineage.missing:
+        before = next(iter(messages.live), None)
         if before in ids or (before is None and end):
-            yield Addition(before, "missing history", MISSING.format(file=found.lineage.missing), is_sent=False)
-    for each in found.replay.live:
+            yield Addition(before, "missing history", MISSING.format(file=messages.lineage.missing), is_sent=False)
+    for each in messages.replay.live:
         if items[each].facts.role == CONTEXT:
             waiting.append(each)
             continue
-        if first[each] in ids and first[each] not in told:
-            yield from (_addition(reader, found, item, first[each]) for item in waiting)
-        told.add(first[each])
+        if first[each] in ids and first[each] not in done:
+            yield from (_addition(reader, messages, item, first[each]) for item in waiting)
+        done.add(first[each])
         waiting = []
     if end:
-        yield from (_addition(reader, found, item, None) for item in waiting)
-        if found.open_calls:
+        yield from (_addition(reader, messages, item, None) for item in waiting)
+        if messages.open_calls:
             yield Addition(None, "results of calls that were not finished", ABORTED, is_sent=False)
 
 
-def _addition(reader: ItemReader, found: RolloutMessages, item_id: int, before: int | None) -> Addition:
-    item = reader.item(found.replay.items[item_id]) or {}
+def _addition(reader: ItemReader, messages: RolloutMessages, item_id: int, before: int | None) -> Addition:
+    item = reader.item(messages.replay.items[item_id]) or {}
     return Addition(before, name_of(item), _text(item), is_sent=True)
 
 
 def name_of(item: dict[str, Any]) -> str:
-    """What an item tells, in few words."""
+    """A short name of an item's content."""
     kinds = kinds_of(item) or (str(item.get("type")),)
-    said = [NAMES.get(kind, kind.replace("_", " ").replace(".", ": ")) for kind in kinds if kind != "message"]
-    return ", ".join(dict.fromkeys(said)) or "instructions"
+    names = [NAMES.get(kind, kind.replace("_", " ").replace(".", ": ")) for kind in kinds if kind != "message"]
+    return ", ".join(dict.fromkeys(names)) or "instructions"
 
 
 def _text(item: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Items with other words: the engine changes messages of a chat, the client's files hold items of a response."""
+"""Items with other words: the engine changes messages of a chat, the client's files contain items of a response."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import items
 
 
 def with_changes(item: dict[str, Any], changes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """An item of a message with the changes of that message: one item, or none where its call was left out."""
+    """An item after the changes of its message: one item, or none where its call was left out."""
     kind = item.get("type")
     if kind in items.OUTPUTS:
         return [{**item, "output": _output(changes["content"])}] if "content" in changes else [item]
@@ -28,7 +28,7 @@ def _output(content: Any) -> Any:
 
 
 def _parts(content: Any) -> list[Any]:
-    """Text parts as the client has them: a line with any other is left out by it as a whole."""
+    """Text parts in the client's form: it skips a whole line that has any other part."""
     if not isinstance(content, list):
         return [{"type": "input_text", "text": chat.said(content)}]
     return [_part(part) for part in content]
@@ -41,7 +41,7 @@ def _part(part: Any) -> Any:
 
 
 def _call(item: dict[str, Any], changes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A call with the arguments that it has among the changed ones."""
+    """A call with its new arguments."""
     calls = {call.get("id"): call["function"]["arguments"] for call in changes["tool_calls"] or ()}
     if item.get("call_id") not in calls:
         return []
@@ -54,7 +54,7 @@ def _call(item: dict[str, Any], changes: Mapping[str, Any]) -> list[dict[str, An
 
 
 def _with_object(item: dict[str, Any], arguments: str) -> dict[str, Any]:
-    """A call whose arguments are an object; as it is where the changed ones are none."""
+    """A call whose arguments are an object; unchanged where the new arguments are not an object."""
     name = "arguments" if "arguments" in item else "action"
     try:
         value = json.loads(arguments)

@@ -1,7 +1,7 @@
-"""Which sessions a client has open: each is a locked file of `thread-writer-locks`.
+"""Which sessions a client has open: each is a locked file in `thread-writer-locks`.
 
-Nothing is locked to find out, which would keep a client from opening the session just then: the system's list of locks
-is read. A client before 0.150 locks nothing; it has the file open that it writes to.
+To find that out, nothing is locked, because that would keep a client from opening the session just then: the system's
+list of locks is read. A client before 0.150 locks nothing; it has the file open that it writes to.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _SYSTEM = Path("/proc/locks")
 
 
 def directory(store: Store) -> Path:
-    """Where clients lock the sessions that they have open."""
+    """The directory with the clients' locks on open sessions."""
     return store.path / LOCKS
 
 
 def open_sessions(store: Store) -> dict[str, int] | None:
-    """The process that has each session open, 0 where it is not known; None where that cannot be told: clients before
-    0.150 lock nothing, and only Linux lists locks.
+    """The process that has each session open, 0 for unknown; None where that cannot be found out: clients before 0.150
+    lock nothing, and only Linux lists locks.
     """
     if sys.platform != "linux":
         return None
@@ -44,24 +44,24 @@ def _is_lock(name: str) -> bool:
 
 
 def _locked() -> dict[int, int]:
-    """Processes by the inode that they have a lock on (proc_locks(5)). Raises OSError."""
-    found = {}
+    """Processes by the inode that they have locked (proc_locks(5)). Raises OSError."""
+    processes = {}
     for line in _SYSTEM.read_text().splitlines():
         words = line.split()
         if len(words) >= 6 and words[1] == "FLOCK":
             inode = words[5].rpartition(":")[2]
             if inode.isdigit() and words[4].lstrip("-").isdigit():
-                found[int(inode)] = max(0, int(words[4]))
-    return found
+                processes[int(inode)] = max(0, int(words[4]))
+    return processes
 
 
 def says_who(store: Store, session_id: str) -> str:
-    """Who has a session locked that somebody has, as a sentence."""
+    """A sentence that names who has a locked session."""
     return has_it_open((open_sessions(store) or {}).get(session_id, 0))
 
 
 def has_it_open(process: int) -> str:
-    """That this process has a session open, as a sentence; 0 where it is not known which one."""
+    """A sentence that this process has a session open; 0 for an unknown process."""
     name = ""
     with suppress(OSError):
         name = Path(f"/proc/{process}/comm").read_text(errors="replace").strip()
@@ -71,35 +71,35 @@ def has_it_open(process: int) -> str:
 
 
 def writing(path: Path) -> Iterator[int]:
-    """Other processes that have a file open to write to it, as far as this user may look at them; none but on Linux."""
+    """Other processes that have a file open for writing, as far as this user may see them; none except on Linux."""
     try:
-        named, wanted = os.path.basename(os.path.realpath(path)), os.stat(path)
+        named, file_status = os.path.basename(os.path.realpath(path)), os.stat(path)
         processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
         return
     for process in processes:
-        if process != os.getpid() and _writes(process, named, wanted):
+        if process != os.getpid() and _writes(process, named, file_status):
             yield process
 
 
-def _writes(process: int, named: str, wanted: os.stat_result) -> bool:
-    """Only what has the file's name is looked at: of all others there are thousands."""
+def _writes(process: int, named: str, file_status: os.stat_result) -> bool:
+    """Only links that end with the file's name are checked, because a process may have thousands of others."""
     directory = f"/proc/{process}/fd/"
     try:
         for name in os.listdir(directory):
-            with suppress(OSError):  # it is closed by now
-                if os.readlink(directory + name).endswith(named) and _is_open_to_write(process, name, wanted):
+            with suppress(OSError):  # it has been closed meanwhile
+                if os.readlink(directory + name).endswith(named) and _is_open_to_write(process, name, file_status):
                     return True
     except OSError:
         pass
     return False
 
 
-def _is_open_to_write(process: int, name: str, wanted: os.stat_result) -> bool:
-    """Raises OSError where it is closed by now."""
-    found = os.stat(f"/proc/{process}/fd/{name}")
-    if (found.st_dev, found.st_ino) != (wanted.st_dev, wanted.st_ino):
+def _is_open_to_write(process: int, name: str, file_status: os.stat_result) -> bool:
+    """Raises OSError where it has been closed meanwhile."""
+    status = os.stat(f"/proc/{process}/fd/{name}")
+    if (status.st_dev, status.st_ino) != (file_status.st_dev, file_status.st_ino):
         return False
-    told = Path(f"/proc/{process}/fdinfo/{name}").read_text()
-    flags = next((line.split()[1] for line in told.splitlines() if line.startswith("flags:")), "0")
+    fdinfo = Path(f"/proc/{process}/fdinfo/{name}").read_text()
+    flags = next((line.split()[1] for line in fdinfo.splitlines() if line.startswith("flags:")), "0")
     return int(flags, 8) & os.O_ACCMODE != os.O_RDONLY

@@ -1,4 +1,4 @@
-"""Messages made of the items that say them, and lines as rows. Decoding never fails: what is unknown stays as it is."""
+"""Messages decoded from items, and lines as rows. Decoding never fails: unknown content stays unchanged."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .records import TURN_STARTS, RolloutRecord, is_inner
 from .replay import MESSAGE, PlacedItem
 from .units import RolloutMessage, RolloutMessages
 
-MOST_INNER = 500  # lines before an output in which commands are looked for that its script ran
-SHOWN_BROKEN = 20_000  # bytes of a line that is no object which are shown
+MOST_INNER = 500  # lines before a script's output that are searched for the commands it ran
+SHOWN_BROKEN = 20_000  # bytes that are shown of a line that is no object
 OTHER_AGENT = "from another agent"
 ENCRYPTED = "[The summary is encrypted: {size:,} characters that the model alone can read.]"
 NOT_TAKEN = "Codex leaves this line out"
@@ -30,7 +30,7 @@ _REPLY = ("reasoning", "function_call", "custom_tool_call", "local_shell_call", 
 
 
 class ItemReader(ExitStack):
-    """Reads items out of the files of a session; of the lines that hold many, one at a time is in memory."""
+    """Reads items from the files of a session; of the lines that contain many, one at a time is in memory."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class ItemReader(ExitStack):
         self._line: tuple[tuple[str, int], dict[str, Any]] | None = None
 
     def file(self, part: RolloutPart) -> BinaryIO:
-        """Raises StoreUnavailable."""
+        """The open file of a part. Raises StoreUnavailable."""
         path = part.rollout.path
         if path not in self._files:
             with readable(path):
@@ -46,7 +46,7 @@ class ItemReader(ExitStack):
         return self._files[path]
 
     def value(self, part: RolloutPart, record: RolloutRecord) -> dict[str, Any] | None:
-        """The object of a line, also of one that the client does not take; None for one that has none by now."""
+        """The object of a line, also of one that the client skips; None where there is none now."""
         key = part.rollout.path, record.offset
         if self._line is not None and self._line[0] == key:
             return self._line[1]
@@ -56,18 +56,18 @@ class ItemReader(ExitStack):
         return value
 
     def item(self, placed: PlacedItem) -> dict[str, Any] | None:
-        """An item as it is stored; None where it is not there any more."""
+        """An item as stored; None where it is no longer there."""
         _, payload = items.payload_of(self.value(placed.part, placed.record))
         if placed.at is None:
             return payload or None
         if placed.at == MESSAGE:
             return {"type": "message", "role": "user", "content": payload.get("message")}
         history = payload.get("replacement_history")
-        found = history[placed.at] if isinstance(history, list) and placed.at < len(history) else None
-        return found if isinstance(found, dict) else None
+        value = history[placed.at] if isinstance(history, list) and placed.at < len(history) else None
+        return value if isinstance(value, dict) else None
 
     def metadata(self, placed: PlacedItem) -> dict[str, Any] | None:
-        """What the client notes with an item, or None."""
+        """The metadata that the client stores with an item, or None."""
         value = self.value(placed.part, placed.record)
         if placed.at is None:
             return _object((value or {}).get("metadata"))
@@ -85,20 +85,20 @@ def _object(value: Any) -> dict[str, Any] | None:
 
 
 def message_of(
-    reader: ItemReader, found: RolloutMessages, unit: RolloutMessage, session_id: str, *, sent: bool = False
+    reader: ItemReader, messages: RolloutMessages, unit: RolloutMessage, session_id: str, *, sent: bool = False
 ) -> StoredMessage:
-    """A message as it is stored, or with those of its items alone that are `sent`."""
-    row = _spoken(reader, found, unit, session_id, sent=sent)
-    notes = (reader.item(found.replay.items[each]) for each in found.notes.get(unit.id, ()))
+    """A message as stored, or with only those of its items that are `sent`."""
+    row = _spoken(reader, messages, unit, session_id, sent=sent)
+    notes = (reader.item(messages.replay.items[each]) for each in messages.notes.get(unit.id, ()))
     return replace(row, notes=tuple(chat.said(item.get("content")) for item in notes if item is not None))
 
 
 def _spoken(
-    reader: ItemReader, found: RolloutMessages, unit: RolloutMessage, session_id: str, *, sent: bool
+    reader: ItemReader, messages: RolloutMessages, unit: RolloutMessage, session_id: str, *, sent: bool
 ) -> StoredMessage:
-    chosen = [each for each in unit.items if not sent or each in found.sent_items]
-    values = [value for each in chosen if (value := reader.item(found.replay.items[each])) is not None]
-    state = found.states[unit.id]
+    chosen = [each for each in unit.items if not sent or each in messages.sent_items]
+    values = [value for each in chosen if (value := reader.item(messages.replay.items[each])) is not None]
+    state = messages.states[unit.id]
     if not values:
         return StoredMessage(unit.id, session_id, unit.role, None, state, unit.time, flagged=unit.is_summary)
     if unit.role == "assistant":
@@ -106,11 +106,11 @@ def _spoken(
     item = values[0]
     if unit.role == "tool":
         call = str(item.get("call_id") or "")
-        started = found.sub_agents.get(call)
+        sub_agent = messages.sub_agents.get(call)
         return StoredMessage(
             unit.id, session_id, "tool", _content(item.get("output", item.get("tools"))), state, unit.time,
-            tool_call_id=call, sub_agents=(started,) if started else (),
-            inner=tuple(_inner(reader, found.replay.items[chosen[0]])),
+            tool_call_id=call, sub_agents=(sub_agent,) if sub_agent else (),
+            inner=tuple(_inner(reader, messages.replay.items[chosen[0]])),
         )  # fmt: skip
     return StoredMessage(
         id=unit.id,
@@ -126,12 +126,14 @@ def _spoken(
 
 
 def _inner(reader: ItemReader, output: PlacedItem) -> Iterator[dict[str, Any]]:
-    """The commands that the script ran whose output this is: those that ended since its call, or another output."""
-    records, place = output.part.records, output.record.place
+    """The commands of the script that this is the output of: those that ended since its call, or since
+    another output.
+    """
+    records, position = output.part.records, output.record.place
     if output.at is not None or output.facts.type != "custom_tool_call_output":
         return
     ran: list[RolloutRecord] = []
-    for record in reversed(records[max(0, place - MOST_INNER) : place]):
+    for record in reversed(records[max(0, position - MOST_INNER) : position]):
         if record.subtype in TURN_STARTS or (record.item is not None and not record.is_lost):
             break
         if record.is_inner:
@@ -143,7 +145,7 @@ def _inner(reader: ItemReader, output: PlacedItem) -> Iterator[dict[str, Any]]:
 
 
 def _ran(item: dict[str, Any]) -> dict[str, Any]:
-    """A command that ran, as a call of the shell with what it printed, below the heading that the client puts there."""
+    """A command that ran, as a call of the shell with its output, below the client's heading."""
     named = {"command": item.get("command"), "workdir": str(item.get("cwd") or "").removeprefix("file://")}
     printed = f"Process exited with code {item.get('exit_code')}\nOutput:\n{item.get('aggregated_output') or ''}"
     called = {"name": "exec_command", "arguments": items.as_json(named)}
@@ -164,7 +166,7 @@ def _beside(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reply(values: Sequence[dict[str, Any]], unit: RolloutMessage, session_id: str, state: State) -> StoredMessage:
-    """A model's response: what it thought, said and called."""
+    """A model's response: reasoning, text and calls."""
     blocks = [block for value in values if value.get("type") not in _REPLY for block in _blocks(value)]
     return StoredMessage(
         id=unit.id,
@@ -181,7 +183,7 @@ def _reply(values: Sequence[dict[str, Any]], unit: RolloutMessage, session_id: s
 def _blocks(item: dict[str, Any]) -> list[Any]:
     if item.get("type") != "message":
         shown = {name: value for name, value in item.items() if name != items.INTERNAL}
-        return [shown]  # such as a search that the service itself did
+        return [shown]  # such as a search by the service itself
     content = item.get("content")
     return content if isinstance(content, list) else [{"type": "output_text", "text": content}]
 
@@ -200,19 +202,19 @@ def _content(content: Any) -> Any:
 def _thought(item: dict[str, Any]) -> str:
     if item.get("type") != "reasoning":
         return ""
-    lists = [found for name in ("summary", "content") if isinstance(found := item.get(name), list)]
-    parts = [part for found in lists for part in found if isinstance(part, dict)]
+    lists = [item_list for name in ("summary", "content") if isinstance(item_list := item.get(name), list)]
+    parts = [part for item_list in lists for part in item_list if isinstance(part, dict)]
     return "\n\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
 
 
 def _call(item: dict[str, Any]) -> dict[str, Any]:
-    """A call in OpenAI's chat shape; the input of a custom tool is a text of its own."""
+    """A call in OpenAI's chat shape; the input of a custom tool is plain text."""
     arguments = next((item[name] for name in ("arguments", "input", "action") if item.get(name) is not None), "")
     name = item.get("name") or str(item.get("type")).removesuffix("_call")
     if isinstance(item.get("namespace"), str) and item["namespace"]:
         name = f"{item['namespace']}.{name}"
-    said = arguments if isinstance(arguments, str) else items.as_json(arguments)
-    return {"id": item.get("call_id"), "type": "function", "function": {"name": name, "arguments": said}}
+    arguments_text = arguments if isinstance(arguments, str) else items.as_json(arguments)
+    return {"id": item.get("call_id"), "type": "function", "function": {"name": name, "arguments": arguments_text}}
 
 
 # -- lines as rows -----------------------------------------------------------------------------------------------------
@@ -221,7 +223,7 @@ def _call(item: dict[str, Any]) -> dict[str, Any]:
 def row_of(
     reader: ItemReader, part: RolloutPart, record: RolloutRecord, session_id: str, state: State
 ) -> StoredMessage:
-    """A line as it is stored: what it says as content, and everything else."""
+    """A line as stored: its content, and all other fields."""
     row_id = part.start + record.offset
     value = reader.value(part, record)
     if value is None:

@@ -1,4 +1,4 @@
-"""Writing a compaction behind a session's end, and finding one again that was written."""
+"""Writing a compaction at a session's end, and finding one again that was written."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ from .codec import ItemReader
 from .context import NewContext, new_context, planned_items
 from .lineage import Lineage, RolloutPart, lineage_of
 from .records import TURN_ENDS, TURN_STARTS, RolloutRecord
-from .told import last_told
+from .told import last_payloads
 from .units import CompactedMessages, RolloutMessages
 
-BEGINNING = 160  # bytes of a line that a receipt has
+BEGINNING = 160  # bytes of a line that a receipt contains
 
 
 def mark_of(token: Json, edits: Sequence[Edit]) -> str:
-    """What a commit of these edits is known by."""
+    """The mark by which a commit of these edits is found again."""
     return blake2b(repr([token["digest"], edits_to_json(edits)]).encode(), digest_size=16).hexdigest()
 
 
 def messages_now(store: Store, session_id: str) -> RolloutMessages:
-    """The messages of a session as they are now."""
-    known = places.threads(store)
-    return index.messages_of(session_id, lineage_of(places.find(store, session_id, known), known))
+    """The current messages of a session."""
+    threads = places.threads(store)
+    return index.messages_of(session_id, lineage_of(places.find(store, session_id, threads), threads))
 
 
 def commit(
     store: Store, session_id: str, opened: Appending, token: Json, edits: Sequence[Edit], *, now: float
 ) -> Commit:
-    """Append the lines of a compaction, and have them count once they are all there; read them back. Raises
-    CompactionConflict: nothing counts then of what was written.
+    """Append the lines of a compaction, and let them count once all are there; read them back. Raises
+    CompactionConflict: then nothing that was written counts.
     """
-    found, seen = messages_now(store, session_id), opened.state
-    if found.lineage.current.path != opened.path or found.lineage.current.state != seen:
+    messages, state = messages_now(store, session_id), opened.state
+    if messages.lineage.current.path != opened.path or messages.lineage.current.state != state:
         raise CompactionConflict("The session's file was written to just now. Nothing was changed. Try again.")
-    planned, mark = planned_items(found, token), mark_of(token, edits)
+    planned, mark = planned_items(messages, token), mark_of(token, edits)
     with ItemReader() as reader:
-        context = new_context(reader, found, planned, edits)
-        told = last_told(reader, found.lineage)
-    own = lines.OwnTurn(session_id, lines.new_id(now), lines.new_id(now), mark, _ordinal(found.lineage), now)
-    data = lines.encoded(lines.compaction(context, told, own))
+        context = new_context(reader, messages, planned, edits)
+        last = last_payloads(reader, messages.lineage)
+    own = lines.OwnTurn(session_id, lines.new_id(now), lines.new_id(now), mark, _ordinal(messages.lineage), now)
+    data = lines.encoded(lines.compaction(context, last, own))
     waiting, letters = switching.switched_off(data)
-    start = opened.append(waiting, seen)
+    start = opened.append(waiting, state)
     letters = tuple(replace(each, offset=start + each.offset) for each in letters)
     opened.replace({start: waiting}, switching.on(letters))
     with opened.taken_back({start: data}, switching.off(letters)):
@@ -59,31 +59,31 @@ def commit(
 
 
 def _ordinal(lineage: Lineage) -> int | None:
-    """What the next line of the current file has; None in files whose lines have none."""
-    known = [each.ordinal for each in lineage.current.records if each.ordinal is not None]
-    return max(known) + 1 if known else None
+    """The number of the next line of the current file; None in files without numbers."""
+    ordinals = [each.ordinal for each in lineage.current.records if each.ordinal is not None]
+    return max(ordinals) + 1 if ordinals else None
 
 
-def _read_back(found: RolloutMessages, context: NewContext, data: bytes) -> Commit:
-    """Raises CompactionConflict where a resume would not go on from what was meant."""
-    made = [decoded(line) for line in data.split(b"\n")[:-1]]
-    meant = [items.digest_of(each.item) for each in context.stored]
-    sent = [found.replay.items[each].facts.digest for each in found.replay.live]
-    records = found.lineage.current.records[-len(made) :]
+def _read_back(messages: RolloutMessages, context: NewContext, data: bytes) -> Commit:
+    """Raises CompactionConflict where a resume would not use the intended context."""
+    values_written = [decoded(line) for line in data.split(b"\n")[:-1]]
+    digests_meant = [items.digest_of(each.item) for each in context.stored]
+    sent = [messages.replay.items[each].facts.digest for each in messages.replay.live]
+    records = messages.lineage.current.records[-len(values_written) :]
     with ItemReader() as reader:
-        values = [reader.value(found.lineage.current, record) for record in records]
-    newest = found.compactions[-1] if found.compactions else None
+        values = [reader.value(messages.lineage.current, record) for record in records]
+    newest = messages.compactions[-1] if messages.compactions else None
     is_ours = newest is not None and newest.replayed.record in records
-    if newest is None or not is_ours or sent != meant or values != made:
+    if newest is None or not is_ours or sent != digests_meant or values != values_written:
         raise CompactionConflict(
             "What was written did not read back as it was meant, and was taken back. Please report this session."
         )
     return commit_of(newest)
 
 
-def newest_of(found: RolloutMessages, mark: str) -> CompactedMessages | None:
-    """The compaction with this mark that stands."""
-    marked = (each for each in reversed(found.compactions) if each.replayed.record.compacted is not None)
+def newest_of(messages: RolloutMessages, mark: str) -> CompactedMessages | None:
+    """The compaction with this mark, if it is in effect."""
+    marked = (each for each in reversed(messages.compactions) if each.replayed.record.compacted is not None)
     return next((each for each in marked if _mark(each.replayed.record) == mark), None)
 
 
@@ -92,7 +92,7 @@ def _mark(record: RolloutRecord) -> str:
 
 
 def commit_of(compacted: CompactedMessages, at: float | None = None) -> Commit:
-    """A commit as it stands in the file."""
+    """A commit as it is in the file."""
     turn = turn_of(compacted.replayed.part, compacted.replayed.record)
     first, last = compacted.replayed.id, max(compacted.handoff, *compacted.after)
     return Commit(compacted.handoff, first, last, turn.receipt(compacted), at=at)
@@ -103,8 +103,8 @@ def commit_of(compacted: CompactedMessages, at: float | None = None) -> Commit:
 
 @dataclass(frozen=True, slots=True)
 class WrittenTurn:
-    """The lines of a compaction of ours as they stand in a file: offset and beginning of each; `id` is the turn's.
-    `is_whole` says that the turn has its start and its end, so that no other line is among these.
+    """The lines of a compaction of ours in a file: offset and beginning of each; `id` is the turn's. `is_whole` says
+    that the turn has its start and its end, so that no other line is among these.
     """
 
     part: RolloutPart
@@ -128,23 +128,25 @@ class WrittenTurn:
 
 
 def turn_of(part: RolloutPart, record: RolloutRecord) -> WrittenTurn:
-    """The lines around that of a compaction of ours: those of its turn."""
-    place = record.place
-    started = part.records[place - 1]
-    ends = (at for at in range(place, len(part.records)) if part.records[at].subtype in TURN_ENDS)
-    last = next(ends, place)
-    is_whole = started.subtype in TURN_STARTS and last > place and part.records[last].turn == started.turn != ""
-    own = part.records[place - 1 : last + 1]
+    """The lines of the turn of a compaction of ours."""
+    position = record.place
+    started = part.records[position - 1]
+    ends = (at for at in range(position, len(part.records)) if part.records[at].subtype in TURN_ENDS)
+    last = next(ends, position)
+    is_whole = started.subtype in TURN_STARTS and last > position and part.records[last].turn == started.turn != ""
+    own = part.records[position - 1 : last + 1]
     with ItemReader() as reader:
         file = reader.file(part)
-        said = tuple((each.offset, line_at(file, each.offset, BEGINNING)[: each.length]) for each in own)
+        beginnings_of_lines = tuple((each.offset, line_at(file, each.offset, BEGINNING)[: each.length]) for each in own)
     window = record.compacted.window_id if record.compacted is not None else ""
-    beginnings = tuple((offset, data.decode("utf-8", "replace")) for offset, data in said)
+    beginnings = tuple((offset, data.decode("utf-8", "replace")) for offset, data in beginnings_of_lines)
     return WrittenTurn(part, window, started.turn, beginnings, own[-1].offset + own[-1].length + 1, is_whole)
 
 
 def line_of(lineage: Lineage, window: str) -> tuple[RolloutPart, RolloutRecord] | None:
-    """The line of the compaction that began this window, in any file of the session; None where it is none any more."""
+    """The line of the compaction that began this window, in any file of the session; None where it is no longer a
+    compaction.
+    """
     for part in reversed(lineage.parts):
         for record in reversed(part.records):
             if record.compacted is not None and record.compacted.window_id == window:

@@ -1,6 +1,6 @@
-"""What the client itself notes of sessions: names, and the file that each goes on in. Nothing depends on it.
+"""The client's own records of sessions: names, and the current file of each. Nothing depends on them.
 
-It stands in its database; names also in a file of their own (`session_index`), where the database has none.
+They are in its database; names are also in a separate file (`session_index`) where the database has none.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from viewer.stores.tables import table_columns
 from . import session_index
 
 _NAME = re.compile(r"state_(\d{1,6})\.sqlite")
-WAIT = 1.0  # seconds for a client that writes
+WAIT = 1.0  # seconds to wait for a client that writes
 LONGEST_TITLE = 500  # characters
 
 
 @dataclass(frozen=True, slots=True)
 class NotedThread:
-    """What is noted of a session, "" for nothing; `title` is a name that somebody or a model gave to it."""
+    """The records of a session, "" for none; `title` is a name from a person or a model."""
 
     rollout_path: str = ""
     title: str = ""
@@ -44,75 +44,77 @@ _lock = Lock()
 
 @dataclass(frozen=True, slots=True)
 class NotedThreads:
-    """What is noted of all sessions of a store: in the database, and the names beside it."""
+    """The records of all sessions of a store: from the database, and the names from the separate file."""
 
     threads: Mapping[str, NotedThread]
     names: Mapping[str, str]
 
     def of(self, session_id: str) -> NotedThread:
-        found = self.threads.get(session_id, NOTHING)
-        name = "" if found.title else _title(self.names.get(session_id, ""))
-        return replace(found, title=name) if name else found
+        thread = self.threads.get(session_id, NOTHING)
+        name = "" if thread.title else _title(self.names.get(session_id, ""))
+        return replace(thread, title=name) if name else thread
 
 
 def thread_rows(store: Store) -> NotedThreads:
-    """What is noted of sessions; nothing where it cannot be read."""
+    """The client's records of sessions; none where they cannot be read."""
     return NotedThreads(_in_database(store), session_index.names(store.path))
 
 
 def _in_database(store: Store) -> Mapping[str, NotedThread]:
-    """What the database has of each session; nothing where there is none, or it cannot be read."""
+    """The database's records of each session; none where there is no database, or it cannot be read."""
     path = _newest(store.path)
     if path is None:
         return {}
     state = _state(path)
     with _lock:
-        known = _read.get(str(path))
-    if known is not None and known[0] == state:
-        return known[1]
+        cached = _read.get(str(path))
+    if cached is not None and cached[0] == state:
+        return cached[1]
     try:
-        found = _threads(path)
+        rows = _threads(path)
     except sqlite3.Error:
-        return known[1] if known else {}
+        return cached[1] if cached else {}
     with _lock:
-        _read[str(path)] = state, found
-    return found
+        _read[str(path)] = state, rows
+    return rows
 
 
 def _newest(home: Path) -> Path | None:
     """The database of the newest version, by the number in its name."""
-    places = [Path(os.environ["CODEX_SQLITE_HOME"])] if os.environ.get("CODEX_SQLITE_HOME") else []
-    for place in (home, home / "sqlite", *places):
+    extra_directories = [Path(os.environ["CODEX_SQLITE_HOME"])] if os.environ.get("CODEX_SQLITE_HOME") else []
+    for directory in (home, home / "sqlite", *extra_directories):
         try:
-            named = [(int(found[1]), name) for name in os.listdir(place) if (found := _NAME.fullmatch(name))]
+            named = [(int(match[1]), name) for name in os.listdir(directory) if (match := _NAME.fullmatch(name))]
         except OSError:
             continue
         if named:
-            return place / max(named)[1]
+            return directory / max(named)[1]
     return None
 
 
 def _state(path: Path) -> str:
-    said = []
+    states = []
     for each in (path, Path(f"{path}-wal")):
         try:
-            found = each.stat()
-            said.append(f"{found.st_ino} {found.st_size} {found.st_mtime_ns}")
+            status = each.stat()
+            states.append(f"{status.st_ino} {status.st_size} {status.st_mtime_ns}")
         except OSError:
-            said.append("")
-    return " ".join(said)
+            states.append("")
+    return " ".join(states)
 
 
 def _threads(path: Path) -> dict[str, NotedThread]:
-    """Read as it is where nobody writes: opening it otherwise would make files beside it. Raises sqlite3.Error."""
+    """Opened as immutable where nobody writes: opening it normally would create files next to it. Raises
+    sqlite3.Error.
+    """
     immutable = "" if os.path.exists(f"{path}-wal") else "&immutable=1"
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro{immutable}", uri=True, timeout=WAIT)) as con:
         con.text_factory = lambda data: data.decode("utf-8", "replace")
         there = set(table_columns(con, "threads"))
         if not {"id", "rollout_path"} <= there:
             return {}
-        wanted = ", ".join(name if name in there else f"NULL AS {name}" for name in _COLUMNS)
-        return {row[0]: _noted(*row[1:]) for row in con.execute(f"SELECT {wanted} FROM threads")}
+        selection = ", ".join(name if name in there else f"NULL AS {name}" for name in _COLUMNS)
+        return {row[0]: _noted(*row[1:]) for row in con.execute(f"SELECT {selection} FROM threads")}
 
 
 def _noted(path: object, name: object, title: object, first: object, preview: object, model: object) -> NotedThread:

@@ -1,10 +1,10 @@
-"""What Codex and the editors that it runs in add to what a person types."""
+"""What Codex and the editors that it runs in add to a person's words."""
 
 from __future__ import annotations
 
 from viewer.stores.envelopes import Envelopes, headed, pattern, tags, tags_behind
 
-# What the client tells a model about itself, and what it says in a user's role of what happened.
+# What the client says to a model about itself, and what it reports in a user's role.
 _NAMES = (
     "environment_context", "user_instructions", "turn_aborted", "permissions instructions", "skills_instructions",
     "plugins_instructions", "apps_instructions", "recommended_plugins", "subagent_notification", "user_shell_command",
@@ -22,7 +22,7 @@ ENVELOPES = Envelopes(
         headed(r"# (?:Context from my IDE setup|[^\n]* mentioned by the user|In[- ]app browser[^\n]*):", _REQUEST),
         headed(r"This block is automatically supplied", _REQUEST),
         pattern(_REQUEST),
-        pattern(r"</?image(?:\s+name=[^<>\n]*)?>\s*\Z"),  # a block of its own in front of a picture, and behind it
+        pattern(r"</?image(?:\s+name=[^<>\n]*)?>\s*\Z"),  # a block before a picture, and one after it
     ),
     trailing=(tags_behind(*_NAMES),),
 )

@@ -1,4 +1,4 @@
-"""What lists say of a session, from the start and the end of its current file, and the client's own database."""
+"""Facts of a session for lists, from the start and the end of its current file, and from the client's own database."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from . import items
 from .places import ThreadFile, Threads, by_file_id
 from .records import base_of
 
-START, END = 1 << 18, 1 << 16  # bytes that are read of a file; its first lines hold tools and instructions
+START, END = 1 << 18, 1 << 16  # bytes that are read of a file; its first lines contain tools and instructions
 LONGEST_META = 1 << 22  # bytes of a first line
 REMEMBERED = 10_000  # files
-DEEPEST = 50  # files that a first request is looked for in
-SUB_AGENTS = ("subagent", "guardian_review")  # sources of threads that nobody but a session talks to
+DEEPEST = 50  # files that are searched for a first request
+SUB_AGENTS = ("subagent", "guardian_review")  # sources of threads that only another session talks to
 
 
 @dataclass(frozen=True, slots=True)
 class HeadFacts:
-    """What the first lines of a file say. `is_sub_agent` says that a sub-agent speaks in it (also one that reviews, or
-    that decides on approvals), `spawned_by` is the session that has it, `forked_from` the one that it is a fork of,
-    `base` the file that it goes on from; "" for none. `agent` is what the sub-agent is called, `version` that of the
-    client. `began` is in epoch seconds, 0.0 where no line has a time.
+    """The facts in the first lines of a file. `is_sub_agent` says that a sub-agent wrote it (also one that reviews, or
+    that decides on approvals), `spawned_by` is the session that started it, `forked_from` the one that it is a fork of,
+    `base` the file that it continues from; "" for none. `agent` is the sub-agent's name, `version` that of the client.
+    `began` is in epoch seconds, 0.0 where no line has a time.
     """
 
     is_sub_agent: bool
@@ -59,14 +59,14 @@ class ThreadFacts:
     window: int
 
 
-def facts_of(file: ThreadFile, known: Threads) -> ThreadFacts:
+def facts_of(file: ThreadFile, threads: Threads) -> ThreadFacts:
     """The facts of a session. Raises OSError."""
     head = head_of(file.rollout.path)
     cwd, model, window = _end(file.rollout.path, file.state)
     return ThreadFacts(
         head=head,
         title=file.noted.title or head.agent,
-        first_words=_inherited_words(head, known) or head.first_words,
+        first_words=_inherited_words(head, threads) or head.first_words,
         cwd=cwd or head.cwd,
         model=model or head.model or file.noted.model,
         window=window,
@@ -74,7 +74,7 @@ def facts_of(file: ThreadFile, known: Threads) -> ThreadFacts:
 
 
 def head_of(path: str) -> HeadFacts:
-    """What the first lines of a file say. Raises OSError."""
+    """The facts in the first lines of a file. Raises OSError."""
     state = state_of(path)
     return _head(path, state.inode, min(state.size, START))
 
@@ -113,7 +113,7 @@ def _head(path: str, inode: int, size: int) -> HeadFacts:
 
 
 def _own_meta(values: Sequence[tuple[str, dict[str, Any]]], path: str) -> dict[str, Any]:
-    """What the file says of itself, in its first line or, where that is damaged, behind it."""
+    """The file's own metadata, from its first line or, where that is damaged, from a later one."""
     for at, (kind, payload) in enumerate(values):
         thread = _text(payload.get("id"))
         if kind == "session_meta" and (at == 0 or (thread and thread in path.rpartition("/")[2])):
@@ -128,20 +128,20 @@ def _in_first(line: bytes) -> Iterator[dict[str, Any] | None]:
 
 
 def _other(kind: Any) -> Any:
-    """What a sub-agent is that has no kind of its own, such as "guardian"."""
+    """The kind of a sub-agent without a standard kind, such as "guardian"."""
     return _object(kind).get("other")
 
 
-def _inherited_words(head: HeadFacts, known: Threads) -> str:
-    """The first request of the files that one goes on from, "" for none."""
+def _inherited_words(head: HeadFacts, threads: Threads) -> str:
+    """The first request of the files that this one continues from, "" for none."""
     words = ""
     for _ in range(DEEPEST):
-        rollout = by_file_id(known, head.base) if head.base else None
+        rollout = by_file_id(threads, head.base) if head.base else None
         if rollout is None:
             break
         try:
             head = head_of(rollout.path)
-        except OSError:  # of another session's file, which says so itself
+        except OSError:  # another session's file, which reports the error itself
             break
         words = head.first_words or words
     return words
@@ -149,8 +149,8 @@ def _inherited_words(head: HeadFacts, known: Threads) -> str:
 
 @lru_cache(maxsize=REMEMBERED)
 def _end(path: str, state: FileState) -> tuple[str, str, int]:
-    """Directory and model that the newest turn names, and the window that its newest count names; "" and 0 where the
-    end of the file has none, and of a compressed one.
+    """Directory and model of the newest turn, and the window of its newest count; "" and 0 where the end of the file
+    has none, and for a compressed file.
     """
     if path.endswith(ENDING):  # it would have to be unpacked as a whole
         return "", "", 0
@@ -170,13 +170,13 @@ def _end(path: str, state: FileState) -> tuple[str, str, int]:
 
 
 def _window(event: dict[str, Any]) -> int:
-    """The model's window that a count or the start of a turn names, in tokens, 0 for none."""
-    found = (event.get("model_context_window"), _object(event.get("info")).get("model_context_window"))
-    return next((each for each in found if type(each) is int and 0 < each < 10**12), 0)
+    """The model's window in a count or the start of a turn, in tokens, 0 for none."""
+    windows = (event.get("model_context_window"), _object(event.get("info")).get("model_context_window"))
+    return next((each for each in windows if type(each) is int and 0 < each < 10**12), 0)
 
 
 def _asked(kind: str, payload: dict[str, Any]) -> str:
-    """What a person asked in a line, white space folded."""
+    """A person's request in a line, white space folded."""
     if kind == "compacted" and isinstance(payload.get("replacement_history"), list):
         return next(filter(None, (_asked("response_item", each) for each in payload["replacement_history"])), "")
     if kind != "response_item" or not isinstance(payload, dict) or payload.get("role") != "user":

@@ -1,4 +1,6 @@
-"""Items of the Responses interface, as files have them: which are messages, which the client's own context."""
+"""Items of the Responses interface, as files contain them: which are messages, and which are the
+client's own context.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,15 @@ from viewer.stores.envelopes import split
 from .envelopes import ENVELOPES
 
 INTERNAL = "internal_chat_message_metadata_passthrough"
-CONTEXT = ""  # the role here of what the client tells a model about itself, which is no message
+CONTEXT = ""  # the role used here for what the client says to a model about itself, which is not a message
 AGENT_MESSAGE = "agent_message"
 ENCRYPTED = ("compaction", "compaction_summary", "context_compaction")
 OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output", "mcp_tool_call_output")
 CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
-# What the client tells a model beside one prompt, and leaves out of the context that a compaction of its own makes.
+# What the client sends to a model with one prompt, and leaves out of the context that its own compactions make.
 NOTE_KINDS = frozenset({"hooks.additional_context", "skills.selected_skill_instructions"})
 NOT_SENT = ("ghost_snapshot", "compaction_trigger")
-# Beginnings of what the client says in a user's role, in files that do not name the kinds of content.
+# Beginnings of the client's own texts in a user's role, in files that do not name the kinds of content.
 WRAPPERS = (
     "<environment_context>", "# AGENTS.md instructions", "<user_instructions>", "<turn_aborted>",
     "<permissions instructions>", "<skills_instructions>", "<user_shell_command>", "<subagent_notification>",
@@ -37,17 +39,17 @@ WRAPPERS = (
 # The first words of a summary that the client itself wrote (its templates/compact/summary_prefix.md).
 SUMMARY_PREFIX = "Another language model started to solve this problem and produced a summary of its thinking process."
 SUMMARY_KIND = "compaction.summary"
-REPEATED = 8_000  # items that are known again at once: of a snapshot and the one before it
+REPEATED = 8_000  # items that are recognised at once: those of a snapshot and the one before it
 
 Item = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ItemFacts:
-    """One item without its text: `id` as its maker gave it ("" for none), `digest` of all that it says, `size` in
+    """One item without its text: `id` as its maker gave it ("" for none), `digest` of its content, `size` in
     characters; `role` of a chat, CONTEXT for the client's own; `call` the call that it makes, `answers` the one whose
-    result it is. `is_summary` says that it carries what a compaction wrote, `is_note` that the client told it
-    beside the message before it, and does not carry it on.
+    result it is. `is_summary` says that it contains a compaction's summary, `is_note` that the client added it to the
+    message before it, and drops it in compactions.
     """
 
     type: str
@@ -67,21 +69,23 @@ class ItemFacts:
 
 
 def _as_bytes(item: Item) -> bytes:
-    """A digest of an item as it stands in its line, much quicker than looking at what it says."""
+    """A digest of an item's JSON, much quicker than reading its content."""
     try:
         data = marshal.dumps(dict(item), 2)
-    except ValueError:  # a text of it was cut
+    except ValueError:  # a text in it was cut
         data = json.dumps(item).encode()
     return blake2b(data, digest_size=16).digest()
 
 
 @cached(LRUCache[bytes, "ItemFacts"](REPEATED), key=_as_bytes, lock=Lock())
 def facts_of(item: Item) -> ItemFacts:
-    """What an item is, one object for all snapshots that hold it. Of an unknown type: something that the model said."""
+    """The facts of an item, one object for all snapshots that contain it. An unknown type counts as something that the
+    model said.
+    """
     kind, role = _text(item.get("type")), _role(item)
     content = item.get("content") if kind in ("message", AGENT_MESSAGE) else None
-    said = chat.said(content) if role == "user" else ""
-    is_summary = kind in ENCRYPTED or (role == "user" and _is_summary(item, said))
+    text = chat.said(content) if role == "user" else ""
+    is_summary = kind in ENCRYPTED or (role == "user" and _is_summary(item, text))
     return ItemFacts(
         type=kind,
         id=_text(item.get("id")),
@@ -101,9 +105,9 @@ def facts_of(item: Item) -> ItemFacts:
 
 
 def digest_of(item: Item) -> int:
-    """A number of 63 bits for what an item says, whoever numbered it."""
-    said = {name: value for name, value in item.items() if name not in ("id", INTERNAL) and value is not None}
-    data = json.dumps(said, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")
+    """A 63-bit number for the content of an item, whatever its id."""
+    content = {name: value for name, value in item.items() if name not in ("id", INTERNAL) and value is not None}
+    data = json.dumps(content, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "big") >> 1
 
 
@@ -119,7 +123,7 @@ def _role(item: Item) -> str:
 
 
 def is_context(item: Item) -> bool:
-    """Whether an item is what the client tells a model about itself: tools, instructions, surroundings."""
+    """Whether an item is what the client says to a model about itself: tools, instructions, environment."""
     if item.get("type") == "additional_tools":
         return True
     if item.get("type") != "message":
@@ -136,29 +140,29 @@ def is_context(item: Item) -> bool:
 
 
 def typed_words(item: Item) -> str | None:
-    """What a person typed in a user's message, as text; None where the client alone says something."""
-    found = split(item.get("content"), ENVELOPES)
-    return None if found.kind else found.words
+    """What a person typed in a user's message, as text; None where all of it is the client's."""
+    parts = split(item.get("content"), ENVELOPES)
+    return None if parts.kind else parts.words
 
 
 def kinds_of(item: Item) -> tuple[str, ...]:
-    """What the client says that the parts of a message are, () where it says nothing."""
+    """The kinds that the client names for the parts of a message, () for none."""
     around = item.get(INTERNAL)
     kinds = around.get("content_item_kinds") if isinstance(around, dict) else None
     return tuple(kind for kind in kinds if isinstance(kind, str)) if isinstance(kinds, list) else ()
 
 
-def _is_summary(item: Item, said: str) -> bool:
-    if SUMMARY_KIND in kinds_of(item) or said.startswith(SUMMARY_PREFIX):
+def _is_summary(item: Item, text: str) -> bool:
+    if SUMMARY_KIND in kinds_of(item) or text.startswith(SUMMARY_PREFIX):
         return True
-    return is_handoff({"role": "user", "content": said})
+    return is_handoff({"role": "user", "content": text})
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
 def payload_of(value: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
-    """Type and payload of a line's object; "" for what is none. The oldest files have nothing around their items."""
+    """Type and payload of a line's object; "" for no object. The oldest files have bare items in their lines."""
     if value is None:
         return "", {}
     payload, kind = value.get("payload"), value.get("type")

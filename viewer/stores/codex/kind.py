@@ -1,4 +1,4 @@
-"""Codex' directory as a kind of store: where it is, how it is opened, how the client goes on with a session."""
+"""Codex' directory as a kind of store: where it is, how it is opened, how a session is resumed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .facts import facts_of, head_of
 from .reader import CodexReader
 from .writer import CodexWriter
 
-TRIED = "0.171.0"  # the newest version whose sessions were read, compacted and resumed (docs/codex.md)
+TRIED = "0.171.0"  # the newest version whose sessions were read, compacted and resumed in tests (docs/codex.md)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +48,16 @@ class Codex(Agent):
         return "AGENTS.md"
 
     def resume_command(self, session_id: str) -> str:
-        """With the directory that it worked in; "" for a sub-agent's session, which nobody resumes."""
+        """With the directory that it worked in; "" for a sub-agent's session, which cannot be resumed."""
         command = f"codex resume {shlex.quote(session_id)}"
         try:
-            known = places.threads(self.store)
-            found = facts_of(places.find(self.store, session_id, known), known)
+            threads = places.threads(self.store)
+            facts = facts_of(places.find(self.store, session_id, threads), threads)
         except (NotFound, OSError):
             return command
-        if found.head.is_sub_agent:
+        if facts.head.is_sub_agent:
             return ""
-        return f"cd {shlex.quote(found.cwd)} && {command}" if found.cwd else command
+        return f"cd {shlex.quote(facts.cwd)} && {command}" if facts.cwd else command
 
     def untried_version(self, session_id: str) -> str:
         try:
@@ -70,12 +70,12 @@ class Codex(Agent):
         return clients.open_sessions(self.store)
 
     def notices(self, session: Session) -> str:
-        """No client has the session open then: a compaction would have been refused."""
+        """No client has the session open: otherwise a compaction would have been refused."""
         return f"Codex goes on from it when the session is resumed: {self.resume_command(session.id)}"
 
 
 class CodexStores(StoreKind):
-    """A home of Codex, `~/.codex` where nothing else is said."""
+    """A home of Codex, `~/.codex` by default."""
 
     name = "codex"
     schemes = ("codex:///",)
@@ -86,9 +86,9 @@ class CodexStores(StoreKind):
         return [("codex", f"codex://{home}")] if any(os.path.isdir(home / room) for room in places.ROOMS) else []
 
     def remarks(self, store: Store) -> list[str]:
-        rooms = [store.path / room for room in places.ROOMS]
-        said = [each for room in rooms for each in links.remarks(str(room), (".jsonl", f".jsonl{ENDING}"))]
-        return [*links.linked(*rooms), *said]
+        directories = [store.path / room for room in places.ROOMS]
+        sentences = [each for room in directories for each in links.remarks(str(room), (".jsonl", f".jsonl{ENDING}"))]
+        return [*links.linked(*directories), *sentences]
 
     def is_here(self, store: Store) -> bool:
         return any(os.path.isdir(store.path / room) for room in places.ROOMS)
@@ -101,18 +101,18 @@ class CodexStores(StoreKind):
     def identity(self, store: Store) -> tuple[int, int]:
         for room in places.ROOMS:
             with suppress(OSError):
-                found = os.stat(store.path / room)
-                return found.st_dev, found.st_ino
+                status = os.stat(store.path / room)
+                return status.st_dev, status.st_ino
         raise StoreUnavailable(f"Store {store.name}: {store.path} has no sessions of Codex that can be read.")
 
     def store_version(self, store: Store) -> str:
-        """Of the places, sizes and times of all current files, and of their names."""
+        """Made from the paths, sizes and times of all current files, and from their names."""
         self.identity(store)
         files = sorted((each.id, each.rollout.path, each.state.text, each.noted) for each in places.all_files(store))
         return blake2b(repr(files).encode(), digest_size=16).hexdigest()
 
     def session_version(self, store: Store, session_id: str) -> str:
-        """Of its current file: what changes in those before it, an undo, changes the time of that too."""
+        """Made from its current file: an undo in an earlier file also changes the time of the current one."""
         with suppress(NotFound):
             file = places.find(store, session_id)
             return f"{file.rollout.path} {file.state.text}"

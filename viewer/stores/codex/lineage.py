@@ -1,4 +1,4 @@
-"""The files of a session put together: those that its current file goes on from, and what it went back behind."""
+"""The files of a session joined: those that its current file continues from, and the parts it went back behind."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from viewer.stores.jsonl.files import FileState
 from .places import Rollout, ThreadFile, Threads, by_file_id
 from .records import RECORDS, RolloutRecord
 
-SHIFT = 40  # bits of an id that say where in its file a line begins: a terabyte
+SHIFT = 40  # bits of an id for a line's offset in its file: a terabyte
 MOST_FILES = 1_000  # that are followed, and that a thread may have; ids stay below 2**53
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutPart:
-    """One file. `start` is added to offsets for ids; what is sent of it ends before the offset `end`, None where all
-    is. `is_own` says that it is of the session's thread, `is_sent` that the current file goes on from it.
+    """One file. `start` is added to offsets for ids; the sent part of it ends before the offset `end`, None for all of
+    it. `is_own` says that it is of the session's thread, `is_sent` that the current file continues from it.
     """
 
     rollout: Rollout
@@ -35,7 +35,7 @@ class RolloutPart:
 
     @property
     def is_bare(self) -> bool:
-        """Whether it is one of the oldest, in which nothing stands around items."""
+        """Whether it is one of the oldest files, with bare items."""
         return bool(self.records) and self.records[0].is_bare
 
     @property
@@ -45,22 +45,22 @@ class RolloutPart:
 
     @property
     def number(self) -> int:
-        """Which one it is among the files of its session."""
+        """Its position among the files of its session."""
         return self.start >> SHIFT
 
     def sent(self) -> Iterator[RolloutRecord]:
-        """Its records that the history of the session has."""
+        """Its records in the history of the session."""
         return (each for each in self.records if self.end is None or each.offset < self.end)
 
     def left(self) -> Iterator[RolloutRecord]:
-        """Its records that the session went back behind."""
+        """Its records after the point that the session went back to."""
         return (each for each in self.records if self.end is not None and each.offset >= self.end)
 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """The files of a session, those of the oldest records first. `missing` is the id of a file that is not there, of
-    which the current one goes on, "" for none.
+    """The files of a session, those of the oldest records first. `missing` is the id of a missing file that the current
+    one continues from, "" for none.
     """
 
     parts: tuple[RolloutPart, ...]
@@ -73,22 +73,22 @@ class Lineage:
 
     @property
     def text(self) -> str:
-        """Another text when any of it changed."""
+        """A text that differs when any of it changed."""
         return ";".join(f"{each.rollout.file_id} {each.end} {each.state.text}" for each in self.parts)
 
     def part_of(self, message_id: int) -> RolloutPart | None:
-        """The file that a message stands in."""
+        """The file that contains a message."""
         start = message_id >> SHIFT << SHIFT
         return next((each for each in self.parts if each.start == start), None)
 
 
-def lineage_of(file: ThreadFile, known: Threads) -> Lineage:
-    """The files of a session as they are now. Raises StoreUnavailable."""
-    chain, missing = _chain(file.rollout, known)
+def lineage_of(file: ThreadFile, threads: Threads) -> Lineage:
+    """The current files of a session. Raises StoreUnavailable."""
+    chain, missing = _chain(file.rollout, threads)
     own = {each.file_id: (each, None, False) for each in file.files[-MOST_FILES:]}
     others = {each.file_id: (each, end, True) for each, end in chain if each.thread != file.id}
     sent = {each.file_id: (each, end, True) for each, end in chain if each.thread == file.id}
-    ordered = [*others.values(), *(sent.get(file_id, found) for file_id, found in own.items())]
+    ordered = [*others.values(), *(sent.get(file_id, own_file) for file_id, own_file in own.items())]
     parts = []
     for number, (rollout, end, is_sent) in enumerate(ordered):
         read = RECORDS.read(Path(rollout.path))
@@ -98,18 +98,20 @@ def lineage_of(file: ThreadFile, known: Threads) -> Lineage:
     return Lineage(tuple(parts), missing)
 
 
-def _chain(current: Rollout, known: Threads) -> tuple[list[tuple[Rollout, int | None]], str]:
-    """The files from the first one on, each with the offset that its history ends before; and one that is missing."""
+def _chain(current: Rollout, threads: Threads) -> tuple[list[tuple[Rollout, int | None]], str]:
+    """The files from the first one on, each with the offset that its history ends before; and the id of
+    a missing one.
+    """
     chain: list[tuple[Rollout, int | None]] = [(current, None)]
-    seen = {current.file_id}
+    visited = {current.file_id}
     while len(chain) < MOST_FILES:
         records = RECORDS.read(Path(chain[-1][0].path)).records
         base = records[0].base if records else None
-        if base is None or base.file_id in seen:
+        if base is None or base.file_id in visited:
             return chain[::-1], ""
-        found = by_file_id(known, base.file_id)
-        if found is None:
+        rollout = by_file_id(threads, base.file_id)
+        if rollout is None:
             return chain[::-1], base.file_id
-        seen.add(base.file_id)
-        chain.append((found, base.end))
+        visited.add(base.file_id)
+        chain.append((rollout, base.end))
     return chain[::-1], ""

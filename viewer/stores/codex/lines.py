@@ -1,6 +1,6 @@
-"""The lines that a compaction writes: those that the client itself writes around one. Fields and why: `docs/codex.md`.
+"""The lines that a compaction writes: the same that the client writes around one. `docs/codex.md` explains the fields.
 
-A line that the client finds anything wrong with is left out by it without a word, so these stay as they were tried.
+The client silently skips a line with any mistake, so these lines must stay as they were tested.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from compaction.policy import IMAGE_TOKENS
 
 from .context import NewContext, StoredItem
 from .records import COMPACTED, MARK
-from .told import LastTold
+from .told import LastPayloads
 
 Line = dict[str, Any]
 IMAGE_CHARACTERS = IMAGE_TOKENS * 4
@@ -32,8 +32,8 @@ NO_USAGE = dict.fromkeys(
 
 @dataclass(frozen=True, slots=True)
 class OwnTurn:
-    """The turn that a compaction of ours is in the client's eyes; `ordinal` is the first line's, None in files whose
-    lines have none; `mark` is what it is known by here.
+    """The turn that a compaction of ours is to the client; `ordinal` is the first line's number, None in files without
+    numbers; `mark` identifies it here.
     """
 
     thread: str
@@ -45,36 +45,36 @@ class OwnTurn:
 
 
 def encoded(values: Sequence[Mapping[str, Any]]) -> bytes:
-    """Lines of a file. No lone surrogate is in them, even escaped: the client cannot read such a line."""
+    """Lines of a file. They contain no lone surrogate, not even escaped: the client cannot read such a line."""
     lines = (json.dumps(value, ensure_ascii=False, separators=(",", ":")) for value in values)
     return b"".join(line.encode("utf-8", "replace") + b"\n" for line in lines)
 
 
 def stamp(now: float) -> str:
-    """A time as lines have it."""
+    """A time in the form of the lines."""
     return datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def new_id(now: float) -> str:
-    """An id as the client makes them: a UUID of version 7, which begins with the time."""
-    made = bytearray(int(now * 1000).to_bytes(6, "big") + secrets.token_bytes(10))
-    made[6], made[8] = 0x70 | made[6] & 15, 0x80 | made[8] & 63
-    text = made.hex()
+    """An id in the client's form: a UUID of version 7, which begins with the time."""
+    octets = bytearray(int(now * 1000).to_bytes(6, "big") + secrets.token_bytes(10))
+    octets[6], octets[8] = 0x70 | octets[6] & 15, 0x80 | octets[8] & 63
+    text = octets.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-def compaction(context: NewContext, told: LastTold, own: OwnTurn) -> list[Line]:
+def compaction(context: NewContext, last: LastPayloads, own: OwnTurn) -> list[Line]:
     """All lines, in order."""
     seconds, turn = int(own.now), own.turn
     events: list[tuple[str, Line]] = [
-        ("event_msg", _started(told, own)),
-        (COMPACTED, _compacted(context, told, own)),
-        *(("world_state", world) for world in told.worlds),
+        ("event_msg", _started(last, own)),
+        (COMPACTED, _compacted(context, last, own)),
+        *(("world_state", world) for world in last.worlds),
     ]
-    if told.turn is not None:
-        root = {"root_turn_id": turn} if "root_turn_id" in told.turn else {}
-        events.append(("turn_context", {**told.turn, "turn_id": turn, **root}))
-    events.append(("event_msg", {"type": "token_count", "info": _counted(context, told), "rate_limits": None}))
+    if last.turn is not None:
+        root = {"root_turn_id": turn} if "root_turn_id" in last.turn else {}
+        events.append(("turn_context", {**last.turn, "turn_id": turn, **root}))
+    events.append(("event_msg", {"type": "token_count", "info": _counted(context, last), "rate_limits": None}))
     events.append(("event_msg", _shown(own)))
     done = {
         "type": "task_complete", "root_turn_id": turn, "turn_id": turn, "last_agent_message": None,
@@ -91,69 +91,75 @@ def _ordinal(own: OwnTurn, at: int) -> Line:
     return {} if own.ordinal is None else {"ordinal": own.ordinal + at}
 
 
-def _started(told: LastTold, own: OwnTurn) -> Line:
-    window = (told.counted or {}).get("model_context_window") or (told.started or {}).get("model_context_window")
+def _started(last: LastPayloads, own: OwnTurn) -> Line:
+    window = (last.counted or {}).get("model_context_window") or (last.started or {}).get("model_context_window")
     return {
         "type": "task_started", "turn_id": own.turn, "root_turn_id": own.turn, "started_at": int(own.now),
         "model_context_window": window, "collaboration_mode_kind": "default",
     }  # fmt: skip
 
 
-def _compacted(context: NewContext, told: LastTold, own: OwnTurn) -> Line:
-    """The new context. The list beside it is as long, or the client leaves out the line; older clients write none."""
-    known = any(each.metadata for each in context.stored)
-    aligned = {"replacement_history_metadata": _metadata(context)} if known else {}
+def _compacted(context: NewContext, last: LastPayloads, own: OwnTurn) -> Line:
+    """The new context. The metadata list must have the same length, or the client skips the line; older clients write
+    no such list.
+    """
+    has_metadata = any(each.metadata for each in context.stored)
+    aligned = {"replacement_history_metadata": _metadata(context)} if has_metadata else {}
     return {
         "message": "",
         "replacement_history": [each.item for each in context.stored],
         **aligned,
-        "window_number": told.number + 1,
-        "first_window_id": told.first_window,
-        "previous_window_id": told.window,
+        "window_number": last.number + 1,
+        "first_window_id": last.first_window,
+        "previous_window_id": last.window,
         "window_id": own.window,
-        "resume_metadata": _resume(told, own),
+        "resume_metadata": _resume(last, own),
         MARK: {"id": own.mark, "handoff": context.handoff},
     }
 
 
 def _metadata(context: NewContext) -> list[Line]:
-    known = [each.metadata for each in context.stored if each.metadata]
+    metadata = [each.metadata for each in context.stored if each.metadata]
     ours = {
-        "history_sequence": _highest(known, "history_sequence") + 1,
-        "sampled_through_sequence": _highest(known, "sampled_through_sequence"),
+        "history_sequence": _highest(metadata, "history_sequence") + 1,
+        "sampled_through_sequence": _highest(metadata, "sampled_through_sequence"),
         "client_authored": False,
         "mcp_attribution": {"status": "none"},
     }
-    beside = [each.metadata or {} for each in context.stored]
-    return [*beside[: context.handoff], ours, *beside[context.handoff + 1 :]]
+    all_metadata = [each.metadata or {} for each in context.stored]
+    return [*all_metadata[: context.handoff], ours, *all_metadata[context.handoff + 1 :]]
 
 
-def _highest(known: Sequence[Line], name: str) -> int:
-    return max((each[name] for each in known if isinstance(each.get(name), int)), default=0)
+def _highest(metadata: Sequence[Line], name: str) -> int:
+    return max((each[name] for each in metadata if isinstance(each.get(name), int)), default=0)
 
 
-def _resume(told: LastTold, own: OwnTurn) -> Line:
-    """What a client that reads from the end does not see otherwise: its tools for other agents would be gone."""
-    tools = {"thread_id": own.thread, "tools": told.meta.get("dynamic_tools") or []}
-    found = copy.deepcopy(told.resume) or {"dynamic_tools": tools}
-    if told.turn is not None:
-        found["multi_agent_version"] = told.turn.get("multi_agent_version") or told.meta.get("multi_agent_version")
+def _resume(last: LastPayloads, own: OwnTurn) -> Line:
+    """The facts that a client which reads from the end would miss: without them its tools for other agents would be
+    gone.
+    """
+    tools = {"thread_id": own.thread, "tools": last.meta.get("dynamic_tools") or []}
+    resume = copy.deepcopy(last.resume) or {"dynamic_tools": tools}
+    if last.turn is not None:
+        resume["multi_agent_version"] = last.turn.get("multi_agent_version") or last.meta.get("multi_agent_version")
         settings = ("model", "comp_hash", "realtime_active")
-        found["previous_turn_settings"] = {name: told.turn.get(name) for name in settings}
-    if told.started is not None and told.started.get("turn_attribution"):
-        found["turn_attribution"] = told.started["turn_attribution"]
-    found["last_started_turn_id"] = own.turn
-    return found
+        resume["previous_turn_settings"] = {name: last.turn.get(name) for name in settings}
+    if last.started is not None and last.started.get("turn_attribution"):
+        resume["turn_attribution"] = last.started["turn_attribution"]
+    resume["last_started_turn_id"] = own.turn
+    return resume
 
 
-def _counted(context: NewContext, told: LastTold) -> Line:
-    """An estimate. The client goes by the newest count that it finds: it would compact a full session again at once."""
-    found = copy.deepcopy(told.counted) or {"total_token_usage": NO_USAGE, "model_context_window": None}
-    return {**found, "last_token_usage": {**NO_USAGE, "total_tokens": estimate(context.stored)}}
+def _counted(context: NewContext, last: LastPayloads) -> Line:
+    """An estimate. The client uses the newest count that it finds: without this one it would compact a full session
+    again at once.
+    """
+    counted = copy.deepcopy(last.counted) or {"total_token_usage": NO_USAGE, "model_context_window": None}
+    return {**counted, "last_token_usage": {**NO_USAGE, "total_tokens": estimate(context.stored)}}
 
 
 def estimate(stored: Sequence[StoredItem]) -> int:
-    """Tokens of a context, by its characters; a picture counts as any other."""
+    """Tokens of a context, estimated by its characters; every picture counts the same."""
     return sum(_characters(each.item) for each in stored) // 4
 
 
@@ -170,7 +176,7 @@ def _characters(value: Any) -> int:
 
 
 def _shown(own: OwnTurn) -> Line:
-    """What the client shows of it; clients that number no lines have an event of their own."""
+    """What the client shows of it; clients without line numbers have a different event for it."""
     if own.ordinal is None:
         return {"type": "context_compacted"}
     milliseconds = int(own.now * 1000)

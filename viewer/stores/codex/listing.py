@@ -31,27 +31,27 @@ class CodexListing(FileListing[ThreadFile]):
         return facts_of(file, self._threads).first_words
 
     def facts_of(self, file: ThreadFile) -> SessionFacts:
-        found = facts_of(file, self._threads)
-        head = found.head
+        facts = facts_of(file, self._threads)
+        head = facts.head
         parent = head.spawned_by or head.forked_from
         return SessionFacts(
             id=file.id,
             row=file.number,
             source=head.source,
-            model=found.model,
-            title=found.title,
-            base_title=found.title,
+            model=facts.model,
+            title=facts.title,
+            base_title=facts.title,
             part_number=1,
             parent=parent,
             started_at=head.began or file.state.changed / 1e9,
             ended_at=None,
             continued=False,
             archived=file.rollout.is_archived,
-            cwd=found.cwd,
+            cwd=facts.cwd,
             branched_from=head.forked_from,
             delegated=head.is_sub_agent,
             forked_from=(parent,) if parent else (),
             mark=RowsDigest(1 if file.state.size else 0, 0, file.state.changed, file.state.text + file.noted.title),
             git_branch=head.branch,
-            window=found.window,
+            window=facts.window,
         )

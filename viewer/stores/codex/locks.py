@@ -1,8 +1,8 @@
-"""The client's own lock on a session, held by us: a client is refused meanwhile, and so are we where a client has it.
+"""Holding the client's own lock on a session: a client is refused meanwhile, and so are we where a client has it.
 
-A session is locked by an exclusive flock of `thread-writer-locks/<session>.lock`. The file is made and taken away by
-whoever has a lock on `.coordination.lock`, which every client waits for: it is held for a moment. Clients before 0.150
-know no such locks: they are known by having the session's file open.
+A session is locked by an exclusive flock of `thread-writer-locks/<session>.lock`. The file is created and deleted by
+the owner of a lock on `.coordination.lock`, which every client waits for: it is held for a moment. Clients before 0.150
+know no such locks; they keep the session's file open.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TRIES, BETWEEN = 100, 0.05  # how often the coordination lock is tried, and seco
 
 @dataclass(frozen=True, slots=True)
 class HeldLock:
-    """A lock that this process has."""
+    """A lock of this process."""
 
     holder: str
     descriptor: int
@@ -44,14 +44,14 @@ def _key(store: Store, session_id: str) -> tuple[str, str]:
 
 
 def holder_of(store: Store, session_id: str) -> str:
-    """Who of this process has the session locked, "" for nobody."""
+    """Who in this process has the session locked, "" for nobody."""
     with _guard:
-        found = _held.get(_key(store, session_id))
-    return found.holder if found else ""
+        lock = _held.get(_key(store, session_id))
+    return lock.holder if lock else ""
 
 
 def holding(store: Store, session_id: str, path: Path) -> Holder | None:
-    """Who has the session, here or in a client; None for nobody. Times are not known."""
+    """Who has the session, here or in a client; None for nobody. Times are unknown."""
     if ours := holder_of(store, session_id):
         return Holder(ours, 0.0, 0.0, OURS)
     opened = clients.open_sessions(store) or {}
@@ -64,10 +64,10 @@ def holding(store: Store, session_id: str, path: Path) -> Holder | None:
 def take(store: Store, session_id: str, path: Path, holder: str) -> None:
     """Lock a session. Raises SessionBusy, StoreUnavailable."""
     with _guard:
-        known = _held.get(_key(store, session_id))
-        if known is not None and known.holder != holder:
+        lock = _held.get(_key(store, session_id))
+        if lock is not None and lock.holder != holder:
             raise SessionBusy(OURS)
-        if known is None:
+        if lock is None:
             _held[_key(store, session_id)] = HeldLock(holder, _locked(store, session_id))
     try:
         require_closed(path)
@@ -77,7 +77,7 @@ def take(store: Store, session_id: str, path: Path, holder: str) -> None:
 
 
 def require_closed(path: Path) -> None:
-    """Raise SessionBusy where a process has the file open for writing: clients that lock nothing."""
+    """Raise SessionBusy where a process has the file open for writing: for clients that lock nothing."""
     for process in clients.writing(path):
         raise SessionBusy(clients.has_it_open(process))
 
@@ -85,17 +85,17 @@ def require_closed(path: Path) -> None:
 def release(store: Store, session_id: str, holder: str) -> None:
     """Unlock a session that this holder has locked."""
     with _guard:
-        known = _held.get(_key(store, session_id))
-        if known is None or known.holder != holder:
+        lock = _held.get(_key(store, session_id))
+        if lock is None or lock.holder != holder:
             return
         del _held[_key(store, session_id)]
-        with _closing(known.descriptor), _coordination(store):
+        with _closing(lock.descriptor), _coordination(store):
             os.unlink(_path(store, session_id))
 
 
 @contextmanager
 def _closing(descriptor: int) -> Iterator[None]:
-    """Close it whatever happens: the lock ends with that. A file that stays there is locked by nobody."""
+    """Always close it: that ends the lock. A lock file that remains is locked by nobody."""
     try:
         with suppress(OSError, SessionBusy):
             yield
@@ -110,7 +110,7 @@ def _path(store: Store, session_id: str) -> Path:
 def _locked(store: Store, session_id: str) -> int:
     """The open lock file, locked. Raises SessionBusy, StoreUnavailable."""
     try:
-        clients.directory(store).mkdir(exist_ok=True)  # a home that was copied has none, and a client makes it
+        clients.directory(store).mkdir(exist_ok=True)  # a copied home has none, and a client creates it
         with _coordination(store):
             descriptor = os.open(_path(store, session_id), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:

@@ -1,7 +1,8 @@
-"""Where sessions lie: `sessions/**` and `archived_sessions/**`, plain or compressed, one file or several a session.
+"""Where sessions are stored: `sessions/**` and `archived_sessions/**`, plain or compressed, one file or several for
+each session.
 
-`rollout-<local time>-<thread>.jsonl` is the first file of a session, whose id is the thread's;
-`rollout-<local time>-<thread>_<segment>.jsonl` one that goes on from an earlier point of it.
+`rollout-<local time>-<thread>.jsonl` is the first file of a session, whose id is the thread's; `rollout-<local
+time>-<thread>_<segment>.jsonl` continues from an earlier point of it.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from viewer.stores.jsonl.listing import number_of
 
 from . import database
 
-ROOMS = ("sessions", "archived_sessions")  # what stands in the first one counts
-DEEPEST = 6  # directories below one of them that are looked into
-SETTLED = 2.0  # seconds after which a directory whose time stayed is taken to be as it was read
+ROOMS = ("sessions", "archived_sessions")  # a file in the first one takes precedence
+DEEPEST = 6  # levels of directories that are searched
+SETTLED = 2.0  # seconds after which a directory with an unchanged time counts as unchanged
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _ROLLOUT = re.compile(rf"rollout-([0-9T-]{{10,30}})-({_ID})(?:_({_ID}))?\.jsonl({re.escape(ENDING)})?")
 
@@ -42,7 +43,7 @@ class Rollout:
 
     @property
     def file_id(self) -> str:
-        """By which other files point to it."""
+        """The id by which other files point to it."""
         return self.segment or self.thread
 
     @property
@@ -75,23 +76,23 @@ Threads = Mapping[str, tuple[Rollout, ...]]
 
 def threads(store: Store) -> Threads:
     """The files of every thread, the oldest first. Raises OSError where the directories cannot be listed."""
-    found: dict[str, dict[str, Rollout]] = {}
+    files_by_thread: dict[str, dict[str, Rollout]] = {}
     for at, room in enumerate(ROOMS):
         for rollout in _rollouts(store.path / room, is_archived=bool(at)):
-            files = found.setdefault(rollout.thread, {})
+            files = files_by_thread.setdefault(rollout.thread, {})
             files[rollout.file_id] = _preferred(files.get(rollout.file_id), rollout)
-    return {thread: tuple(sorted(files.values(), key=_order)) for thread, files in found.items()}
+    return {thread: tuple(sorted(files.values(), key=_order)) for thread, files in files_by_thread.items()}
 
 
 def _order(rollout: Rollout) -> tuple[bool, str, str]:
     return rollout.order
 
 
-def _preferred(known: Rollout | None, other: Rollout) -> Rollout:
-    """A plain file before a compressed one of the same place."""
-    if known is None:
+def _preferred(current: Rollout | None, other: Rollout) -> Rollout:
+    """A plain file before a compressed one in the same directory."""
+    if current is None:
         return other
-    return other if known.is_archived == other.is_archived and not other.path.endswith(ENDING) else known
+    return other if current.is_archived == other.is_archived and not other.path.endswith(ENDING) else current
 
 
 def _rollouts(directory: Path, *, is_archived: bool, depth: int = 0) -> Iterator[Rollout]:
@@ -103,17 +104,17 @@ def _rollouts(directory: Path, *, is_archived: bool, depth: int = 0) -> Iterator
     read = _entries if settled else _entries.__wrapped__
     folders, names = read(str(directory), changed)
     for name in names:
-        found = _ROLLOUT.fullmatch(name)
-        if found is not None:
-            made, thread, segment = found.group(1, 2, 3)
-            yield Rollout(f"{directory}/{name}", thread, segment or "", made, is_archived)
+        match = _ROLLOUT.fullmatch(name)
+        if match is not None:
+            local_time, thread, segment = match.group(1, 2, 3)
+            yield Rollout(f"{directory}/{name}", thread, segment or "", local_time, is_archived)
     for folder in folders if depth < DEEPEST else ():
         yield from _rollouts(directory / folder, is_archived=is_archived, depth=depth + 1)
 
 
 @lru_cache(maxsize=20_000)
 def _entries(directory: str, changed: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of the directories and of the rollouts in a directory as it was at this time."""
+    """The names of the directories and of the rollouts in a directory in its state of this time."""
     folders, names = [], []
     with suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
@@ -137,22 +138,22 @@ def _file(thread: str, files: Sequence[Rollout], noted: database.NotedThread) ->
 
 
 def current_of(files: Sequence[Rollout], noted: database.NotedThread) -> Rollout:
-    """The file that a session goes on in: the one that the client's database names, else the newest."""
+    """The current file of a session: the one that the client's database names, else the newest."""
     name = os.path.basename(noted.rollout_path).removesuffix(ENDING)
     named = (each for each in files if os.path.basename(each.path).removesuffix(ENDING) == name)
     return next(named, files[-1])
 
 
-def find(store: Store, session_id: str, known: Threads | None = None) -> ThreadFile:
+def find(store: Store, session_id: str, all_threads: Threads | None = None) -> ThreadFile:
     """The file of a session. Raises NotFound, also for an id that names no file of the store."""
-    files = (threads(store) if known is None else known).get(session_id, ())
-    found = list(_file(session_id, files, database.thread_rows(store).of(session_id))) if files else []
-    if not found:
+    files = (threads(store) if all_threads is None else all_threads).get(session_id, ())
+    thread_files = list(_file(session_id, files, database.thread_rows(store).of(session_id))) if files else []
+    if not thread_files:
         raise NotFound(f"Store {store.name} has no session {session_id!r}.")
-    return found[0]
+    return thread_files[0]
 
 
-def by_file_id(known: Threads, file_id: str) -> Rollout | None:
+def by_file_id(all_threads: Threads, file_id: str) -> Rollout | None:
     """The file that another one points to by this id: a thread's first one, or a segment."""
-    first = next((each for each in known.get(file_id, ()) if not each.segment), None)
-    return first or next((each for files in known.values() for each in files if each.segment == file_id), None)
+    first = next((each for each in all_threads.get(file_id, ()) if not each.segment), None)
+    return first or next((each for files in all_threads.values() for each in files if each.segment == file_id), None)

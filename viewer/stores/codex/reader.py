@@ -1,4 +1,4 @@
-"""What a home of Codex tells of its sessions: every reading that the rest of the site asks for."""
+"""Reading the sessions of a home of Codex: everything that the site asks a store."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from .units import RolloutMessages
 
 @dataclass(frozen=True)
 class CodexReader(FileReader):
-    """An open store, which is a directory: each question opens the files that it is about."""
+    """An open store, which is a directory: each question opens the files that it needs."""
 
     store: Store
 
@@ -72,7 +72,7 @@ class CodexReader(FileReader):
         return StoreReadOnly(reason) if reason else None
 
     @cached_property
-    def listing(self) -> CodexListing:  # read once: it looks at every file
+    def listing(self) -> CodexListing:  # cached: it looks at every file
         return CodexListing(self.store)
 
     @cached_property
@@ -92,28 +92,28 @@ class CodexReader(FileReader):
 
     def session(self, session_id: str) -> Session:
         file = self._file(session_id)
-        found = self._facts(file)
-        head, changed, opened = found.head, file.state.changed / 1e9, clients.open_sessions(self.store)
+        facts = self._facts(file)
+        head, changed, opened = facts.head, file.state.changed / 1e9, clients.open_sessions(self.store)
         return Session(
             store=self.store.name,
             id=session_id,
             source=head.source,
-            model=found.model,
-            title=found.title,
-            first_words=found.first_words,
+            model=facts.model,
+            title=facts.title,
+            first_words=facts.first_words,
             parent=head.spawned_by or head.forked_from,
             started_at=head.began or changed,
             last_active=changed,
             ended_at=None,
             end_reason="",
             archived=file.rollout.is_archived,
-            cwd=found.cwd,
+            cwd=facts.cwd,
             parts=1,
             branched_from=head.forked_from,
             delegated_from=head.spawned_by,
             git_branch=head.branch,
             is_open=None if opened is None else session_id in opened,
-            window=found.window,
+            window=facts.window,
         )
 
     def _facts(self, file: ThreadFile) -> ThreadFacts:
@@ -124,42 +124,45 @@ class CodexReader(FileReader):
         return usage.reported(self._lineage(session_id))
 
     def children(self, parts: Sequence[str]) -> list[ChildSession]:
-        found = []
+        rows = []
         for session_id, files in self._threads.items():
-            with suppress(OSError, StoreError):  # of which its own page tells
+            with suppress(OSError, StoreError):  # the session's own page reports it
                 head = head_of(files[0].path)
                 if session_id not in parts and (head.spawned_by in parts or head.forked_from in parts):
                     facts = self._facts(self._file(session_id))
                     kind = "delegate" if head.spawned_by else "branch"
-                    found.append((head.began, session_id, facts.title or facts.first_words, kind))
+                    rows.append((head.began, session_id, facts.title or facts.first_words, kind))
         return [
             ChildSession(session_id, name, "delegate" if kind == "delegate" else "branch")
-            for _, session_id, name, kind in sorted(found)
+            for _, session_id, name, kind in sorted(rows)
         ]
 
     # -- messages
 
     def messages(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
-        found = self._messages(session_id)
-        wanted = [unit for each in ids if (unit := found.unit_of(each)) is not None]
+        rollout_messages = self._messages(session_id)
+        unit_ids = [unit for each in ids if (unit := rollout_messages.unit_of(each)) is not None]
         with ItemReader() as reader:
-            rows = {each: codec.message_of(reader, found, found.units[each], session_id) for each in wanted}
+            rows = {
+                each: codec.message_of(reader, rollout_messages, rollout_messages.units[each], session_id)
+                for each in unit_ids
+            }
         return rows
 
     def sent(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
-        found = self._messages(session_id)
+        messages = self._messages(session_id)
         with ItemReader() as reader:
-            return dict(self._sent(reader, found, session_id, ids))
+            return dict(self._sent(reader, messages, session_id, ids))
 
     def _sent(
-        self, reader: ItemReader, found: RolloutMessages, session_id: str, ids: Sequence[int]
+        self, reader: ItemReader, messages: RolloutMessages, session_id: str, ids: Sequence[int]
     ) -> Iterator[tuple[int, StoredMessage]]:
         for each in ids:
-            unit = found.units.get(each)
+            unit = messages.units.get(each)
             if unit is None:
                 continue
-            row = codec.message_of(reader, found, unit, session_id, sent=found.states[each] == "live")
-            if row.role != "tool" or row.tool_call_id not in found.lone_results:
+            row = codec.message_of(reader, messages, unit, session_id, sent=messages.states[each] == "live")
+            if row.role != "tool" or row.tool_call_id not in messages.lone_results:
                 yield each, row
 
     def live(self, session_id: str) -> list[StoredMessage]:
@@ -168,11 +171,11 @@ class CodexReader(FileReader):
         return [rows[each] for each in live if each in rows]
 
     def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
-        found = self._messages(session_id)
+        messages = self._messages(session_id)
         chosen: list[tuple[RolloutPart, RolloutRecord]] = []
-        sent = (found.replay.items[each] for each in found.sent_items)
+        sent = (messages.replay.items[each] for each in messages.sent_items)
         live = {each.part.start + each.record.offset for each in sent}
-        for part, record in _newest_first(found.lineage):
+        for part, record in _newest_first(messages.lineage):
             if len(chosen) == limit:
                 break
             row_id = part.start + record.offset
@@ -180,14 +183,14 @@ class CodexReader(FileReader):
                 chosen.append((part, record))
         with ItemReader() as reader:
             return [
-                codec.row_of(reader, part, record, session_id, _state(found, part.start + record.offset, live))
+                codec.row_of(reader, part, record, session_id, _state(messages, part.start + record.offset, live))
                 for part, record in reversed(chosen)
             ]
 
     def shown(self, session_id: str, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
         listed = list(items)
         rows = self.messages(session_id, [row_id_of(item) for item in listed])
-        noted = {each.handoff: each.replayed for each in self._messages(session_id).compactions}
+        compactions = {each.handoff: each.replayed for each in self._messages(session_id).compactions}
         shown: list[HistoryMessage | Handoff] = []
         for item in listed:
             row = rows.get(row_id_of(item))
@@ -196,9 +199,9 @@ class CodexReader(FileReader):
             if isinstance(item, HistoryEntry):
                 shown.append(HistoryMessage(item, row, live_content(row)))
             else:
-                said, known = parted(row), noted.get(item.handoff_id)
-                reported = usage.of_compaction(known) if known else None
-                shown.append(Handoff(item, row, said.summary, said.directive, reported))
+                parts, compaction = parted(row), compactions.get(item.handoff_id)
+                reported = usage.of_compaction(compaction) if compaction else None
+                shown.append(Handoff(item, row, parts.summary, parts.directive, reported))
         return shown
 
     def additions(self, session_id: str, ids: Sequence[int], *, end: bool) -> list[Addition]:
@@ -206,19 +209,19 @@ class CodexReader(FileReader):
             return list(additions.of_context(reader, self._messages(session_id), frozenset(ids), end=end))
 
     def abandoned(self, session_id: str) -> list[AbandonedBranch]:
-        found = self._messages(session_id)
+        messages = self._messages(session_id)
         branches = []
-        for behind, items in found.replay.left:
-            ids = [each for each in found.ids_of(items) if found.states[each] == "out"]
-            before = found.replay.first.get(behind) if behind is not None else None
+        for behind, items in messages.replay.left:
+            ids = [each for each in messages.ids_of(items) if messages.states[each] == "out"]
+            before = messages.replay.first.get(behind) if behind is not None else None
             if ids:
-                time = max(found.units[each].time for each in ids)
-                branches.append(AbandonedBranch(before if before in found.units else None, tuple(ids), time))
+                time = max(messages.units[each].time for each in ids)
+                branches.append(AbandonedBranch(before if before in messages.units else None, tuple(ids), time))
         return branches
 
     def next_message(self, session_id: str, after: int) -> StoredMessage | None:
-        found = self._messages(session_id)
-        later = (each for each in found.ids if each > after and not found.units[each].is_summary)
+        messages = self._messages(session_id)
+        later = (each for each in messages.ids if each > after and not messages.units[each].is_summary)
         following = next(later, None)
         return None if following is None else self.messages(session_id, [following]).get(following)
 
@@ -248,11 +251,11 @@ class CodexReader(FileReader):
     # -- what a compaction asks
 
     def basis(self, session_id: str, planned: Json | None = None) -> LiveContext:
-        found = self._messages(session_id)
-        token = context.token_of(found) if planned is None else planned
-        ids = found.live if planned is None else found.ids_of(context.planned_items(found, planned))
+        messages = self._messages(session_id)
+        token = context.token_of(messages) if planned is None else planned
+        ids = messages.live if planned is None else messages.ids_of(context.planned_items(messages, planned))
         with ItemReader() as reader:
-            rows = [row for _, row in self._sent(reader, found, session_id, ids)]
+            rows = [row for _, row in self._sent(reader, messages, session_id, ids)]
         return LiveContext(rows, {row.id: row.size for row in rows}, token)
 
     def check_basis(self, session_id: str, token: Json) -> None:
@@ -261,8 +264,8 @@ class CodexReader(FileReader):
     def find_commit(
         self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
     ) -> Commit | None:
-        found = commits.newest_of(self._messages(session_id), commits.mark_of(token, edits))
-        return None if found is None else commits.commit_of(found, found.replayed.record.time or None)
+        compaction = commits.newest_of(self._messages(session_id), commits.mark_of(token, edits))
+        return None if compaction is None else commits.commit_of(compaction, compaction.replayed.record.time or None)
 
     def wrote(self, session_id: str, receipt: Json) -> bool:
         return not undoing.is_undone(self._lineage(session_id), receipt)
@@ -271,10 +274,10 @@ class CodexReader(FileReader):
         return undoing.plan(session_id, self._messages(session_id), compaction)
 
     def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
-        found = undoing.taken(self._messages(session_id), compaction)
-        if found is None:
+        compacted = undoing.taken(self._messages(session_id), compaction)
+        if compacted is None:
             raise NotBranchable(undoing.GONE)
-        return list(found.before)
+        return list(compacted.before)
 
     def find_undo(self, session_id: str, receipt: Json) -> Json | None:
         is_undone = undoing.is_undone(self._lineage(session_id), receipt)
@@ -297,8 +300,8 @@ def _newest_first(lineage: Lineage) -> Iterator[tuple[RolloutPart, RolloutRecord
         yield from ((part, record) for record in reversed(records))
 
 
-def _state(found: RolloutMessages, row_id: int, live: set[int]) -> State:
+def _state(messages: RolloutMessages, row_id: int, live: set[int]) -> State:
     if row_id in live:
         return "live"
-    unit = found.unit_of(row_id)
-    return "out" if unit is None else found.states[unit]
+    unit = messages.unit_of(row_id)
+    return "out" if unit is None else messages.states[unit]

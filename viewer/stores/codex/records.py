@@ -1,4 +1,4 @@
-"""The records of a session's files: of each line what the replay and the index need, and no text."""
+"""The records of a session's files: what the replay and the index need from each line, without texts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from viewer.stores.jsonl.values import interned, seconds
 from . import items, shapes
 from .items import ItemFacts
 
-MARK = "palimpsest"  # a key of ours in the line of a compaction, which the client leaves alone
+MARK = "palimpsest"  # a key of ours in the line of a compaction, which the client keeps
 COMPACTED, UNDONE = "compacted", "xompacted"  # types of lines: that of a compaction, and of one that was taken back
-MOST_TOKENS = 10**12  # in one field of a usage; a larger number is none
+MOST_TOKENS = 10**12  # in one field of a usage; a larger number does not count
 TURN_STARTS, TURN_ENDS = ("task_started", "turn_started"), ("task_complete", "turn_complete", "turn_aborted")
 
 
@@ -31,15 +31,15 @@ class CountedTokens(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HistoryBase:
-    """That a file goes on from another one: its file id, and the byte that the history in it ends before."""
+    """The file that this one continues from: its file id, and the byte before which its history ends."""
 
     file_id: str
     end: int
 
 
 class HeaderFacts(NamedTuple):
-    """What a line says of the session that its file, or what follows it, is of: its id; whether it names another one
-    that it came from; and the number of its first own line where the lines before are copies, None for unknown.
+    """What a line says about the session of its file, or of the lines after it: its id; whether it names another
+    session that it came from; and the number of its first own line where the lines before are copies, None for unknown.
     """
 
     id: str
@@ -49,9 +49,9 @@ class HeaderFacts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CompactedFacts:
-    """What a compaction's line says. `items` are the whole new context, None where the client is to make it of what
-    was asked and the summary (`message`, characters of it in `size`); `handoff` is the place of the summary among
-    them, None for none. One of ours is known by its `mark`, and says in it where its handoff stands.
+    """The facts of a compaction's line. `items` are the whole new context, None where the client makes it from the
+    requests and the summary (`message`, its characters in `size`); `handoff` is the position of the summary among them,
+    None for none. `mark` identifies one of ours, which also names the position of its handoff.
     """
 
     items: tuple[ItemFacts, ...] | None
@@ -63,14 +63,13 @@ class CompactedFacts:
 
 @dataclass(frozen=True, slots=True)
 class RolloutRecord:
-    """One line. `place` is its number in the file; `time` in epoch seconds, 0.0 for none; `subtype` that of an event
-    or item. `is_summarizing` says that the item is a model's answer to the question for a summary, which no later
-    request has; `turn` is the turn that begins or ends, `is_asked_for` that a request began it; `spawned` are a call
-    and the session of the sub-agent that it started. `is_lost` says that the client leaves the line out, so that it has
-    no type and is here for its item alone; `is_bare` that it is an item with nothing around it, as in the oldest files;
-    `unknown` is what a later client may understand otherwise, "" for nothing; `is_text` says that the line is UTF-8,
-    `is_cut` that it is too long or nested too deep to be held as a whole,
-    `is_inner` that a script made the call that ended.
+    """One line. `place` is its number in the file; `time` in epoch seconds, 0.0 for none; `subtype` that of an event or
+    item. `is_summarizing` says that the item is a model's answer to the question for a summary, which no later request
+    contains; `turn` is the turn that begins or ends, `is_asked_for` that a request began it; `spawned` are a call and
+    the session of the sub-agent that it started. `is_lost` says that the client skips the line, so that it has no type
+    and is only here for its item; `is_bare` that it is a bare item, as in the oldest files; `unknown` is what a later
+    client may understand differently, "" for nothing; `is_text` says that the line is UTF-8, `is_cut` that it is too
+    long or nested too deep to be held as a whole, `is_inner` that a script made the call that ended.
     """
 
     place: int
@@ -101,58 +100,58 @@ class RolloutRecord:
 
     @property
     def is_end_of_response(self) -> bool:
-        """Whether what a model says behind it belongs to another response."""
+        """Whether the model's items after it belong to another response."""
         return self.type in ("token_usage_record", "compacted") or self.subtype in (*TURN_STARTS, *TURN_ENDS)
 
 
-def record_of(line: Line, place: int) -> RolloutRecord:
-    """What a line says; a record of no type for one that the client does not take."""
+def record_of(line: Line, position: int) -> RolloutRecord:
+    """The record in a line; a record of no type for one that the client skips."""
     value = line.object or {}
     kind, payload = items.payload_of(value or None)
     is_bare = bool(kind) and "payload" not in value and line.place in shapes.READS
     is_taken = is_bare or shapes.is_taken(line)
-    around: dict[str, Any] = {
-        "place": place, "offset": line.offset, "length": line.length, "type": sys.intern(kind) if is_taken else "",
+    common: dict[str, Any] = {
+        "place": position, "offset": line.offset, "length": line.length, "type": sys.intern(kind) if is_taken else "",
         "time": seconds(value.get("timestamp")), "ordinal": _number(value.get("ordinal")),
         "is_lost": not is_taken, "is_bare": is_bare, "unknown": shapes.unknown_in(line),
         "is_text": shapes.is_text(line), "is_cut": line.place == "cut",
     }  # fmt: skip
     if not is_taken:
-        return _of_lost(around, kind, payload)
+        return _of_lost(common, kind, payload)
     if kind == "response_item":
-        return _of_item(around, payload, value.get("metadata"))
+        return _of_item(common, payload, value.get("metadata"))
     if kind == "compacted":
-        return RolloutRecord(**around, compacted=_compacted(payload))
+        return RolloutRecord(**common, compacted=_compacted(payload))
     if kind == "event_msg":
-        return _of_event(around, payload)
+        return _of_event(common, payload)
     if kind == "turn_context":
-        return RolloutRecord(**around, model=interned(payload.get("model")), turn=interned(payload.get("turn_id")))
+        return RolloutRecord(**common, model=interned(payload.get("model")), turn=interned(payload.get("turn_id")))
     if kind == "session_meta":
-        return RolloutRecord(**around, base=base_of(payload), header=_header(payload))
-    return RolloutRecord(**around)
+        return RolloutRecord(**common, base=base_of(payload), header=_header(payload))
+    return RolloutRecord(**common)
 
 
-def _of_lost(around: dict[str, Any], kind: str, payload: dict[str, Any]) -> RolloutRecord:
-    """Of a line that the client does not take, the message in it, and what its file goes on from."""
+def _of_lost(common: dict[str, Any], kind: str, payload: dict[str, Any]) -> RolloutRecord:
+    """For a line that the client skips: its message, and the file that its file continues from."""
     if kind == "response_item" and payload.get("type") not in items.NOT_SENT:
-        return RolloutRecord(**around, item=items.facts_of(payload))
-    return RolloutRecord(**around, base=base_of(payload) if kind == "session_meta" else None)
+        return RolloutRecord(**common, item=items.facts_of(payload))
+    return RolloutRecord(**common, base=base_of(payload) if kind == "session_meta" else None)
 
 
-def _of_item(around: dict[str, Any], item: dict[str, Any], metadata: Any) -> RolloutRecord:
+def _of_item(common: dict[str, Any], item: dict[str, Any], metadata: Any) -> RolloutRecord:
     kind = interned(item.get("type"))
     if kind in items.NOT_SENT:
-        return RolloutRecord(**around, subtype=kind)
+        return RolloutRecord(**common, subtype=kind)
     output = isinstance(metadata, dict) and bool(metadata.get("compaction_output"))
-    return RolloutRecord(**around, subtype=kind, item=items.facts_of(item), is_summarizing=output)
+    return RolloutRecord(**common, subtype=kind, item=items.facts_of(item), is_summarizing=output)
 
 
-def _of_event(around: dict[str, Any], event: dict[str, Any]) -> RolloutRecord:
+def _of_event(common: dict[str, Any], event: dict[str, Any]) -> RolloutRecord:
     kind = interned(event.get("type"))
-    found = event.get("info")
-    info: dict[str, Any] = found if kind == "token_count" and isinstance(found, dict) else {}
+    info_value = event.get("info")
+    info: dict[str, Any] = info_value if kind == "token_count" and isinstance(info_value, dict) else {}
     return RolloutRecord(
-        **around,
+        **common,
         subtype=kind,
         turn=interned(event.get("turn_id")),
         is_asked_for=isinstance(event.get("turn_attribution"), dict),
@@ -165,7 +164,7 @@ def _of_event(around: dict[str, Any], event: dict[str, Any]) -> RolloutRecord:
 
 
 def is_inner(item: Any) -> bool:
-    """Whether this is a command that a script of `exec` ran: one that a model called by itself has its call's id."""
+    """Whether this is a command that a script of `exec` ran: one that a model called directly has its call's id."""
     return (
         isinstance(item, dict)
         and item.get("type") == "CommandExecution"
@@ -175,28 +174,28 @@ def is_inner(item: Any) -> bool:
 
 
 def _spawned(kind: str, event: dict[str, Any]) -> tuple[str, str] | None:
-    """The call that started a sub-agent, and its session; lines without numbers have an event of their own for it."""
+    """The call that started a sub-agent, and its session; lines without numbers use a different event for it."""
     item = event.get("item")
-    found, name = (event, "event_id") if kind == "sub_agent_activity" else (item, "id")
-    if not isinstance(found, dict) or found.get("kind") != "started":
+    activity, name = (event, "event_id") if kind == "sub_agent_activity" else (item, "id")
+    if not isinstance(activity, dict) or activity.get("kind") != "started":
         return None
-    if kind == "item_completed" and found.get("type") != "SubAgentActivity":
+    if kind == "item_completed" and activity.get("type") != "SubAgentActivity":
         return None
-    call, session = interned(found.get(name)), interned(found.get("agent_thread_id"))
+    call, session = interned(activity.get(name)), interned(activity.get("agent_thread_id"))
     return (call, session) if call and session else None
 
 
 def _compacted(payload: dict[str, Any]) -> CompactedFacts:
     history, message = payload.get("replacement_history"), payload.get("message")
-    found = payload.get(MARK)
-    mark = interned(found.get("id")) if isinstance(found, dict) else ""
+    own_fields = payload.get(MARK)
+    mark = interned(own_fields.get("id")) if isinstance(own_fields, dict) else ""
     size, window = len(message) if isinstance(message, str) else 0, interned(payload.get("window_id"))
     if history is None:
         return CompactedFacts(None, None, size, window, mark)
     facts = tuple(map(items.facts_of, history))
     handoffs = [at for at, each in enumerate(facts) if each.is_summary]
-    told = _number(found.get("handoff")) if isinstance(found, dict) else None
-    handoff = told if told in handoffs else handoffs[-1] if handoffs else None
+    marked_position = _number(own_fields.get("handoff")) if isinstance(own_fields, dict) else None
+    handoff = marked_position if marked_position in handoffs else handoffs[-1] if handoffs else None
     return CompactedFacts(facts, handoff, size, window, mark)
 
 
@@ -206,11 +205,11 @@ def _header(meta: dict[str, Any]) -> HeaderFacts:
 
 
 def base_of(meta: dict[str, Any]) -> HistoryBase | None:
-    """Where the history of a file begins, None for in the file itself."""
-    found = meta.get("history_base")
-    if not isinstance(found, dict):
+    """The file that this one continues from, None for none."""
+    base = meta.get("history_base")
+    if not isinstance(base, dict):
         return None
-    file_id, end = interned(found.get("thread_id")), _number(found.get("end_byte_offset"))
+    file_id, end = interned(base.get("thread_id")), _number(base.get("end_byte_offset"))
     return HistoryBase(file_id, end) if file_id and end is not None else None
 
 
@@ -223,8 +222,8 @@ def _tokens(usage: Any) -> CountedTokens | None:
 
 
 def _count(value: dict[str, Any], name: str) -> int:
-    found = value.get(name)
-    return found if isinstance(found, int) and _is_count(found) else 0
+    number = value.get(name)
+    return number if isinstance(number, int) and _is_count(number) else 0
 
 
 def _is_count(value: Any) -> bool:
@@ -239,7 +238,7 @@ RolloutRecords = ReadFile[RolloutRecord]
 
 
 def _may_be_undone(record: RolloutRecord) -> bool:
-    """Whether an undo may overwrite the line's type, or a redo write it back."""
+    """Whether an undo may overwrite the line's type, or a redo restore it."""
     return record.type in (COMPACTED, UNDONE)
 
 

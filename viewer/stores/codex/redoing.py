@@ -1,6 +1,4 @@
-"""Applying a compaction of ours again that was undone: its lines are all there, and the letters of their types are
-written back.
-"""
+"""Applying an undone compaction of ours again: its lines are all there, and the letters of their types are restored."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ NOT_AS_MEANT = "The compaction did not read back as it was meant, and was undone
 
 @dataclass(frozen=True, slots=True)
 class OverwrittenRedo:
-    """What a redo writes: the letters that are switched on. `path` is the file and `seen` how it was when this was
+    """What a redo writes: the letters that are switched on. `path` is the file and `seen` its state when this was
     planned.
     """
 
@@ -35,15 +33,15 @@ class OverwrittenRedo:
     seen: FileState
 
 
-def plan(found: RolloutMessages, receipt: Json) -> OverwrittenRedo:
+def plan(messages: RolloutMessages, receipt: Json) -> OverwrittenRedo:
     """What applying the commit with this receipt again would write. Raises NotRedoable."""
-    if not undoing.is_undone(found.lineage, receipt):
+    if not undoing.is_undone(messages.lineage, receipt):
         raise NotRedoable(IN_EFFECT)
-    part, record = _line(found.lineage, receipt)
-    place = part.number, record.place
-    if any((each.part.number, each.record.place) > place for each in found.replay.compactions):
+    part, record = _line(messages.lineage, receipt)
+    position = part.number, record.place
+    if any((each.part.number, each.record.place) > position for each in messages.replay.compactions):
         raise NotRedoable(COVERED)
-    if _is_rolled_back(found.lineage, place):
+    if _is_rolled_back(messages.lineage, position):
         raise NotRedoable(LEFT)
     turn = commits.turn_of(part, record)
     letters = undoing.letters_of(turn) if turn.is_whole else None
@@ -53,7 +51,7 @@ def plan(found: RolloutMessages, receipt: Json) -> OverwrittenRedo:
 
 
 def _line(lineage: Lineage, receipt: Json) -> tuple[RolloutPart, RolloutRecord]:
-    """The line of the compaction, which counts for nothing: the second one of its turn."""
+    """The line of the inactive compaction: the second one of its turn."""
     for part in reversed(lineage.parts):
         for before, record in zip(part.records, part.records[1:], strict=False):
             is_of_turn = before.subtype in TURN_STARTS and before.turn == receipt["turn"]
@@ -67,18 +65,20 @@ def _line(lineage: Lineage, receipt: Json) -> tuple[RolloutPart, RolloutRecord]:
     raise NotRedoable(undoing.GONE)
 
 
-def _is_rolled_back(lineage: Lineage, place: tuple[int, int]) -> bool:
-    """Whether turns were taken back behind a line, by its file's number and its own: maybe those before it, too."""
+def _is_rolled_back(lineage: Lineage, position: tuple[int, int]) -> bool:
+    """Whether turns were taken back after a line, given by its file's number and its own: these may include earlier
+    turns.
+    """
     sent = ((part.number, record) for part in lineage.parts if part.is_sent for record in part.sent())
-    return any(record.rolled_back and (number, record.place) > place for number, record in sent)
+    return any(record.rolled_back and (number, record.place) > position for number, record in sent)
 
 
 def redo(store: Store, session_id: str, opened: Appending, redoing: OverwrittenRedo) -> None:
-    """Write it; read it back. Raises NotRedoable, CompactionConflict where the file is another than was planned on."""
-    seen = opened.state
-    if seen != redoing.seen:
+    """Write it and read it back. Raises NotRedoable, CompactionConflict where the file changed since it was planned."""
+    state = opened.state
+    if state != redoing.seen:
         raise CompactionConflict("The session was written to meanwhile. Look at it, then try again.")
-    opened.overwrite(switching.on(redoing.letters), seen)
+    opened.overwrite(switching.on(redoing.letters), state)
     newest = next(reversed(commits.messages_now(store, session_id).compactions), None)
     facts = newest.replayed.record.compacted if newest is not None else None
     if facts is None or facts.window_id != redoing.window:

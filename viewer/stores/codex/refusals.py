@@ -42,20 +42,20 @@ def of_store(store: Store) -> str:
     return ""
 
 
-def refusal(store: Store, file: ThreadFile, known: Threads) -> str:
+def refusal(store: Store, file: ThreadFile, threads: Threads) -> str:
     """Why this session can never be compacted here, "" where it can. Raises StoreUnavailable."""
-    return of_store(store) or _of_file(file) or _of_lineage(file, known)
+    return of_store(store) or _of_file(file) or _of_lineage(file, threads)
 
 
-def of_branch(store: Store, file: ThreadFile, known: Threads) -> str:
+def of_branch(store: Store, file: ThreadFile, threads: Threads) -> str:
     """Why no branch of this session can be made, "" where one can: its own file is only read. Raises
     StoreUnavailable.
     """
-    return of_store(store) or _of_head(file) or _of_lineage(file, known)
+    return of_store(store) or _of_head(file) or _of_lineage(file, threads)
 
 
-def _of_lineage(file: ThreadFile, known: Threads) -> str:
-    lineage = lineage_of(file, known)
+def _of_lineage(file: ThreadFile, threads: Threads) -> str:
+    lineage = lineage_of(file, threads)
     records = lineage.current.records
     if lineage.missing:
         return MISSING.format(file=lineage.missing[:80])

@@ -1,4 +1,4 @@
-"""The rule by which a session is resumed, run over its records: what is sent, what each compaction replaced, what was
+"""The rule by which a session is resumed, applied to its records: what is sent, what each compaction replaced, what was
 taken back.
 """
 
@@ -12,13 +12,13 @@ from .lineage import Lineage, RolloutPart
 from .records import TURN_ENDS, TURN_STARTS, RolloutRecord
 
 THOUGHT = "reasoning"  # the type of an item
-MESSAGE = -1  # stands for the place of a summary that a compaction's line has beside its items
+MESSAGE = -1  # used as the position of a summary that a compaction's line has outside of its items
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedItem:
-    """One item and where it stands: in the line of `record`, or `at` this place in the history of a compaction. Of a
-    message that was sent before, and says something else since, `copy_of` is the item of before.
+    """One item and its position: in the line of `record`, or at the index `at` in the history of a compaction. For a
+    message that was sent before with another content, `copy_of` is the earlier item.
     """
 
     id: int
@@ -31,8 +31,8 @@ class PlacedItem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReplayedCompaction:
-    """One compaction: `id` is that of its line, `handoff` the item that carries its summary (or the line itself),
-    `before` and `after` the items in context, in order; `is_own_turn` says that nothing was asked in its turn so far.
+    """One compaction: `id` is that of its line, `handoff` the item that contains its summary (or the line itself),
+    `before` and `after` the items in context, in order; `is_own_turn` says that its turn had no request before it.
     """
 
     id: int
@@ -46,9 +46,9 @@ class ReplayedCompaction:
 
 @dataclass
 class Replay:
-    """What the records say so far. `live` are the items that would be sent now; `responses` the items of each response
-    of a model by its first one, `first` the first item of the response that an item belongs to; `left` what was taken
-    back, with the item that it stood behind; `lost` the items in lines that the client does not take.
+    """The state after the records that were read. `live` are the items that would be sent now; `responses` the items of
+    each response of a model by its first one, `first` the first item of the response that an item belongs to; `left`
+    what was taken back, with the item before it; `lost` the items in lines that the client skips.
     """
 
     items: dict[int, PlacedItem] = field(default_factory=dict)
@@ -58,14 +58,14 @@ class Replay:
     first: dict[int, int] = field(default_factory=dict)
     left: list[tuple[int | None, list[int]]] = field(default_factory=list)
     lost: set[int] = field(default_factory=set)
-    open: int | None = None  # the response that goes on
-    open_end: int | None = None  # that of the last file, where nothing says that it ended
+    open: int | None = None  # the unfinished response
+    open_end: int | None = None  # that of the last file, if nothing says that it ended
     _by_id: dict[str, int] = field(default_factory=dict)  # the newest item of each `_name`
     is_own_turn: bool = False
 
     def copy(self) -> Replay:
-        """The same, to go on from without changing this one."""
-        made = Replay(
+        """A copy, to read on without changing this one."""
+        new = Replay(
             items=dict(self.items),
             live=list(self.live),
             compactions=list(self.compactions),
@@ -78,11 +78,11 @@ class Replay:
             _by_id=dict(self._by_id),
         )
         if self.open_end is not None:
-            made.responses[self.open_end] = list(self.responses[self.open_end])
-        return made
+            new.responses[self.open_end] = list(self.responses[self.open_end])
+        return new
 
     def read(self, part: RolloutPart, records: Iterable[RolloutRecord], *, sent: bool = True) -> None:
-        """Go on with these records, or only note their items where they are not sent."""
+        """Read these records, or only their items where they are not sent."""
         behind = self.live[-1] if self.live else None
         noted: list[int] = []
         for record in records:
@@ -126,7 +126,7 @@ class Replay:
         return placed.id
 
     def _lost(self, part: RolloutPart, record: RolloutRecord, facts: ItemFacts) -> None:
-        """Note an item of which the client knows nothing: it is a message of its own."""
+        """Add an item of a line that the client skips: it is a separate message."""
         placed = PlacedItem(part.start + record.offset, part, record, facts)
         self.items[placed.id] = placed
         self.first[placed.id] = placed.id
@@ -135,14 +135,12 @@ class Replay:
         self.lost.add(placed.id)
 
     def _begins(self, facts: ItemFacts) -> bool:
-        """Whether an item begins a response of its own: messages have what is thought before what is said, and that
-        before what is called.
-        """
+        """Whether an item begins a new response: in a message, reasoning comes before text, and text before calls."""
         assert self.open is not None
-        known = [self.items[each].facts for each in self.responses[self.open]]
+        earlier = [self.items[each].facts for each in self.responses[self.open]]
         if facts.type == THOUGHT:
-            return any(each.type != THOUGHT for each in known)
-        return not facts.call and any(each.call for each in known)
+            return any(each.type != THOUGHT for each in earlier)
+        return not facts.call and any(each.call for each in earlier)
 
     # -- compactions ----------------------------------------------------------------------------------------------
 
@@ -160,12 +158,12 @@ class Replay:
             after = self._carried(part, record, facts.items, facts.handoff)
             handoff = line if facts.handoff is None else after[facts.handoff]
         self.live = after
-        made = ReplayedCompaction(line, part, record, handoff, before, tuple(after), self.is_own_turn)
-        self.compactions.append(made)
+        compaction = ReplayedCompaction(line, part, record, handoff, before, tuple(after), self.is_own_turn)
+        self.compactions.append(compaction)
 
     def _forget_summarizing(self) -> None:
-        """Leave out what the model answered when it was asked for a summary: without the compaction that it was for, it
-        is a message as any other.
+        """Leave out the model's answer to the question for a summary; without its compaction, it is a
+        normal message.
         """
         for each in [each for each in self.live if self.items[each].record.is_summarizing]:
             first = self.first[each]
@@ -180,8 +178,8 @@ class Replay:
     def _carried(
         self, part: RolloutPart, record: RolloutRecord, history: Sequence[ItemFacts], handoff: int | None
     ) -> list[int]:
-        """The items of a new history, those that were there already under the ids they have. A response of which an
-        item says something else now is a copy as a whole. The summary, at the place `handoff`, is always a new one.
+        """The items of a new history, known ones with their ids. If one item of a response has another content now, the
+        whole response is a copy. The summary, at the position `handoff`, is always new.
         """
         known = self._known(history)
         if handoff is not None:
@@ -194,50 +192,52 @@ class Replay:
             for facts, same, root in zip(history, known, roots, strict=True)
             if same is None and root is not None and facts.is_of_model
         }
-        found: list[int] = []
-        copies: dict[int, int] = {}  # of each response its first item here
+        new_ids: list[int] = []
+        copies: dict[int, int] = {}  # the first item here of each response
         for at, (facts, same, root) in enumerate(zip(history, known, roots, strict=True)):
             response = self.first[root] if root is not None and facts.is_of_model else None
             if same is not None and response not in changed:
-                found.append(same)
+                new_ids.append(same)
                 continue
-            found.append(self._placed(part, record, facts, at, root))
+            new_ids.append(self._placed(part, record, facts, at, root))
             if response is not None:
-                self._join(copies.setdefault(response, found[-1]), found[-1])
-        return found
+                self._join(copies.setdefault(response, new_ids[-1]), new_ids[-1])
+        return new_ids
 
     def _join(self, first: int, item_id: int) -> None:
-        """Make a placed item one of the response that `first` begins."""
+        """Add a placed item to the response that `first` begins."""
         if first != item_id:
             self.first[item_id] = first
             self.responses[first].append(item_id)
             del self.responses[item_id]
 
     def _known(self, history: Sequence[ItemFacts]) -> list[int | None]:
-        """For each item of a new history the one that is there already, the newest of equals; None for none."""
+        """For each item of a new history the known item with the same content, the newest of equal ones;
+        None for none.
+        """
         equal: dict[int, list[int]] = {}
         for each in self.live:
             equal.setdefault(self.items[each].facts.digest, []).append(each)
         used: set[int] = set()
-        found = []
+        same_ids = []
         for facts in reversed(history):
-            found.append(self._same(facts, equal, used))
-            used.update(each for each in found[-1:] if each is not None)
-        return found[::-1]
+            same_ids.append(self._same(facts, equal, used))
+            used.update(each for each in same_ids[-1:] if each is not None)
+        return same_ids[::-1]
 
     def _same(self, facts: ItemFacts, equal: dict[int, list[int]], used: set[int]) -> int | None:
-        """The item that says this and is not used yet, one in context before any other; None for none."""
-        known = self._by_id.get(facts.id) if facts.id else None
-        if known is not None and known not in used and self.items[known].facts.digest == facts.digest:
-            return known
-        there = [each for each in equal.get(facts.digest, ()) if each not in used]
-        named = [each for each in there if self.items[each].facts.id == facts.id]
-        return next(reversed(named or there), None)
+        """The unused item with this content, one in context first; None for none."""
+        item_id = self._by_id.get(facts.id) if facts.id else None
+        if item_id is not None and item_id not in used and self.items[item_id].facts.digest == facts.digest:
+            return item_id
+        unused = [each for each in equal.get(facts.digest, ()) if each not in used]
+        named = [each for each in unused if self.items[each].facts.id == facts.id]
+        return next(reversed(named or unused), None)
 
     def _placed(
         self, part: RolloutPart, record: RolloutRecord, facts: ItemFacts, at: int, copy_of: int | None = None
     ) -> int:
-        """An item that stands nowhere but in the line of a compaction."""
+        """An item that only exists in the line of a compaction."""
         item_id = part.start + record.offset + at + 2
         of_context = copy_of is not None and CONTEXT in (facts.role, self.items[copy_of].facts.role)
         root = None if copy_of is None or of_context or facts.is_summary else self.items[copy_of].copy_of or copy_of
@@ -255,43 +255,45 @@ class Replay:
     # -- what was taken back --------------------------------------------------------------------------------------
 
     def _roll_back(self, turns: int) -> None:
-        """Take back the newest requests and what follows them, with the compactions that stand in those turns."""
+        """Take back the newest requests and what follows them, including the compactions in those turns."""
         gone: list[int] = []
         while turns:
             tail = self.live[self._kept() :] if self.compactions else self.live
-            asked = [at for at, each in enumerate(tail) if self.items[each].facts.is_prompt]
-            if len(asked) >= turns or not self.compactions:
-                cut = len(self.live) - len(tail) + (asked[-turns] if len(asked) >= turns else 0)
+            prompts = [at for at, each in enumerate(tail) if self.items[each].facts.is_prompt]
+            if len(prompts) >= turns or not self.compactions:
+                cut = len(self.live) - len(tail) + (prompts[-turns] if len(prompts) >= turns else 0)
                 gone = [*self.live[cut:], *gone]
                 self.live = self.live[:cut]
                 break
-            turns -= len(asked)
+            turns -= len(prompts)
             gone = [*tail, *gone]
             self.live = list(self.compactions.pop().before)
         if gone:
             self.left.append((self.live[-1] if self.live else None, gone))
 
     def _kept(self) -> int:
-        """How many of the items in context the newest compaction put there."""
+        """How many of the items in context come from the newest compaction."""
         return min(len(self.compactions[-1].after), len(self.live))
 
 
 def _name(facts: ItemFacts) -> str:
-    """What an item is known by, whatever it says: the id that its maker gave it, else its call; "" for nothing."""
+    """The identity of an item, independent of its content: the id that its maker gave it, else its call;
+    "" for none.
+    """
     return facts.id or (f"call {facts.call}" if facts.call else f"result of {facts.answers}" if facts.answers else "")
 
 
 def _told(record: RolloutRecord, size: int) -> ItemFacts:
-    """The summary that a compaction's line has beside its items, as one."""
+    """The summary that a compaction's line has outside of its items, as an item."""
     return ItemFacts("message", "", record.offset, "user", size, is_summary=True)
 
 
 def replayed(lineage: Lineage) -> Replay:
-    """All that the files of a session say. What it went back behind is noted in the order in which it was said."""
-    found = Replay()
+    """The replay of all files of a session. Parts that it went back behind are read in the order of writing."""
+    replay = Replay()
     for part in lineage.parts:
         if part.is_sent:
-            found.read(part, part.sent())
+            replay.read(part, part.sent())
         if part.is_own:
-            found.read(part, part.left(), sent=False)
-    return found
+            replay.read(part, part.left(), sent=False)
+    return replay

@@ -1,4 +1,4 @@
-"""The names of sessions in the client's `session_index.jsonl`, where it keeps them without a database."""
+"""The names of sessions in the client's `session_index.jsonl`, where it keeps them if there is no database."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from viewer.stores.jsonl.files import FileState, plainly, state_of
 from viewer.stores.jsonl.lines import lines_from
 
 NAME = "session_index.jsonl"
-LARGEST = 64_000_000  # bytes; a larger one is no list of names
+LARGEST = 64_000_000  # bytes; a larger file is not read
 
 _read: LRUCache[str, tuple[FileState, Mapping[str, str]]] = LRUCache(32)
 _lock = Lock()
 
 
 def names(home: Path) -> Mapping[str, str]:
-    """What each session is called, by its last line; nothing where there is no such file, or it cannot be read."""
+    """The name of each session, by its last line; none where there is no such file, or it cannot be read."""
     path = home / NAME
     try:
         state = state_of(path)
         with _lock:
-            known = _read.get(str(path))
-        if known is not None and known[0] == state:
-            return known[1]
-        found = _names(path) if state.size <= LARGEST else {}
+            cached = _read.get(str(path))
+        if cached is not None and cached[0] == state:
+            return cached[1]
+        names = _names(path) if state.size <= LARGEST else {}
     except OSError:
         return {}
     with _lock:
-        _read[str(path)] = state, found
-    return found
+        _read[str(path)] = state, names
+    return names
 
 
 def _names(path: Path) -> dict[str, str]:
     """Raises OSError."""
-    found = {}
+    names = {}
     with plainly(path) as file:
         for line in lines_from(file, 0):
             value = line.value() or {}
             session, name = value.get("id"), value.get("thread_name")
             if isinstance(session, str) and isinstance(name, str):
-                found[session] = name
-    return found
+                names[session] = name
+    return names

@@ -1,7 +1,7 @@
-"""Which lines the client takes. Each field of each kind of line was tried with 0.171.0: a line in which a field is of
-another type than the client knows is left out by it as a whole, without a word; fields that it does not know it skips.
+"""Which lines the client reads. Each field of each kind of line was tested with 0.171.0: the client silently skips a
+line in which a field has another type than it expects, and ignores fields that it does not know.
 
-A line, or an item, of a kind that is not known here may be one of a later client's: what that makes of it is not known.
+A line, or an item, of a kind that is unknown here may come from a later client: its meaning is unknown.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from viewer.stores.jsonl.lines import Line, Place
 
 Check = Callable[[Any], bool]
 
-# How an object stands in a line that the client reads.
+# The places of an object in a line that the client reads.
 READS: tuple[Place, ...] = ("alone", "cut")
 KINDS = frozenset(
     {
         "session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state", "token_usage_record",
         "inter_agent_communication", "inter_agent_communication_metadata", "security_risk_score", "realtime_item",
-        "xompacted", "xorld_state", "xurn_context", "xvent_msg",  # ours, of a compaction that was undone
+        "xompacted", "xorld_state", "xurn_context", "xvent_msg",  # ours, of an undone compaction
     }
 )  # fmt: skip
-MODES = ("legacy", "paginated")  # of a file's history; none is the former
+MODES = ("legacy", "paginated")  # of a file's history; a missing mode means the first
 MOST = 2**64
 
 
@@ -56,7 +56,7 @@ def _list_of(check: Check) -> Check:
 
 
 def _fields(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
-    """An object with these fields; of those that are optional, each may be missing."""
+    """An object with these fields; optional ones may be missing."""
     others = optional or {}
 
     def check(value: Any) -> bool:
@@ -70,7 +70,7 @@ def _fields(required: Mapping[str, Check], optional: Mapping[str, Check] | None 
 
 
 def _by_type(known: Mapping[str, Check]) -> Check:
-    """An object that one of these checks takes, by its type."""
+    """An object that the check for its type accepts."""
     return lambda value: isinstance(value, dict) and known.get(str(value.get("type")), _nothing)(value)
 
 
@@ -140,7 +140,7 @@ _COMPACTED = _fields(
 
 
 def is_taken(line: Line) -> bool:
-    """Whether the client takes the object of a line."""
+    """Whether the client reads the object of a line."""
     if line.place not in READS or not _LINE(line.object) or not is_text(line) or _has_halves(line.data or b""):
         return False
     assert line.object is not None
@@ -157,14 +157,14 @@ def is_taken(line: Line) -> bool:
 
 
 def is_sound(item: Any) -> bool:
-    """Whether the client reads an item. Of a type that it does not know, it sends something."""
+    """Whether the client reads an item. For an unknown type it sends something."""
     if not isinstance(item, dict) or not isinstance(item.get("type"), str):
         return False
     return ITEMS.get(item["type"], _fields({}, _NAMED))(item)
 
 
 def are_sound(history: Any, metadata: Any) -> bool:
-    """Whether the client takes the history of a compaction's line, with what stands beside it."""
+    """Whether the client reads the history of a compaction's line, with its metadata."""
     if not isinstance(history, list) or not all(map(is_sound, history)):
         return False
     return metadata is None or (isinstance(metadata, list) and len(metadata) == len(history))
@@ -180,7 +180,7 @@ def is_text(line: Line) -> bool:
 
 
 def _has_halves(data: bytes) -> bool:
-    """Whether half a character is escaped in a line, which the client takes for no character."""
+    """Whether a line has an escaped lone surrogate, which the client does not accept."""
     if b"\\ud" not in data and b"\\uD" not in data:
         return False
     try:
@@ -194,7 +194,7 @@ def _has_halves(data: bytes) -> bool:
 
 
 def unknown_in(line: Line) -> str:
-    """What stands in a line that a later client may understand otherwise, in few words; "" for nothing."""
+    """What in a line a later client may understand differently, in few words; "" for nothing."""
     if line.place not in READS or line.object is None:
         return ""
     kind, payload = line.object.get("type"), line.object.get("payload")

@@ -1,4 +1,4 @@
-"""What the lines of a session say last that the lines of a compaction go on from."""
+"""The latest lines of a session that the lines of a compaction are based on."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Payload = dict[str, Any]
 
 
 @dataclass
-class LastTold:
-    """Payloads of the newest lines of each sort, None for none; `meta` is the current file's first. `worlds` are the
-    last full state of the world and the changes behind it, in order. `window` and `first_window` are the ids of the
-    client's context windows, `number` that of the newest one; `resume` is what the newest compaction has a resume know.
+class LastPayloads:
+    """Payloads of the newest line of each kind, None for none; `meta` is the current file's first. `worlds` are the
+    last full state of the world and the changes after it, in order. `window` and `first_window` are the ids of the
+    client's context windows, `number` that of the newest one; `resume` is the newest compaction's data for a resume.
     """
 
     meta: Payload
@@ -32,49 +32,49 @@ class LastTold:
     number: int = 0
 
 
-def last_told(reader: ItemReader, lineage: Lineage) -> LastTold:
-    """Read from the end; of the lines with whole contexts no more than have to be."""
+def last_payloads(reader: ItemReader, lineage: Lineage) -> LastPayloads:
+    """Read from the end; of the lines with whole contexts as few as possible are read."""
     current = lineage.current
     meta = _payload(reader, current, current.records[0]) if current.records else {}
-    told, has_full_world = LastTold(meta), False
+    last, has_full_world = LastPayloads(meta), False
     for part, record in _newest_first(lineage):
-        if record.type == "turn_context" and told.turn is None:
-            told.turn = _payload(reader, part, record)
-        elif record.subtype in TURN_STARTS and told.started is None:
-            told.started = _payload(reader, part, record)
-        elif record.subtype == "token_count" and told.counted is None:
+        if record.type == "turn_context" and last.turn is None:
+            last.turn = _payload(reader, part, record)
+        elif record.subtype in TURN_STARTS and last.started is None:
+            last.started = _payload(reader, part, record)
+        elif record.subtype == "token_count" and last.counted is None:
             info = _payload(reader, part, record).get("info")
-            told.counted = info if isinstance(info, dict) else None
+            last.counted = info if isinstance(info, dict) else None
         elif record.type == "world_state" and not has_full_world:
-            told.worlds.insert(0, _payload(reader, part, record))
-            has_full_world = told.worlds[0].get("full") is True
+            last.worlds.insert(0, _payload(reader, part, record))
+            has_full_world = last.worlds[0].get("full") is True
     if not has_full_world:
-        told.worlds.clear()
-    _windows(reader, lineage, told)
-    return told
+        last.worlds.clear()
+    _windows(reader, lineage, last)
+    return last
 
 
-def _windows(reader: ItemReader, lineage: Lineage, told: LastTold) -> None:
-    """The chain of context windows: of the newest compaction that numbers them, and of the first lines of files."""
+def _windows(reader: ItemReader, lineage: Lineage, last: LastPayloads) -> None:
+    """Fill in the context windows: from the newest compaction that numbers them, and from the first lines of files."""
     numbered = False
     for part, record in _newest_first(lineage):
         if record.type == "session_meta":
-            around = _payload(reader, part, record).get("context_window")
-            window = _text(around.get("window_id")) if isinstance(around, dict) else None
-            told.window = told.window or window
+            window_object = _payload(reader, part, record).get("context_window")
+            window = _text(window_object.get("window_id")) if isinstance(window_object, dict) else None
+            last.window = last.window or window
             if not numbered:
-                told.first_window = window or told.first_window  # the oldest file's, at the end
+                last.first_window = window or last.first_window  # in the end that of the oldest file
         elif record.type == COMPACTED and record.compacted is not None and not numbered:
             payload = _payload(reader, part, record)
-            told.window = told.window or _text(payload.get("window_id"))
-            found = payload.get("resume_metadata")
-            told.resume = told.resume or (found if isinstance(found, dict) else None)
+            last.window = last.window or _text(payload.get("window_id"))
+            resume = payload.get("resume_metadata")
+            last.resume = last.resume or (resume if isinstance(resume, dict) else None)
             number = payload.get("window_number")
             numbered = isinstance(number, int)
-            told.number += number if isinstance(number, int) else 1
+            last.number += number if isinstance(number, int) else 1
             if numbered:
-                told.first_window = _text(payload.get("first_window_id")) or told.first_window
-        if numbered and told.window and told.first_window:
+                last.first_window = _text(payload.get("first_window_id")) or last.first_window
+        if numbered and last.window and last.first_window:
             break
 
 

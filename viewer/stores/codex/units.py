@@ -1,4 +1,4 @@
-"""A session's messages, of its replayed items: which are in context, and what each compaction did to them."""
+"""A session's messages, made from its replayed items: which are in context, and what each compaction did to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .replay import Replay, ReplayedCompaction
 
 @dataclass(frozen=True, slots=True)
 class RolloutMessage:
-    """One message: `items` are those that say it. `copy_of` is the message of which it is a shortened copy."""
+    """One message with its `items`. `copy_of` is the message of which it is a shortened copy."""
 
     id: int
     role: str
@@ -39,69 +39,71 @@ class CompactedMessages:
 
 @dataclass(frozen=True)
 class RolloutMessages:
-    """All messages of a session by id, and which of them are in context. What the client says of itself is in none."""
+    """All messages of a session by id, and which of them are in context. The client's own context belongs to no
+    message.
+    """
 
     lineage: Lineage
     replay: Replay
 
     @cached_property
     def units(self) -> dict[int, RolloutMessage]:
-        found = {unit.id: unit for unit in self._units()}
+        units = {unit.id: unit for unit in self._units()}
         for each in self.replay.compactions:
-            if each.handoff not in self.replay.items:  # its line stands for the summary that is missing
-                found[each.id] = RolloutMessage(each.id, "system", each.record.time, (), 0, False, True)
-        return found
+            if each.handoff not in self.replay.items:  # the line replaces the missing summary
+                units[each.id] = RolloutMessage(each.id, "system", each.record.time, (), 0, False, True)
+        return units
 
     def _units(self) -> Iterator[RolloutMessage]:
         items = self.replay.items
         for item_id, placed in items.items():
             if placed.facts.role == CONTEXT or self.replay.first[item_id] != item_id:
                 continue
-            said = self.replay.responses.get(item_id, [item_id])
+            response_items = self.replay.responses.get(item_id, [item_id])
             yield RolloutMessage(
                 id=item_id,
                 role=placed.facts.role,
                 time=placed.record.time,
-                items=tuple(said),
-                size=sum(items[each].facts.size for each in said),
+                items=tuple(response_items),
+                size=sum(items[each].facts.size for each in response_items),
                 is_prompt=placed.facts.is_prompt,
                 is_summary=placed.facts.is_summary,
                 copy_of=None if placed.copy_of is None else self.replay.first[placed.copy_of],
             )
 
     def ids_of(self, items: Iterable[int]) -> list[int]:
-        """The messages that these items say, each once, in order."""
+        """The messages of these items, each once, in order."""
         first, placed = self.replay.first, self.replay.items
-        said = (first[each] for each in items if placed[each].facts.role != CONTEXT)
-        return list(dict.fromkeys(said))
+        ids = (first[each] for each in items if placed[each].facts.role != CONTEXT)
+        return list(dict.fromkeys(ids))
 
     @cached_property
     def notes(self) -> dict[int, tuple[int, ...]]:
-        """The notes that stood beside each message in the newest context that had it."""
-        found: dict[int, tuple[int, ...]] = {}
+        """The notes of each message, from the newest context that contained it."""
+        newest_notes: dict[int, tuple[int, ...]] = {}
         contexts = [(each.replayed.before, each.before) for each in self.compactions]
         for context, ids in (*contexts, (self.replay.live, self.live)):
-            found |= dict.fromkeys(found.keys() & set(ids), ())
-            found |= {each: tuple(notes) for each, notes in self.notes_in(context).items()}
-        return found
+            newest_notes |= dict.fromkeys(newest_notes.keys() & set(ids), ())
+            newest_notes |= {each: tuple(notes) for each, notes in self.notes_in(context).items()}
+        return newest_notes
 
     def notes_in(self, context: Iterable[int]) -> dict[int, list[int]]:
-        """The notes among these items by the message that each was told beside: the one before it, else the first."""
-        found: dict[int, list[int]] = {}
+        """The notes among these items by the message that each belongs to: the one before it, else the first."""
+        notes: dict[int, list[int]] = {}
         early: list[int] = []
-        beside: list[int] | None = None
+        current: list[int] | None = None
         for each in context:
             facts = self.replay.items[each].facts
             if facts.role != CONTEXT:
-                beside = found.setdefault(self.replay.first[each], [])
-                beside += early
+                current = notes.setdefault(self.replay.first[each], [])
+                current += early
                 early = []
             elif facts.is_note:
-                (early if beside is None else beside).append(each)
-        return found
+                (early if current is None else current).append(each)
+        return notes
 
     def size_of(self, unit: RolloutMessage) -> int:
-        """Characters of a message, and of the notes beside it."""
+        """Characters of a message, and of its notes."""
         return unit.size + sum(self.replay.items[each].facts.size for each in self.notes.get(unit.id, ()))
 
     @cached_property
@@ -115,25 +117,27 @@ class RolloutMessages:
 
     @cached_property
     def compactions(self) -> list[CompactedMessages]:
-        found = []
+        compactions = []
         for each in self.replay.compactions:
             handoff = self.replay.first.get(each.handoff, each.handoff)
             after = self.ids_of(each.after)
             after = after if handoff in after else [handoff, *after]
-            found.append(CompactedMessages(each, handoff, tuple(self.ids_of(each.before)), tuple(after)))
-        return found
+            compactions.append(CompactedMessages(each, handoff, tuple(self.ids_of(each.before)), tuple(after)))
+        return compactions
 
     @cached_property
     def states(self) -> dict[int, State]:
-        """Of every message: in context, summarised away, in no context any more, or in a line that no client takes."""
-        found: dict[int, State] = dict.fromkeys(self.units, "out")
+        """The state of every message: in context, summarised away, in no context any more, or in a line that no client
+        reads.
+        """
+        states: dict[int, State] = dict.fromkeys(self.units, "out")
         for each in self.compactions:
-            found.update(dict.fromkeys(each.before, "under"))
+            states.update(dict.fromkeys(each.before, "under"))
         for _, items in self.replay.left:
-            found.update(dict.fromkeys(self.ids_of(items), "out"))
-        found.update(dict.fromkeys(self.live, "live"))
-        found.update(dict.fromkeys(found.keys() & self.replay.lost, "lost"))
-        return found
+            states.update(dict.fromkeys(self.ids_of(items), "out"))
+        states.update(dict.fromkeys(self.live, "live"))
+        states.update(dict.fromkeys(states.keys() & self.replay.lost, "lost"))
+        return states
 
     @cached_property
     def ids(self) -> list[int]:
@@ -141,13 +145,13 @@ class RolloutMessages:
         return sorted(self.units)
 
     def unit_of(self, row_id: int) -> int | None:
-        """The message of this id, or of which an item has it; None for none."""
-        found = self.replay.first.get(row_id, row_id)
-        return found if found in self.units else None
+        """The id of the message with this id or with an item of this id; None for none."""
+        unit_id = self.replay.first.get(row_id, row_id)
+        return unit_id if unit_id in self.units else None
 
     @cached_property
     def open_calls(self) -> frozenset[str]:
-        """The calls in context without a result, which the client answers by itself."""
+        """The calls in context without a result, which the client answers itself."""
         facts = [self.replay.items[each].facts for each in self.replay.live]
         return frozenset(each.call for each in facts if each.call) - {each.answers for each in facts}
 

@@ -1,4 +1,4 @@
-"""What a session used, by what the client counts: tokens in context, and dollars by the price list."""
+"""What a session used, by the client's counts: tokens in context, and dollars by the price list."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ FASTEST = 0.1  # seconds between the counts of two requests
 
 
 def reported(lineage: Lineage) -> ReportedUsage:
-    """The tokens of the newest request, and what the requests of the session itself cost."""
+    """The tokens of the newest request, and the cost of the session's own requests."""
     return ReportedUsage(_in_context(lineage), _cost(lineage))
 
 
 def _in_context(lineage: Lineage) -> int | None:
-    """None where no request was made since the newest compaction."""
+    """None where there was no request since the newest compaction."""
     for part in reversed([each for each in lineage.parts if each.is_sent]):
         for record in reversed(list(part.sent())):
             if record.compacted is not None:
@@ -35,7 +35,7 @@ def _in_context(lineage: Lineage) -> int | None:
 
 
 def _cost(lineage: Lineage) -> Cost | None:
-    """What the session's own requests cost, each as the client counted it last. A total may be reported twice."""
+    """The cost of the session's own requests, each by the client's last count. A total may be reported twice."""
     prices: list[float | None] = []
     model, before = "", NOTHING
     for part in lineage.parts:
@@ -51,9 +51,9 @@ def _cost(lineage: Lineage) -> Cost | None:
 
 
 def _first_own(records: Sequence[RolloutRecord]) -> int:
-    """The place of the first record of a file that is no copy of another session's. Newer clients number their lines
-    and say which one it is. Older ones write all copies at once, with the times that they had or with that of the fork:
-    what stands behind them until the first pause is taken for copies, too, as no request is answered at once.
+    """The position of the first record of a file that is not a copy from another session. Newer clients number their
+    lines and name that line. Older ones write all copies at once, with their old times or with that of the fork:
+    everything up to the first pause is taken for a copy, since no request is answered at once.
     """
     if not records:
         return 0
@@ -74,7 +74,9 @@ def _first_own(records: Sequence[RolloutRecord]) -> int:
 
 
 def _behind_copies(records: Sequence[RolloutRecord], first: int) -> int:
-    """The same place, or behind what was copied after a pause: counts that grow faster than any request is answered."""
+    """The same position, or the one after lines that were copied after a pause: their counts grow faster than any
+    request is answered.
+    """
     counts = [each for each in records[first:] if each.total is not None]
     for earlier, later in pairwise(counts):
         if earlier.total != later.total and 0 <= later.time - earlier.time < FASTEST:
@@ -83,8 +85,8 @@ def _behind_copies(records: Sequence[RolloutRecord], first: int) -> int:
 
 
 def _prices(model: str, before: CountedTokens, record: RolloutRecord) -> list[float | None]:
-    """The prices of the requests between two totals, with None for those of which nothing is known: of a total that
-    grew by more than the last request only that one is. The first total of a file may go on from another session's.
+    """The prices of the requests between two totals, with None for those without details: where a total grew by more
+    than the last request, only that request is known. The first total of a file may continue another session's.
     """
     grown, last = _grown(before, record.total or NOTHING), record.last
     if last is None or not last.total:
@@ -95,7 +97,7 @@ def _prices(model: str, before: CountedTokens, record: RolloutRecord) -> list[fl
 
 
 def _grown(before: CountedTokens, now: CountedTokens) -> TokenUsage:
-    """What was used between two totals; a smaller total was begun anew."""
+    """The tokens used between two totals; a smaller total started anew."""
     since = NOTHING if now.total < before.total else before
     cached = max(0, now.cached - since.cached)
     fresh = max(0, now.input - since.input - cached)
@@ -103,10 +105,10 @@ def _grown(before: CountedTokens, now: CountedTokens) -> TokenUsage:
 
 
 def of_compaction(compaction: ReplayedCompaction) -> ReportedCompaction:
-    """What the client counted around a compaction: the newest request before it, and the estimate behind it."""
-    records, place = compaction.part.records, compaction.record.place
-    before = next((each.last for each in reversed(records[:place]) if each.last and each.last.input), None)
-    after = next((each.last for each in _turn(records, place) if each.last is not None), None)
+    """The client's counts around a compaction: the newest request before it, and the estimate after it."""
+    records, position = compaction.part.records, compaction.record.place
+    before = next((each.last for each in reversed(records[:position]) if each.last and each.last.input), None)
+    after = next((each.last for each in _turn(records, position) if each.last is not None), None)
     return ReportedCompaction(
         trigger="manual" if compaction.is_own_turn else "auto",
         tokens_before=before.total if before else None,
@@ -115,6 +117,6 @@ def of_compaction(compaction: ReplayedCompaction) -> ReportedCompaction:
     )
 
 
-def _turn(records: list[RolloutRecord], place: int) -> list[RolloutRecord]:
-    """The records directly behind a compaction."""
-    return records[place + 1 : place + 12]
+def _turn(records: list[RolloutRecord], position: int) -> list[RolloutRecord]:
+    """The records directly after a compaction."""
+    return records[position + 1 : position + 12]

@@ -1,4 +1,4 @@
-"""What may be written to Codex' sessions: lines behind the end, and, to take ours back, bytes of our own lines."""
+"""Writing to Codex' sessions: lines at the end, and, to take ours back, bytes of our own lines."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .refusals import NO_RENAME, NO_SPLIT, of_branch, refusal
 
 @dataclass(frozen=True, slots=True)
 class CodexWriter(Writer):
-    """The writes of a store. Whoever holds a session here has the client's own lock on it, in this process: it ends
-    with the process, whatever happens.
+    """The writes of a store. A session is held here by the client's own lock, in this process: the lock always ends
+    with the process.
     """
 
     refresh_seconds: ClassVar[float] = 3_600.0
@@ -32,7 +32,7 @@ class CodexWriter(Writer):
         return locks.holder_of(self.store, session_id) == holder
 
     def take_lease(self, session_id: str, holder: str) -> None:
-        """No turn begins while the session is locked."""
+        """No turn can begin while the session is locked."""
         self._require_held(session_id, holder)
 
     def release_quietly(self, session_id: str, holder: str) -> None:
@@ -89,7 +89,7 @@ class CodexWriter(Writer):
         self._show_change(what.path, file)
 
     def _show_change(self, path: str, current: ThreadFile) -> None:
-        """Have lists look again, which go by the file that a session goes on in."""
+        """Let lists look again; they watch the session's current file."""
         if path != current.rollout.path:
             with appending(current.path) as opened:
                 opened.touch(opened.state)
