@@ -1,4 +1,4 @@
-"""The agent that owns a store: when it compacts by itself, its time zone, when it notices a change."""
+"""The agent that owns a store: at which size it compacts, its time zone, when it notices a change."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from viewer.stores.kind import Agent, said_of_engine
 from . import agent_config
 from .sessions import CONTINUED
 
-# Sources whose open process keeps the context to itself until the session is resumed.
+# Sources whose open process keeps its own context in memory until the session is resumed.
 _HELD_IN_MEMORY = frozenset({"cli", "tui", "desktop", "acp", "local"})
 
 
 @dataclass(frozen=True, slots=True)
 class HermesAgent(Agent):
-    """Hermes Agent, as far as its store and its settings tell."""
+    """Hermes Agent, as far as its store and its settings say."""
 
     @property
     def name(self) -> str:
@@ -26,7 +26,7 @@ class HermesAgent(Agent):
 
     @property
     def is_known(self) -> bool:
-        """No agent that we know writes to PostgreSQL."""
+        """Whether an agent owns the store: no known agent writes to PostgreSQL."""
         return not self.store.is_on_server
 
     def threshold(self, model: str, window: int) -> int | None:

@@ -1,8 +1,8 @@
-"""The agent's own settings: how many tokens in context make it compact by itself (`docs/hermes.md` section 6), the time
-zone it tells the date in, and the engine that decides what a model is sent.
+"""The agent's own settings: the number of tokens in context at which it compacts (`docs/hermes.md` section 6), the time
+zone of its dates, and the engine that decides what a model is sent.
 
-Read from the `config.yaml` beside the store, which belongs to a person: whatever is wrong with it, the agent's defaults
-count.
+Read from the `config.yaml` next to the store, which a person edits: where something in it is wrong, the agent's
+defaults count.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ import yaml
 
 from viewer.stores.base import Store
 
-LARGEST = 200_000  # bytes of a file that is read
+LARGEST = 200_000  # bytes; a larger file is not read
 USUAL = 0.50  # of the window
-SMALL_WINDOW, SMALL_AT_LEAST = 512_000, 0.75  # tokens; of a window below that
-OWN_ENGINE = "compressor"  # the context engine that the agent comes with
-AT_LEAST, CAPPED = 64_000, 0.85  # tokens; of the window, where those would fill it
+SMALL_WINDOW, SMALL_AT_LEAST = 512_000, 0.75  # tokens; share of a smaller window
+OWN_ENGINE = "compressor"  # the context engine that comes with the agent
+AT_LEAST, CAPPED = 64_000, 0.85  # tokens; the share of the window that replaces them where they would fill it
 
 
 def threshold(store: Store, model: str, window: int) -> int | None:
-    """Tokens at which the agent that owns this store compacts a session of this model by itself, for a window of so
-    many; None where it was told not to.
+    """Tokens at which the agent that owns this store compacts a session of this model, for this window; None where
+    compression is switched off.
     """
     config = _config(store).compression
     if str(config.get("enabled", True)).lower() not in ("true", "1", "yes", "on"):
         return None
-    found = _floored(window, _share(config, model, window))
+    tokens = _floored(window, _share(config, model, window))
     cap = _number(config.get("threshold_tokens"))
-    return min(found, int(cap)) if cap and cap >= 1 else found
+    return min(tokens, int(cap)) if cap and cap >= 1 else tokens
 
 
 def zone(store: Store) -> ZoneInfo | None:
     """The time zone configured for the agent that owns this store; None where there is none or it does not exist, and
-    the agent uses its machine's. Its HERMES_TIMEZONE, which outranks the file, is not seen from here.
+    the agent uses its machine's. Its HERMES_TIMEZONE, which overrides the file, is unknown here.
     """
     name = _config(store).timezone.strip()
     try:
         return ZoneInfo(name) if name else None
-    except (ValueError, OSError, KeyError):  # no such name; a directory of zones; no path at all
+    except (ValueError, OSError, KeyError):  # no such name; a directory of zones; not a path
         return None
 
 
@@ -56,7 +56,9 @@ def engine(store: Store) -> str:
 
 
 def _share(config: Mapping[str, Any], model: str, window: int) -> float:
-    """Of the window: the longest name in `model_thresholds` that is part of the model's, else `threshold`."""
+    """The share of the window: the one of the longest name in `model_thresholds` that is part of the model's, else
+    `threshold`.
+    """
     by_model = config.get("model_thresholds")
     named = {
         str(name): share
@@ -68,11 +70,11 @@ def _share(config: Mapping[str, Any], model: str, window: int) -> float:
 
 
 def _floored(window: int, share: float) -> int:
-    wanted, cap = int(window * share), int(window * CAPPED)
-    found = max(wanted, AT_LEAST)
-    if found > cap:
-        found = max(wanted, cap)
-    return found if found < window else max(1, min(cap, window - 1))
+    share_tokens, cap = int(window * share), int(window * CAPPED)
+    tokens = max(share_tokens, AT_LEAST)
+    if tokens > cap:
+        tokens = max(share_tokens, cap)
+    return tokens if tokens < window else max(1, min(cap, window - 1))
 
 
 def _number(value: Any) -> float | None:
@@ -89,7 +91,7 @@ def _number(value: Any) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class _Config:
-    """The parts of the file that are asked for, and no key or password of the others."""
+    """The parts of the file that are used, and no key or password of the others."""
 
     compression: Mapping[str, Any] = field(default_factory=dict)
     timezone: str = ""
@@ -102,12 +104,16 @@ def _config(store: Store) -> _Config:
         return _Config()
     path = store.path.with_name("config.yaml")
     try:
-        found, own = os.stat(path), os.stat(store.path)
+        config_status, store_status = os.stat(path), os.stat(store.path)
     except OSError:
         return _Config()
-    if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST or os.path.samestat(found, own):
+    if (
+        not stat.S_ISREG(config_status.st_mode)
+        or config_status.st_size > LARGEST
+        or os.path.samestat(config_status, store_status)
+    ):
         return _Config()  # closing an ordinary handle on the store itself would drop its locks
-    return _read(path, found.st_mtime_ns, found.st_size)
+    return _read(path, config_status.st_mtime_ns, config_status.st_size)
 
 
 @lru_cache(maxsize=100)

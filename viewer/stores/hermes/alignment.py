@@ -1,4 +1,6 @@
-"""Light rows, and whether two of them may say one message: never by equal bytes (`history` says why)."""
+"""Light rows, and whether two of them may carry the same message: equal bytes are never the test
+(`history` says why).
+"""
 
 from __future__ import annotations
 
@@ -14,15 +16,17 @@ from .notices import without_marker
 State = Literal["live", "under", "out"]
 
 
-TEXT_CHARACTERS = 300  # of `LightRow.text`, but of what was asked more: several requests may stand in one row
+TEXT_CHARACTERS = 300  # of `LightRow.text`; more of a request, since a row may contain several
 ASKED_CHARACTERS = 2_000
 END_CHARACTERS = 64  # of `LightRow.end`
-STEP = 1.5e-6  # seconds between two rows that the agent inserts in one write: 1e-6, and what floats are off
+STEP = 1.5e-6  # seconds between two rows that the agent inserts in one write: 1e-6, plus rounding of floats
 Pair = tuple[LightRow, LightRow]  # (copy, the row it was copied from)
 
 
 def may_be_head(row: LightRow, handoff: LightRow) -> bool:
-    """Whether its state lets a row be a head copy: take-backs go from the end, so a live handoff has its head."""
+    """Whether its state allows a row to be a head copy: rows are taken back from the end, so a live handoff has its
+    head.
+    """
     return row.state == "live" if handoff.state == "live" else handoff.state == "out" or row.state != "live"
 
 
@@ -32,7 +36,7 @@ def text_limit(row_role: str) -> int:
 
 
 def words(row: LightRow) -> tuple[str, ...]:
-    """What identifies a row's content: its start, its end and its ids, without its images."""
+    """The features that identify a row's content: its start, its end and its ids, without its images."""
     if row.handoff == "standalone":
         return (row.role, row.handoff_key)
     row = without_image(row)
@@ -40,7 +44,7 @@ def words(row: LightRow) -> tuple[str, ...]:
 
 
 def typed_in(row: LightRow) -> LightRow | None:
-    """A row with what was typed in it, where that was merged into a marker that only a compaction writes."""
+    """A row with only its typed text, where that was merged into a marker that only a compaction writes."""
     text = without_marker(row.text) if row.of_compaction else row.text
     if text == row.text:
         return None
@@ -49,18 +53,18 @@ def typed_in(row: LightRow) -> LightRow | None:
 
 
 def ending(row: LightRow) -> str:
-    """The end of what was typed or answered. That of a result may be cut off."""
+    """The end of a typed text or an answer; not of a result, which may be cut off."""
     return "" if row.role == "tool" else row.end[-_ENDING:]
 
 
 def without_image(row: LightRow) -> LightRow:
-    """A row without what replaces images, that they were there or were left out."""
+    """A row without the texts that replace images or say that they were left out."""
     if row.role != "user" or not row.end.endswith("]"):
         return row
     return replace(row, text=_IMAGE.sub("", row.text), end=_IMAGE.sub("", row.end))
 
 
-_ENDING = 16  # characters that tell a long text from others with its start, whatever stands in place of an image
+_ENDING = 16  # characters of the end that distinguish long texts with the same start, whatever replaces an image
 _IMAGE = re.compile(r"( ?\[(screenshot|[^][]*\bimage\b[^][]*)\])+$")
 
 
@@ -69,24 +73,24 @@ def _key(row: LightRow) -> tuple[str, str]:
 
 
 def may_pair(a: LightRow, b: LightRow) -> bool:
-    """Whether nothing speaks against two rows that say one message."""
+    """Whether two rows may carry the same message."""
     return _key(a) == _key(b) and not (a.named and b.named and a.uid != b.uid)
 
 
 def with_telling_times(rows: Sequence[LightRow]) -> list[LightRow]:
-    """The rows, with the time 0 where it tells nothing, because rows that cannot be one message share it."""
+    """The rows, with the time 0 where the time identifies nothing, because rows of different messages share it."""
     first: dict[float, LightRow] = {}
     shared: set[float] = set()
     for row in rows:
         other = first.setdefault(row.time, row)
-        if not (_key(row) == _key(other) and _alike(row, other)):  # a name may be one by chance (`naming`)
+        if not (_key(row) == _key(other) and _alike(row, other)):  # equal names may be a coincidence (`naming`)
             shared.add(row.time)
     return [replace(row, time=0.0) if row.time in shared else row for row in rows]
 
 
 def related(a: LightRow, b: LightRow) -> bool:
-    """Whether two rows may say one message, one of them shortened: alike at the start, or with the same calls, or one
-    with words in place of its calls.
+    """Whether two rows may carry the same message, one of them shortened: alike at the start, or with the same calls,
+    or one with words in place of its calls.
     """
     return may_pair(a, b) and _alike(a, b)
 
@@ -103,4 +107,4 @@ def _alike(a: LightRow, b: LightRow) -> bool:
 
 
 _ALIKE_CHARACTERS = 40
-_CALLS_REMOVED = "(tool call removed)"  # what a compaction puts where no result followed (context_compressor)
+_CALLS_REMOVED = "(tool call removed)"  # written by a compaction where no result followed (context_compressor)

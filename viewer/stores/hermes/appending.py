@@ -18,21 +18,24 @@ from .tally import Tally
 from .transaction import write
 from .writing import insert_message
 
-STEP = 1e-6  # seconds between two messages of one call, as the agent spaces a batch
+STEP = 1e-6  # seconds between two messages of one call, as in the agent's batches
 _OURS = {"id", "session_id", "active", "compacted", "display_order", "display_identity", "message_uid", "api_content"}
-_SAID = ("tool_calls", "tool_call_id")  # beside what every store has; all else is about a message
+_SAID = (
+    "tool_calls",
+    "tool_call_id",
+)  # in addition to the columns of every store; all others are metadata of a message
 _REASONING = ("reasoning", "reasoning_content", "reasoning_details", "codex_reasoning_items", "codex_message_items")
 
 
 def append(store: Store, session_id: str, messages: Sequence[Mapping[str, Any]], *, now: float) -> list[int]:
-    """Append messages in OpenAI chat shape behind the live context, in one transaction; their row ids.
+    """Append messages in OpenAI chat shape to the live context, in one transaction; returns their row ids.
 
     A key that names a column of the store is stored; `name` of a tool result is its `tool_name`. `timestamp` and `now`
-    are epoch seconds; messages without one are `now`, a millionth apart. A compression lock is no hindrance: rows that
-    arrive while a summary is made stay live behind it.
+    are epoch seconds; messages without a timestamp get `now`, a millionth apart. A compression lock does not prevent
+    it: rows that arrive while a summary is made stay live after it.
 
     Raises NotFound, SessionEnded, SessionBusy (a turn is running), StoreReadOnly, StoreUnavailable or WriteDisturbed:
-    nothing is written then.
+    then nothing is written.
     """
     with write(store) as con:
         reader = OpenStore(store, con, columns_of(store, con))
@@ -53,9 +56,9 @@ def append(store: Store, session_id: str, messages: Sequence[Mapping[str, Any]],
 def insert(
     con: StoreConnection, columns: Columns, session_id: str, messages: Sequence[Mapping[str, Any]], now: float
 ) -> list[int]:
-    """Inside a transaction: write messages behind those that are there, and count them; their row ids.
+    """Inside a transaction: insert messages after the existing ones, and count them; returns their row ids.
 
-    Raises StoreReadOnly for a store without a column for what one of them says or does.
+    Raises StoreReadOnly for a store without a column for the content or the calls of one of them.
     """
     for name in _SAID:
         if name not in columns.messages and any(message.get(name) for message in messages):
@@ -70,7 +73,7 @@ def insert(
 
 
 def _row_of(message: Mapping[str, Any]) -> dict[str, Any]:
-    """What is stored of a message, column name -> value: what the agent derives is left to it."""
+    """The stored values of a message, column name -> value, without those that the agent derives."""
     row = {name: value for name, value in message.items() if name not in _OURS and value is not None}
     if row.get("role") == "tool" and "name" in row:
         row.setdefault("tool_name", row["name"])
@@ -80,7 +83,7 @@ def _row_of(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _count(con: StoreConnection, columns: Columns, session_id: str, messages: Sequence[Mapping[str, Any]]) -> None:
-    """Raise the session's counters by what was appended, as the agent does."""
+    """Raise the session's counters by the appended messages, as the agent does."""
     added = {
         "message_count": len(messages),
         "tool_call_count": sum(len(message.get("tool_calls") or ()) for message in messages),

@@ -1,11 +1,11 @@
 """New sessions that come from another one, as the agent writes its own (`docs/hermes.md` section 7).
 
-A *branch* goes its own way with the context of an earlier moment. Its parent is the session it was taken from, which is
-only read; a mark in `model_config` says that it is a branch of it, so that nobody takes it for the continuation. What
-ties the parent to a chat is not taken along: its messages must go on reaching the parent.
+A *branch* continues separately, with the context of an earlier moment. Its parent is the session that it was made from,
+which is only read; a mark in `model_config` says that it is a branch, so that it does not count as the continuation.
+The parent's connection to a chat is not copied: its messages must still reach the parent.
 
 A *split* is how the agent once compacted: the compacted context goes into a new session that continues the old one, and
-has all that ties it to its chat. The old one is ended with the reason "compression", its rows stay as they are.
+takes over its connection to its chat. The old one is ended with the reason "compression", its rows stay unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .tally import Tally
 from .transaction import write
 from .writing import BlockCommit, Snapshot, Step, check_planned, clone, insert_block, recount
 
-# Of a session's row: what it is, where it works, and the prompt it is sent, inline or by hash.
+# Columns of a session's row: its kind, its working place, and its prompt, inline or by hash.
 _TAKEN_ALONG = (
     "source", "created_source", "user_id", "model", "system_prompt", "system_prompt_hash", "tool_names", "cwd",
     "git_branch", "git_repo_root", "profile_name",
@@ -38,17 +38,18 @@ _OF_THE_CONVERSATION = (
     "title_source", "session_key", "chat_id", "chat_type", "thread_id", "display_name", "origin_json",
     "transport_profile", "pinned", "archived", "auto_archived",
 )  # fmt: skip
-# Of `model_config`, beside the keys that begin with "_" (marks of other sessions, measurements of one context): a
-# thread that a provider keeps for one session, and a record of the conversation that a branch is not.
+# Keys of `model_config`, in addition to those that begin with "_" (marks of other sessions, measurements of one
+# context): a provider's thread of one session, and a record of the conversation that does not apply to a branch.
 _OF_ONE_SESSION = ("codex_thread_id",)
 _OF_ONE_CONVERSATION = (*_OF_ONE_SESSION, "onboarding_run")
 
 
 def branch(store: Store, session_id: str, row_ids: Sequence[int], *, now: float) -> str:
-    """Make a session whose context is these rows, of the session or the parts it continues; the new session's id.
+    """Make a session whose context is these rows, of the session or the parts it continues; returns the new session's
+    id.
 
     One transaction. `now` is in epoch seconds. Raises NotFound, NotBranchable, StoreReadOnly, StoreUnavailable or
-    WriteDisturbed: nothing is written then.
+    WriteDisturbed: then nothing is written.
     """
     with write(store) as con:
         reader = OpenStore(store, con, columns_of(store, con))
@@ -78,9 +79,9 @@ def split(
     store: Store, planned: Snapshot, steps: Sequence[Step], *, lock_holder: str, lease_holder: str, now: float
 ) -> BlockCommit:
     """Write the context that `steps` make into a new session that continues the planned one, which ends; in one
-    transaction, on the conditions of `writing.commit`. Rows above the watermark are cloned behind it, in order.
+    transaction, on the conditions of `writing.commit`. Rows above the watermark are cloned after it, in order.
 
-    Raises what `writing.commit` raises: nothing is written then.
+    Raises what `writing.commit` raises: then nothing is written.
     """
     with write(store, planned.file) as con:
         started = time.monotonic()
@@ -97,7 +98,7 @@ def split(
             "parent_session_id": planned.session_id,
             "model_config": json.dumps(config) if config else None,
             "title": titles.of_next_part(con, title) if title else None,
-            "started_at": now,  # not before the end of the old one: by that agents of schema 16 know a continuation
+            "started_at": now,  # agents of schema 16 require that it is not before the end of the old one
         }
         part_id = _insert_session(con, reader.columns, planned.session_id, (*_TAKEN_ALONG, *_OF_THE_CONVERSATION), own)
         handoff_id, block, copies = insert_block(con, reader.columns, part_id, steps, late, now)
@@ -111,11 +112,12 @@ def split(
 def ended_reason(reader: OpenStore, session_id: str) -> str:
     """Why a session that has ended cannot be split, as one sentence; "" when it can.
 
-    Its end becomes a compression: whatever follows it in its chat, or as an unmarked child, would then continue it.
+    A split sets its end reason to compression: whatever follows it in its chat, or as an unmarked child, would then
+    count as its continuation.
     """
-    wanted = {"ended_at": "NULL", "end_reason": "NULL", "session_key": "NULL"}
+    selected = {"ended_at": "NULL", "end_reason": "NULL", "session_key": "NULL"}
     row = reader.con.execute(
-        f"SELECT {selection(reader.columns.sessions, wanted)} FROM sessions WHERE id = ?", [session_id]
+        f"SELECT {selection(reader.columns.sessions, selected)} FROM sessions WHERE id = ?", [session_id]
     ).fetchone()
     if row is None or row[0] is None or not (row[2] or _has_successor(reader, session_id)):
         return ""
@@ -131,20 +133,20 @@ def _has_successor(reader: OpenStore, session_id: str) -> bool:
 
 
 def _insert_session(
-    con: StoreConnection, columns: Columns, source_id: str, taken: Sequence[str], own: Mapping[str, Any]
+    con: StoreConnection, columns: Columns, source_id: str, copied_columns: Sequence[str], own: Mapping[str, Any]
 ) -> str:
-    """A new session with the values of another in the columns `taken`, and its `own`; columns that are missing are left
-    out. `own` has the `started_at` that its id, which is returned, tells.
+    """A new session with the values of another in `copied_columns`, and its `own`; columns that the store lacks are
+    left out. `own` contains the `started_at` from which its id, which is returned, is made.
     """
     new_id = _new_id(con, own["started_at"])
     values = {name: value for name, value in ({"id": new_id} | dict(own)).items() if name in columns.sessions}
-    copied = [quoted(name) for name in taken if name in columns.sessions]
+    copied = [quoted(name) for name in copied_columns if name in columns.sessions]
     names = ", ".join([*copied, *map(quoted, values)])
-    made = con.execute(
+    insertion = con.execute(
         f"INSERT INTO sessions ({names}) SELECT {', '.join([*copied, *'?' * len(values)])} FROM sessions WHERE id = ?",
         [*values.values(), source_id],
     )
-    if made.rowcount != 1:
+    if insertion.rowcount != 1:
         raise NotFound(f"Session {source_id} is gone; nothing was written.")
     return new_id
 
@@ -158,7 +160,7 @@ def _new_id(con: StoreConnection, now: float) -> str:
 
 
 def _config(con: StoreConnection, session_id: str, left_behind: Sequence[str]) -> dict[str, Any]:
-    """What of the session's `model_config` holds for another session too."""
+    """The keys of the session's `model_config` that apply to another session as well."""
     (stored,) = con.execute("SELECT model_config FROM sessions WHERE id = ?", [session_id]).fetchone()
     config = read_config(stored).items()
     return {name: value for name, value in config if not name.startswith("_") and name not in left_behind}

@@ -1,7 +1,7 @@
-"""Rows that may hold what is looked for, by id, in order, in batches: from an index of the agent's, or one by one.
+"""Rows that may match a query, by id, in order, in batches: from an index of the agent's, or one by one.
 
-A batch is what is left of some candidates after the filters that SQL can tell. The generator ends at the end of the
-store or of its own limits; `Batch.stopped` tells which.
+A batch contains the candidates that pass the filters which SQL can apply. The generator ends at the end of the store or
+at its own limits; `Batch.stopped` says which.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from .columns import marks
 from .dialect import POSTGRES
 from .opening import OpenStore
 
-LOOKED = 10_000  # rows an index names that one page looks at: about 15 ms
-RANKED = 5_000  # newest matches among which the best are sought
-SCANNED = 5_000  # rows that one page looks through without an index
+LOOKED = 10_000  # rows from an index that one page looks at: about 15 ms
+RANKED = 5_000  # newest matches that are ranked
+SCANNED = 5_000  # rows that one page reads without an index
 FIRST = 60  # rows of the first batch, which most often fills a page
 
 _HIGHEST = 2**63 - 1
@@ -31,8 +31,8 @@ _INDEX_IS_BROKEN = {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT}
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Candidates in order, and the key up to which all have been named. `looked` counts what was looked at so far;
-    `stopped` says that there is more behind the last batch.
+    """Candidates in order, and the key up to which all have been returned. `looked` counts the rows that were looked at
+    so far; `stopped` says that there are more after the last batch.
     """
 
     keys: tuple[Key, ...]
@@ -64,17 +64,17 @@ LONG_CUT = Note(
 )
 
 
-def candidates(reader: OpenStore, query: Query, wanted: SearchFilter, after: Key | None) -> Iterator[Batch]:
-    """Batches behind the key `after`. Raises sqlite3.Error or psycopg.Error for a store that cannot be read."""
-    match, notes = _plan(reader, query, wanted)
-    narrowing = narrowing_of(reader, query, wanted)
+def candidates(reader: OpenStore, query: Query, search_filter: SearchFilter, after: Key | None) -> Iterator[Batch]:
+    """Batches after the key `after`. Raises sqlite3.Error or psycopg.Error for a store that cannot be read."""
+    match, notes = _plan(reader, query, search_filter)
+    narrowing = narrowing_of(reader, query, search_filter)
     reached = after
     if match:
-        if wanted.order == "best" and not match.rank:  # PostgreSQL's index of letters
+        if search_filter.order == "best" and not match.rank:  # PostgreSQL's index of letters
             match = replace(match, notes=(*match.notes, NOT_RANKED))
-        named = _best if wanted.order == "best" and match.rank else _newest
+        by_index = _best if search_filter.order == "best" and match.rank else _newest
         try:
-            for batch in named(reader, match, wanted, narrowing, after):
+            for batch in by_index(reader, match, search_filter, narrowing, after):
                 reached = batch.reached
                 yield batch
             return
@@ -82,17 +82,17 @@ def candidates(reader: OpenStore, query: Query, wanted: SearchFilter, after: Key
             if (getattr(problem, "sqlite_errorcode", 0) & 0xFF) not in _INDEX_IS_BROKEN:
                 raise
             notes = (BROKEN,)
-    if wanted.order == "best":
+    if search_filter.order == "best":
         notes, reached = (*notes, NOT_RANKED), None if reached is None else (0.0, reached[1])
-    yield from _one_by_one(reader, wanted, narrowing, reached, notes)
+    yield from _one_by_one(reader, search_filter, narrowing, reached, notes)
 
 
 # -- which way ---------------------------------------------------------------------------------------------------------
 
 
-def _plan(reader: OpenStore, query: Query, wanted: SearchFilter) -> tuple[Match | None, tuple[Note, ...]]:
-    """The index that serves the query best and what to ask it, None for none; what is to be said about it."""
-    if not wanted.indexed:
+def _plan(reader: OpenStore, query: Query, search_filter: SearchFilter) -> tuple[Match | None, tuple[Note, ...]]:
+    """The best index for the query and the question to it, None for none; and the notes for the reader."""
+    if not search_filter.indexed:
         return None, ()
     if reader.columns.dialect is POSTGRES:
         return _on_postgres(reader, query)
@@ -105,21 +105,23 @@ def _plan(reader: OpenStore, query: Query, wanted: SearchFilter) -> tuple[Match 
         return None, (NO_INDEX,)
     if _is_being_rebuilt(reader):
         return None, (REBUILDING,)
-    notes = tuple(_gaps(reader, index, wanted))
+    notes = tuple(_gaps(reader, index, search_filter))
     return Match(f"FROM {index} WHERE {index} MATCH ?", (expression,), "rank", (), notes), notes
 
 
 def _on_postgres(reader: OpenStore, query: Query) -> tuple[Match | None, tuple[Note, ...]]:
-    asked = postgres_search.words(query) if "messages_fts" in reader.columns.tables else None
-    if asked:
-        return Match(asked.sql, asked.values, asked.rank, asked.rank_values, (LONG_CUT,)), (LONG_CUT,)
+    row_query = postgres_search.words(query) if "messages_fts" in reader.columns.tables else None
+    if row_query:
+        return Match(row_query.sql, row_query.values, row_query.rank, row_query.rank_values, (LONG_CUT,)), (LONG_CUT,)
     if query.has_words:
         return None, (NO_INDEX,)
-    asked = postgres_search.letters(query)
-    if asked is None:
+    row_query = postgres_search.letters(query)
+    if row_query is None:
         return None, (SHORT,)
     has_index = reader.con.execute(reader.columns.dialect.index, ["messages_letters"]).fetchone()
-    return (Match(asked.sql, asked.values, "", (), (LONG_CUT,)), (LONG_CUT,)) if has_index else (None, (NO_INDEX,))
+    return (
+        (Match(row_query.sql, row_query.values, "", (), (LONG_CUT,)), (LONG_CUT,)) if has_index else (None, (NO_INDEX,))
+    )
 
 
 def _trigger(reader: OpenStore, index: str) -> str:
@@ -127,29 +129,31 @@ def _trigger(reader: OpenStore, index: str) -> str:
 
 
 def _has_columns(reader: OpenStore) -> bool:
-    """Whether the word index has columns, as from full-text layout 2 on, and not one text a row."""
+    """Whether the word index has columns, as from full-text layout 2 on, and not one text for each row."""
     return "tool_calls)" in _trigger(reader, "messages_fts").replace(" ", "").split("VALUES")[0]
 
 
-def _gaps(reader: OpenStore, index: str, wanted: SearchFilter) -> Iterator[Note]:
-    """What the index does not hold. SQLite's trigrams end at a NUL, with which content of several parts begins."""
+def _gaps(reader: OpenStore, index: str, search_filter: SearchFilter) -> Iterator[Note]:
+    """What the index does not contain. SQLite's trigrams end at a NUL, with which content of several parts begins."""
     insert = _trigger(reader, index)
     if index == "messages_fts_trigram":
-        yield WITHOUT_TOOLS if "'tool'" in insert and wanted.role != "user" else WITHOUT_PARTS
+        yield WITHOUT_TOOLS if "'tool'" in insert and search_filter.role != "user" else WITHOUT_PARTS
         if "'subagent'" in insert:
             yield WITHOUT_AGENTS
-    elif "8192" in insert and wanted.role in ("", "tool"):
+    elif "8192" in insert and search_filter.role in ("", "tool"):
         yield TOOLS_CUT
 
 
 def _is_being_rebuilt(reader: OpenStore) -> bool:
-    """Whether the agent says that its index misses rows (`state_meta`, `docs/hermes.md` section 8)."""
+    """Whether the agent says that its index lacks rows (`state_meta`, `docs/hermes.md` section 8)."""
     if "state_meta" not in reader.columns.tables:
         return False
     keys = ["fts_rebuild_high_water", "fts_rebuild_progress", "fts_stale"]
-    said = dict(reader.con.execute(f"SELECT key, value FROM state_meta WHERE key IN ({marks(keys)})", keys).fetchall())
-    high, done = _whole(said.get(keys[0])), _whole(said.get(keys[1]))
-    stale = str(said.get("fts_stale") or "0") not in ("0", "")
+    stored_values = dict(
+        reader.con.execute(f"SELECT key, value FROM state_meta WHERE key IN ({marks(keys)})", keys).fetchall()
+    )
+    high, done = _whole(stored_values.get(keys[0])), _whole(stored_values.get(keys[1]))
+    stale = str(stored_values.get("fts_stale") or "0") not in ("0", "")
     return stale or (high is not None and (done is None or done < high))
 
 
@@ -165,47 +169,47 @@ def _whole(value: Any) -> int | None:
 Narrowing = tuple[str, list[Any]]  # a condition on the row `m`, and its values
 
 
-def narrowing_of(reader: OpenStore, query: Query, wanted: SearchFilter) -> Narrowing:
-    """The condition on a row that follows from what is looked for and where."""
-    parts = [*_states(reader), *_filters(wanted), *_literals(reader, query)]
+def narrowing_of(reader: OpenStore, query: Query, search_filter: SearchFilter) -> Narrowing:
+    """The condition on a row that follows from the query and its filters."""
+    parts = [*_states(reader), *_filters(search_filter), *_literals(reader, query)]
     return " AND ".join(f"({sql})" for sql, _ in parts) or "TRUE", [value for _, values in parts for value in values]
 
 
 def _states(reader: OpenStore) -> Iterator[Narrowing]:
-    """Rows that were superseded or taken back are out."""
+    """Excludes rows that were superseded or taken back."""
     present = reader.columns.messages
     if "active" in present:
         compacted = "m.compacted" if "compacted" in present else "0"
         yield f"COALESCE(m.active, 1) <> 0 OR {compacted} <> 0", []
 
 
-def _filters(wanted: SearchFilter) -> Iterator[Narrowing]:
-    if wanted.role:
-        yield "m.role = ?", [wanted.role]
-    if wanted.sessions:
-        yield f"m.session_id IN ({marks(wanted.sessions)})", list(wanted.sessions)
-    if wanted.source:
-        yield "EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND s.source = ?)", [wanted.source]
-    if wanted.since is not None:
-        yield "m.timestamp >= ?", [wanted.since]
-    if wanted.until is not None:
-        yield "m.timestamp < ?", [wanted.until]
+def _filters(search_filter: SearchFilter) -> Iterator[Narrowing]:
+    if search_filter.role:
+        yield "m.role = ?", [search_filter.role]
+    if search_filter.sessions:
+        yield f"m.session_id IN ({marks(search_filter.sessions)})", list(search_filter.sessions)
+    if search_filter.source:
+        yield "EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND s.source = ?)", [search_filter.source]
+    if search_filter.since is not None:
+        yield "m.timestamp >= ?", [search_filter.since]
+    if search_filter.until is not None:
+        yield "m.timestamp < ?", [search_filter.until]
 
 
 def _literals(reader: OpenStore, query: Query) -> Iterator[Narrowing]:
-    """Literal terms, as far as SQLite's own comparison tells: it knows the case of ASCII letters alone."""
-    place = reader.columns.dialect.place
+    """Literal terms, as far as SQLite can compare them: it only knows the case of ASCII letters."""
+    position_sql = reader.columns.dialect.place
     names = [name for name in ("content", "tool_calls", "tool_name") if name in reader.columns.messages]
     for term in query.wanted:
         spelled = spellings(term) if term.literal else []
         if spelled:
             column = "lower(m.{})" if any(letter.isalpha() for letter in spelled[0] if letter.isascii()) else "m.{}"
-            tests = [f"{place.format(column.format(name))} > 0" for name in names for _ in spelled]
+            tests = [f"{position_sql.format(column.format(name))} > 0" for name in names for _ in spelled]
             yield " OR ".join(tests), [*spelled] * len(names)
 
 
 def narrowed(reader: OpenStore, narrowing: Narrowing, ids: Sequence[int]) -> set[int]:
-    """Those of at most CHUNK ids whose rows are there and pass."""
+    """Those of at most CHUNK ids whose rows exist and pass."""
     sql, values = narrowing
     rows = reader.con.execute(f"SELECT m.id FROM messages m WHERE m.id IN ({marks(ids)}) AND {sql}", [*ids, *values])
     return {row[0] for row in rows.fetchall()}
@@ -216,7 +220,9 @@ def narrowed(reader: OpenStore, narrowing: Narrowing, ids: Sequence[int]) -> set
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What to ask an index that knows rows by `rowid`: FROM and WHERE, and by what to rank, each with its values."""
+    """A question to an index that knows rows by `rowid`: FROM and WHERE, and the rank expression, each
+    with its values.
+    """
 
     sql: str
     values: tuple[Any, ...]
@@ -229,9 +235,9 @@ _BETWEEN = "AND rowid BETWEEN ? AND ?"
 
 
 def _newest(
-    reader: OpenStore, match: Match, wanted: SearchFilter, narrowing: Narrowing, after: Key | None
+    reader: OpenStore, match: Match, search_filter: SearchFilter, narrowing: Narrowing, after: Key | None
 ) -> Iterator[Batch]:
-    lowest, highest = _id_range(reader, wanted)
+    lowest, highest = _id_range(reader, search_filter)
     if after is not None:
         highest = min(highest, after[1] - 1)
     looked, size = 0, FIRST
@@ -249,10 +255,10 @@ def _newest(
 
 
 def _best(
-    reader: OpenStore, match: Match, wanted: SearchFilter, narrowing: Narrowing, after: Key | None
+    reader: OpenStore, match: Match, search_filter: SearchFilter, narrowing: Narrowing, after: Key | None
 ) -> Iterator[Batch]:
     """By rank, among the newest matches: ranking reads every match, and there may be as many as messages."""
-    lowest, highest = _id_range(reader, wanted)
+    lowest, highest = _id_range(reader, search_filter)
     newest = f"SELECT rowid {match.sql} {_BETWEEN} ORDER BY rowid DESC LIMIT ?"
     ids = reader.con.execute(newest, [*match.values, lowest, highest, RANKED + 1]).fetchall()
     notes = match.notes
@@ -278,19 +284,19 @@ def _batches(
         chunk = keys[start : start + size]
         passed = narrowed(reader, narrowing, [row_id for _, row_id in chunk])
         start += len(chunk)
-        kept = tuple(key for key in chunk if key[1] in passed)
-        yield Batch(kept, chunk[-1], looked + start, more or start < len(keys), scanned=False, notes=notes)
+        passing = tuple(key for key in chunk if key[1] in passed)
+        yield Batch(passing, chunk[-1], looked + start, more or start < len(keys), scanned=False, notes=notes)
         size = CHUNK
     if not keys:
         yield Batch((), (0.0, 0), looked, stopped=False, scanned=False, notes=notes)
 
 
-def _id_range(reader: OpenStore, wanted: SearchFilter) -> tuple[int, int]:
-    """The ids between which the rows of the wanted sessions are."""
-    if not wanted.sessions:
+def _id_range(reader: OpenStore, search_filter: SearchFilter) -> tuple[int, int]:
+    """The lowest and highest id of rows of the filter's sessions."""
+    if not search_filter.sessions:
         return -_HIGHEST, _HIGHEST
-    sql = f"SELECT MIN(id), MAX(id) FROM messages WHERE session_id IN ({marks(wanted.sessions)})"
-    lowest, highest = reader.con.execute(sql, list(wanted.sessions)).fetchone()
+    sql = f"SELECT MIN(id), MAX(id) FROM messages WHERE session_id IN ({marks(search_filter.sessions)})"
+    lowest, highest = reader.con.execute(sql, list(search_filter.sessions)).fetchone()
     return (1, 0) if lowest is None else (lowest, highest)
 
 
@@ -298,19 +304,19 @@ def _id_range(reader: OpenStore, wanted: SearchFilter) -> tuple[int, int]:
 
 
 def _one_by_one(
-    reader: OpenStore, wanted: SearchFilter, narrowing: Narrowing, after: Key | None, notes: tuple[Note, ...]
+    reader: OpenStore, search_filter: SearchFilter, narrowing: Narrowing, after: Key | None, notes: tuple[Note, ...]
 ) -> Iterator[Batch]:
     sql, values = narrowing
-    sessions = f"m.session_id IN ({marks(wanted.sessions)})" if wanted.sessions else "TRUE"
+    sessions = f"m.session_id IN ({marks(search_filter.sessions)})" if search_filter.sessions else "TRUE"
     below, looked, size = (_HIGHEST if after is None else after[1]), 0, 4 * FIRST
     statement = f"SELECT m.id, {sql} FROM messages m WHERE m.id < ? AND {sessions} ORDER BY m.id DESC LIMIT ?"
     while looked < SCANNED:
         size = min(size, SCANNED - looked)
-        rows = reader.con.execute(statement, [*values, below, *wanted.sessions, size]).fetchall()
+        rows = reader.con.execute(statement, [*values, below, *search_filter.sessions, size]).fetchall()
         looked += len(rows)
         below = rows[-1][0] if rows else 0
-        kept = tuple((0.0, row[0]) for row in rows if row[1])
-        yield Batch(kept, (0.0, below), looked, stopped=len(rows) == size, scanned=True, notes=notes)
+        passing = tuple((0.0, row[0]) for row in rows if row[1])
+        yield Batch(passing, (0.0, below), looked, stopped=len(rows) == size, scanned=True, notes=notes)
         if len(rows) < size:
             return
         size = 2 * CHUNK

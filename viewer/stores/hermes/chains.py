@@ -18,25 +18,27 @@ class Chains:
         self._asked: dict[str, int] = {}  # text of a user's row -> id of the newest such row
 
     def of(self, row_id: int) -> tuple[int, ...]:
-        """The messages that a row which was taken in carries."""
+        """The messages that a known row carries."""
         root = self.root.get(row_id)
         return () if root is None else (root, *self.others.get(row_id, ()))
 
     def said_by(self, row: LightRow) -> tuple[int, ...]:
-        """The messages that a row says it carries, of those taken in: by names, or as a request that is repeated."""
+        """The known messages that a row says it carries: by names, or as a repeated request."""
         named = [self.named[uid] for uid in (row.uid, *row.absorbed) if uid in self.named]
         if not named and row.restated and row.text in self._asked:
             return self.of(self._asked[row.text])
         return tuple(dict.fromkeys(named))
 
     def add(self, row: LightRow) -> None:
-        """Take in a row: one more of the messages that it says it carries, or a message of its own."""
+        """Add a row: to the messages that it says it carries, or as a new message."""
         messages = self.said_by(row)
         if row.of_compaction or (messages if row.restated else row.handoff == "standalone"):
-            if row.of_compaction and row.absorbed and not messages:  # the only row left of what was merged into it
+            if (
+                row.of_compaction and row.absorbed and not messages
+            ):  # the only remaining row of the messages that were merged into it
                 self.rows[row.id], messages = [], (row.id,)
                 self.named |= dict.fromkeys(row.absorbed, row.id)
-            if row.restated or row.absorbed:  # what the agent wrote, with somebody's message in it
+            if row.restated or row.absorbed:  # written by the agent, with somebody's message merged into it
                 self._carry(row, messages)
         elif row.uid in self.named:
             self._carry(row, messages)
@@ -45,10 +47,10 @@ class Chains:
             self._carry(row, (row.id, *messages))
 
     def join(self, copy: LightRow, *sources: LightRow) -> None:
-        """Take in a row that carries what other rows do, whatever they say of themselves: the names of a row with names
-        say which messages were merged into it.
+        """Add a row that carries the messages of other rows, whatever it says itself; only the names of a row with
+        names say which messages were merged into it.
         """
-        self.rows.pop(copy.id, None)  # with its own name, where it was taken for a message before
+        self.rows.pop(copy.id, None)  # under its own name, if it counted as a message before
         messages = [message for message in self.said_by(copy) if message != copy.id]
         first = [self.root[sources[0].id]] if copy.uid else [each for row in sources for each in self.of(row.id)]
         self._carry(copy, tuple(dict.fromkeys((*first, *messages))))
@@ -67,7 +69,7 @@ class Chains:
             self._asked[row.text] = row.id
 
     def replace(self, row: LightRow, by: LightRow) -> None:
-        """Put another reading of a row in its place."""
+        """Replace a row by a changed version of it."""
         for message in self.of(row.id):
             rows = self.rows[message]
             rows[rows.index(row)] = by

@@ -1,8 +1,8 @@
-"""What tells whether rows of a session came, went, or changed their state, without reading a row.
+"""Digests that show whether rows of a session were added, removed, or changed their state, without reading a row.
 
 Hermes has an index over (session_id, active, timestamp) in every schema, and the row's id is in every index: counts and
-sums over it read no row at all, some milliseconds for 20,000 rows. Times are summed too: in a file that a backup was
-copied over, ids are given again, to other rows.
+sums over it read no row at all, some milliseconds for 20,000 rows. Times are summed too, because in a file that was
+replaced by a backup, ids are used again for other rows.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from .opening import OpenStore
 
 _MODULUS = 4_294_967_291  # the largest prime below 2^32
 AT_MOST = 500  # appended rows that are distinguished from other changes
-_SPREAD = 2_654_435_761  # Knuth's multiplier: sums of ids alone are equal for too many sets of ids
+_SPREAD = 2_654_435_761  # Knuth's multiplier: sums of plain ids are equal for too many sets of ids
 _SPREAD_OUT = f"(m.id * {_SPREAD} + {{}}) % {_MODULUS}"
 
 
 def read_marks(reader: OpenStore, session_ids: Sequence[str]) -> dict[str, RowsDigest]:
-    """The marks of these sessions; one without rows has none."""
+    """The digests of these sessions; one without rows has none."""
     active = "m.active" if "active" in reader.columns.messages else "1"
     moment = reader.columns.dialect.whole.format("m.timestamp * 1000")
-    found: dict[str, list[tuple[Any, int, int, float]]] = {}
+    groups_by_session: dict[str, list[tuple[Any, int, int, float]]] = {}
     for chunk in chunks(session_ids):
         rows = reader.con.execute(
             f"SELECT m.session_id, {active} AS active, COUNT(*), MAX(m.id), "
@@ -37,8 +37,8 @@ def read_marks(reader: OpenStore, session_ids: Sequence[str]) -> dict[str, RowsD
             chunk,
         ).fetchall()
         for session_id, *group in rows:
-            found.setdefault(session_id, []).append((group[0], group[1], group[2], group[3]))
-    return {session_id: _mark(groups) for session_id, groups in found.items()}
+            groups_by_session.setdefault(session_id, []).append((group[0], group[1], group[2], group[3]))
+    return {session_id: _mark(groups) for session_id, groups in groups_by_session.items()}
 
 
 def _mark(groups: list[tuple[Any, int, int, float]]) -> RowsDigest:
@@ -51,7 +51,7 @@ def _mark(groups: list[tuple[Any, int, int, float]]) -> RowsDigest:
 
 
 def _by_flag(group: tuple[Any, int, int, float]) -> str:
-    """NULL, 0, 1: the order in which an index of SQLite's has them."""
+    """NULL, 0, 1: their order in an index of SQLite."""
     return "" if group[0] is None else str(group[0])
 
 
@@ -73,7 +73,7 @@ def rows_said(reader: OpenStore, session_id: str, before: str, after: str) -> in
     if not 0 < more <= AT_MOST:
         return None
     active = " AND active = 1" if "active" in reader.columns.messages else ""
-    # By the index over session and state: down the table itself, rows of other sessions might stand between.
+    # With the index over session and state: in the table itself, rows of other sessions might be in between.
     rows = reader.con.execute(
         f"SELECT id, timestamp FROM messages WHERE session_id = ?{active} ORDER BY +id DESC LIMIT ?", [session_id, more]
     ).fetchall()
@@ -92,8 +92,8 @@ def _groups(digest: str) -> dict[Any, tuple[int, int]]:
 
 
 def _sum(groups: dict[Any, tuple[int, int]], chosen: Sequence[Any]) -> tuple[int, int]:
-    found = [groups[active] for active in chosen if active in groups]
-    return sum(count for count, _ in found), sum(total for _, total in found)
+    chosen_groups = [groups[active] for active in chosen if active in groups]
+    return sum(count for count, _ in chosen_groups), sum(total for _, total in chosen_groups)
 
 
 def _spread(row: tuple[int, float]) -> int:

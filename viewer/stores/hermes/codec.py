@@ -1,6 +1,6 @@
-"""A row of `messages` and the message it says: Hermes' NUL-json content form, tool calls, reasoning, flags.
+"""A row of `messages` and its message: Hermes' NUL-json content form, tool calls, reasoning, flags.
 
-Formats: `docs/hermes.md` section 1. Decoding never fails: what cannot be decoded is kept as the text it is.
+Formats: `docs/hermes.md` section 1. Decoding never fails: what cannot be decoded stays text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ JSON_MARK = "\x00json:"  # content that is a list or an object is stored as this
 
 
 def decode_content(stored: Any) -> Any:
-    """The content a stored value says: text, or what is behind the JSON mark; anything else stays as it is."""
+    """The content of a stored value: text, or the value after the JSON mark; anything else stays unchanged."""
     if isinstance(stored, bytes):
         stored = stored.decode("utf-8", "replace")
     if not isinstance(stored, str) or not stored.startswith(JSON_MARK):
@@ -30,14 +30,14 @@ def decode_content(stored: Any) -> Any:
 
 
 def encode_content(content: Any) -> str | None:
-    """What to store for a content: the inverse of `decode_content`, lone surrogates replaced as the agent does."""
+    """The stored form of a content: the inverse of `decode_content`, lone surrogates replaced as the agent does."""
     if content is None:
         return None
     return sanitized(content) if isinstance(content, str) else JSON_MARK + json.dumps(content)
 
 
 def decode_calls(stored: Any) -> list[dict[str, Any]]:
-    """The tool calls of a stored JSON text; [] for none and for what is not a list of objects."""
+    """The tool calls in a stored JSON text; [] for none and for anything but a list of objects."""
     if not stored:
         return []
     try:
@@ -48,7 +48,9 @@ def decode_calls(stored: Any) -> list[dict[str, Any]]:
 
 
 def _loads(text: str) -> Any:
-    """JSON with lone surrogates replaced, which no database and no encoder takes. Raises ValueError, RecursionError."""
+    """JSON with lone surrogates replaced, which no database and no encoder accepts. Raises ValueError,
+    RecursionError.
+    """
     value = json.loads(text)
     if "\\ud" in text.lower():
         return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
@@ -56,7 +58,7 @@ def _loads(text: str) -> Any:
 
 
 def state_of(active: Any, compacted: Any) -> State:
-    """Live, under or out by the two flags; an unset `active` counts as 1, as the agent heals it at its next start."""
+    """Live, under or out by the two flags; an unset `active` counts as 1, as the agent repairs it at its next start."""
     if active or active is None:
         return "live"
     return "under" if compacted else "out"
@@ -71,7 +73,7 @@ _REASONING = ("reasoning", "reasoning_content")
 
 
 def decode_row(row: dict[str, Any]) -> StoredMessage:
-    """A row as the database gives it, column name -> value, as a message. Unknown columns are in `extra`."""
+    """A row from the database, column name -> value, as a message. Unknown columns are in `extra`."""
     return StoredMessage(
         id=row["id"],
         session_id=str(row.get("session_id") or ""),
@@ -99,5 +101,5 @@ def _extra(name: str, value: Any) -> Any:
 
 
 def number(value: Any) -> float:
-    """A stored number, 0.0 if it is not a number: SQLite columns hold any type, PostgreSQL's also "not a number"."""
+    """A stored number, 0.0 if it is not a number: SQLite columns contain any type, PostgreSQL's also NaN."""
     return float(value) if isinstance(value, (int, float)) and value == value else 0.0

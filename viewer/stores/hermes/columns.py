@@ -1,4 +1,6 @@
-"""The columns a store has, read from it: a version number may hold different ones (`docs/hermes.md` section 1)."""
+"""The columns of a store, read from it: stores of one version number may have different ones (`docs/hermes.md` section
+1).
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from .dialect import SQLITE, Dialect, StoreConnection
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Column names, in order, of the two tables that hold conversations; names of all tables; triggers. `unknown` are
-    the columns that the tables of locks and leases lack, as "table.column": who holds them cannot be told.
+    """Column names, in order, of the two tables with conversations; names of all tables; triggers. `unknown` are the
+    columns that the tables of locks and leases lack, as "table.column": their holders cannot be read.
     """
 
     messages: tuple[str, ...]
@@ -25,7 +27,7 @@ class Columns:
     unknown: tuple[str, ...] = ()
 
     def is_known(self, table: str) -> bool:
-        """Whether the store has this table of locks or leases, in the form that is known."""
+        """Whether the store has this table of locks or leases, in the known form."""
         return table in self.tables and not any(name.startswith(f"{table}.") for name in self.unknown)
 
 
@@ -34,7 +36,7 @@ HOLDS = {"compression_locks": ("session_id", *_HELD_BY), "session_turn_leases": 
 
 
 def unknown_holds(columns: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """`Columns.unknown`, given the columns of these tables; a store may have none of them."""
+    """`Columns.unknown` for these tables and columns; a store may have none of the tables."""
     return tuple(
         f"{table}.{name}"
         for table, names in HOLDS.items()
@@ -44,7 +46,7 @@ def unknown_holds(columns: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def read_columns(con: StoreConnection) -> Columns:
-    """The columns of an open SQLite store. A table that is missing has none."""
+    """The columns of an open SQLite store. A missing table has none."""
     names = con.execute("SELECT type, name, tbl_name, COALESCE(sql, '') FROM sqlite_master").fetchall()
     return Columns(
         messages=table_columns(con, "messages"),
@@ -56,15 +58,17 @@ def read_columns(con: StoreConnection) -> Columns:
 
 
 def quoted(name: str) -> str:
-    """`name` as an SQL identifier; column names come from the database and may be anything."""
+    """`name` as an SQL identifier; column names come from the database and may be any text."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def selection(present: tuple[str, ...], wanted: dict[str, str], prefix: str = "") -> str:
-    """A SELECT list with every wanted column in order: the column where it is present, else its default SQL value."""
+def selection(present: tuple[str, ...], defaults_by_name: dict[str, str], prefix: str = "") -> str:
+    """A SELECT list with every requested column in order: the column where it is present, else its
+    default SQL value.
+    """
     return ", ".join(
         (f"{prefix}{quoted(name)}" if name in present else default) + f" AS {quoted(name)}"
-        for name, default in wanted.items()
+        for name, default in defaults_by_name.items()
     )
 
 

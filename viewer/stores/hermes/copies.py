@@ -1,7 +1,7 @@
-"""Other rows that may carry the message of a row, found by primary keys and indexes alone: no History is read.
+"""Other rows that may carry the message of a row, found with primary keys and indexes only: no History is read.
 
 A copy keeps its session, its role and its time, and from schema 31 on the agent's own name for the message. The part
-that follows an ended one starts with copies too. Whether two rows are one message is for the caller to tell.
+that follows an ended one begins with copies too. The caller decides whether two rows carry the same message.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .columns import marks, selection
 from .opening import OpenStore
 from .sessions import FORKS, chain, read_config
 
-COPIES = 32  # rows of one moment among which copies are sought: an import may give all its rows one time
+COPIES = 32  # rows of one moment that are searched for copies: an import may give all its rows one time
 _CALL_ID = re.compile(r'"(?:call_id|id)":\s*"([^"]*)"')
 
 
@@ -27,7 +27,7 @@ def call_ids(tool_calls: Any) -> list[str]:
 def copies_of(reader: OpenStore, rows: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
     """(row, a newer row that may be a copy of it) for at most CHUNK rows, given as dictionaries of their light columns.
 
-    Within its session a row that is live has no newer copy.
+    A live row has no newer copy within its session.
     """
     ids = [row["id"] for row in rows if state_of(row["active"], row["compacted"]) != "live"]
     pairs = _pairs(reader, ids, "c.session_id = m.session_id AND c.timestamp = m.timestamp", [])
@@ -41,17 +41,17 @@ def copies_of(reader: OpenStore, rows: Sequence[dict[str, Any]]) -> list[tuple[i
 
 
 def older_of(reader: OpenStore, rows: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
-    """(row, an older row of its conversation and moment): what a summary that is carried along may be a copy of. Its
-    first row is where its boundary stands.
+    """(row, an older row of its conversation and moment): a summary that is carried along may be a copy of it. The
+    position of its boundary is that of its first row.
     """
     pairs: list[tuple[int, int]] = []
     for row in rows:
         parts = chain(reader, str(row["session_id"]))
-        found = reader.con.execute(
+        older_rows = reader.con.execute(
             f"SELECT id FROM messages WHERE session_id IN ({marks(parts)}) AND timestamp = ? AND id < ? LIMIT ?",
             [*parts, row["timestamp"], row["id"], COPIES],
         ).fetchall()
-        pairs += [(row["id"], older[0]) for older in found]
+        pairs += [(row["id"], older[0]) for older in older_rows]
     return pairs
 
 
@@ -77,9 +77,9 @@ def _has_uid_index(reader: OpenStore) -> bool:
 
 
 def _next_parts(reader: OpenStore, session_ids: Iterable[str]) -> list[tuple[str, str]]:
-    """(session, the part that goes on with it) of those sessions that an older agent split."""
+    """(session, the part that continues it) of those sessions that an older agent split."""
     present = reader.columns.sessions
-    listed = sorted(each for each in session_ids if isinstance(each, str))  # SQLite columns hold any type
+    listed = sorted(each for each in session_ids if isinstance(each, str))  # SQLite columns contain any type
     if not listed or not {"parent_session_id", "end_reason"} <= set(present):
         return []
     names = selection(present, {"id": "NULL", "parent_session_id": "NULL", "model_config": "NULL"}, "c.")

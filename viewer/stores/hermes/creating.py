@@ -19,7 +19,7 @@ from .opening import OpenStore, columns_of, create_reason
 from .tally import Tally
 from .transaction import write
 
-SOURCE = "api"  # of a session that says no other
+SOURCE = "api"  # of a session without another source
 
 
 def create(
@@ -32,10 +32,10 @@ def create(
     cwd: str = "",
     messages: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """Make a session with these first messages, in one transaction; its id.
+    """Make a session with these first messages, in one transaction; returns its id.
 
     `now` is in epoch seconds; the messages are those of `appending.append`. Raises TitleTaken, StoreReadOnly,
-    StoreUnavailable or WriteDisturbed: nothing is written then.
+    StoreUnavailable or WriteDisturbed: then nothing is written.
     """
     with write(store) as con:
         reader = OpenStore(store, con, columns_of(store, con))
@@ -63,7 +63,7 @@ def create(
 
 
 def _new_id(con: StoreConnection, now: float) -> str:
-    """An id in the form that the agent's gateway gives: local time and eight hexadecimal digits."""
+    """An id in the form of the agent's gateway: local time and eight hexadecimal digits."""
     while True:
         new_id = f"{datetime.fromtimestamp(now):%Y%m%d_%H%M%S}_{secrets.token_hex(4)}"
         if con.execute("SELECT 1 FROM sessions WHERE id = ?", [new_id]).fetchone() is None:

@@ -1,4 +1,4 @@
-"""Delete a session from a store of this site's own. An agent's sessions are its own to delete, and never ours."""
+"""Delete a session from a store of this site. Sessions of an agent are never deleted here."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _OF_A_SESSION = {  # table -> the column that names the session
 
 
 def delete(store: Store, session_id: str) -> list[str]:
-    """Delete a conversation: the session and the parts it continues, with all their rows; the ids of what is gone.
+    """Delete a conversation: the session and the parts it continues, with all their rows; returns the deleted ids.
 
-    Branches of it stay, without a parent. One transaction. Raises NotManaged, NotFound, SessionEnded for an earlier
-    part, SessionBusy, StoreReadOnly or StoreUnavailable: nothing is deleted then.
+    Its branches stay, without a parent. One transaction. Raises NotManaged, NotFound, SessionEnded for an earlier part,
+    SessionBusy, StoreReadOnly or StoreUnavailable: then nothing is deleted.
     """
     if not store.is_managed:
         raise NotManaged(f"Store {store.name} belongs to its agent: delete this session there. Nothing was deleted.")

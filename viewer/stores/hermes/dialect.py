@@ -1,7 +1,7 @@
-"""What SQLite and PostgreSQL spell differently in the statements on a store; `{}` is replaced by a column.
+"""What SQLite and PostgreSQL write differently in the statements on a store; `{}` is replaced by a column.
 
 Everything else is written in what both understand: `?` for values (`postgres.py` numbers them), comparisons and not
-numbers as truths, DOUBLE PRECISION for REAL.
+numbers as truth values, DOUBLE PRECISION for REAL.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ class Dialect:
     """One database's spelling."""
 
     name: str
-    start: str  # of a text, its first so many bytes
-    end: str  # of a text, its last so many bytes, or characters
-    byte_length: str  # how many bytes a text has
-    trimmed: str  # how many bytes a text has without white space at its ends
-    place: str  # where a bound text first stands in a text; 0 for nowhere
-    whole: str  # a number without what is behind its point
-    same: str  # whether two values are alike, or both none
-    ids: str  # those of a bound JSON list of whole numbers
+    start: str  # the first so many bytes of a text
+    end: str  # the last so many bytes, or characters, of a text
+    byte_length: str  # the number of bytes of a text
+    trimmed: str  # the number of bytes of a text without white space at its ends
+    place: str  # the position of a bound text in a text; 0 for none
+    whole: str  # a number without its fraction
+    same: str  # whether two values are equal, or both NULL
+    ids: str  # the ids in a bound JSON list of whole numbers
     joined: str  # all values of a column, with commas between them
     index: str  # whether there is an index of a bound name
-    given_id: str  # the highest id the store ever gave to a message
-    unsought: str  # a column that SQLite shall not look for a row by
-    join: str  # of two tables that SQLite shall read in this order
+    given_id: str  # the highest id that a message ever had
+    unsought: str  # a column that SQLite must not use an index for
+    join: str  # of two tables that SQLite must read in this order
 
 
 SQLITE = Dialect(
     name="sqlite",
-    # As bytes: of a text, SQLite's substr takes what is before the first NUL, with which lists of parts begin.
+    # As bytes: SQLite's substr of a text ends at the first NUL, with which lists of parts begin.
     start="substr(CAST({} AS BLOB), 1, {})",
     end="substr(CAST({} AS BLOB), -{})",
     byte_length="length(CAST({} AS BLOB))",
@@ -68,7 +68,7 @@ POSTGRES = Dialect(
 
 
 class Rows(Protocol):
-    """What a statement found, or did."""
+    """The result of a statement."""
 
     @property
     def description(self) -> Any: ...

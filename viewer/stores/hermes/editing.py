@@ -1,4 +1,4 @@
-"""A session's own facts that people change: its title, and whether it is in the archive. Each is one transaction."""
+"""Changing a session's title, and its place in the archive. Each is one transaction."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .transaction import write
 
 def rename(store: Store, session_id: str, title: str) -> None:
     """Give a session another title (at most 100 characters, unique in the store; "" for none). Raises TitleTaken."""
-    wanted = titles.cleaned(title) or None
-    _set(store, session_id, "title", wanted, title_source="user" if wanted else None)
+    new_title = titles.cleaned(title) or None
+    _set(store, session_id, "title", new_title, title_source="user" if new_title else None)
 
 
 def set_archived(store: Store, session_id: str, archived: bool) -> None:
@@ -24,8 +24,8 @@ def set_archived(store: Store, session_id: str, archived: bool) -> None:
     _set(store, session_id, "archived", int(archived))
 
 
-def _set(store: Store, session_id: str, column: str, value: Any, **beside: Any) -> None:
-    """Set one column, and those of `beside` that the store has."""
+def _set(store: Store, session_id: str, column: str, value: Any, **other_columns: Any) -> None:
+    """Set one column, and those of `other_columns` that the store has."""
     with write(store) as con:
         columns = columns_of(store, con)
         present, tally = columns.sessions, Tally(con, columns)
@@ -33,7 +33,7 @@ def _set(store: Store, session_id: str, column: str, value: Any, **beside: Any) 
             raise StoreReadOnly(f"The sessions of store {store.name} have no “{column}”.")
         if column == "title":
             titles.check_free(con, value or "", but=session_id)
-        values = {column: value} | {name: given for name, given in beside.items() if name in present}
+        values = {column: value} | {name: given for name, given in other_columns.items() if name in present}
         assignments = ", ".join(f"{name} = ?" for name in values)
         if con.execute(f"UPDATE sessions SET {assignments} WHERE id = ?", [*values.values(), session_id]).rowcount == 0:
             raise NotFound(f"Store {store.name} has no session {session_id!r}.")

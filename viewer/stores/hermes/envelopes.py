@@ -1,10 +1,10 @@
-"""What Hermes Agent and its gateways put around what a person says: notes in brackets, and the text of a skill."""
+"""What Hermes Agent and its gateways put around a person's words: notes in brackets, and the text of a skill."""
 
 from __future__ import annotations
 
 from viewer.stores.envelopes import Envelopes, pattern
 
-ADDED_START = "["  # of all that is added
+ADDED_START = "["  # the beginning of everything that is added
 _INVOKED = r'\[(?:IMPORTANT|SYSTEM): The user has invoked the "'
 _INSTRUCTION = "The user has provided the following instruction alongside the skill invocation:"
 

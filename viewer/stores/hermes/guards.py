@@ -1,8 +1,7 @@
-"""Compression lock and turn lease of a session: look, take, refresh, release. Somebody else's are never stolen.
+"""Compression lock and turn lease of a session: look, take, refresh, release. Those of others are never stolen.
 
-Semantics are the agent's own (`docs/hermes.md` section 3): both live 300 s and are refreshed every 60 s; a row is
-stale when it has expired, or when its holder names this machine's process namespace and a process that does not exist
-any more.
+The rules are the agent's own (`docs/hermes.md` section 3): both live 300 s and are refreshed every 60 s; a row is stale
+when it has expired, or when its holder names this machine's process namespace and a process that no longer exists.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ logger = logging.getLogger(__name__)
 
 
 def lock_of(reader: OpenStore, session_id: str) -> Holder | None:
-    """Who is compacting this session now, None when nobody."""
-    return _held(reader, _LOCK, session_id)
+    """Who is compacting this session now, None for nobody."""
+    return _holder(reader, _LOCK, session_id)
 
 
 def lease_of(reader: OpenStore, session_id: str) -> Holder | None:
-    """Who is running a turn of this conversation now, None when nobody or when the store has no leases."""
-    return _held(reader, _LEASE, lease_key(reader, session_id)) if has_leases(reader) else None
+    """Who is running a turn of this conversation now, None for nobody and for a store without leases."""
+    return _holder(reader, _LEASE, lease_key(reader, session_id)) if has_leases(reader) else None
 
 
 def has_leases(reader: OpenStore) -> bool:
-    """Whether this store tells when a turn is running; older schemas do not."""
+    """Whether this store shows that a turn is running; older schemas do not."""
     return reader.columns.is_known(_LEASE[0])
 
 
@@ -58,7 +57,7 @@ def take_lease(store: Store, session_id: str, holder: str) -> None:
 
 
 def refresh_lock(store: Store, session_id: str, holder: str) -> bool:
-    """Move our lock's expiry; False when `holder` does not hold it any more."""
+    """Extend our lock; False when `holder` does not have it any more."""
     with write(store) as con:
         changed = con.execute(
             "UPDATE compression_locks SET expires_at = ? WHERE session_id = ? AND holder = ?",
@@ -80,9 +79,9 @@ def release_lease(store: Store, session_id: str, holder: str) -> None:
 
 
 def release_quietly(store: Store, session_id: str, holder: str) -> None:
-    """Release this holder's lease and lock after the work; what cannot be released now expires by itself.
+    """Release this holder's lease and lock after the work; what cannot be released now will expire.
 
-    Unlike a release, it never raises for the store: that must not hide what was done under the lock.
+    Unlike a release, it never raises for the store: an error must not hide the result of the work.
     """
     for release in (release_lease, release_lock):
         try:
@@ -94,16 +93,16 @@ def release_quietly(store: Store, session_id: str, holder: str) -> None:
 def release_dead(store: Store) -> None:
     """Release locks and leases that processes of ours left when they were killed. Raises StoreError."""
     with open_store(store) as reader:
-        left = [
+        stale_holders = [
             (table, holder)
             for table, _ in (_LOCK, _LEASE)
             if reader.columns.is_known(table)
             for (holder,) in reader.con.execute(f"SELECT holder FROM {table}").fetchall()
             if f":agent={OUR_NAME}:" in str(holder) and is_dead(str(holder))
         ]
-    if left:
+    if stale_holders:
         with write(store) as con:
-            for table, holder in left:
+            for table, holder in stale_holders:
                 con.execute(f"DELETE FROM {table} WHERE holder = ?", [holder])
 
 
@@ -131,7 +130,7 @@ def _lease_key(store: Store, session_id: str) -> str | None:
         return lease_key(reader, session_id) if has_leases(reader) else None
 
 
-def _held(reader: OpenStore, guard: tuple[str, str], key: str) -> Holder | None:
+def _holder(reader: OpenStore, guard: tuple[str, str], key: str) -> Holder | None:
     table, column = guard
     if not reader.columns.is_known(table):
         return None
@@ -149,10 +148,10 @@ def _take(con: StoreConnection, guard: tuple[str, str], key: str, holder: str, d
     now = time.time()
     row = con.execute(f"SELECT holder, acquired_at, expires_at FROM {table} WHERE {column} = ?", [key]).fetchone()
     if row is not None and row[0] != holder:
-        held = Holder(str(row[0]), float(row[1]), float(row[2]))
-        if not _stale(held):
-            raise _busy(held, doing)
-        con.execute(f"DELETE FROM {table} WHERE {column} = ? AND holder = ?", [key, held.holder])
+        current = Holder(str(row[0]), float(row[1]), float(row[2]))
+        if not _stale(current):
+            raise _busy(current, doing)
+        con.execute(f"DELETE FROM {table} WHERE {column} = ? AND holder = ?", [key, current.holder])
     con.execute(
         f"INSERT INTO {table} ({column}, holder, acquired_at, expires_at) VALUES (?, ?, ?, ?) "
         f"ON CONFLICT ({column}) DO UPDATE SET expires_at = excluded.expires_at",
@@ -167,15 +166,15 @@ def _check(con: StoreConnection, guard: tuple[str, str], key: str, holder: str) 
         raise SessionBusy("The hold on this session was lost before the write; nothing was written. Try again.")
 
 
-def _busy(held: Holder, doing: str) -> SessionBusy:
-    since = time.strftime("%H:%M:%S", time.localtime(held.since))
-    return SessionBusy(f"{_who(held)} {doing} since {since}.")
+def _busy(current: Holder, doing: str) -> SessionBusy:
+    since = time.strftime("%H:%M:%S", time.localtime(current.since))
+    return SessionBusy(f"{_who(current)} {doing} since {since}.")
 
 
-def _who(held: Holder) -> str:
-    return "Palimpsest" if held.is_palimpsest else f"Another process ({held.holder})"
+def _who(current: Holder) -> str:
+    return "Palimpsest" if current.is_palimpsest else f"Another process ({current.holder})"
 
 
-def _stale(held: Holder) -> bool:
-    """Expired, or left by a dead process of our own pid namespace; any other holder waits out its time."""
-    return held.expires <= time.time() or is_gone(held.holder)
+def _stale(current: Holder) -> bool:
+    """Expired, or left by a dead process of our own pid namespace; any other holder keeps it until it expires."""
+    return current.expires <= time.time() or is_gone(current.holder)

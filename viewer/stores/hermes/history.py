@@ -1,14 +1,15 @@
-"""Boundaries, generations and once-only History of one session, from light rows alone: a pure function.
+"""Boundaries, generations and the History of one session, from light rows alone: a pure function.
 
-Theory (`docs/hermes.md` section 2, proven on databases Hermes wrote). A compaction inserts one *block* of rows:
-copies of the head, perhaps of some messages inside the middle, the handoff, copies of the tail, and what the agent
-itself has to say there. From schema 31 on a copy has its message's name, and a row that others were merged into lists
-theirs: `uids`. Where there are no names, the times of the writes give them, and tell where a block ends: `naming`.
+Theory (`docs/hermes.md` section 2, verified on databases that Hermes wrote). A compaction inserts one *block* of rows:
+copies of the head, perhaps of some messages inside the middle, the handoff, copies of the tail, and messages of the
+agent itself. From schema 31 on a copy has its message's name, and a row that others were merged into lists their names:
+`uids`. Where there are no names, they follow from the times of the writes, which also show where a block ends:
+`naming`.
 
-A generation is the id range from one block's start to the next block's. Chaining copy -> origin gives each message its
-rows; it is shown once, where its first row stands. Rows at (0,0) are superseded when another row carries the message
-and taken back otherwise. A block that is wholly at (0,0) was undone, unless it is known to be taken back: then it is no
-boundary and its rows are nobody's copies. Blocks that this site wrote are `known`, and outrank any guess.
+A generation is the id range from one block's start to the next block's. Following copy -> origin gives each message its
+rows; it is shown once, at its first row. Rows at (0,0) are superseded when another row carries the message and taken
+back otherwise. A block that is entirely at (0,0) was undone, unless it is known to be taken back: then it is no
+boundary and its rows are not copies. Blocks that this site wrote are `known`, and override any guess.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ def build(
 ) -> History:
     """The History of `rows`: all rows of one session, or of a chain of split sessions, in id order.
 
-    Of the `known` blocks, those that the rows do not bear out any more are left aside. `undone` are handoffs of
-    blocks that are known to have been undone, whoever wrote them. Rows that were written again are told by their first.
+    `known` blocks that do not match the rows any more are ignored. `undone` are handoffs of blocks that are known to
+    have been undone, whoever wrote them. A row that repeats an earlier one counts as that one.
     """
     known = list(known)
     noted = borne_out(known, undone or {}, rows)
@@ -47,10 +48,12 @@ def build(
     openings, carried = openers(rows, {*noted.ours, *noted.undone})
     stamps = {row.id: (row.handoff_key, row.time) for row in rows if row.handoff}
     moments = {row.id: row.time for row in rows}
-    told = named(with_telling_times(rows), moments, noted, {rows[index].id for index in openings})
-    rows = told.rows
-    reading = _HistoryBuilder(stamps, carried, noted, {row.id: row for row in rows}, moments, told)
-    opening = one_a_write([rows[index] for index in openings], told.write_of, stamps, {*noted.ours, *noted.undone})
+    named_rows = named(with_telling_times(rows), moments, noted, {rows[index].id for index in openings})
+    rows = named_rows.rows
+    reading = _HistoryBuilder(stamps, carried, noted, {row.id: row for row in rows}, moments, named_rows)
+    opening = one_a_write(
+        [rows[index] for index in openings], named_rows.write_of, stamps, {*noted.ours, *noted.undone}
+    )
     openings = [index for index in openings if rows[index].id in opening]
     reading.pending.extend(rows[: openings[0]] if openings else rows)
     for index, end in pairwise([*openings, len(rows)]):
@@ -62,7 +65,7 @@ def build(
     entries = [entry for rows in chains.rows.values() if (entry := _entry(rows, chains, block_of)) is not None]
     message_of = {row_id: entry.id for entry in entries for row_id in entry.rows}
     message_of |= {row_id: root for row_id in chains.others if (root := chains.root[row_id]) in message_of}
-    settled = bool(reading.generation) and not told.is_open
+    settled = bool(reading.generation) and not named_rows.is_open
     return History(_ordered(entries, reading.boundaries), tuple(reading.boundaries), message_of, settled)
 
 
@@ -70,7 +73,7 @@ def build(
 
 
 class _HistoryBuilder:
-    """Rows taken in from oldest to newest: each message's chain, the current generation, the boundaries so far."""
+    """Reads rows from oldest to newest: each message's chain, the current generation, the boundaries so far."""
 
     def __init__(
         self,
@@ -79,40 +82,43 @@ class _HistoryBuilder:
         noted: Noted,
         rows: Mapping[int, LightRow],
         moments: Mapping[int, float],
-        told: Named,
+        named_rows: Named,
     ) -> None:
-        self.stamps = stamps  # of handoff rows, with their times as stored
-        self.write_of, self.anew = told.write_of, told.anew  # rows without names of the agent's, by their times
+        self.stamps = stamps  # of handoff rows, with their stored times
+        self.write_of, self.anew = (
+            named_rows.write_of,
+            named_rows.anew,
+        )  # for rows without names of the agent, from their times
         self.carried = carried
         self.noted, self.ours, self.undone = noted, noted.ours, noted.undone
         self.rows = rows
         self.names = uids.UidIndex(rows, moments)
         self.chains = Chains()
         self.generation: list[LightRow] = []
-        self.opened_by = 0  # rows of the generation that its block has
+        self.opened_by = 0  # rows of the generation that belong to its block
         self.pending: list[LightRow] = []  # rows since the last block, among them the next block's head copies
         self.boundaries: list[Boundary] = []
-        self.unsure = False  # whether a block before the next boundary was perhaps taken back, not undone
+        self.unsure = False  # whether a block before the next boundary may have been taken back instead of undone
 
     def compaction(self, handoff: LightRow, after: Sequence[LightRow], following: LightRow | None) -> None:
-        """Take in a handoff and the rows up to the `following` one."""
+        """Read a handoff and the rows up to the `following` one."""
         ours = self.ours.get(handoff.id)
-        if left := self._left(handoff, after):
-            self._settle_but(left)
-            self.pending = [row for row in after if row.id > left[-1].id]
+        if remaining := self._remains_of_undone(handoff, after):
+            self._settle_but(remaining)
+            self.pending = [row for row in after if row.id > remaining[-1].id]
             return
-        block = self._known(ours, handoff, after) if ours else self._found(handoff, after, following)
+        block = self._known_block(ours, handoff, after) if ours else self._guessed_block(handoff, after, following)
         if not self._undone(handoff, block, newest=following is None):
-            self._stands(handoff, block)
+            self._add_boundary(handoff, block)
         self.pending.extend([row for row in after if row.id > block.rows[-1].id])
 
     def _not_noted(self, after: Sequence[LightRow]) -> list[LightRow]:
-        """The rows behind a handoff up to the first of a block of which all rows are known."""
+        """The rows after a handoff up to the first row of a block that is known completely."""
         return list(takewhile(lambda row: row.id not in self.noted.in_blocks, after))
 
-    def _left(self, handoff: LightRow, after: Sequence[LightRow]) -> list[LightRow]:
-        """The rows of a block that is known to have been undone, or what is left of one where rows that its copies were
-        made from are deleted.
+    def _remains_of_undone(self, handoff: LightRow, after: Sequence[LightRow]) -> list[LightRow]:
+        """The rows of a block that is known to have been undone, or the rest of a block whose copies' originals are
+        deleted.
         """
         ours = self.ours.get(handoff.id)
         block = self.undone.get(handoff.id, NOT_KNOWN).block
@@ -127,10 +133,10 @@ class _HistoryBuilder:
             return []
         return [row for row in (*self.pending, handoff, *after) if row.id in {handoff.id, *ours.copies}]
 
-    def _found(self, handoff: LightRow, after: Sequence[LightRow], following: LightRow | None) -> Block:
-        """The block of a handoff, by the write that inserted it, or by the names that its rows have."""
-        found = [self._written(handoff, after), self._named(handoff, after, following)]
-        opening, behind = max(found, key=lambda each: len(each[0]) + len(each[1]))
+    def _guessed_block(self, handoff: LightRow, after: Sequence[LightRow], following: LightRow | None) -> Block:
+        """The block of a handoff, from the write that inserted it, or from the names of its rows."""
+        candidates = [self._written(handoff, after), self._named(handoff, after, following)]
+        opening, behind = max(candidates, key=lambda each: len(each[0]) + len(each[1]))
         self._settle_but(opening)
         sources = self._sources()
         others = self.generation if handoff.id not in self.write_of else ()
@@ -146,7 +152,7 @@ class _HistoryBuilder:
         return Block([*opening, handoff, *behind], list(pairs(opening)), list(pairs([handoff, *behind])))
 
     def _written(self, handoff: LightRow, after: Sequence[LightRow]) -> tuple[list[LightRow], list[LightRow]]:
-        """What stands before a handoff and behind it in the write that inserted it, where that is known."""
+        """The rows before and after a handoff in the write that inserted it, where that is known."""
         write = self.write_of.get(handoff.id, 0)
         opening = [row for row in self.pending if self.write_of.get(row.id) == write]
         return opening, list(takewhile(lambda row: self.write_of.get(row.id) == write, after))
@@ -154,20 +160,22 @@ class _HistoryBuilder:
     def _named(
         self, handoff: LightRow, after: Sequence[LightRow], following: LightRow | None
     ) -> tuple[list[LightRow], list[LightRow]]:
-        """What stands before a handoff and behind it in its block, by names; nothing where no copy has the name of an
-        earlier row.
+        """The rows before and after a handoff in its block, by names; none where no copy has the name of an earlier
+        row.
         """
         if handoff.uid in ("", own_name(handoff)):
             return [], []
         known = ChainMap(self.chains.named, self.names.left_behind(handoff), self.names.first)
-        carried, told = self.stamps[handoff.id] in self.carried, self._not_noted(after)
+        carried, after_rows = self.stamps[handoff.id] in self.carried, self._not_noted(after)
         last = following is None or following.id in self.ours or bool(self.undone.get(following.id, NOT_KNOWN).block)
         pending = self.pending
-        if handoff.time and (write := self.write_of.get(handoff.id)):  # else it is not certain what was written with it
-            told = list(takewhile(lambda row: self.write_of.get(row.id, write) == write, told))
+        if handoff.time and (
+            write := self.write_of.get(handoff.id)
+        ):  # otherwise it is not certain which rows were written with it
+            after_rows = list(takewhile(lambda row: self.write_of.get(row.id, write) == write, after_rows))
             pending = [*takewhile(lambda row: self.write_of.get(row.id, write) == write, reversed(pending))][::-1]
         opening = uids.head_of(pending, known, (), handoff, self.noted.taken_back)
-        behind, unseen = uids.Tail(handoff, told, known, opening).block(carried=carried, last=last)
+        behind, unseen = uids.Tail(handoff, after_rows, known, opening).block(carried=carried, last=last)
         opening = uids.head_of(pending, known, behind, handoff, self.noted.taken_back)
         behind = [*behind, *unseen]
         if not opening and not any(known.get(row.uid, row.id) < handoff.id for row in (handoff, *behind)):
@@ -175,31 +183,31 @@ class _HistoryBuilder:
         return [*uids.unseen_before(pending, known, opening, behind), *opening], behind
 
     def context(self) -> list[LightRow]:
-        """The rows of the generation since it was last written anew without a summary."""
+        """The rows of the generation since it was last rewritten without a summary."""
         begun = [at for at, row in enumerate(self.generation) if row.id in self.anew]
         return self.generation[begun[-1] :] if begun else self.generation
 
     def _sources(self) -> dict[int, list[LightRow]]:
-        """For each message the rows of the generation that were in context when it ended, but for take-backs: all of
-        its block, and behind it the newest one where the agent wrote its transcript anew.
+        """For each message the rows of the generation that were in context when it ended, apart from take-backs: all of
+        its block, and after it the newest one where the agent rewrote its transcript.
         """
-        found: dict[int, list[LightRow]] = {}
+        sources: dict[int, list[LightRow]] = {}
         for at, row in enumerate(self.context()):
             for message in self.chains.of(row.id):
                 if at < self.opened_by:
-                    found.setdefault(message, []).append(row)
+                    sources.setdefault(message, []).append(row)
                 else:
-                    found[message] = [row]
-        return found
+                    sources[message] = [row]
+        return sources
 
     def _settle_but(self, opening: Iterable[LightRow]) -> None:
-        """Settle all pending rows but these, which open a block."""
+        """Settle all pending rows except these, which open a block."""
         ids = {row.id for row in opening}
         self.pending = [row for row in self.pending if row.id not in ids]
         self.settle()
 
-    def _known(self, ours: KnownBlock, handoff: LightRow, after: Sequence[LightRow]) -> Block:
-        """The block by the map of the run that wrote it; a row whose original is gone is a message of its own."""
+    def _known_block(self, ours: KnownBlock, handoff: LightRow, after: Sequence[LightRow]) -> Block:
+        """The block by the map of the run that wrote it; a row whose original is gone is a separate message."""
 
         def pairs(rows: Iterable[LightRow]) -> list[Pair]:
             return [(row, self.rows[ours.copies[row.id]]) for row in rows if ours.copies.get(row.id) in self.rows]
@@ -212,8 +220,8 @@ class _HistoryBuilder:
         return Block(rows, head, tail)
 
     def _undone(self, handoff: LightRow, block: Block, *, newest: bool) -> bool:
-        """Whether a block was undone: it stands wholly at (0,0), nobody carried its handoff on, and it was not just
-        taken back row by row, which brings nothing from before it into context.
+        """Whether a block was undone: it is entirely at (0,0), nobody carried its handoff on, and it was not just taken
+        back row by row, which brings nothing from before it into context.
         """
         if any(row.state != "out" or row.id in self.noted.in_context for row in block.rows):
             return False
@@ -225,7 +233,7 @@ class _HistoryBuilder:
             return False
         if newest:
             return any(row.state == "live" for row in self.generation)
-        # What an undo brings back is carried on, or summarised, by the next compaction.
+        # The next compaction carries on, or summarises, what an undo brought back.
         ended = max(row.id for row in block.rows)
         rows = [source for copy, source in block.tail if source.uid and not copy.restated]
         later = [row for row in self.rows.values() if row.id > ended]
@@ -242,17 +250,17 @@ class _HistoryBuilder:
         return True
 
     def _may_have_come_back(self, handoff: LightRow, later: Sequence[LightRow]) -> tuple[bool, bool]:
-        """Whether the generation may have been in context again, as an undo brings it back, given all later rows, and
-        whether that is not certain.
+        """Whether the generation may have been in context again, as after an undo, given all later rows, and whether
+        that is uncertain.
 
-        It was not if the head of the next compaction is what was said first since.
+        It was not if the head of the next compaction begins with the first message since.
         """
         if self._head_stayed(handoff, later) or self._head_was_written_anew(later):
             return False, False
         undone = {self.write_of.get(row.id, 0) for row in later if row.handoff and self._is_known_as_undone(row)}
         later = [row for row in later if self.write_of.get(row.id) not in undone]
         rows = list(takewhile(lambda row: not row.handoff, later))
-        if len(rows) == len(later):  # what it summarised is in context, or was, and is deleted since
+        if len(rows) == len(later):  # its summarised messages are in context, or were, and are deleted since
             return not self.generation or any(row.state == "live" for row in self.generation), False
         before = {uid for row in self.generation for uid in (row.uid, *row.absorbed) if uid}
         if any(uid in before for row in later for uid in (row.uid, *row.absorbed)):
@@ -264,7 +272,7 @@ class _HistoryBuilder:
 
     def _head_stayed(self, handoff: LightRow, later: Sequence[LightRow]) -> bool:
         """Whether the head of a block stayed in context when the rest was taken back: a later row has a moment of the
-        block's write. What was said at that moment, by chance, was appended.
+        block's write. A row that has that moment by chance was appended.
         """
         moment = self.stamps[handoff.id][1]
         stayed = [row for row in later if row.state != "out" or self.write_of.get(row.id) in self.anew]
@@ -275,8 +283,8 @@ class _HistoryBuilder:
         return any((row.role, row.time) not in appended for row in stayed)
 
     def _head_was_written_anew(self, later: Sequence[LightRow]) -> bool:
-        """Whether the agent wrote its transcript anew since, without the last of the generation: an undo would have
-        brought that back, too. What it found in context is deleted, or said again; what it did not is still stored.
+        """Whether the agent rewrote its transcript since, without the last of the generation: an undo would have
+        brought that back, too. What it found in context is deleted, or repeated; everything else is still stored.
         """
         first = next((row for row in later if row.handoff or row.id in self.anew), None)
         known = [row for row in self.context() if row.state == "under" and row.id in self.chains.root]
@@ -295,13 +303,13 @@ class _HistoryBuilder:
         self._add(self.pending)
         self.pending = []
 
-    def _stands(self, handoff: LightRow, block: Block) -> None:
-        copies, of = [*block.head, *block.tail], self.chains.of
+    def _add_boundary(self, handoff: LightRow, block: Block) -> None:
+        copies, messages_of = [*block.head, *block.tail], self.chains.of
         if handoff.id not in self.write_of and any(source.uid == copy.uid != "" for copy, source in copies):
             self._summarise(slipped([row for row in self.generation if row.id not in self.noted.taken_back], block))
         before = self._before(handoff, {source.id for _, source in copies})
-        kept = dict.fromkeys(message for _, source in copies for message in of(source.id))
-        away = dict.fromkeys(message for row in before for message in of(row.id) if message not in kept)
+        kept = dict.fromkeys(message for _, source in copies for message in messages_of(source.id))
+        away = dict.fromkeys(message for row in before for message in messages_of(row.id) if message not in kept)
         self.boundaries.append(
             Boundary(
                 handoff_id=handoff.id,
@@ -317,7 +325,7 @@ class _HistoryBuilder:
                         message
                         for copy, source in copies
                         if not copy.restated and shorter(copy, source)
-                        for message in of(source.id)
+                        for message in messages_of(source.id)
                     )
                 ),
                 run=self.ours[handoff.id].run if handoff.id in self.ours else None,
@@ -342,11 +350,13 @@ class _HistoryBuilder:
             self.chains.replace(row, under)
 
     def _before(self, handoff: LightRow, copied: set[int]) -> list[LightRow]:
-        """The rows that a compaction found in context, given those that it copied: where they were noted, those.
+        """The rows that a compaction found in context, given those that it copied; the recorded ones, where there is a
+        record.
 
-        It takes every row out of context: one that is in it was not there before, or its copy is not told. Where the
-        agent had written its transcript anew without a compaction, only the newest row of a message was in it. What is
-        taken back of a summary with a message in one row is the message: the summary stands anew behind it.
+        It removes every row from context: a row that is still there was added later, or its copy is not recognised.
+        Where the agent had rewritten its transcript without a compaction, only the newest row of a message was in it.
+        If a row with a summary and a message was taken back, that is the message: the summary is written again after
+        it.
         """
         if handoff.id in self.ours and (noted := self.ours[handoff.id].before):
             return [self.rows[row_id] for row_id in sorted(noted) if row_id in self.rows]
@@ -369,13 +379,13 @@ class _HistoryBuilder:
 
 def _entry(rows: list[LightRow], chains: Chains, block_of: Mapping[int, int]) -> HistoryEntry | None:
     last = block_of.get(rows[-1].id, rows[-1].id)
-    latest = [row for row in reversed(rows) if block_of.get(row.id, row.id) == last]  # one block may have it twice
+    latest = [row for row in reversed(rows) if block_of.get(row.id, row.id) == last]  # one block may contain it twice
     newest = next((row for row in reversed(rows) if row.state == "live"), latest[0])
     newest = next((row for row in (newest, *latest) if row.state != "out"), newest)
     if newest.state == "out":
         return None
     own = [row for row in rows if not (row.id in chains.others or row.restated or row.of_compaction)]
-    alone = [row for row in own if not row.absorbed]  # without merged words that stand nowhere else, too
+    alone = [row for row in own if not row.absorbed]  # without merged words that exist nowhere else, too
     full = reduce(_fuller, alone or own or rows)
     return HistoryEntry(
         id=rows[0].id,
@@ -388,7 +398,9 @@ def _entry(rows: list[LightRow], chains: Chains, block_of: Mapping[int, int]) ->
 
 
 def _fuller(row: LightRow, later: LightRow) -> LightRow:
-    """Which of two rows says more of their message. Copies lose text, but what marks the loss may be longer than it."""
+    """The row with more of their message's content. Copies lose text, but the note about the loss may be longer than
+    it.
+    """
     goes_on = later.role == "tool" or later.text.startswith(row.text)
     if without_image(later) is not later and words(row) == words(later):
         return row
@@ -396,28 +408,28 @@ def _fuller(row: LightRow, later: LightRow) -> LightRow:
 
 
 def _with_repeats(history: History, rows: Iterable[LightRow], again: Mapping[int, int]) -> History:
-    """The History with the rows that were written again (row -> the first such row), each where its first one is."""
+    """The History with the rows that were written again (row -> the first such row), each at its first one."""
     repeats: dict[int, list[int]] = {}
     for row_id, first in again.items():
         repeats.setdefault(first, []).append(row_id)
     live = {row.id for row in rows if row.state == "live" and row.id in again}
 
-    def together(ids: Iterable[int]) -> tuple[int, ...]:
+    def with_repeats(ids: Iterable[int]) -> tuple[int, ...]:
         return tuple(sorted(each for row_id in ids for each in (row_id, *repeats.get(row_id, ()))))
 
-    def told(item: HistoryEntry | Boundary) -> HistoryEntry | Boundary:
+    def extended(item: HistoryEntry | Boundary) -> HistoryEntry | Boundary:
         if isinstance(item, Boundary):
-            return replace(item, before_ids=together(item.before_ids), block_ids=together(item.block_ids))
-        all_rows = together(item.rows)
+            return replace(item, before_ids=with_repeats(item.before_ids), block_ids=with_repeats(item.block_ids))
+        all_rows = with_repeats(item.rows)
         return replace(item, rows=all_rows, twice=item.twice or not live.isdisjoint(all_rows))
 
-    items = tuple(map(told, history.items))
-    found = {item.handoff_id: item for item in items if isinstance(item, Boundary)}
+    items = tuple(map(extended, history.items))
+    boundaries_by_handoff = {item.handoff_id: item for item in items if isinstance(item, Boundary)}
     more = {row_id: history.message_of[first] for row_id, first in again.items() if first in history.message_of}
     return replace(
         history,
         items=items,
-        boundaries=tuple(found[boundary.handoff_id] for boundary in history.boundaries),
+        boundaries=tuple(boundaries_by_handoff[boundary.handoff_id] for boundary in history.boundaries),
         message_of=history.message_of | more,
     )
 
@@ -425,9 +437,9 @@ def _with_repeats(history: History, rows: Iterable[LightRow], again: Mapping[int
 def _ordered(entries: list[HistoryEntry], boundaries: Sequence[Boundary]) -> tuple[HistoryEntry | Boundary, ...]:
     """Entries by first row; each boundary before its cut, or by its handoff's id where the tail kept nothing."""
 
-    def place(item: HistoryEntry | Boundary) -> tuple[int, int, int]:
+    def sort_key(item: HistoryEntry | Boundary) -> tuple[int, int, int]:
         if isinstance(item, HistoryEntry):
             return (item.id, 1, 0)
         return (item.handoff_id if item.cut_id is None else item.cut_id, 0, item.handoff_id)
 
-    return tuple(sorted([*entries, *boundaries], key=place))
+    return tuple(sorted([*entries, *boundaries], key=sort_key))

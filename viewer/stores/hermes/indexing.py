@@ -1,4 +1,4 @@
-"""The index of a session's History: made from all its rows, or extended by those that were appended."""
+"""The index of a session's History: made from all its rows, or extended by appended ones."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ EXTENDED = 500  # appended rows up to which an index is extended
 
 
 def token_of(reader: OpenStore, session_id: str) -> ChangeToken:
-    """What tells whether rows of the session, or of the parts before it, came, went or changed their state."""
+    """A token that changes when rows of the session, or of its earlier parts, are added, removed or
+    change their state.
+    """
     parts = chain(reader, session_id)
-    found = read_marks(reader, parts)
-    digests = tuple((part, found.get(part, NOTHING).digest) for part in parts)
-    return ChangeToken(digests, max(mark.newest for mark in (*found.values(), NOTHING)))
+    digests_by_part = read_marks(reader, parts)
+    digests = tuple((part, digests_by_part.get(part, NOTHING).digest) for part in parts)
+    return ChangeToken(digests, max(mark.newest for mark in (*digests_by_part.values(), NOTHING)))
 
 
 def build_index(reader: OpenStore, session_id: str, recorded: Recorded, newest: int) -> TranscriptIndex:

@@ -21,7 +21,7 @@ from .writer import HermesWriter
 
 
 class Hermes(StoreKind):
-    """`state.db` of Hermes Agent, and the same tables in PostgreSQL for programs of one's own."""
+    """`state.db` of Hermes Agent, and the same tables in PostgreSQL for a person's own programs."""
 
     name = "hermes"
     schemes = ("sqlite:///", "postgres://", "postgresql://")

@@ -1,7 +1,7 @@
-"""Blocks that are known for certain, because whoever wrote them kept the map of copies: our own compactions.
+"""Blocks that are known for certain, because their writer kept the map of copies: our own compactions.
 
-What is known is held against the rows before it is believed: the agent may have deleted rows, or another file may stand
-under the store's name (a backup from before, where other rows have these ids).
+Such a record is compared with the rows before it is used: the agent may have deleted rows, or another file may have
+taken the store's place (an older backup, in which other rows have these ids).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from viewer.stores.hermes.light_row import LightRow
 
 
 class KnownUndone(NamedTuple):
-    """What is known of a compaction that was undone: the rows of its block, and those that were in context before it or
-    behind it and had been taken back by then. Nothing where only the handoff was noted.
+    """The record of a compaction that was undone: the rows of its block, and the rows before or after it that had been
+    taken back by then. Both are empty where only the handoff was recorded.
     """
 
     block: Collection[int] = ()
@@ -44,10 +44,10 @@ class KnownBlock:
 
 
 class Noted(NamedTuple):
-    """What is known for certain of a session's compactions, by handoff, and what follows for its rows, by id: those
-    that are `in_blocks` of which every row is known; those that were `taken_back` when a compaction before or
-    behind which they stood was undone; those that were `in_context` when we compacted, whatever their states are now.
-    `deleted` are the blocks of ours that stood when the agent deleted their handoffs. `found_by` has for each row the
+    """What is known for certain about a session's compactions, by handoff, and what follows for its rows, by id:
+    `in_blocks` are rows of blocks that are known completely; `taken_back` had been taken back when a compaction near
+    them was undone; `in_context` were in context when we compacted, whatever their states are now. `deleted` are the
+    blocks of ours that were in effect when the agent deleted their handoffs. `found_by` has for each row the
     compactions of ours that found it in context.
     """
 
@@ -60,7 +60,9 @@ class Noted(NamedTuple):
     found_by: Mapping[int, frozenset[int]]
 
     def were_together(self, row: LightRow, other: LightRow) -> bool:
-        """Whether both rows are, or were, in context at one time, as is known for certain: neither copies the other."""
+        """Whether both rows are known to be, or to have been, in context at one time: then neither is a copy of the
+        other.
+        """
         if row.state == other.state == "live":
             return True
         none: frozenset[int] = frozenset()
@@ -71,9 +73,9 @@ NOTHING_NOTED = Noted({}, {}, set(), set(), set(), [], {})
 
 
 def borne_out(known: Iterable[KnownBlock], undone: Mapping[int, KnownUndone], rows: Sequence[LightRow]) -> Noted:
-    """What these rows bear out. Of two blocks that claim one handoff, the later in `known` counts; one whose handoff
-    was deleted still tells what it was made from. Of a compaction that was undone the handoff alone is left where rows
-    of its block are in context again.
+    """The records that match these rows. Of two blocks with one handoff, the later in `known` counts; one whose handoff
+    was deleted still says what it was made from. For an undone compaction only the handoff remains where rows of its
+    block are in context again.
     """
     by_id = {row.id: row for row in rows}
     blocks = list(known)
@@ -93,16 +95,18 @@ def borne_out(known: Iterable[KnownBlock], undone: Mapping[int, KnownUndone], ro
 
 
 def _found_by(blocks: Iterable[KnownBlock]) -> dict[int, frozenset[int]]:
-    found: dict[int, frozenset[int]] = {}
+    handoffs_by_row: dict[int, frozenset[int]] = {}
     for block in blocks:
         handoff = frozenset((block.handoff_id,))
         for row_id in block.before:
-            found[row_id] = found.get(row_id, handoff) | handoff
-    return found
+            handoffs_by_row[row_id] = handoffs_by_row.get(row_id, handoff) | handoff
+    return handoffs_by_row
 
 
 def _is_there(block: KnownBlock, rows: Mapping[int, LightRow]) -> bool:
-    """Whether the handoff says what was written, and every clone still there is one of the row it was made from."""
+    """Whether the handoff has the text that was written, and every remaining clone is one of the row it
+    was made from.
+    """
     handoff = rows.get(block.handoff_id)
     if handoff is None or handoff.handoff_key != block.handoff_key:
         return False
@@ -111,5 +115,5 @@ def _is_there(block: KnownBlock, rows: Mapping[int, LightRow]) -> bool:
 
 
 def _alike(copy: LightRow, source: LightRow) -> bool:
-    """What no clone changes (`writing`): everything but content, calls and flags."""
+    """Compares what no clone changes (`writing`): everything but content, calls and flags."""
     return (copy.role, copy.tool_call_id, copy.time) == (source.role, source.tool_call_id, source.time)

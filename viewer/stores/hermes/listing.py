@@ -1,8 +1,8 @@
-"""What lists of sessions need of a store, read in batches of bounded size and never by a scan of all sessions.
+"""What lists of sessions need from a store, read in batches of bounded size and never by a scan of all sessions.
 
-A row of `sessions` may hold a system prompt of 10 kB before the columns a list shows: rows are read by keys alone.
-What is new is found by row ids: those of messages are never given twice, those of sessions may be (so that what was
-listed is compared with the store again by `SessionFacts`).
+A row of `sessions` may contain a system prompt of 10 kB before the columns that a list shows: rows are only read by
+keys. News is found by row ids: those of messages are never used again, those of sessions may be (so listed sessions are
+compared with the store again by `SessionFacts`).
 """
 
 from __future__ import annotations
@@ -42,24 +42,26 @@ _WANTED = {
 
 
 def ends(reader: OpenStore) -> Ends:
-    """No row of `sessions` is read for it: an index holds their number."""
-    found = reader.con.execute("SELECT MAX(rowid), (SELECT COUNT(*) FROM sessions) FROM sessions").fetchone()
-    return Ends(newest_message(reader), found[0] or 0, found[1])
+    """Reads no row of `sessions`: an index has their number."""
+    highest_and_count = reader.con.execute(
+        "SELECT MAX(rowid), (SELECT COUNT(*) FROM sessions) FROM sessions"
+    ).fetchone()
+    return Ends(newest_message(reader), highest_and_count[0] or 0, highest_and_count[1])
 
 
 def newest_message(reader: OpenStore) -> int:
-    """The highest id of a message, 0 without any."""
+    """The highest id of a message, 0 for none."""
     return int(reader.con.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0])
 
 
 def anchor(reader: OpenStore, message_id: int) -> str | None:
-    """What tells this row from another of the same id; None where there is no such row."""
+    """A text that distinguishes this row from another with the same id; None where there is no such row."""
     row = reader.con.execute("SELECT session_id, timestamp FROM messages WHERE id = ?", [message_id]).fetchone()
     return None if row is None else f"{row[0]} {row[1]!r}"
 
 
 def given_ids(reader: OpenStore) -> int:
-    """The highest id that the store ever gave to a message."""
+    """The highest id that a message ever had in this store."""
     if reader.columns.dialect is SQLITE and "sqlite_sequence" not in reader.columns.tables:
         return newest_message(reader)
     row = reader.con.execute(reader.columns.dialect.given_id).fetchone()
@@ -81,15 +83,19 @@ def active_lately(reader: OpenStore, limit: int) -> list[str]:
 
 
 def _once(ids: Any) -> list[str]:
-    return [found for found in dict.fromkeys(ids) if isinstance(found, str)]
+    return [session_id for session_id in dict.fromkeys(ids) if isinstance(session_id, str)]
 
 
 def sessions_above(reader: OpenStore, row: int, limit: int) -> list[tuple[int, str]]:
-    """(rowid, id) of the next sessions above this rowid, upwards; a stand-in for an id that cannot be asked for."""
+    """(rowid, id) of the next sessions above this rowid, upwards; a stand-in for an id that cannot be
+    used in a query.
+    """
     rows = reader.con.execute(
         "SELECT rowid, id FROM sessions WHERE rowid > ? ORDER BY rowid LIMIT ?", [row, limit]
     ).fetchall()
-    return [(at, f"{UNASKABLE}{at}" if why_unaskable(reader, at, found) else found) for at, found in rows]
+    return [
+        (at, f"{UNASKABLE}{at}" if why_unaskable(reader, at, session_id) else session_id) for at, session_id in rows
+    ]
 
 
 def sessions_down_from(reader: OpenStore, row: int, limit: int) -> list[tuple[int, str]]:
@@ -97,40 +103,42 @@ def sessions_down_from(reader: OpenStore, row: int, limit: int) -> list[tuple[in
     rows = reader.con.execute(
         "SELECT rowid, id FROM sessions WHERE rowid <= ? ORDER BY rowid DESC LIMIT ?", [row, limit]
     ).fetchall()
-    return [(at, f"{UNASKABLE}{at}" if why_unaskable(reader, at, found) else found) for at, found in rows]
+    return [
+        (at, f"{UNASKABLE}{at}" if why_unaskable(reader, at, session_id) else session_id) for at, session_id in rows
+    ]
 
 
-def why_unaskable(reader: OpenStore, row: int, found: Any) -> str:
-    """Why the id of this row cannot be asked for, as a sentence; "" where it can."""
-    if not isinstance(found, str):
-        return f"Its id is {'missing' if found is None else 'no text'}."
-    if len(found.encode()) > LONGEST_ID:
+def why_unaskable(reader: OpenStore, row: int, session_id: Any) -> str:
+    """Why the id of this row cannot be used in a query, as a sentence; "" where it can."""
+    if not isinstance(session_id, str):
+        return f"Its id is {'missing' if session_id is None else 'no text'}."
+    if len(session_id.encode()) > LONGEST_ID:
         return f"Its id is longer than {LONGEST_ID:,} bytes."
-    if not is_askable(found) or is_stand_in(found):
+    if not is_askable(session_id) or is_stand_in(session_id):
         return "Its id has a character in it that cannot be asked for."
-    if "\ufffd" not in found:
+    if "\ufffd" not in session_id:
         return ""
-    # Bytes that are no UTF-8 are read as U+FFFD: then this is not the row's id.
-    same = reader.con.execute("SELECT rowid FROM sessions WHERE id = ?", [found]).fetchone()
+    # Bytes that are not UTF-8 are read as U+FFFD: then this is not the row's id.
+    same = reader.con.execute("SELECT rowid FROM sessions WHERE id = ?", [session_id]).fetchone()
     return "" if same and same[0] == row else "Its id is no UTF-8."
 
 
 def read_unaskable(reader: OpenStore, ids: Sequence[str]) -> dict[str, Unaskable]:
-    """The rows that these stand-ins replace, as far as they are there and still cannot be asked for."""
-    found: dict[str, Unaskable] = {}
+    """The rows that these stand-ins replace, where they exist and still cannot be used in a query."""
+    unaskable: dict[str, Unaskable] = {}
     for stand_in in ids:
         row = int(stand_in.removeprefix(UNASKABLE))
         sql = "SELECT id, source, started_at FROM sessions WHERE rowid = ?"
         values = reader.con.execute(sql, [row]).fetchone()
         if values and (why := why_unaskable(reader, row, values[0])):
             shown = values[0].decode("utf-8", "replace") if isinstance(values[0], bytes) else str(values[0] or "")
-            found[stand_in] = Unaskable(row, shown, str(values[1] or ""), times.known(values[2]), why)
-    return found
+            unaskable[stand_in] = Unaskable(row, shown, str(values[1] or ""), times.known(values[2]), why)
+    return unaskable
 
 
 def read_facts(reader: OpenStore, ids: Sequence[str]) -> dict[str, SessionFacts]:
-    """The sessions of these ids that there are."""
-    found: dict[str, SessionFacts] = {}
+    """The facts of those of these sessions that exist."""
+    facts: dict[str, SessionFacts] = {}
     columns = selection(reader.columns.sessions, _WANTED)
     digests = read_marks(reader, ids)
     for chunk in chunks(ids):
@@ -142,8 +150,8 @@ def read_facts(reader: OpenStore, ids: Sequence[str]) -> dict[str, SessionFacts]
             row = dict(zip(names, values, strict=True))
             if row["parent_session_id"] and row["end_reason"] == CONTINUED and circle(reader, row["id"]):
                 row["parent_session_id"] = None
-            found[row["id"]] = _facts(row, digests.get(row["id"], NOTHING))
-    return found
+            facts[row["id"]] = _facts(row, digests.get(row["id"], NOTHING))
+    return facts
 
 
 def _facts(row: dict[str, Any], mark: RowsDigest) -> SessionFacts:

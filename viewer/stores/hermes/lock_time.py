@@ -1,6 +1,6 @@
-"""How long a write will hold the store's write lock, estimated beforehand: meanwhile its agent cannot write.
+"""An estimate of how long a write will hold the store's write lock: meanwhile its agent cannot write.
 
-The factors are measured on an idle machine (`make bench`).
+The factors were measured on an idle machine (`make bench`).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from .columns import Columns
 
 
 def estimate_commit_seconds(columns: Columns, sizes: Mapping[int, int], kept: Collection[int]) -> float:
-    """How long a commit will hold the write lock, in seconds, that flags rows of so many bytes and keeps some of them.
+    """Seconds for which a commit will hold the write lock that flags rows of so many bytes and keeps some of them.
 
-    Every live row is flagged, and indexed again where update triggers fire on any column (schemas up to 22); what is
-    kept is written and indexed once more.
+    Every live row is flagged, and indexed again where update triggers fire on any column (schemas up to 22); kept rows
+    are written and indexed once more.
     """
     reindexed = any("UPDATE ON" in " ".join(sql.upper().split()) for _, sql in columns.triggers)
     flagged = REINDEXED * sum(sizes.values()) if reindexed else 0.0
@@ -22,7 +22,7 @@ def estimate_commit_seconds(columns: Columns, sizes: Mapping[int, int], kept: Co
 
 
 def estimate_copy_seconds(size: int) -> float:
-    """How long writing clones of rows with so much text will hold the write lock, in seconds."""
+    """Seconds for which writing clones of rows with so much text will hold the write lock."""
     return _AT_LEAST + INDEXED * size
 
 

@@ -1,10 +1,10 @@
-"""Names for rows without names (schemas 19 to 22): which messages each row carries, by the times of their writes.
+"""Names for rows without names (schemas 19 to 22): which messages each row carries, from the times of their writes.
 
-The agent inserts what it wrote anew in one loop (`_insert_message_rows` in hermes_state.py, 0.18 to 0.22): a message
-that has a time keeps it, one without gets the moment of the write, each row a microsecond after the one before. What is
-said is appended alone, and later by more. So it is certain which rows were written together, and a time that was kept
-is as good as a name. What has no time in an agent's memory is a summary, or was said by itself since it last read the
-session: `placing`. No model is sent two messages of the user, or two of the agent, in a row: they stand in one row then
+The agent inserts a rewritten context in one loop (`_insert_message_rows` in hermes_state.py, 0.18 to 0.22): a message
+that has a time keeps it, one without gets the moment of the write, each row a microsecond after the one before. New
+messages are appended alone, and further apart. So it is certain which rows were written together, and a kept time is as
+good as a name. Rows without a time in the agent's memory are summaries, or messages since it last read the session:
+`placing`. No model is sent two messages of the user, or two of the agent, in a row: they are merged into one row
 (`repair_message_sequence`).
 """
 
@@ -22,22 +22,22 @@ from .alignment import STEP, may_be_head, related, typed_in, words
 from .known import KnownBlock, Noted
 from .placing import Past, runs
 
-_BESIDE = 3  # rows on each side of a name that have to be named, too: by chance that is one time in 64 for each
+_BESIDE = 3  # rows on each side of a name that must be named, too: by chance that is one in 64 for each
 _LONGEST = 1e-3  # seconds between the first and the last row of one write: a microsecond each
-_AT_ONCE = 8e-6  # seconds in which nothing can be appended twice: rows between were left out, or merged
+_AT_ONCE = 8e-6  # seconds in which nothing can be appended twice: rows in between were left out, or merged
 
 
 def own_name(row: LightRow) -> str:
-    """The name of a row that has none of the agent's and says nothing that stands before it."""
+    """The name of a row without a name from the agent that repeats no earlier row."""
     return f"~{row.id}"
 
 
 class Named(NamedTuple):
-    """Rows with the names of the messages that they say; `write_of` has the first row of the write that inserted a row
-    together with others, or anew; rows that were appended are not in there.
+    """Rows with the names of their messages; `write_of` has the first row of the write that inserted a row together
+    with others, or rewrote it; it does not contain appended rows.
 
-    `anew` are the first rows of writes without a summary: what stands before them went out of context. `is_open` says
-    that further rows may belong to the last write.
+    `anew` are the first rows of writes without a summary: earlier rows left the context. `is_open` says that further
+    rows may belong to the last write.
     """
 
     rows: list[LightRow]
@@ -47,11 +47,12 @@ class Named(NamedTuple):
 
 
 def named(rows: Sequence[LightRow], moments: Mapping[int, float], noted: Noted, opening: Collection[int]) -> Named:
-    """The rows with names. `moments` are their times as stored; in the rows a time that tells nothing is 0. Of `noted`
-    blocks it is known where they end. `opening` are the handoffs that were not carried along.
+    """The rows with names. `moments` are their stored times; in the rows a time that identifies nothing is 0. For
+    `noted` blocks it is known where they end. `opening` are the handoffs that were not carried along.
 
-    Names that the agent gave hold. A file that grew into schema 31 has others, of which one in 64 looks given: where
-    one of the rows beside it was not, it proves nothing, and rows of one name are all that such names tell.
+    Names from the agent are reliable. A file that grew into schema 31 has other names, of which one in 64 looks like
+    the agent's: where a neighbouring row has none of the agent's, it proves nothing, and such names only show which
+    rows share one.
     """
     given = [row.named for row in rows]
     sure = [all(given[max(0, at - _BESIDE) : at + _BESIDE + 1]) for at in range(len(given))]
@@ -63,25 +64,27 @@ def named(rows: Sequence[LightRow], moments: Mapping[int, float], noted: Noted, 
 
 @dataclass(slots=True)
 class _Write:
-    """Rows written together. `anchor` is the newest one that got the moment of the write, by its place in here."""
+    """Rows written together. `anchor` is the newest one that got the moment of the write, as an index into `rows`."""
 
     rows: list[LightRow] = field(default_factory=list)
     ids: set[int] = field(default_factory=set)
-    said: dict[int, list[int]] = field(default_factory=dict)  # by place in here: what rows with kept times say
-    last: int = -1  # the newest message that is said so far
-    lost: set[int] = field(default_factory=set)  # places of rows that have lost their times
+    row_messages: dict[int, list[int]] = field(
+        default_factory=dict
+    )  # by index: the messages of rows with kept times, as positions
+    last: int = -1  # the newest of these messages so far
+    lost: set[int] = field(default_factory=set)  # indices of rows that have lost their times
     anchor: int | None = None
     known: KnownBlock | None = None
     handoff: bool = False  # whether a summary was written with it
-    merged: bool = False  # whether one that opens a block may have been, with the time of a message
-    stamped: bool = False  # whether something was said in it that has lost its time
+    merged: bool = False  # whether a merged summary that opens a block may have been, with the time of a message
+    stamped: bool = False  # whether it contains a message that has lost its time
 
 
 def _stamped(rows: Sequence[LightRow], moments: Mapping[int, float]) -> set[int]:
-    """The rows that have the moment of a write, whether or not they were inserted by it: another row has one next to
-    it, or the one that is due as many rows behind.
+    """The rows that have the moment of a write, whether or not that write inserted them: another row has the next
+    moment, or the moment that matches its distance in rows.
     """
-    at = {moments[row.id]: place for place, row in reversed([*enumerate(rows)])}
+    at = {moments[row.id]: position for position, row in reversed([*enumerate(rows)])}
     at_once = {
         each
         for pair in pairwise(sorted(at))
@@ -92,8 +95,8 @@ def _stamped(rows: Sequence[LightRow], moments: Mapping[int, float]) -> set[int]
 
 
 def _written_instead(rows: Sequence[LightRow]) -> set[int]:
-    """The first rows behind superseded ones: what marks those inserts others, if only one. One that was superseded
-    later is known by its copy: a context that begins with it had nothing before.
+    """The first rows after superseded ones: what identifies those inserts for others, if only one. A row that was
+    superseded later is recognised by its copy: a context that begins with it had nothing before.
     """
     ids = {row.id for before, row in pairwise(rows) if before.state == "under" and row.state == "live"}
     copies: dict[tuple[float, tuple[str, ...]], int] = {}  # the oldest row with this time and these words
@@ -125,13 +128,13 @@ class _Naming:
         self.handoff_of = {row_id: handoff_id for handoff_id, each in noted.undone.items() for row_id in each.block}
         self.handoff_of |= {row_id: block.handoff_id for row_id, block in self.of_block.items()}
         self.past = Past()
-        self.of: dict[int, list[int]] = {}  # row id -> places in `messages`
+        self.of: dict[int, list[int]] = {}  # row id -> positions in `messages`
         self.at: dict[tuple[str, float], list[LightRow]] = defaultdict(list)
-        self.by_name: dict[str, int] = {}  # the agent's name for a message -> place
-        self.name: dict[int, str] = {}  # row id -> name of what is no message
+        self.by_name: dict[str, int] = {}  # the agent's name for a message -> position
+        self.name: dict[int, str] = {}  # row id -> name of a row that is not a message
         self.handoffs: dict[str, str] = {}  # text of a summary -> name of the newest row with it
         self.write: _Write | None = None
-        self.newest = 0.0  # time of all rows so far
+        self.newest = 0.0  # the newest time so far
         self.write_of: dict[int, int] = {}
         self.anew: set[int] = set()
         self.found: list[LightRow] = []
@@ -149,11 +152,11 @@ class _Naming:
     def _take(self, index: int, row: LightRow) -> None:
         while self.deleted and self.deleted[-1].handoff_id < row.id:
             self._close()
-            copied = self.deleted.pop().copies.values()
-            self.past.stands(place for source in copied for place in self.of.get(source, ()))
+            sources = self.deleted.pop().copies.values()
+            self.past.stands(position for source in sources for position in self.of.get(source, ()))
         if self.sure[index] or row.uid in self.by_name:
             self._close()
-            self._said(row)
+            self._take_named(row)
             return
         earlier = self._earlier(row)
         if self.write and not self._belongs(index, row, earlier):
@@ -175,18 +178,18 @@ class _Naming:
         if self._fits(row):
             return True
         if earlier is not None:
-            return self._goes_on(index, row, earlier)
+            return self._continues(index, row, earlier)
         if not row.time and not row.handoff:
             return self.past.follows(row, write.last) is not None
         if row.handoff and self._is_later(row):
-            told = write.handoff or (write.merged and write.anchor is not None)
-            return not told and self._is_head_of(index, row)
+            has_handoff = write.handoff or (write.merged and write.anchor is not None)
+            return not has_handoff and self._is_head_of(index, row)
         if write.anchor is not None:
             if self._is_soon(row):
                 return True
-            written = write.rows[write.anchor]
-            taken_back = row.state == "out" == written.state and not self._is_carried(row)
-            return taken_back and 0 < row.time < self.moments[written.id]
+            anchor_row = write.rows[write.anchor]
+            taken_back = row.state == "out" == anchor_row.state and not self._is_carried(row)
+            return taken_back and 0 < row.time < self.moments[anchor_row.id]
         if row.time < self.newest:
             return True
         if row.of_compaction or row.id in self.stamped or self._says_next(row, write.last):
@@ -194,7 +197,7 @@ class _Naming:
         return self._may_stay(row) and self.past.ended_with(row, write.last)
 
     def _is_head_of(self, index: int, handoff: LightRow) -> bool:
-        """Whether the rows of the open write may be the head of a handoff: what stands behind it was not in there."""
+        """Whether the rows of the open write may be the head of a handoff: rows after it were not in there."""
         write = self.write
         assert write
         if not all(may_be_head(row, handoff) for row in write.rows):
@@ -205,7 +208,7 @@ class _Naming:
         return earlier.id not in write.ids and min(self.of.get(earlier.id, ()), default=write.last + 1) > write.last
 
     def _fits(self, row: LightRow, ahead: int = 1) -> bool:
-        """Whether the row got the moment of the open write, as the next one in it or so many ahead."""
+        """Whether the row got the moment of the open write, as its next row or the one `ahead` rows later."""
         write = self.write
         if not write or write.anchor is None:
             return False
@@ -213,21 +216,21 @@ class _Naming:
         return 0 < (self.moments[row.id] - self.moments[write.rows[write.anchor].id]) / distance < STEP
 
     def _is_stamped(self, row: LightRow) -> bool:
-        """Whether a row that no older row has the time of got the moment of the open write."""
+        """Whether a row whose time no older row has got the moment of the open write."""
         assert self.write
         if row.handoff and self._is_later(row):
             return True
         return self._fits(row) or (self.write.anchor is None and row.time >= self.newest)
 
     def _is_later(self, row: LightRow) -> bool:
-        """Whether nothing has the moment of the open write yet, or what has it was stamped by an earlier one."""
+        """Whether nothing has the moment of the open write yet, or the row that has it got it from an earlier write."""
         write = self.write
         assert write
         return write.anchor is None or self.moments[write.rows[write.anchor].id] < self.moments[row.id]
 
     def _is_soon(self, row: LightRow) -> bool:
-        """Whether the row goes on with the open write and has a moment of the same earlier write, of which rows between
-        were left out.
+        """Whether the row continues the open write and has a moment of the same earlier write, with some rows left out
+        in between.
         """
         write = self.write
         if not write or write.anchor is None:
@@ -235,29 +238,29 @@ class _Naming:
         since = self.moments[row.id] - self.moments[write.rows[write.anchor].id]
         return 0 < since < _AT_ONCE or (0 < since < _LONGEST and self._says_next(row, write.last))
 
-    def _goes_on(self, index: int, row: LightRow, earlier: LightRow) -> bool:
-        """Whether a row that kept its time goes on with the open write: rows stand in order, but for a request that was
-        put where the agent needed one. Another write begins with what the context begins with.
+    def _continues(self, index: int, row: LightRow, earlier: LightRow) -> bool:
+        """Whether a row that kept its time continues the open write: rows are in order, except for a request that was
+        moved where the agent needed one. Another write begins with the beginning of the context.
         """
         write = self.write
         assert write
         if earlier.id in write.ids or not self._may_stay(row):
             return False
-        if write.stamped:  # in an agent's memory, what was read from the store stands before what was said since
+        if write.stamped:  # in an agent's memory, rows read from the store come before new ones
             return row.role == "user" and self._fits(self.rows[index + 1], 2) if index + 1 < len(self.rows) else False
-        places = self.of.get(earlier.id, [])
-        if not places or places[0] > write.last:
+        positions = self.of.get(earlier.id, [])
+        if not positions or positions[0] > write.last:
             return True
         if len(write.rows) - 1 not in write.lost and row.time > write.rows[-1].time > 0:
-            return True  # the older of two may be known by rows of later blocks alone
+            return True  # the older of two may only be known from rows of later blocks
         newest = len(write.rows) - 1
-        said_before = [place for at, each in write.said.items() if at != newest for place in each]
-        if write.rows[-1].role == "user" and places[0] > max(said_before, default=-1):
-            return places[0] not in write.said.get(newest, ())
-        return row.role == "user" and places[0] not in said_before and places[0] != min(said_before, default=-1)
+        said_before = [position for at, each in write.row_messages.items() if at != newest for position in each]
+        if write.rows[-1].role == "user" and positions[0] > max(said_before, default=-1):
+            return positions[0] not in write.row_messages.get(newest, ())
+        return row.role == "user" and positions[0] not in said_before and positions[0] != min(said_before, default=-1)
 
     def _may_stay(self, row: LightRow) -> bool:
-        """Whether its state lets a row be of the open write: take-backs go from the end."""
+        """Whether its state allows a row to be in the open write: rows are taken back from the end."""
         write = self.write
         assert write
         handoff = next((each for each in write.rows if each.handoff), None)
@@ -266,8 +269,8 @@ class _Naming:
         return row.state != "live" or write.rows[-1].state == "live"
 
     def _is_carried(self, row: LightRow) -> bool:
-        """Whether a write behind this row carried the summary of the open one along, which is out of context then, but
-        was not taken back.
+        """Whether a later write carried the summary of the open one along, which then is out of context, but was not
+        taken back.
         """
         assert self.write
         keys = (each.handoff_key for each in self.write.rows if each.handoff)
@@ -287,8 +290,8 @@ class _Naming:
         )
 
     def _earlier(self, row: LightRow) -> LightRow | None:
-        """The newest row before that has the time of this one, and may say the same. What was in context together is
-        two.
+        """The newest earlier row with the time of this one that may carry the same message. Rows that were in context
+        together carry two.
         """
         if not row.time:
             return None
@@ -298,87 +301,87 @@ class _Naming:
     def _add(self, row: LightRow, earlier: LightRow | None) -> None:
         write = self.write
         assert write
-        place = len(write.rows)
+        position = len(write.rows)
         block = self.of_block.get(row.id)
         source = block.copies.get(row.id) if block else None
         if source in self.of:
-            write.said[place] = self.of[source]
+            write.row_messages[position] = self.of[source]
         elif earlier is not None:
-            places = self.of.get(earlier.id, [])
-            write.said[place] = self.past.merged(row, places[0], ()) if places else []
+            positions = self.of.get(earlier.id, [])
+            write.row_messages[position] = self.past.merged(row, positions[0], ()) if positions else []
             write.merged = write.merged or row.id in self.opening
-            if not places and row.handoff == "merged":
-                write.lost.add(place)  # it kept the time of a summary that it was merged with
+            if not positions and row.handoff == "merged":
+                write.lost.add(position)  # it kept the time of a summary that it was merged with
         elif self._is_stamped(row):
-            write.anchor = place
-            write.stamped = write.stamped or not (row.handoff or row.scaffold or (row.role == "user" and not place))
+            write.anchor = position
+            write.stamped = write.stamped or not (row.handoff or row.scaffold or (row.role == "user" and not position))
             write.handoff = write.handoff or bool(row.handoff)
-            write.lost.add(place)
+            write.lost.add(position)
         elif not row.time or self._is_soon(row):
-            write.lost.add(place)
+            write.lost.add(position)
             following = self.past.follows(row, write.last)
             write.last = write.last if following is None else following
-        places = write.said.get(place, [])
-        if places and places[0] < write.last and write.rows[-1].role == "user" != row.role:
-            write.last = -1  # the request before it was put there
-        write.last = max([write.last, *places])
+        positions = write.row_messages.get(position, [])
+        if positions and positions[0] < write.last and write.rows[-1].role == "user" != row.role:
+            write.last = -1  # the request before it was moved there
+        write.last = max([write.last, *positions])
         write.rows.append(row)
         write.ids.add(row.id)
         self.at[row.role, row.time].append(row)
 
     def _close(self) -> None:
-        """Tell what the rows of the open write say, now that all of them are there."""
+        """Find the messages of all rows of the open write, now that it is complete."""
         write, self.write = self.write, None
         if write is None:
             return
-        said = {place: places for place, places in write.said.items() if places}
-        taken = {places[0] for places in said.values()}
-        for at, places in said.items() if write.known is None else ():
-            said[at] = self.past.merged(write.rows[at], places[0], taken)
-        sure = 0 in write.said or write.rows[0].of_compaction
+        row_messages = {position: positions for position, positions in write.row_messages.items() if positions}
+        claimed = {positions[0] for positions in row_messages.values()}
+        for at, positions in row_messages.items() if write.known is None else ():
+            row_messages[at] = self.past.merged(write.rows[at], positions[0], claimed)
+        sure = 0 in write.row_messages or write.rows[0].of_compaction
         typed = {at: row for at, row in enumerate(map(typed_in, write.rows)) if row is not None}
         rows = [typed.get(at, row) for at, row in enumerate(write.rows)]
         lost = {*write.lost, *typed, *(at for at, row in enumerate(rows) if row.id in self.stamped)}
-        told = [at not in lost or at in said for at in range(len(rows))]
-        for run in runs(told, rows):
-            said |= self.past.placed(rows, run, said)
-        said = self.past.with_results(rows, said, write.said)
+        is_placed = [at not in lost or at in row_messages for at in range(len(rows))]
+        for run in runs(is_placed, rows):
+            row_messages |= self.past.placed(rows, run, row_messages)
+        row_messages = self.past.with_results(rows, row_messages, write.row_messages)
         if write.handoff:
-            said |= self.past.pulled(rows, said)
-        if (sure or 0 in said) and not any(row.id in self.opening for row in write.rows):
+            row_messages |= self.past.pulled(rows, row_messages)
+        if (sure or 0 in row_messages) and not any(row.id in self.opening for row in write.rows):
             self.anew.add(write.rows[0].id)
         stays = write.known is None and any(
             row.state != "out" for row in write.rows
-        )  # what is out of it was taken back
+        )  # its rows that are out were taken back
         for at, row in enumerate(write.rows):
             self.write_of[row.id] = write.rows[0].id
-            self._settle(row, said.get(at, []), back=stays and row.state == "out")
+            self._settle(row, row_messages.get(at, []), back=stays and row.state == "out")
 
     # -- names
 
-    def _said(self, row: LightRow) -> None:
-        """Take in a row that has a name of the agent's."""
+    def _take_named(self, row: LightRow) -> None:
+        """Read a row that has a name from the agent."""
         if row.handoff != "standalone" and not row.of_compaction:
-            place = self.by_name.setdefault(row.uid, len(self.past.messages))
-            self._carry(row, [place])
+            position = self.by_name.setdefault(row.uid, len(self.past.messages))
+            self._carry(row, [position])
         self.found.append(row)
 
-    def _settle(self, row: LightRow, places: list[int], *, back: bool = False) -> None:
-        """Give a row the names of what it says, a name of its own where that is new."""
+    def _settle(self, row: LightRow, positions: list[int], *, back: bool = False) -> None:
+        """Give a row the names of its messages, and a new name to a new message."""
         typed = typed_in(row)
         if row.handoff == "standalone" or (row.of_compaction and typed is None):
             self.found.append(replace(row, uid=self._name(row), absorbed=()))
             return
-        places = places or [len(self.past.messages)]
-        self._carry(typed or row, places, back=back)
-        names = [self.past.messages[place].name for place in places]
+        positions = positions or [len(self.past.messages)]
+        self._carry(typed or row, positions, back=back)
+        names = [self.past.messages[position].name for position in positions]
         if typed is not None:
             self.found.append(replace(row, uid=self._name(row), absorbed=tuple(names)))
             return
         self.found.append(replace(row, uid=names[0], absorbed=tuple(names[1:])))
 
     def _name(self, row: LightRow) -> str:
-        """The name of a row that is no message: of the row that it is a copy of, or its own."""
+        """The name of a row that is not a message: that of the row it is a copy of, or its own."""
         earlier = next((each for each in self.at.get((row.role, row.time), ()) if each.id in self.name), None)
         name = self.name[earlier.id] if earlier else row.uid or own_name(row)
         if row.handoff and row.id not in self.opening:
@@ -388,11 +391,11 @@ class _Naming:
             self.handoffs[row.handoff_key] = name
         return name
 
-    def _carry(self, row: LightRow, places: list[int], *, back: bool = False) -> None:
+    def _carry(self, row: LightRow, positions: list[int], *, back: bool = False) -> None:
         name = row.uid or own_name(row)
-        if row.uid and places[0] == len(self.past.messages):
-            self.by_name[name] = places[0]
-        self.past.carry(row, name, places, back=back)
-        self.of[row.id] = places
+        if row.uid and positions[0] == len(self.past.messages):
+            self.by_name[name] = positions[0]
+        self.past.carry(row, name, positions, back=back)
+        self.of[row.id] = positions
         if row.id not in self.write_of:
             self.at[row.role, row.time].append(row)

@@ -13,9 +13,9 @@ def without_task_list(text: str) -> str:
 
 def without_marker(text: str) -> str:
     """The text without the marker of a compaction that found nothing typed, where typed words were merged into it. In
-    text with white space folded only the markers that are known as a whole are separated from what follows.
+    text with folded white space only markers that are known completely are separated from what follows.
     """
-    known = next((marker for marker in NO_USER_MARKERS if text.startswith(marker)), "")
-    if known:
-        return text[len(known) :].lstrip() or text
+    marker_found = next((marker for marker in NO_USER_MARKERS if text.startswith(marker)), "")
+    if marker_found:
+        return text[len(marker_found) :].lstrip() or text
     return (text.partition("\n\n")[2] if text.startswith(NO_USER_START) else "") or text

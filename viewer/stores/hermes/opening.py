@@ -1,8 +1,7 @@
-"""Which stores exist, how one is opened for reading, and what each can do.
+"""How a store is opened for reading, and what it can do.
 
 Nothing here writes. A store belongs to another program: it is opened read-only, for one request, and never as an
-ordinary file (`docs/hermes.md` section 2: closing a file handle would drop the locks of a connection in this
-process).
+ordinary file (`docs/hermes.md` section 2: closing a file handle would drop the locks of a connection in this process).
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from . import postgres, sqlite
 from .columns import Columns, read_columns
 from .dialect import POSTGRES, StoreConnection
 
-# Seconds until a write counts as done. A file system notes times in steps of some milliseconds: two writes in one step
-# look like one. And what is written to the log is seen by others only when it is safe on disk, which a slow disk may
-# take a second for: whoever looks in between reads what was before, in files that look as they will afterwards.
+# Seconds until a write counts as done. A file system stores times in steps of some milliseconds: two writes in one step
+# look like one. And others see a write to the log only when it is safe on disk, which may take a second on a slow disk:
+# a reader in between reads the old content, in files that look as they will afterwards.
 SETTLED = 2.0
 REQUIRED = {
     "messages": {"id", "session_id", "role", "content", "timestamp"},
@@ -37,7 +36,7 @@ REQUIRED = {
 
 @dataclass(frozen=True, slots=True)
 class OpenStore:
-    """An open read-only connection to a store with the columns it has. Read lists, never keep a cursor open."""
+    """An open read-only connection to a store with its columns. Read lists, never keep a cursor open."""
 
     store: Store
     con: StoreConnection
@@ -68,9 +67,9 @@ def open_store(store: Store, *, listed: bool = False) -> Iterator[OpenStore]:
 def _open(store: Store, patience: float) -> Iterator[OpenStore]:
     if store.is_on_server:
         with postgres.reading(store.name, store.url, patience) as session:
-            found = columns_of(store, session)
-            check_is_store(store, found)
-            yield OpenStore(store, session, found)
+            server_columns = columns_of(store, session)
+            check_is_store(store, server_columns)
+            yield OpenStore(store, session, server_columns)
         return
     before = identity(store)
     con = sqlite.connected(store.name, store.path, patience)
@@ -91,38 +90,38 @@ def _open(store: Store, patience: float) -> Iterator[OpenStore]:
 
 
 def columns_of(store: Store, con: StoreConnection) -> Columns:
-    """The columns that an open store has."""
+    """The columns of an open store."""
     return postgres.read_columns(con) if store.is_on_server else read_columns(con)
 
 
 def identity(store: Store) -> tuple[int, int]:
-    """Device and inode of the store's file; an open connection goes on reading a file that was replaced. On a server,
-    the numbers of its database. Raises StoreUnavailable.
+    """Device and inode of the store's file (an open connection continues to read a file that was replaced); on a
+    server, the numbers of its database. Raises StoreUnavailable.
     """
     if store.is_on_server:
         return postgres.identity(store.name, store.url)
     try:
-        found = os.stat(store.path)
+        status = os.stat(store.path)
     except OSError as problem:
         raise StoreUnavailable(f"Store {store.name}: {store.path} cannot be read: {problem.strerror}.") from problem
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise StoreUnavailable(f"Store {store.name}: {store.path} is not a file.")
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def store_version(store: Store) -> str:
     """A text that changes whenever the store's file or its write-ahead log is written: two equal ones mean that nothing
-    was written between. Read within SETTLED seconds of a write, it equals none. The files are not opened.
+    was written in between. Within SETTLED seconds of a write, no two are equal. The files are not opened.
 
     Raises StoreUnavailable.
     """
     if store.is_on_server:
         return postgres.store_version(store.name, store.url)
     device, inode = identity(store)
-    found = [sqlite.stamp(f"{store.path}{suffix}") for suffix in ("", "-wal")]
+    stamps = [sqlite.stamp(f"{store.path}{suffix}") for suffix in ("", "-wal")]
     now = time.time_ns()
-    unsettled = now - max(changed for _, *times in found for changed in times) < SETTLED * 1e9
-    return f"{device} {inode} {found}" + (f" {now}" if unsettled else "")
+    unsettled = now - max(changed for _, *times in stamps for changed in times) < SETTLED * 1e9
+    return f"{device} {inode} {stamps}" + (f" {now}" if unsettled else "")
 
 
 def check_is_store(store: Store, columns: Columns) -> None:
@@ -142,7 +141,7 @@ def check_is_store(store: Store, columns: Columns) -> None:
 
 
 def capabilities(reader: OpenStore) -> Capabilities:
-    """What this store can do: from its columns, tables, triggers and the file's rights, never its version."""
+    """What this store can do: from its columns, tables, triggers and the file's permissions, never its version."""
     columns = reader.columns
     return Capabilities(
         schema=_schema(reader),
@@ -192,7 +191,7 @@ _COMPACTED = (
 
 
 def _unknown(missing: Iterable[str]) -> str:
-    """Why nothing is written to a store without these columns; "" where there are none of them."""
+    """Why nothing is written to a store without these columns; "" where none is missing."""
     names = ", ".join(missing)
     return f"The form of this store is not known here (no {names}): nothing is written to it." if names else ""
 
@@ -219,14 +218,14 @@ def create_reason(reader: OpenStore) -> str:
 
 
 def append_reason(reader: OpenStore) -> str:
-    """Why no message can be appended in this store, whatever it may be written by; "" when one can."""
+    """Why no message can be appended in this store, for any purpose; "" when it can."""
     if "end_reason" not in reader.columns.sessions:
         return "The sessions of this store do not say whether a conversation goes on in another one (no “end_reason”)."
     return _UNTOLD if "active" not in reader.columns.messages else _unknown(reader.columns.unknown)
 
 
 def _write_reason(reader: OpenStore) -> str:
-    """Why no message can be written here, whatever for; "" when it can."""
+    """Why no message can be written here, for any purpose; "" when it can."""
     columns = reader.columns
     if columns.unknown:
         return _unknown(columns.unknown)

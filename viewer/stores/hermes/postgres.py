@@ -1,4 +1,4 @@
-"""A store in a PostgreSQL database (`docs/postgres.md`): connections that read it, and what its errors mean.
+"""A store in a PostgreSQL database (`docs/postgres.md`): connections that read it, and its errors as sentences.
 
 Nothing here writes. Each piece of work is one read-only transaction in which every statement sees what is committed by
 then, as on SQLite. Connections are kept open for some seconds, because a page asks several times and opening one costs
@@ -30,12 +30,12 @@ from .columns import HOLDS, Columns, unknown_holds
 from .dialect import POSTGRES, Rows, StoreConnection
 
 PATIENCE = 5  # seconds to wait for a server
-SHORTEST = 2  # that a connection waits for one: libpq takes less for this much
+SHORTEST = 2  # seconds; libpq treats shorter timeouts as this
 LONGEST = 15  # seconds a statement may take
 KEPT = 20.0  # seconds a connection waits for more work
-MOST_KEPT = 4  # a store
+MOST_KEPT = 4  # for each store
 
-STORED_MARK = "\x01json:"  # for JSON_MARK: no text of PostgreSQL holds a NUL
+STORED_MARK = "\x01json:"  # for JSON_MARK: no text of PostgreSQL contains a NUL
 _BEGIN = (
     "BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED READ ONLY; "
     f"SET LOCAL statement_timeout = '{LONGEST}s'; SET LOCAL idle_in_transaction_session_timeout = '60s'"
@@ -54,7 +54,7 @@ class _Text(Loader):
 
 
 class _Bytes(Loader):
-    """Bytes, as a server sends them by default: in hexadecimal digits behind a mark."""
+    """Bytes in a server's default form: hexadecimal digits after a mark."""
 
     def load(self, data: Buffer) -> bytes:
         content = bytes.fromhex(bytes(data[2:]).decode())
@@ -63,7 +63,7 @@ class _Bytes(Loader):
 
 
 class _Asked(Dumper):
-    """A text that is looked for: PostgreSQL holds neither NUL nor half a pair, so nothing is found by one."""
+    """A text that is searched: PostgreSQL contains neither NUL nor lone surrogates, so such a text finds nothing."""
 
     def dump(self, obj: str) -> bytes:
         text = STORED_MARK + obj[len(JSON_MARK) :] if obj.startswith(JSON_MARK) else obj
@@ -74,7 +74,7 @@ _NUMBERS = {"int2", "int4", "int8", "oid", "float4", "float8", "bool"}
 
 
 class _Adapters:
-    """How values travel: columns of types nobody foresaw must not make a row unreadable."""
+    """How values are transferred: columns of unknown types must not make a row unreadable."""
 
     def __init__(self) -> None:
         self.adapters = AdaptersMap(psycopg.adapters)
@@ -94,13 +94,15 @@ def _adapters() -> _Adapters:
 
 @lru_cache(maxsize=1_000)
 def numbered(sql: str) -> bytes:
-    """A statement with its question marks as PostgreSQL wants them: $1, $2; inserting messages, it tells their ids."""
+    """A statement with its question marks in PostgreSQL's form: $1, $2; one that inserts messages also returns their
+    ids.
+    """
     parts = (sql + " RETURNING id" if sql.startswith("INSERT INTO messages ") else sql).split("?")
-    return "".join(f"{part}${place}" for place, part in enumerate(parts[:-1], 1)).encode() + parts[-1].encode()
+    return "".join(f"{part}${number}" for number, part in enumerate(parts[:-1], 1)).encode() + parts[-1].encode()
 
 
 class PostgresConnection:
-    """A connection that understands the statements of this package."""
+    """A connection that accepts the statements of this package."""
 
     def __init__(self, con: psycopg.Connection[Any]) -> None:
         self._con = con
@@ -110,7 +112,7 @@ class PostgresConnection:
 
 
 class PostgresRows:
-    """What a statement found, or did."""
+    """The result of a statement."""
 
     def __init__(self, cursor: psycopg.Cursor[Any]) -> None:
         self._cursor = cursor
@@ -119,7 +121,7 @@ class PostgresRows:
 
     @cached_property
     def lastrowid(self) -> int:
-        """The id that the last inserted message was given."""
+        """The id of the last inserted message."""
         return int(self._cursor.fetchall()[-1][0])
 
 
@@ -132,10 +134,10 @@ _lock = threading.Lock()
 
 @contextmanager
 def reading(name: str, url: str, patience: float = PATIENCE) -> Iterator[PostgresConnection]:
-    """A read-only transaction on this database, in which a locked table is waited for so many seconds. Raises
+    """A read-only transaction on this database, which waits so many seconds for a locked table. Raises
     StoreUnavailable, naming the store and no password.
     """
-    con = _begun(name, url, patience)
+    con = _begin_reading(name, url, patience)
     try:
         yield PostgresConnection(con)
     except psycopg.Error as problem:
@@ -145,7 +147,7 @@ def reading(name: str, url: str, patience: float = PATIENCE) -> Iterator[Postgre
 
 
 def connected(name: str, url: str, patience: float = PATIENCE) -> psycopg.Connection[Any]:
-    """A connection of its own, in no transaction; the server is waited for so many seconds. Raises StoreUnavailable."""
+    """A new connection, in no transaction, which waits so many seconds for the server. Raises StoreUnavailable."""
     try:
         return psycopg.connect(
             url,
@@ -158,13 +160,13 @@ def connected(name: str, url: str, patience: float = PATIENCE) -> psycopg.Connec
             context=_adapters(),
         )
     except psycopg.Error as problem:
-        raise _not_connected(name, problem) from None  # its text may have pieces of the URL
+        raise _not_connected(name, problem) from None  # its text may contain parts of the URL
 
 
-def _begun(name: str, url: str, patience: float) -> psycopg.Connection[Any]:
+def _begin_reading(name: str, url: str, patience: float) -> psycopg.Connection[Any]:
     begin = f"{_BEGIN}; SET LOCAL lock_timeout = '{round(patience * 1000)}ms'".encode()
-    while (con := _taken(url)) is not None:
-        with suppress(psycopg.Error):  # the server may have gone and come back meanwhile
+    while (con := _take_kept(url)) is not None:
+        with suppress(psycopg.Error):  # the server may have been restarted meanwhile
             con.execute(begin)
             return con
         con.close()
@@ -177,8 +179,8 @@ def _begun(name: str, url: str, patience: float) -> psycopg.Connection[Any]:
     return con
 
 
-def _taken(url: str) -> psycopg.Connection[Any] | None:
-    """A connection that was kept; those that were kept too long are closed."""
+def _take_kept(url: str) -> psycopg.Connection[Any] | None:
+    """A kept connection; those that were kept too long are closed."""
     with _lock:
         waiting = _kept.get((os.getpid(), url), [])
         for since, con in [*waiting]:
@@ -213,7 +215,7 @@ def close() -> None:
 
 
 def read_columns(con: StoreConnection) -> Columns:
-    """The columns of an open store, as far as this user sees them. A table that is missing has none."""
+    """The columns of an open store, as far as this user sees them. A missing table has none."""
     rows = con.execute(
         "SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
         "WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND pg_table_is_visible(c.oid) "
@@ -226,12 +228,16 @@ def read_columns(con: StoreConnection) -> Columns:
         tables=frozenset(table for table, _ in rows),
         triggers=(),
         dialect=POSTGRES,
-        unknown=unknown_holds({held: [column for table, column in rows if table == held] for held in HOLDS}),
+        unknown=unknown_holds(
+            {table_name: [column for table, column in rows if table == table_name] for table_name in HOLDS}
+        ),
     )
 
 
 def identity(name: str, url: str) -> tuple[int, int]:
-    """The server's own number, and that of the database and its table of messages: a table made anew is another."""
+    """The server's own number, and that of the database and its table of messages: a table that was made anew has
+    another.
+    """
     with reading(name, url) as con:
         row = con.execute(
             "SELECT (SELECT system_identifier FROM pg_control_system()), d.oid::bigint, "
@@ -241,8 +247,8 @@ def identity(name: str, url: str) -> tuple[int, int]:
 
 
 def store_version(name: str, url: str) -> str:
-    """Which transactions a reader sees now: as long as that is the same, nothing was written. It changes with writes to
-    other databases of the server too.
+    """The transactions that a reader sees now: while that is equal, nothing was written. Writes to other databases of
+    the server change it too.
     """
     with reading(name, url) as con:
         snapshot = con.execute("SELECT CAST(pg_current_snapshot() AS text)").fetchone()[0]
@@ -275,7 +281,7 @@ def write_reason(con: StoreConnection) -> str:
 
 
 def unavailable(name: str, problem: psycopg.Error) -> StoreUnavailable:
-    """What PostgreSQL refused, as a sentence that names the store."""
+    """PostgreSQL's error, as a sentence that names the store."""
     if isinstance(problem, psycopg.errors.QueryCanceled):
         return StoreUnavailable(f"Store {name}: its server took longer than {LONGEST} s. Try again, or ask for less.")
     if isinstance(problem, psycopg.errors.LockNotAvailable):

@@ -1,9 +1,10 @@
-"""One write transaction on a store on PostgreSQL, on the terms of `transaction.write`: nobody else writes meanwhile.
+"""One write transaction on a store on PostgreSQL, with the guarantee of `transaction.write`: nobody else writes
+meanwhile.
 
-SQLite has one lock for all who write; here the tables' own locks are taken, in the mode that lets everybody read.
-Others are waited for in short turns: who waits for a lock makes those wait who come after him, and of two who wait for
-each other PostgreSQL ends one. A turn is short enough that this is never the other program: PostgreSQL looks after a
-second of waiting, first for who began first.
+SQLite has one lock for all writers; here the tables' own locks are taken, in the mode that lets everybody read. Others
+are waited for in short turns: a process that waits for a lock blocks those after it, and if two wait for each other
+PostgreSQL ends one. A turn is short enough that this is never the other program: PostgreSQL looks for such pairs after
+a second of waiting, and checks the process that began first.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from viewer.stores.errors import StoreReadOnly, StoreUnavailable
 
 from .postgres import PostgresConnection, connected, read_columns, unavailable
 
-PATIENCE = 20.0  # seconds to wait for others who write
+PATIENCE = 20.0  # seconds to wait for other writers
 TURN = 1_500  # milliseconds of one turn
-ASKED_AGAIN = 20.0  # seconds to find out whether a commit whose answer was lost went through
+ASKED_AGAIN = 20.0  # seconds to find out whether a commit with a lost answer succeeded
 _TABLES = ("sessions", "messages", "compression_locks", "session_turn_leases")
 _LOCKED = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
 _READ_ONLY = (psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction)
@@ -29,9 +30,9 @@ _READ_ONLY = (psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTr
 
 @contextmanager
 def write(name: str, url: str) -> Iterator[PostgresConnection]:
-    """A connection in a transaction that alone writes, committed at the end and rolled back on any exception.
+    """A connection in a transaction that is the only writer, committed at the end and rolled back on any exception.
 
-    Raises StoreUnavailable or StoreReadOnly; nothing was written then.
+    Raises StoreUnavailable or StoreReadOnly; then nothing was written.
     """
     with closing(connected(name, url)) as con:
         try:
@@ -78,7 +79,9 @@ def _commit(name: str, url: str, con: psycopg.Connection[tuple[str, ...]], xid: 
 
 
 def _is_committed(name: str, url: str, xid: str) -> bool:
-    """Whether a transaction whose connection broke during its commit went through. No answer beats a wrong one."""
+    """Whether a transaction whose connection broke during its commit succeeded. No answer is better than
+    a wrong one.
+    """
     started = time.monotonic()
     while time.monotonic() - started < ASKED_AGAIN:
         with suppress(StoreUnavailable, psycopg.Error), closing(connected(name, url)) as con:

@@ -1,7 +1,7 @@
-"""A session's first words and the time of its last message, from a few rows that an index leads to.
+"""A session's first words and the time of its last message, from a few rows that an index finds.
 
-Every schema has an index over (session_id, active, timestamp); rows of each state are read apart, because only so does
-it give an order.
+Every schema has an index over (session_id, active, timestamp); rows of each state are read separately, because only
+then the index gives an order.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from .envelopes import ENVELOPES
 from .opening import OpenStore
 
 READ = 20_000  # bytes of a first request that are read
-EARLIEST, NEWEST = 12, 3  # rows of each state among which the first request, and the last activity, are sought
+EARLIEST, NEWEST = 12, 3  # rows of each state that are searched for the first request, and for the last activity
 
 
 def last_active(reader: OpenStore, session_id: str) -> float:
-    """When something was last said, 0.0 for never, or where no row has a time that can be true. A handoff of ours is no
-    activity of the agent's: it must not make a resting session look alive.
+    """The time of the newest message, 0.0 for none, or where no row has a plausible time. A handoff of ours is not
+    activity of the agent: it must not make an idle session look active.
     """
     header = LEGACY_HEADER
     latest = time.time() + times.AHEAD
-    for most in (latest, 1000 * latest):  # what is above in seconds may be milliseconds
+    for most in (latest, 1000 * latest):  # a number above the latest time in seconds may be milliseconds
         rows = _by_state(
             reader,
             session_id,
@@ -40,13 +40,13 @@ def last_active(reader: OpenStore, session_id: str) -> float:
             [len(header)],
             NEWEST,
         )
-        if found := max((times.known(at) for at, start in rows if start != header), default=0.0):
-            return found
+        if newest_time := max((times.known(at) for at, start in rows if start != header), default=0.0):
+            return newest_time
     return 0.0
 
 
 def first_words(reader: OpenStore, session_id: str) -> str:
-    """How the conversation begins; a handoff is nobody's words."""
+    """The beginning of the conversation; a handoff does not count."""
     rows = _by_state(
         reader,
         session_id,
@@ -55,13 +55,13 @@ def first_words(reader: OpenStore, session_id: str) -> str:
         EARLIEST,
     )
     for row_id in sorted(row_id for row_id, role in rows if role == "user")[:2]:
-        if text := _own_words(_said(reader, row_id)):
+        if text := _own_words(_text_start(reader, row_id)):
             return " ".join(text.split())[:LONGEST_FIRST_WORDS]
     return ""
 
 
 def _by_state(reader: OpenStore, session_id: str, sql: str, before: Sequence[Any], limit: int) -> list[tuple[Any, Any]]:
-    """Rows of one session by time, of each state apart."""
+    """Rows of one session by time, separately for each state."""
     if "active" not in reader.columns.messages:
         return reader.con.execute(sql.format(state=""), [*before, session_id, limit]).fetchall()
     return [
@@ -76,12 +76,12 @@ def _own_words(text: str) -> str:
     if not compaction.is_handoff({"content": text}) and text.lstrip().startswith(ENGINE_STARTS):
         return ""
     words = messages.said(messages.live_content({"content": text}))
-    found = split(restated(words) or words, ENVELOPES)
-    return "" if found.kind else found.words
+    parts = split(restated(words) or words, ENVELOPES)
+    return "" if parts.kind else parts.words
 
 
-def _said(reader: OpenStore, row_id: int) -> str:
-    """The beginning of what a row says in words; "" for a list of parts that is too long to be read here."""
+def _text_start(reader: OpenStore, row_id: int) -> str:
+    """The beginning of a row's text; "" for a list of parts that is too long to be read here."""
     start = reader.columns.dialect.start.format("content", READ)
     stored = reader.con.execute(f"SELECT {start} FROM messages WHERE id = ?", [row_id]).fetchone()
     content = decode_content(stored[0]) if stored else None

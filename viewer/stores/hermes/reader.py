@@ -1,4 +1,4 @@
-"""What a store of Hermes Agent tells of its sessions: every reading that the rest of the site asks for."""
+"""Reading the sessions of a store of Hermes Agent: everything that the site asks a store."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from .opening import OpenStore as Connected
 
 @dataclass(frozen=True, slots=True)
 class HermesReader(Connected, Reader):
-    """An open store. Ids of messages are row ids; lists are read whole, no cursor stays open."""
+    """An open store. Ids of messages are row ids; lists are read completely, no cursor stays open."""
 
     def capabilities(self) -> Capabilities:
         return opening.capabilities(self)
@@ -163,12 +163,12 @@ class HermesReader(Connected, Reader):
     def next_message(self, session_id: str, after: int) -> StoredMessage | None:
         return reading.next_row(self, session_id, after)
 
-    def search(self, query: Query, wanted: SearchFilter, page: PageRequest) -> HitPage:
-        return search.search(self, query, wanted, page)
+    def search(self, query: Query, search_filter: SearchFilter, page: PageRequest) -> HitPage:
+        return search.search(self, query, search_filter, page)
 
 
 @contextmanager
 def open_store(store: Store, *, listed: bool = False) -> Iterator[HermesReader]:
     """An open store of Hermes Agent, for one request. Raises StoreUnavailable."""
-    with opening.open_store(store, listed=listed) as found:
-        yield HermesReader(found.store, found.con, found.columns)
+    with opening.open_store(store, listed=listed) as opened:
+        yield HermesReader(opened.store, opened.con, opened.columns)

@@ -1,4 +1,4 @@
-"""Messages of a session: once-only History, windows of it, the live context, raw rows."""
+"""Messages of a session: History, windows of it, the live context, raw rows."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def read_history(
     known: Iterable[KnownBlock] = (),
     undone: Mapping[int, KnownUndone] | None = None,
 ) -> History:
-    """The once-only History of a session and the parts it continues. Reads the start of every row's content."""
+    """The History of a session and the parts it continues. Reads the start of every row's content."""
     return histories.build(row_digests.light_rows(reader, session_id), known, undone)
 
 
 def history_messages(reader: OpenStore, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
-    """The rows behind a stretch of History, in its order. A row deleted since the History was read is left out."""
+    """The rows of a stretch of History, in its order. A row that was deleted since the History was read is left out."""
     listed = list(items)
     rows = read_rows(reader, [item.full_id if isinstance(item, HistoryEntry) else item.handoff_id for item in listed])
     shown: list[HistoryMessage | Handoff] = []
@@ -46,14 +46,14 @@ def history_messages(reader: OpenStore, items: Iterable[Item]) -> list[HistoryMe
 
 
 def own_words(row: StoredMessage) -> Any:
-    """What was said in the row: its live content without what an agent's compaction added to it."""
-    said = row_digests.parted(row.content, row.flagged)[1]
-    return notices.without_marker(said) if isinstance(said, str) else said
+    """The row's live content without the additions of an agent's compaction."""
+    content = row_digests.parted(row.content, row.flagged)[1]
+    return notices.without_marker(content) if isinstance(content, str) else content
 
 
 def handoff_of(boundary: Boundary | IndexedBoundary, row: StoredMessage) -> Handoff:
-    found = parted(row)
-    return Handoff(boundary, row, found.summary, found.directive)
+    parts = parted(row)
+    return Handoff(boundary, row, parts.summary, parts.directive)
 
 
 # -- rows ------------------------------------------------------------------------------------------------------------
@@ -61,18 +61,18 @@ def handoff_of(boundary: Boundary | IndexedBoundary, row: StoredMessage) -> Hand
 
 def read_rows(reader: OpenStore, ids: Sequence[int]) -> dict[int, StoredMessage]:
     """The rows of these ids, whole and decoded; ids that do not exist are absent."""
-    found: dict[int, StoredMessage] = {}
+    rows: dict[int, StoredMessage] = {}
     for chunk in chunks([row_id for row_id in ids if abs(row_id) < 2**63]):
         for row in _decoded(reader, f"id IN ({marks(chunk)})", chunk):
-            found[row.id] = row
-    return found
+            rows[row.id] = row
+    return rows
 
 
 def live_context(reader: OpenStore, session_id: str) -> list[StoredMessage]:
-    """The rows the agent reloads, in id order: what the model would be sent, bookkeeping rows included."""
+    """The rows the agent reloads, in id order: what the model would be sent, including bookkeeping rows."""
     if "active" not in reader.columns.messages:
         return _decoded(reader, "session_id = ? ORDER BY id", [session_id])
-    # Of a session that was compacted few rows are live: the index over sessions and ids would lead through all of them.
+    # In a compacted session few rows are live: the index over sessions and ids would read all of them.
     live = "SELECT id FROM messages WHERE session_id = ? AND active = 1"
     return _decoded(reader, f"id IN ({live}) ORDER BY id", [session_id])
 

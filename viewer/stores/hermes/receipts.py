@@ -1,9 +1,10 @@
-"""What runs keep of a store of Hermes Agent, as JSON: the token of a basis, and the receipts of a commit and an undo.
+"""What runs keep about a store of Hermes Agent, as JSON: the token of a basis, and the receipts of a commit and an
+undo.
 
-A basis: {"file": [device, inode], "rows": [[id, bytes of content, bytes of calls], ...], "records": [ids of rows that
-the agent keeps for itself]}. A commit's receipt: {"handoff": id, "content": its content as JSON text, "block": [ids],
-"copies": {original id as text: id of its clone}, "before": [ids that were in context], "split": whether the block
-stands in another session}. An undo's receipt: {"block": [ids], "taken_back": [ids]}.
+A basis: {"file": [device, inode], "rows": [[id, bytes of content, bytes of calls], ...], "records": [ids of the agent's
+own rows]}. A commit's receipt: {"handoff": id, "content": its content as JSON text, "block": [ids], "copies": {original
+id as text: id of its clone}, "before": [ids that were in context], "split": whether the block is in another session}.
+An undo's receipt: {"block": [ids], "taken_back": [ids]}.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from .sessions import tip
 from .undoing import Outlook, Undoing, check_undo, undoing_of_boundary
 from .writing import BlockCommit, Clone, CloneChanged, New, Snapshot, Step, snapshot
 
-READINGS = 5  # of a session that is being written to, before giving up on a consistent one
-# Of a row that stays with other values, the original is superseded; it stays readable under the boundary where the
-# clone lacks some of its text.
+READINGS = 5  # attempts to read a session consistently while it is being written to
+# If a row stays with other values, the original is superseded; where the clone lacks some of its text, it stays
+# readable under the boundary.
 ORIGINALS: dict[Why, Literal["under", "out"]] = {
     "merged": "out",
     "noted": "out",
@@ -56,31 +57,31 @@ def token_of(planned: Snapshot, records: Iterable[int]) -> Json:
 
 
 def snapshot_of(session_id: str, token: Json) -> Snapshot:
-    """What was planned on."""
+    """The basis of a plan."""
     device, inode = token["file"]
     return Snapshot(session_id, tuple((row[0], row[1], row[2]) for row in token["rows"]), (device, inode))
 
 
 def basis(reader: OpenStore, session_id: str, planned: Json | None = None) -> LiveContext:
-    """The live context now, or without what came since a basis with the token `planned`.
+    """The live context now, or without the messages added since a basis with the token `planned`.
 
     Raises SessionBusy, or what `check_basis` raises.
     """
     for _ in range(READINGS):
-        # The snapshot first: a row changed between the two readings then differs from it at the commit.
-        found = _unchanged(reader, session_id, planned) if planned else snapshot(reader, session_id)
-        rows = [row for row in live_context(reader, session_id) if row.id <= found.watermark]
-        if [row.id for row in rows] == [row[0] for row in found.rows]:
+        # The snapshot first: then a row that changes between the two readings differs from it at the commit.
+        live_snapshot = _unchanged(reader, session_id, planned) if planned else snapshot(reader, session_id)
+        rows = [row for row in live_context(reader, session_id) if row.id <= live_snapshot.watermark]
+        if [row.id for row in rows] == [row[0] for row in live_snapshot.rows]:
             records = (row.id for row in rows if row.role in BOOKKEEPING_ROLES)
             again = written_again(row_digests.rows_of(reader, session_id, [row.id for row in rows]).values())
             once = [row for row in rows if row.id not in again]
             repeats = [row for row in rows if row.id in again]
-            return LiveContext(once, found.sizes, token_of(found, records), repeats)
+            return LiveContext(once, live_snapshot.sizes, token_of(live_snapshot, records), repeats)
     raise SessionBusy("The session is being rewritten just now. Try again in a moment.")
 
 
 def check_basis(reader: OpenStore, session_id: str, token: Json) -> None:
-    """Raise CompactionConflict when a planned row was changed or taken back since; rows that came later are none."""
+    """Raise CompactionConflict when a planned row was changed or taken back since; later rows do not count."""
     _unchanged(reader, session_id, token)
 
 
@@ -103,7 +104,7 @@ def steps_of(token: Json, edits: Sequence[Edit]) -> list[Step]:
     """What a commit writes, in order: the edits, and the agent's own rows outside the summarised stretch."""
     named = {edit.id for edit in edits if not isinstance(edit, InsertMessage)}
     rows, records = [row[0] for row in token["rows"]], set(token["records"]) - named
-    beside = _beside(rows, records, named)
+    beside = _staying_records(rows, records, named)
     first = next((row_id for row_id in rows if row_id not in named and row_id not in records), None)
     steps: list[Step] = []
     for edit in edits:
@@ -114,8 +115,8 @@ def steps_of(token: Json, edits: Sequence[Edit]) -> list[Step]:
     return [*steps, *map(Clone, beside)]
 
 
-def _beside(rows: Sequence[int], records: Collection[int], named: Collection[int]) -> deque[int]:
-    """The agent's own rows that stay: all but those between two rows that leave the context."""
+def _staying_records(rows: Sequence[int], records: Collection[int], named: Collection[int]) -> deque[int]:
+    """The agent's own rows that stay: all except those between two rows that leave the context."""
     ids: deque[int] = deque()
     waiting: list[int] = []
     leaving = False
@@ -138,12 +139,12 @@ def _step(edit: Edit) -> Step:
 
 
 def _handoff_place(steps: Sequence[Step]) -> tuple[int, Any]:
-    """The handoff's place among the steps, and its exact content."""
-    for place, step in enumerate(steps):
+    """The handoff's position among the steps, and its exact content."""
+    for position, step in enumerate(steps):
         if isinstance(step, New):
-            return place, step.message["content"]
+            return position, step.message["content"]
         if isinstance(step, CloneChanged) and step.is_handoff:
-            return place, step.changes["content"]
+            return position, step.changes["content"]
     raise ValueError("These steps hold no handoff.")
 
 
@@ -151,7 +152,7 @@ def _handoff_place(steps: Sequence[Step]) -> tuple[int, Any]:
 
 
 def commit_of(planned: Snapshot, steps: Sequence[Step], done: BlockCommit, at: float | None = None) -> Commit:
-    """What was written, with its receipt."""
+    """The commit with its receipt."""
     receipt = {
         "handoff": done.handoff_id,
         "content": json.dumps(_handoff_place(steps)[1]),
@@ -180,7 +181,7 @@ def blocks_of(recorded: Recorded) -> list[KnownBlock]:
 
 
 def undone_of(recorded: Recorded) -> dict[int, KnownUndone]:
-    """What was undone here, by handoff."""
+    """The compactions that were undone here, by handoff."""
     return {
         handoff_id: KnownUndone(receipt["block"], receipt["taken_back"])
         for handoff_id, receipt in recorded.undone.items()
@@ -188,13 +189,13 @@ def undone_of(recorded: Recorded) -> dict[int, KnownUndone]:
 
 
 def undo_receipt(undoing: Undoing, outlook: Outlook) -> Json:
-    """What is to be noted of a compaction that was undone as this outlook says."""
+    """The receipt of an undo with this outlook."""
     taken_back = {*undoing.originals, *outlook.taken_back} - set(outlook.restored)
     return {"block": list(undoing.block_ids), "taken_back": sorted(taken_back)}
 
 
 def undoing_of(session_id: str, compaction: Json | IndexedBoundary) -> Undoing:
-    """What taking back a compaction needs: the receipt's map original -> clone, or the one that History found."""
+    """The data for taking back a compaction: the receipt's map original -> clone, or the one that History found."""
     if isinstance(compaction, IndexedBoundary):
         return undoing_of_boundary(session_id, compaction)
     copies = {int(original): copy for original, copy in compaction["copies"].items()}
@@ -212,7 +213,7 @@ def undo_plan(reader: OpenStore, session_id: str, compaction: Json | IndexedBoun
 
 
 def context_before(session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
-    """Ids of the rows that were in context before it, in order. Raises NotBranchable if that is not known."""
+    """Ids of the rows that were in context before it, in order. Raises NotBranchable if that is unknown."""
     undoing = undoing_of(session_id, compaction)
     if undoing.unmapped or not undoing.originals:
         raise NotBranchable("It is not known which messages were in context before this compaction.")
@@ -220,7 +221,9 @@ def context_before(session_id: str, compaction: Json | IndexedBoundary) -> list[
 
 
 def wrote(reader: OpenStore, receipt: Json) -> bool:
-    """Whether the row of the handoff holds what this receipt says: in a restored file another row may have its id."""
+    """Whether the row of the handoff has the content in this receipt: in a restored file another row may
+    have its id.
+    """
     row = read_rows(reader, [receipt["handoff"]]).get(receipt["handoff"])
     return row is not None and row.content == json.loads(receipt["content"])
 
@@ -228,9 +231,9 @@ def wrote(reader: OpenStore, receipt: Json) -> bool:
 def find_commit(
     reader: OpenStore, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str
 ) -> Commit | None:
-    """A commit that was made and not noted, found by the handoff's content above the planned rows."""
+    """A commit that was made and not recorded, found by the handoff's content above the planned rows."""
     planned, steps = snapshot_of(session_id, token), steps_of(token, edits)
-    place, content = _handoff_place(steps)
+    position, content = _handoff_place(steps)
     newest = tip(reader, session_id) if mode == "split" else session_id
     history = read_history(reader, newest, blocks_of(recorded), undone_of(recorded))
     newer = [boundary for boundary in history.boundaries if boundary.handoff_id > planned.watermark]
@@ -239,7 +242,7 @@ def find_commit(
         row = rows.get(boundary.handoff_id)
         if row is not None and row.content == content:
             part = row.session_id if row.session_id != session_id else ""
-            done = _commit_at(boundary, boundary.handoff_id - place, steps, part)
+            done = _commit_at(boundary, boundary.handoff_id - position, steps, part)
             return commit_of(planned, steps, done, boundary.time)
     return None
 
@@ -254,8 +257,8 @@ def _commit_at(boundary: Boundary, start: int, steps: Sequence[Step], part: str)
 
 
 def find_undo(reader: OpenStore, receipt: Json) -> Json | None:
-    """The receipt of an undo whose process died before it was noted: the block has left the context, and what was there
-    before is there again. None where it was not undone.
+    """The receipt of an undo whose process died before it was recorded: the block has left the context, and the earlier
+    messages are there again. None where it was not undone.
     """
     rows = read_rows(reader, [*receipt["before"], receipt["handoff"]])
     handoff = rows.pop(receipt["handoff"], None)

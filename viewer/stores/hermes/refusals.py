@@ -32,6 +32,6 @@ def to_branch(reader: OpenStore, session_id: str) -> StoreReadOnly | SessionEnde
     if reason := opening.branch_reason(reader):
         return StoreReadOnly(reason)
     if session.end_reason == CONTINUED and (newest := tip(reader, session_id)) != session_id:
-        # An agent of schema 16 takes whatever begins after such an end for the continuation.
+        # An agent of schema 16 takes any session that begins after such an end for the continuation.
         return SessionEnded(f"This conversation went on in {newest}: branch from there, at any of its compactions.")
     return None

@@ -1,4 +1,4 @@
-"""The sessions that came of a session: branches, sub-agents' sessions, those that followed it."""
+"""The sessions that came from a session: branches, sub-agents' sessions, those that followed it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from .columns import marks, selection
 from .opening import OpenStore
 from .sessions import BRANCHED, DELEGATED, read_config
 
-CHILDREN = 1_000  # read at most; no session known has so many
+CHILDREN = 1_000  # read at most; no known session has so many
 
 
 def children(reader: OpenStore, parts: Sequence[str]) -> list[ChildSession]:
-    """The children of a conversation's parts, oldest first. Read by the agent's index over parents."""
+    """The children of a conversation's parts, oldest first. Read with the agent's index over parents."""
     if "parent_session_id" not in reader.columns.sessions:
         return []
-    wanted = {"id": "NULL", "title": "NULL", "model_config": "NULL", "parent_session_id": "NULL"}
+    selected = {"id": "NULL", "title": "NULL", "model_config": "NULL", "parent_session_id": "NULL"}
     rows = reader.con.execute(
-        f"SELECT {selection(reader.columns.sessions, wanted)} FROM sessions "
+        f"SELECT {selection(reader.columns.sessions, selected)} FROM sessions "
         f"WHERE parent_session_id IN ({marks(parts)}) ORDER BY started_at, id LIMIT ?",
         [*parts, CHILDREN],
     ).fetchall()
@@ -28,7 +28,7 @@ def children(reader: OpenStore, parts: Sequence[str]) -> list[ChildSession]:
 
 
 def _kind(model_config: object, parent: object) -> Literal["branch", "delegate", ""]:
-    """A continuation inherits the whole configuration: only a mark that names the parent itself tells."""
+    """A continuation inherits the whole configuration: only a mark that names the parent itself counts."""
     config = read_config(model_config)
     if config.get(BRANCHED) == parent:
         return "branch"

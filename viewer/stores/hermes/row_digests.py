@@ -1,4 +1,6 @@
-"""Light rows: what History needs of each row, read without its whole text but for the few that may hold a handoff."""
+"""Light rows: what History needs from each row, read without its whole text except for the few that may contain a
+handoff.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +34,13 @@ from .columns import marks, selection
 from .opening import OpenStore
 from .sessions import chain
 
-START_BYTES = 600  # of a row's content, enough to tell messages apart and to see whether a handoff may be in it
+START_BYTES = 600  # of a row's content, enough to distinguish messages and to see whether it may contain a handoff
 ASKED_BYTES = 4 * ASKED_CHARACTERS  # of a user's
 END_BYTES = 4 * END_CHARACTERS
 
 
 def light_rows(reader: OpenStore, session_id: str) -> list[LightRow]:
-    """What History needs of every row of the session and the parts it continues; rows of ended parts are under."""
+    """What History needs from every row of the session and the parts it continues; rows of ended parts are under."""
     sessions = chain(reader, session_id)
     return _read(reader, session_id, f"session_id IN ({marks(sessions)}) ORDER BY id", sessions)
 
@@ -51,14 +53,12 @@ def rows_above(reader: OpenStore, session_id: str, sessions: Sequence[str], row_
 
 def rows_of(reader: OpenStore, session_id: str, ids: Sequence[int]) -> dict[int, LightRow]:
     """These rows, by id, in the order of the ids; those that do not exist are absent."""
-    found = {
-        row.id: row for chunk in chunks(ids) for row in _read(reader, session_id, f"id IN ({marks(chunk)})", chunk)
-    }
-    return {row_id: found[row_id] for row_id in ids if row_id in found}
+    rows = {row.id: row for chunk in chunks(ids) for row in _read(reader, session_id, f"id IN ({marks(chunk)})", chunk)}
+    return {row_id: rows[row_id] for row_id in ids if row_id in rows}
 
 
 def _read(reader: OpenStore, session_id: str, where: str, values: Sequence[Any]) -> list[LightRow]:
-    wanted = {
+    selected = {
         "id": "NULL", "session_id": "NULL", "role": "''", "timestamp": "0", "tool_call_id": "NULL",
         "tool_calls": "NULL", "active": "1", "compacted": "0", "_compressed_summary": "0", "display_kind": "NULL",
         "message_uid": "NULL", "absorbed_message_uids": "NULL",
@@ -67,7 +67,7 @@ def _read(reader: OpenStore, session_id: str, where: str, values: Sequence[Any])
     length = f"(CASE WHEN role = 'user' THEN {ASKED_BYTES} ELSE {START_BYTES} END)"
     in_user_rows = f"CASE WHEN role = 'user' THEN {spelled.place.format('content')} ELSE 0 END"
     rows = reader.con.execute(
-        f"SELECT {selection(reader.columns.messages, wanted)}, {spelled.start.format('content', length)}, "
+        f"SELECT {selection(reader.columns.messages, selected)}, {spelled.start.format('content', length)}, "
         f"{spelled.trimmed.format('content')}, {spelled.place.format('content')}, {in_user_rows}, "
         f"{spelled.end.format('content', END_BYTES)} "
         f"FROM messages WHERE {where}",
@@ -78,12 +78,12 @@ def _read(reader: OpenStore, session_id: str, where: str, values: Sequence[Any])
 
 
 def _needs_decoding(start: bytes | None) -> bool:
-    """Whether the start of a content does not tell its text: it may hold a handoff, or is a list of parts."""
+    """Whether the start of a content is not enough for its text: it may contain a handoff, or is a list of parts."""
     return start is not None and (start.startswith(_JSON_MARK) or any(hint in start for hint in _HINTS))
 
 
 _JSON_MARK = JSON_MARK.encode()
-# Every handoff begins with one of these; the dash behind them is escaped in stored JSON.
+# Every handoff begins with one of these; the dash after them is escaped in stored JSON.
 _MARKERS = (*HEADERS, PRIOR_HEADER, *RESTATED_STARTS, *ENGINE_STARTS)
 _HINTS = tuple({marker.split("—")[0].strip().encode() for marker in _MARKERS})
 _CALL_ID = re.compile(r'"(?:call_id|id)":\s*"([^"]*)"')
@@ -100,7 +100,7 @@ def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) 
         text = end = " ".join(messages.text(live).split())
         size = len((encode_content(live) or "").strip().encode())
     calls_text = calls if isinstance(calls, str) else ""
-    own = text and not is_restated  # a request that is repeated behind a summary is said by another row
+    own = text and not is_restated  # a request that is repeated after a summary belongs to another row
     return LightRow(
         id=row_id,
         role=str(role or ""),
@@ -133,15 +133,15 @@ def _key(summary: str | None) -> str:
 
 
 def parted(content: Any, flagged: bool) -> tuple[str | None, Any, bool]:
-    """The text of the handoff in a content, None when there is none; the content without it and without what the agent
-    added to it; and whether that is nothing but a request that was repeated.
+    """The text of the handoff in a content, None for none; the content without it and without the agent's additions;
+    and whether that is only a repeated request.
     """
     parts = compaction.split(content, flagged=flagged)
     summaries = [part.text for part in parts if part.kind == "summary"]
-    said = [part for part in parts if part.kind != "summary"]
-    own = [part for part in said if restated(part.text) is None]
-    if said and not own:
-        return "\n".join(summaries) if summaries else None, restated(said[-1].text), True
+    messages_parts = [part for part in parts if part.kind != "summary"]
+    own = [part for part in messages_parts if restated(part.text) is None]
+    if messages_parts and not own:
+        return "\n".join(summaries) if summaries else None, restated(messages_parts[-1].text), True
     live = [_own_words(part) for part in own]
     content = live[0] if len(live) == 1 else "\n\n".join(map(messages.text, live))
     return "\n".join(summaries) if summaries else None, content, False
@@ -152,7 +152,7 @@ def _own_words(part: Part) -> Any:
 
 
 def _folded(data: bytes | None) -> str:
-    """A text, white space folded, of bytes that may be cut within a character."""
+    """The text of bytes that may be cut within a character, white space folded."""
     return " ".join((data or b"").decode("utf-8", "ignore").split())
 
 

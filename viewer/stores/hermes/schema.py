@@ -1,9 +1,9 @@
-"""An empty store of our own, in the newest layout Hermes Agent is known to have (`docs/hermes.md` section 1).
+"""An empty store of our own, in the newest known layout of Hermes Agent (`docs/hermes.md` section 1).
 
-Everything that reads a Hermes `state.db` reads such a file the same way, so the demo store needs no path of its own.
+Everything that reads a Hermes `state.db` reads such a file in the same way, so the demo store needs no special code.
 The schema version is 31 because all columns of `sessions` and `messages` of that version are here, with the trigger
-that mints `message_uid` and full-text layout 3. The tables of Hermes' gateway and its triggers for `display_order` and
-`display_identity` are left out: both columns may be NULL, and readers then fall back to `id`.
+that makes `message_uid` and full-text layout 3. The tables of Hermes' gateway and its triggers for `display_order` and
+`display_identity` are left out: both columns may be NULL, and readers then use `id`.
 """
 
 import sqlite3
@@ -111,8 +111,8 @@ INSERT INTO state_meta VALUES ('fts_storage_version', '{FTS_LAYOUT}');
 def create(path: Path) -> None:
     """Make an empty store at `path`, in WAL mode and readable by its owner only.
 
-    Raises FileExistsError when there is a file already (it is left as it is), and RuntimeError when this Python's
-    SQLite has no FTS5.
+    Raises FileExistsError when there is a file already (it stays unchanged), and RuntimeError when this Python's SQLite
+    has no FTS5.
     """
     if path.exists():
         raise FileExistsError(f"{path} exists already: a store is only made where there is no file")

@@ -16,8 +16,8 @@ from .columns import selection
 from .opening import OpenStore
 from .previews import first_words, last_active
 
-# In a child's model_config, naming the parent: it continues nobody. A continuation inherits the whole model_config, so
-# a mark that names another session tells nothing (hermes_state_common._non_continuation_child_sql).
+# Keys of a child's model_config that name the parent: such a child continues nobody. A continuation inherits the whole
+# model_config, so a mark that names another session does not count (hermes_state_common._non_continuation_child_sql).
 BRANCHED, DELEGATED = "_branched_from", "_delegate_from"
 FORKS = (BRANCHED, DELEGATED, "_reset_from")
 
@@ -32,7 +32,7 @@ _WANTED = {
 
 
 _NUMBERED = re.compile(r"(.+) #(\d{1,3})", re.DOTALL)  # a longer number is part of a name
-CONTINUED = "compression"  # the end reason of a session whose conversation goes on in another one
+CONTINUED = "compression"  # the end reason of a session whose conversation continues in another one
 
 
 def split_title(title: str) -> tuple[str, int]:
@@ -46,26 +46,26 @@ def get_session(reader: OpenStore, session_id: str) -> Session:
     cursor = reader.con.execute(
         f"SELECT {selection(reader.columns.sessions, _WANTED)} FROM sessions WHERE id = ?", [session_id]
     )
-    names, found = [column[0] for column in cursor.description], cursor.fetchone()
-    if found is None:
+    names, values = [column[0] for column in cursor.description], cursor.fetchone()
+    if values is None:
         raise NotFound(f"Store {reader.store.name} has no session {session_id!r}.")
-    row = dict(zip(names, found, strict=True))
+    row = dict(zip(names, values, strict=True))
     return _session(reader, row, last_active(reader, row["id"]) or times.known(row["started_at"]))
 
 
 def usage(reader: OpenStore, session_id: str) -> ReportedUsage:
-    """What the agent noted of a session: what was billed, or else its estimate, and the tokens of all requests. Raises
-    NotFound.
+    """What the agent recorded about a session: the billed cost, or else its estimate, and the tokens of all requests.
+    Raises NotFound.
     """
     columns = selection(reader.columns.sessions, dict.fromkeys((*_COSTS, *_TOKENS), "NULL"))
-    found = reader.con.execute(f"SELECT {columns} FROM sessions WHERE id = ?", [session_id]).fetchone()
-    if found is None:
+    values = reader.con.execute(f"SELECT {columns} FROM sessions WHERE id = ?", [session_id]).fetchone()
+    if values is None:
         raise NotFound(f"Store {reader.store.name} has no session {session_id!r}.")
-    costs, tokens = found[: len(_COSTS)], found[len(_COSTS) :]
+    costs, tokens = values[: len(_COSTS)], values[len(_COSTS) :]
     total = sum(number(count) for count in tokens)
     total = total if 0 < total < 1e15 else 0
     dollars = next(
-        (found for cost in costs if cost and (found := pricing.reported_cost(cost, total)) is not None), None
+        (amount for cost in costs if cost and (amount := pricing.reported_cost(cost, total)) is not None), None
     )
     return ReportedUsage(cost=None if dollars is None else Cost(dollars), total=int(total) or None)
 
@@ -96,7 +96,9 @@ def _session(reader: OpenStore, row: dict[str, Any], active: float) -> Session:
 
 
 def system_prompt(reader: OpenStore, session_id: str) -> str:
-    """The session's system prompt, kept apart from the rows: inline, or by hash in a table of its own; "" for none."""
+    """The session's system prompt, stored separately from the rows: inline, or by hash in another table;
+    "" for none.
+    """
     columns = selection(reader.columns.sessions, {"system_prompt": "NULL", "system_prompt_hash": "NULL"})
     row = reader.con.execute(f"SELECT {columns} FROM sessions WHERE id = ?", [session_id]).fetchone()
     if row is None:
@@ -112,21 +114,21 @@ def system_prompt(reader: OpenStore, session_id: str) -> str:
 
 
 def chain(reader: OpenStore, session_id: str) -> list[str]:
-    """Ids of the parts of one conversation up to this session, first part first. Of sessions that are each other's
-    parents none goes on with another.
+    """Ids of the parts of one conversation up to this session, first part first. Sessions that are each other's parents
+    do not continue each other.
     """
     ids, parent = _upwards(reader, session_id)
     return ids[: ids.index(parent) + 1 if parent else None][::-1]
 
 
 def circle(reader: OpenStore, session_id: str) -> list[str]:
-    """The sessions of the circle of parents that this one is in; none where it is in none."""
+    """The sessions in this one's circle of parents; none where it is in no circle."""
     ids, parent = _upwards(reader, session_id)
     return ids if parent == session_id else []
 
 
 def _upwards(reader: OpenStore, session_id: str) -> tuple[list[str], str]:
-    """The ids of a session and of those that it goes on with, newest first; and the one of them that the last of them
+    """The ids of a session and of those that it continues, newest first; and the one of them that the last of them
     names as its parent, "" where there is no such circle.
     """
     ids = [session_id]
@@ -141,21 +143,21 @@ def _upwards(reader: OpenStore, session_id: str) -> tuple[list[str], str]:
 
 
 def tip(reader: OpenStore, session_id: str) -> str:
-    """The newest part of the conversation this session belongs to: the only one an agent goes on with."""
-    seen = [session_id]
+    """The newest part of the conversation this session belongs to: the only one that an agent continues."""
+    path = [session_id]
     if "parent_session_id" not in reader.columns.sessions:
         return session_id
-    beside = circle(reader, session_id)
-    while len(seen) < CHAIN_LIMIT:
+    in_circle = circle(reader, session_id)
+    while len(path) < CHAIN_LIMIT:
         children = reader.con.execute(
-            "SELECT id FROM sessions WHERE parent_session_id = ? ORDER BY started_at DESC", [seen[-1]]
+            "SELECT id FROM sessions WHERE parent_session_id = ? ORDER BY started_at DESC", [path[-1]]
         ).fetchall()
-        ids = (row[0] for row in children if row[0] not in beside and row[0] not in seen)
-        child = next((each for each in ids if _continued_parent(reader, each) == seen[-1]), None)
+        ids = (row[0] for row in children if row[0] not in in_circle and row[0] not in path)
+        child = next((each for each in ids if _continued_parent(reader, each) == path[-1]), None)
         if child is None:
             break
-        seen.append(child)
-    return seen[-1]
+        path.append(child)
+    return path[-1]
 
 
 def lease_key(reader: OpenStore, session_id: str) -> str:
@@ -173,9 +175,9 @@ def read_config(model_config: Any) -> dict[str, Any]:
 
 
 def _continued_parent(reader: OpenStore, session_id: str) -> str:
-    wanted = {"parent_session_id": "NULL", "model_config": "''"}
+    selected = {"parent_session_id": "NULL", "model_config": "''"}
     row = reader.con.execute(
-        f"SELECT {selection(reader.columns.sessions, wanted)} FROM sessions WHERE id = ?", [session_id]
+        f"SELECT {selection(reader.columns.sessions, selected)} FROM sessions WHERE id = ?", [session_id]
     ).fetchone()
     if row is None or not row[0] or row[0] in [read_config(row[1]).get(fork) for fork in FORKS]:
         return ""

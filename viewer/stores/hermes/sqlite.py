@@ -1,6 +1,6 @@
-"""A store in a file of SQLite's: read-only connections to it, and what its errors mean.
+"""A store in an SQLite file: read-only connections to it, and its errors as sentences.
 
-Nothing here writes, but for what SQLite itself takes back of a process that was killed.
+Nothing here writes, except for SQLite's own rollback of a killed process.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from urllib.parse import quote
 from viewer.stores.errors import StoreUnanswered, StoreUnavailable
 
 BUSY_SECONDS = 5.0  # the agent's own readers wait as long
-LIST_SECONDS = 0.2  # that a list of several stores waits for one of them
-OPEN_ATTEMPTS = 3  # a read-only open can meet a passing "disk I/O error" while the agent checkpoints
-HOT_SECONDS = 1.0  # that a journal has to stay as it is, with no writer beside it, to be one that was left behind
-HOT_PAUSE = 0.05  # between two looks at it
+LIST_SECONDS = 0.2  # how long a list of several stores waits for one of them
+OPEN_ATTEMPTS = 3  # a read-only open can fail with a short "disk I/O error" while the agent checkpoints
+HOT_SECONDS = 1.0  # how long a journal must stay unchanged, without a writer, to count as left behind
+HOT_PAUSE = 0.05  # between two checks of it
 
 Found = TypeVar("Found")
 Stamp = tuple[int, int, int]
@@ -40,7 +40,7 @@ class ReadOnlyConnection(sqlite3.Connection):
 
     @property
     def was_written(self) -> bool:
-        """Whether anybody wrote a file that is read without locks."""
+        """Whether anybody wrote to a file that is read without locks."""
         return self.immutable is not None and self.immutable != _stamps(self.path)
 
 
@@ -71,7 +71,7 @@ def unavailable(name: str, path: Path, problem: sqlite3.Error) -> StoreUnavailab
     if "not a database" in text or "malformed" in text:
         return StoreUnavailable(f"Store {name}: {path} is not a readable SQLite database ({text}).")
     if "unable to open" in text and stamp(f"{path}-wal")[0] and not os.path.exists(f"{path}-shm"):
-        # Without that log (immutable=1) the newest messages would be missing, unseen.
+        # Without that log (immutable=1) the newest messages would silently be missing.
         return StoreUnavailable(
             f"Store {name} cannot be read here: its newest messages are still in {path.name}-wal. To read them, SQLite "
             f"makes {path.name}-shm in the same directory, and nothing can be written there. Make the directory "
@@ -82,13 +82,13 @@ def unavailable(name: str, path: Path, problem: sqlite3.Error) -> StoreUnavailab
 
 def stamp(path: str) -> Stamp:
     """Size and times of the last write and change in nanoseconds; zeros for no file, or an empty log such as a reader
-    leaves. The time of the last write alone may be set back: by whoever copies a backup with its times.
+    leaves. Copying a backup with its times may set back the time of the last write alone.
     """
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return 0, 0, 0
-    return (found.st_size, found.st_mtime_ns, found.st_ctime_ns) if found.st_size else (0, 0, 0)
+    return (status.st_size, status.st_mtime_ns, status.st_ctime_ns) if status.st_size else (0, 0, 0)
 
 
 def _stamps(path: Path) -> tuple[Stamp, Stamp]:
@@ -126,8 +126,8 @@ def _address(path: Path, mode: str) -> str:
 
 
 def _has_no_place_for_sidecars(path: Path, problem: sqlite3.Error) -> bool:
-    """A WAL database where nothing can be written, or whose disk is full, opens only as immutable; nobody writes it
-    then either, and `ReadOnlyConnection.was_written` tells.
+    """A WAL database where nothing can be written, or whose disk is full, opens only as immutable; then nobody writes
+    it either, and `ReadOnlyConnection.was_written` checks that.
     """
     unwritable = "unable to open" in str(problem) and not os.access(path.parent, os.W_OK)
     full = problem.sqlite_errorname.startswith(("SQLITE_IOERR_SHM", "SQLITE_FULL"))
@@ -138,24 +138,25 @@ def _has_no_place_for_sidecars(path: Path, problem: sqlite3.Error) -> bool:
 
 
 def _past_journal(con: ReadOnlyConnection, ask: Callable[[], Found]) -> Found:
-    """What a statement gives once no journal is in its way (journal mode "delete").
+    """The result of a statement once no journal is in its way (journal mode "delete").
 
-    A process that was killed leaves one that must be taken back first, which a read-only connection cannot, and nobody
-    can beside readers. One that its writer removes while SQLite looks at it seems to be left behind, too, but not twice
-    in one state: `hasHotJournal` in SQLite's pager.c takes a journal that is gone meanwhile for a hot one.
+    A killed process leaves a journal that must be rolled back first, which a read-only connection cannot do, and nobody
+    can while there are readers. A journal that its writer removes while SQLite looks at it seems to be left behind,
+    too, but not twice in one state: `hasHotJournal` in SQLite's pager.c takes a journal that disappears meanwhile for a
+    hot one.
     """
     until = time.monotonic() + min(HOT_SECONDS, con.patience)
-    seen: set[Stamp] = set()
+    stamps: set[Stamp] = set()
     while True:
         try:
             return ask()
         except sqlite3.OperationalError as problem:
             if not problem.sqlite_errorname.startswith("SQLITE_READONLY_"):  # without "_": an attempt to write
                 raise
-            seen.add(stamp(f"{con.path}-journal"))
+            stamps.add(stamp(f"{con.path}-journal"))
             may_not = not _rolled_back(con.path)
             if time.monotonic() > until:
-                if may_not and len(seen) == 1:
+                if may_not and len(stamps) == 1:
                     raise
                 raise StoreUnanswered(
                     f"Store {con.name} is being written by another program just now. Try again in a moment."
@@ -164,7 +165,7 @@ def _past_journal(con: ReadOnlyConnection, ask: Callable[[], Found]) -> Found:
 
 
 def _rolled_back(path: Path) -> bool:
-    """Have SQLite take back what a process had half written that was killed: whoever opens the file next has to. False
+    """Let SQLite roll back what a killed process had half written, as the next program that opens the file must. False
     if this user may not; where somebody is in the way, it was not done either.
     """
     try:

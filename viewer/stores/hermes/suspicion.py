@@ -1,8 +1,7 @@
-"""A message in context that may be a handoff of a form that nobody here knows: it is said to be one, and treated as a
-message.
+"""A message in context that may be a handoff of an unknown form: the site says so, and treats it as a message.
 
-What tells is its shape, long and with a head in brackets, and its place: it opens the context, and what was in context
-before it is not any more. The agent's own notices and copies of earlier messages are none.
+The signs are its shape, long and with a heading in brackets, and its position: it opens the context, and earlier
+messages have left the context. The agent's own notices and copies of earlier messages do not count.
 """
 
 from __future__ import annotations
@@ -19,24 +18,24 @@ from .opening import OpenStore
 from .reading import live_context, read_rows
 from .sessions import chain
 
-SHORTEST = 400  # characters: what is shorter sums up nothing
+SHORTEST = 400  # characters: a shorter text summarises nothing
 _HEAD = re.compile(r"\[(?![ xX]\])[^\[\]\n]{3,160}\](?!\()|<[a-zA-Z][\w-]{2,60}[^<>\n]{0,200}>")
 _NOTICES = tuple(start for start in SYNTHETIC_USER_STARTS if not start.startswith(("[CONTEXT", "[PRIOR")))
 _KNOWN = (*_NOTICES, *COMPACTION_STARTS, *RESTATED_STARTS)
 
 
-OPENING = 5  # rows in context that are looked at: a system prompt may come first
+OPENING = 5  # rows in context that are checked: a system prompt may come first
 
 
 def suspected_handoff(reader: OpenStore, session_id: str, live_ids: Sequence[int]) -> int | None:
     """The id of that message among the rows in context, given in order, or None."""
-    found = read_rows(reader, live_ids[:OPENING])
-    rows = [found[row_id] for row_id in live_ids[:OPENING] if row_id in found]
+    rows_by_id = read_rows(reader, live_ids[:OPENING])
+    rows = [rows_by_id[row_id] for row_id in live_ids[:OPENING] if row_id in rows_by_id]
     opens = [row for row in rows if row.session_id == session_id and row.role in ("user", "assistant")][:2]
     if not opens or not _has_its_shape(opens[0]) or not _is_behind_a_gap(reader, opens):
         return None
-    known = any(is_handoff(message_of(row)) for row in live_context(reader, session_id))
-    return None if known or _was_said_before(reader, opens[0]) else opens[0].id
+    has_handoff = any(is_handoff(message_of(row)) for row in live_context(reader, session_id))
+    return None if has_handoff or _was_said_before(reader, opens[0]) else opens[0].id
 
 
 def _has_its_shape(row: StoredMessage) -> bool:
@@ -45,7 +44,7 @@ def _has_its_shape(row: StoredMessage) -> bool:
 
 
 def _is_behind_a_gap(reader: OpenStore, opens: list[StoredMessage]) -> bool:
-    """Whether older rows are out of context or in a session before this one, or it is newer than what follows it."""
+    """Whether older rows are out of context or in a session before this one, or it is newer than the row after it."""
     first = opens[0]
     older = "SELECT 1 FROM messages WHERE session_id = ? AND id < ? LIMIT 1"
     if reader.con.execute(older, [first.session_id, first.id]).fetchone():
@@ -59,5 +58,5 @@ def _was_said_before(reader: OpenStore, row: StoredMessage) -> bool:
         "SELECT 1 FROM messages WHERE session_id IN ({}) AND id < ? AND role = ? "
         "AND content = (SELECT content FROM messages WHERE id = ?) LIMIT 1"
     )
-    found = reader.con.execute(same.format(marks(parts)), [*parts, row.id, row.role, row.id])
-    return found.fetchone() is not None
+    cursor = reader.con.execute(same.format(marks(parts)), [*parts, row.id, row.role, row.id])
+    return cursor.fetchone() is not None

@@ -1,8 +1,8 @@
-"""What really came and went in a write transaction, whoever's statement did it.
+"""The rows that were really added and removed in a write transaction, by any statement.
 
-A store may have triggers that neither this site nor its agent wrote. What our own statements did, says nothing of
-those, so every row that is added or removed is counted: in SQLite by triggers of our connection, which stand in its
-temporary schema (nothing of them reaches the file), in PostgreSQL by the server.
+A store may have triggers that neither this site nor its agent wrote. The results of our own statements do not include
+theirs, so every row that is added or removed is counted: in SQLite by triggers of our connection in its temporary
+schema (nothing of them reaches the file), in PostgreSQL by the server.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .columns import Columns
 from .dialect import SQLITE, StoreConnection
 
 _TABLES = ("messages", "sessions")
-# The server counts nothing where that is switched off: then nothing can be told.
+# If that is switched off, the server counts nothing, and nothing can be checked.
 _COUNTED = (
     "SELECT relname, n_tup_ins, n_tup_del FROM pg_stat_xact_user_tables "
     "WHERE relid IN ('messages'::regclass, 'sessions'::regclass) AND current_setting('track_counts') = 'on'"
@@ -21,7 +21,7 @@ _COUNTED = (
 
 
 class Tally:
-    """Counts from now on to the end of the transaction. Made once in it, before the first write."""
+    """Counts from now to the end of the transaction. Made once in it, before the first write."""
 
     def __init__(self, con: StoreConnection, columns: Columns) -> None:
         self._con, self._here = con, columns.dialect is SQLITE
@@ -38,7 +38,7 @@ class Tally:
 
     def check(self, *, messages: int = 0, sessions: int = 0) -> None:
         """Raise WriteDisturbed unless exactly so many rows were added, and none was removed."""
-        asked = "SELECT name, added, removed FROM palimpsest_rows" if self._here else _COUNTED
-        wanted = {"messages": (messages, 0), "sessions": (sessions, 0)}
-        if any(wanted[name] != (added, removed) for name, added, removed in self._con.execute(asked).fetchall()):
+        query = "SELECT name, added, removed FROM palimpsest_rows" if self._here else _COUNTED
+        expected = {"messages": (messages, 0), "sessions": (sessions, 0)}
+        if any(expected[name] != (added, removed) for name, added, removed in self._con.execute(query).fetchall()):
             raise WriteDisturbed

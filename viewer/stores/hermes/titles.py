@@ -22,9 +22,9 @@ def cleaned(title: str) -> str:
 
 def check_free(con: StoreConnection, title: str, *, but: str = "") -> None:
     """Inside a transaction: raise TitleTaken if a session other than `but` has this title."""
-    taken = title and con.execute("SELECT id FROM sessions WHERE title = ? AND id <> ?", [title, but]).fetchone()
-    if taken:  # it may be in no list: an older part of the same conversation keeps the name without a number
-        raise TitleTaken(f"Session {taken[0]} of this store is already named {title!r}; nothing was written.")
+    other = title and con.execute("SELECT id FROM sessions WHERE title = ? AND id <> ?", [title, but]).fetchone()
+    if other:  # it may be in no list: an older part of the same conversation keeps the name without a number
+        raise TitleTaken(f"Session {other[0]} of this store is already named {title!r}; nothing was written.")
 
 
 def of_branch(con: StoreConnection, name: str) -> str:

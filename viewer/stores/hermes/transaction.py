@@ -1,6 +1,6 @@
 """One write transaction on a shared database: opened read-write, retried with the agent's patience, closed at once.
 
-No pragma is changed but `foreign_keys`; the journal mode, the WAL and the file stay the agent's (`docs/hermes.md`
+No pragma but `foreign_keys` is changed; the journal mode, the WAL and the file stay the agent's (`docs/hermes.md`
 section 2).
 """
 
@@ -23,21 +23,21 @@ from .opening import check_is_store, columns_of, identity
 
 PATIENCE = 20.0  # seconds to wait for another writer: the agent's own for routine writes
 COMMIT_PATIENCE = 5.0  # seconds to wait for readers in journal mode "delete"; nobody else can write meanwhile
-EAGER = 2.0  # seconds of short naps before longer ones
+EAGER = 2.0  # seconds of short pauses before longer ones
 
 
 @contextmanager
-def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[StoreConnection]:
+def write(store: Store, planned_identity: tuple[int, int] | None = None) -> Iterator[StoreConnection]:
     """A connection inside BEGIN IMMEDIATE, committed at the end and rolled back on any exception.
 
-    On a server, inside a transaction that alone writes. Refuses what cannot be opened for reading, with the same
+    On a server, inside a transaction that is the only writer. Refuses what cannot be opened for reading, with the same
     error.
 
-    `seen` is the identity of the file that the work was planned on. Raises StoreUnavailable (locked beyond patience,
-    damaged, replaced, disk full) or StoreReadOnly; nothing was written then.
+    `planned_identity` is the identity of the file that the work was planned on. Raises StoreUnavailable (locked beyond
+    patience, damaged, replaced, disk full) or StoreReadOnly; then nothing was written.
     """
     before = identity(store)
-    if seen is not None and before != seen:
+    if planned_identity is not None and before != planned_identity:
         raise StoreUnavailable(
             f"The file of store {store.name} was replaced since the plan was made; nothing was written."
         )
@@ -74,7 +74,7 @@ def open_for_writing(store: Store) -> sqlite3.Connection:
         con.execute("PRAGMA foreign_keys = ON")
     except sqlite3.Error as problem:
         raise _refusal(store, problem, 0) from problem
-    if sys.version_info >= (3, 12):  # the last one to close must not unlink the WAL the agent watches
+    if sys.version_info >= (3, 12):  # closing the last connection must not unlink the WAL that the agent watches
         con.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
     return con
 

@@ -1,4 +1,4 @@
-"""What taking back a compaction would do, and why it cannot be done. Reads only; the write itself is `writing.undo`."""
+"""What taking back a compaction would do, and why it cannot be done. Only reads; `writing.undo` writes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from .opening import OpenStore
 @dataclass(frozen=True, slots=True)
 class Undoing:
     """A compaction to take back: its block, and each row that was live before it with its copy in the block (None:
-    summarised). `unmapped` says that the map is History's and that it found no copy in the block at all; `more` are
-    further copies of a row, which is in context while one of them is; `found` says that History found the block, nobody
-    recorded it, and `unsure` that the rows do not tell what was in context before it.
+    summarised). `unmapped` says that the map is History's and contains no copy in the block at all; `more` are further
+    copies of a row, which is in context while one of them is; `found` says that History found the block and nobody
+    recorded it, and `unsure` that the rows do not show what was in context before it.
     """
 
     session_id: str
@@ -47,8 +47,8 @@ class Undoing:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What an undo would do, in row ids: `restored` come back, `hidden` go, `later` were written since and stay;
-    `taken_back` were written since, too, and are in context no more.
+    """What an undo would do, in row ids: `restored` come back, `hidden` leave, `later` were written since and stay;
+    `taken_back` were written since, too, and have left the context.
 
     `refusal` says in a sentence why it cannot be done, "" when it can.
     """
@@ -64,7 +64,7 @@ UNTOLD = "It is not known which messages this compaction kept: undoing might sho
 UNSURE = (
     "It is not known what was in context before this compaction: an earlier one was undone elsewhere, or taken back."
 )
-_BEHIND = 200  # rows behind a block that are looked at
+_BEHIND = 200  # rows after a block that are checked
 
 
 INHERITED = (
@@ -73,16 +73,16 @@ INHERITED = (
 
 
 def undoing_of_boundary(session_id: str, boundary: Boundary | IndexedBoundary) -> Undoing:
-    """The map of a compaction that left none, such as the agent's own, from its boundary."""
+    """The map of a compaction without a record, such as the agent's own, from its boundary."""
     sources: dict[int, int | None] = {source: copy for copy, source in boundary.copies}
     originals = {row_id: sources.get(row_id) for row_id in boundary.before_ids}
     more: dict[int, tuple[int, ...]] = {}
     for copy, source in boundary.copies:
         if sources[source] != copy:
             more[source] = (*more.get(source, ()), copy)
-    found = boundary.run is None
+    is_unrecorded = boundary.run is None
     return Undoing(
-        session_id, boundary.handoff_id, boundary.block_ids, originals, not boundary.copies, more, found,
+        session_id, boundary.handoff_id, boundary.block_ids, originals, not boundary.copies, more, is_unrecorded,
         boundary.unsure,
     )  # fmt: skip
 
@@ -93,7 +93,7 @@ def check_undo(reader: OpenStore, undoing: Undoing) -> Outlook:
 
 
 def outlook_of(con: StoreConnection, columns: Columns, undoing: Undoing) -> Outlook:
-    """`check_undo` on an open connection, so that the write can look once more inside its transaction."""
+    """`check_undo` on an open connection, so that the write can check again inside its transaction."""
     block = _states(con, columns.dialect, undoing.session_id, undoing.block_ids)
     originals = _states(con, columns.dialect, undoing.session_id, list(undoing.originals))
     hidden = tuple(row_id for row_id in undoing.block_ids if block.get(row_id) == (1, 0))
@@ -102,42 +102,44 @@ def outlook_of(con: StoreConnection, columns: Columns, undoing: Undoing) -> Outl
         for row_id, copy in sorted(undoing.originals.items())
         if row_id in originals and (copy is None or any(block.get(at) == (1, 0) for at in undoing.copies_of(row_id)))
     )
-    later = _behind(con, undoing, "session_id = ? AND active = 1")
-    by_id = columns.dialect.unsought.format("session_id")  # an index by session would walk all that is superseded
-    taken_back = _behind(con, undoing, f"{by_id} = ? AND active = 0 AND compacted = 0")
+    later = _rows_after(con, undoing, "session_id = ? AND active = 1")
+    by_id = columns.dialect.unsought.format("session_id")  # an index by session would read all superseded rows
+    taken_back = _rows_after(con, undoing, f"{by_id} = ? AND active = 0 AND compacted = 0")
     outlook = Outlook(restored, hidden, later, taken_back)
     refusal = _refusal(con, columns.dialect, undoing, block, originals) or _inexact(con, columns, undoing, outlook)
     return replace(outlook, refusal=refusal)
 
 
-def _behind(con: StoreConnection, undoing: Undoing, where: str) -> tuple[int, ...]:
-    """The rows behind the block of which this condition on the session holds."""
+def _rows_after(con: StoreConnection, undoing: Undoing, where: str) -> tuple[int, ...]:
+    """The rows after the block for which this condition on the session holds."""
     sql = f"SELECT id FROM messages WHERE {where} AND id > ? ORDER BY id"
     return tuple(row[0] for row in con.execute(sql, [undoing.session_id, max(undoing.block_ids)]).fetchall())
 
 
 def _inexact(con: StoreConnection, columns: Columns, undoing: Undoing, outlook: Outlook) -> str:
-    """Why what would come back is not what was in context before with what was said since; "" when it is."""
+    """Why the restored context would not be the earlier one plus the messages since; "" when it is."""
     copies = {copy for row_id in undoing.originals for copy in undoing.copies_of(row_id)}
     loose = [row_id for row_id in outlook.hidden if row_id not in copies and row_id != undoing.handoff_id]
-    said = [row for row in _messages(con, columns, undoing.session_id, loose, "content") if not _is_the_agents(row)]
-    if said:
-        return f"It would take {_counted(len(said))} out of context that came with or after the summary."
+    messages_lost = [
+        row for row in _messages(con, columns, undoing.session_id, loose, "content") if not _is_the_agents(row)
+    ]
+    if messages_lost:
+        return f"It would take {_counted(len(messages_lost))} out of context that came with or after the summary."
     down = sorted(set(undoing.originals) - set(outlook.restored))
     if undoing.found and any(map(is_handoff, _messages(con, columns, undoing.session_id, down, "content"))):
-        return UNTOLD  # whether a summary was taken back with what stood behind it, nobody said
+        return UNTOLD  # nobody recorded whether a summary was taken back together with the rows after it
     after = _messages(con, columns, undoing.session_id, [*outlook.restored, *outlook.later], "message_uid")
     if undoing.found and _are_named_twice(after, set(outlook.restored)):
         return UNTOLD
     ends = tool_groups.loose_ends(after)
     if not (ends.calls or ends.results):
         return ""
-    # A session may always have had calls without results; but none may miss one that is stored.
+    # A session may always have had calls without results; but none may lack one that is stored.
     first, last = min(undoing.originals), max(undoing.block_ids)
     where = f"{columns.dialect.unsought.format('session_id')} = ? AND id BETWEEN ? AND ?"
-    found = con.execute(f"SELECT id FROM messages WHERE {where}", [undoing.session_id, first, last]).fetchall()
-    left = {row[0] for row in found} - {row["id"] for row in after} - set(undoing.block_ids)
-    others = _messages(con, columns, undoing.session_id, sorted(left))
+    rows = con.execute(f"SELECT id FROM messages WHERE {where}", [undoing.session_id, first, last]).fetchall()
+    remaining = {row[0] for row in rows} - {row["id"] for row in after} - set(undoing.block_ids)
+    others = _messages(con, columns, undoing.session_id, sorted(remaining))
     called = {id_ for row in others for call in engine.calls(row) for id_ in call.ids}
     answered = {id_ for row in others for id_ in engine.answers(row)}
     missing = sum(not called.isdisjoint(engine.answers(after[at])) for at in ends.results)
@@ -150,7 +152,7 @@ def _inexact(con: StoreConnection, columns: Columns, undoing: Undoing, outlook: 
 
 
 def _are_named_twice(after: Sequence[engine.Message], restored: set[int]) -> bool:
-    """Whether a message would be in context twice, by its name: come back, and be there."""
+    """Whether a message would be in context twice, by its name: restored, and already there."""
     named = [(row["message_uid"], row["id"] in restored) for row in after if row["message_uid"]]
     return not {name for name, back in named if back}.isdisjoint(name for name, back in named if not back)
 
@@ -172,17 +174,19 @@ def _is_the_agents(row: engine.Message) -> bool:
 def _messages(
     con: StoreConnection, columns: Columns, session_id: str, ids: Sequence[int], *more: str
 ) -> list[engine.Message]:
-    """These rows of the session in order of their ids: what is needed to pair calls and results, and `more` columns."""
-    wanted = {
+    """These rows of the session in order of their ids: the columns for pairing calls and results, and
+    `more` columns.
+    """
+    selected = {
         "id": "NULL", "role": "''", "tool_calls": "NULL", "tool_call_id": "NULL", "display_kind": "NULL",
         "_compressed_summary": "0", **dict.fromkeys(more, "NULL"),
     }  # fmt: skip
     sql = (
-        f"SELECT {selection(columns.messages, wanted)} FROM messages "
+        f"SELECT {selection(columns.messages, selected)} FROM messages "
         f"WHERE {columns.dialect.unsought.format('session_id')} = ? AND id IN {columns.dialect.ids} ORDER BY id"
     )
-    found = con.execute(sql, [session_id, json.dumps(list(ids))]).fetchall() if ids else []
-    rows = [dict(zip(wanted, row, strict=True)) for row in found]
+    rows_found = con.execute(sql, [session_id, json.dumps(list(ids))]).fetchall() if ids else []
+    rows = [dict(zip(selected, row, strict=True)) for row in rows_found]
     return [{**row, "content": decode_content(row["content"])} if "content" in row else row for row in rows]
 
 
@@ -217,13 +221,13 @@ def _refusal(
         return UNSURE
     if undoing.found and (_written_with_it(con, dialect, undoing) or _begins_inside_a_write(con, dialect, undoing)):
         return UNTOLD
-    if undoing.found and (1, 0) in originals.values():  # a compaction takes all that it found out of context
+    if undoing.found and (1, 0) in originals.values():  # a compaction removes all rows that it found from context
         return UNTOLD
     return ""
 
 
 def _written_with_it(con: StoreConnection, dialect: Dialect, undoing: Undoing) -> bool:
-    """Whether a live row that is not in the block was written by the compaction, as its time says.
+    """Whether a live row outside of the block was written by the compaction, by its time.
 
     A copy keeps its time. The agent inserts a block in one loop, and a row without a time gets the moment of the write,
     each a microsecond after the one before (`_insert_message_rows` in hermes_state.py of 0.18 to 0.22).
@@ -247,8 +251,8 @@ def _written_with_it(con: StoreConnection, dialect: Dialect, undoing: Undoing) -
 
 
 def _begins_inside_a_write(con: StoreConnection, dialect: Dialect, undoing: Undoing) -> bool:
-    """Whether the row before the block, or before the first original, was written with it, as its time says: then it is
-    a copy of a start that was not told.
+    """Whether the row before the block, or before the first original, was written with it, by its time: then it is a
+    copy of an earlier start that is not in the map.
     """
     where = f"{dialect.unsought.format('session_id')} = ? AND id <= ?"
     for first in (min(undoing.block_ids), min(undoing.originals)):
@@ -270,8 +274,8 @@ def _exist_elsewhere(con: StoreConnection, dialect: Dialect, undoing: Undoing) -
 
 
 def _rewritten(dialect: Dialect) -> str:
-    """A live row behind the block that says what a row of the block said: the agent rewrote its transcript, it did not
-    go on. SQLite must not walk all rows of the session instead of those that count.
+    """A live row after the block with the content of a row of the block: the agent rewrote its transcript and did not
+    continue it. SQLite must not read all rows of the session instead of the few that count.
     """
     alike = [dialect.same.format(f"n.{name}", f"b.{name}") for name in ("content", "tool_calls", "tool_call_id")]
     return (
@@ -281,14 +285,14 @@ def _rewritten(dialect: Dialect) -> str:
     )
 
 
-# A later row that says what the handoff says: a compaction that kept the handoff as it is.
+# A later row with the handoff's content: a compaction that kept the handoff unchanged.
 _CARRIED = (
     "SELECT 1 FROM messages h JOIN messages n ON n.session_id = h.session_id AND n.id > h.id AND n.content = h.content "
     "WHERE h.id = ? LIMIT 1"
 )
 
 
-# A live row behind the block that is older than the handoff: a copy that was not recognised.
+# A live row after the block that is older than the handoff: a copy that was not recognised.
 _OLDER = (
     "SELECT 1 FROM messages h JOIN messages n ON n.session_id = h.session_id AND n.timestamp < h.timestamp "
     "WHERE h.id = ? AND n.session_id = ? AND n.id > ? AND n.active = 1 LIMIT 1"

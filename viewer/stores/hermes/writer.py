@@ -1,4 +1,4 @@
-"""What may be written to a store of Hermes Agent: each is one transaction."""
+"""Writing to a store of Hermes Agent: each write is one transaction."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The writes: commit a compaction, undo one. Each is one transaction. Beside this module only `guards`, `branching`,
-`appending`, `creating`, `editing` and `deleting` write.
+"""The writes: commit a compaction, undo one. Each is one transaction. Apart from this module only `guards`,
+`branching`, `appending`, `creating`, `editing` and `deleting` write.
 
-The commit goes as `docs/how-it-works.md` tells: flag the originals, then insert clones of the head, the handoff, clones
-of the tail, clones of the rows that arrived meanwhile, so that a generation is one id range as in the agent's own
-compactions. Every column the table has travels with a clone, known here or not. Full-text tables are kept by the
-owner's triggers alone.
+`docs/how-it-works.md` describes a commit: flag the originals, then insert clones of the head, the handoff, clones of
+the tail, clones of the rows that arrived meanwhile, so that a generation is one id range as in the agent's own
+compactions. A clone has every column of the table, known here or not. Only the owner's triggers update full-text
+tables.
 """
 
 from __future__ import annotations
@@ -33,15 +33,20 @@ from .transaction import write
 from .undoing import Outlook, Undoing, outlook_of
 
 _NOT_CLONED = {"id", "session_id", "active", "compacted", "display_order"}
-_DERIVED = ("api_content", "display_identity")  # made from the content by the agent: stale once the content changes
-APART = 1e-3  # seconds between a row that is appended while the write lock is waited for, and the handoff
-LONGEST_WAIT = 60.0  # seconds that it is waited for: a row that is later yet has a time that is wrong
-REARM_KEY = "_proactive_prune_rearm_tokens"  # leaves sessions.model_config with every in-place compaction of the agent
+_DERIVED = (
+    "api_content",
+    "display_identity",
+)  # the agent makes them from the content: outdated once the content changes
+APART = 1e-3  # seconds between the handoff and a row that is appended while waiting for the write lock
+LONGEST_WAIT = 60.0  # seconds of such waiting: a later row has a wrong time
+REARM_KEY = (
+    "_proactive_prune_rearm_tokens"  # every in-place compaction of the agent removes it from sessions.model_config
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a plan was made on: live rows as (id, bytes of content, bytes of calls; -1 for NULL), and the file."""
+    """The basis of a plan: live rows as (id, bytes of content, bytes of calls; -1 for NULL), and the file."""
 
     session_id: str
     rows: tuple[tuple[int, int, int], ...]
@@ -69,7 +74,7 @@ class Clone:
 class CloneChanged:
     """Keep this row with other values (column -> decoded value; None is NULL).
 
-    `original` is the state of the row itself afterwards: "under" when it holds text the clone lacks, else "out"
+    `original` is the state of the row itself afterwards: "under" when it has text that the clone lacks, else "out"
     (superseded). `is_handoff` marks the clone that the handoff was merged into.
     """
 
@@ -91,8 +96,8 @@ Step = Clone | CloneChanged | New
 
 @dataclass(frozen=True, slots=True)
 class BlockCommit:
-    """What a commit did. `copies` maps kept originals to their clones; `seconds` is how long the lock was held;
-    `new_session_id` is where the block stands when that is not the session itself.
+    """The result of a commit. `copies` maps kept originals to their clones; `seconds` is how long the lock was held;
+    `new_session_id` is the session of the block if that is a new one.
     """
 
     handoff_id: int
@@ -114,12 +119,12 @@ def snapshot(reader: OpenStore, session_id: str) -> Snapshot:
 def commit(
     store: Store, planned: Snapshot, steps: Sequence[Step], *, lock_holder: str, lease_holder: str, now: float
 ) -> BlockCommit:
-    """Replace the live context as `steps` say, in one transaction; rows above the watermark stay live behind it, in
+    """Replace the live context as `steps` say, in one transaction; rows above the watermark stay live after it, in
     order.
 
-    `lock_holder` must hold the compression lock and, where the store has turn leases, `lease_holder` the lease. `now`
+    `lock_holder` must have the compression lock and, where the store has turn leases, `lease_holder` the lease. `now`
     (epoch seconds) becomes the handoff's time. Raises CompactionConflict, SessionBusy, StoreReadOnly or
-    StoreUnavailable: nothing is written then.
+    StoreUnavailable: then nothing is written.
     """
     with write(store, planned.file) as con:
         started = time.monotonic()
@@ -136,7 +141,7 @@ def commit(
 def check_planned(
     con: StoreConnection, store: Store, columns: Columns, planned: Snapshot, lock_holder: str, lease_holder: str
 ) -> list[int]:
-    """Inside a transaction: whether what was planned can be written; ids of live rows that arrived since, in order.
+    """Inside a transaction: check that the plan can be written; returns ids of live rows that arrived since, in order.
 
     Raises NotFound, CompactionConflict or SessionBusy.
     """
@@ -147,8 +152,8 @@ def check_planned(
 def insert_block(
     con: StoreConnection, columns: Columns, session_id: str, steps: Sequence[Step], late: Sequence[int], now: float
 ) -> tuple[int, tuple[int, ...], dict[int, int]]:
-    """Write a new generation into this session, with its counters: its handoff, its rows, and the clone of each row
-    that was kept.
+    """Write a new generation into this session, with its counters; returns its handoff, its rows, and the clone of each
+    kept row.
     """
     highest = con.execute("SELECT MAX(id) FROM messages").fetchone()[0]
     handoff_id, copies = _insert(con, columns, session_id, [*steps, *map(Clone, late)], _apart(con, late, now))
@@ -160,7 +165,7 @@ def insert_block(
 
 
 def _apart(con: StoreConnection, late: Sequence[int], now: float) -> float:
-    """`now`, or a moment behind the last row that was appended while the write lock was waited for: where rows have no
+    """`now`, or a moment after the last row that was appended while waiting for the write lock: where rows have no
     names, those of one write are recognised by their times (`naming`).
     """
     row = con.execute("SELECT timestamp FROM messages WHERE id = ?", [late[-1]]).fetchone() if late else None
@@ -169,8 +174,8 @@ def _apart(con: StoreConnection, late: Sequence[int], now: float) -> float:
     return appended + APART if is_near else now
 
 
-# A plus sign keeps SQLite from an index by which it would walk all rows the session ever had: the lock is held for as
-# long as the live rows take, whatever lies under earlier boundaries.
+# A plus sign keeps SQLite from an index by which it would read all rows the session ever had: the lock must only be
+# held for the live rows, however many are under earlier boundaries.
 _BLOCK = "SELECT id FROM messages WHERE {} = ? AND id > ? ORDER BY id"
 
 
@@ -206,9 +211,9 @@ def _check_guards(
 def _check_unchanged(con: StoreConnection, columns: Columns, planned: Snapshot) -> list[int]:
     """Ids of live rows that arrived since the plan. Raises CompactionConflict when planned ones have changed."""
     live = _live_rows(con, columns, planned.session_id)
-    known = tuple(row for row in live if row[0] <= planned.watermark)
-    if known != planned.rows:
-        changed = len(set(planned.rows) - set(known)) or len(known) - len(planned.rows)
+    planned_now = tuple(row for row in live if row[0] <= planned.watermark)
+    if planned_now != planned.rows:
+        changed = len(set(planned.rows) - set(planned_now)) or len(planned_now) - len(planned.rows)
         raise CompactionConflict(
             f"{changed} of the {len(planned.rows)} planned messages were changed or taken back since the plan was "
             "made. Nothing was written; plan again."
@@ -219,7 +224,7 @@ def _check_unchanged(con: StoreConnection, columns: Columns, planned: Snapshot) 
 def _archive(
     con: StoreConnection, columns: Columns, session_id: str, steps: Sequence[Step], late: Sequence[int]
 ) -> None:
-    """Every live row leaves the context: kept ones are superseded, all others lie under the boundary."""
+    """Every live row leaves the context: kept ones are superseded, all others are summarised away."""
     superseded = [
         step.id
         for step in steps
@@ -242,7 +247,7 @@ def _insert(
             ids = [step.id for step in group if isinstance(step, Clone)]
             clones = clone(con, columns, session_id, ids)
             if len(clones) != len(ids):
-                raise WriteDisturbed  # all of them were there: `check_planned`
+                raise WriteDisturbed  # all of them existed: `check_planned`
             copies.update(zip(ids, clones, strict=True))
             continue
         for step in group:
@@ -255,19 +260,19 @@ def _insert(
 
 
 def clone(con: StoreConnection, columns: Columns, session_id: str, ids: Sequence[int]) -> list[int]:
-    """Live clones of these rows (ascending ids) in this session, in order; ids of those that are there.
+    """Live clones of these rows (ascending ids) in this session, in order; returns the ids of the new rows.
 
-    By SQL alone, so that no value passes through this program. Raises WriteDisturbed.
+    With SQL only, so that no value passes through this program. Raises WriteDisturbed.
     """
     highest = con.execute("SELECT MAX(id) FROM messages").fetchone()[0]
     names = ", ".join(quoted(name) for name in columns.messages if name not in _NOT_CLONED)
-    made = con.execute(
+    inserted = con.execute(
         f"INSERT INTO messages ({names}, session_id{_flags(columns)[0]}) SELECT {names}, ?{_flags(columns)[1]} "
         f"FROM messages WHERE id IN {columns.dialect.ids} ORDER BY id",
         [session_id, json.dumps(list(ids))],
     ).rowcount
     clones = [row[0] for row in con.execute("SELECT id FROM messages WHERE id > ? ORDER BY id", [highest]).fetchall()]
-    if len(clones) != made:
+    if len(clones) != inserted:
         raise WriteDisturbed
     return clones
 
@@ -296,7 +301,7 @@ def _clone_changed(con: StoreConnection, columns: Columns, session_id: str, step
 def insert_message(
     con: StoreConnection, columns: Columns, session_id: str, message: compaction.Message, at: float
 ) -> int:
-    """Insert one live row with this time; its id. Keys that are no column of the store are left out."""
+    """Insert one live row with this time; returns its id. Keys that are no column of the store are left out."""
     values = {name: _stored(name, value) for name, value in message.items()}
     values |= {"session_id": session_id, "timestamp": at, "active": 1, "compacted": 0, "message_uid": uuid.uuid4().hex}
     values = {name: value for name, value in values.items() if name in columns.messages}
@@ -323,7 +328,7 @@ def _stored(name: str, value: Any) -> Any:
 
 
 def recount(con: StoreConnection, columns: Columns, session_id: str) -> int:
-    """Bring the session's counters up to date: a cached agent notices a changed context by `message_count`."""
+    """Update the session's counters: an agent with a cache notices a changed context by `message_count`."""
     rows = con.execute("SELECT tool_calls FROM messages WHERE session_id = ? AND active = 1", [session_id]).fetchall()
     counters = {"message_count": len(rows), "tool_call_count": sum(len(decode_calls(row[0])) for row in rows)}
     present = {name: value for name, value in counters.items() if name in columns.sessions}
@@ -353,8 +358,8 @@ def undo(store: Store, undoing: Undoing, *, lock_holder: str, lease_holder: str)
     """Take a compaction back in one transaction: its block leaves the context, the rows before it return through their
     copies.
 
-    A row whose copy the agent has taken back stays down; rows written since stay live behind the restored ones. Raises
-    NotUndoable with the reason, SessionBusy, StoreReadOnly or StoreUnavailable: nothing is written then.
+    A row whose copy the agent has taken back does not return; rows written since stay live after the restored ones.
+    Raises NotUndoable with the reason, SessionBusy, StoreReadOnly or StoreUnavailable: then nothing is written.
     """
     with write(store) as con:
         columns = columns_of(store, con)

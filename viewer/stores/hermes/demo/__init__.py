@@ -15,10 +15,10 @@ __all__ = ["ensure_demo"]
 
 
 def ensure_demo(path: Path, *, now: float | None = None) -> bool:
-    """Make the demo store at `path` unless there is a file; True when it was made.
+    """Make the demo store at `path` unless there is a file; returns True when it was made.
 
-    Its sessions were last active up to some weeks before `now` (epoch seconds, the present by default). It is built
-    beside its place and renamed, so that a start that is killed leaves nothing half made; of two starts one builds.
+    Its sessions were last active up to some weeks before `now` (epoch seconds, the present by default). It is built in
+    a temporary file and renamed, so that a killed start leaves nothing incomplete; of two starts only one builds it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _alone_in(path.parent):

@@ -1,6 +1,7 @@
-"""The text of handoffs in every form and layout that stores hold (`docs/hermes.md` section 4).
+"""The text of handoffs in every form and layout that occurs in stores (`docs/hermes.md` section 4).
 
-The markers come from `compaction.handoff`; the sentences between them are our own, because readers go by the markers.
+The markers come from `compaction.handoff`; the sentences between them are our own, because readers only look at the
+markers.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ _DIRECTIVE = (
 
 
 def text(form: Form, summary: str) -> str:
-    """A handoff around `summary`. The form "unknown" has no marker at all: only the row's flag tells what it is."""
+    """A handoff around `summary`. The form "unknown" has no marker at all: only the row's flag identifies it."""
     if form == "unknown":
         return summary
     if form == "legacy":
@@ -50,21 +51,21 @@ def merged(layout: Layout, handoff: str, live: Any) -> Any:
 
 
 def role(head: Sequence[dict[str, Any]], tail: Sequence[dict[str, Any]]) -> str:
-    """The role of a standalone handoff between two runs of rows: the one that neither side shows next to it.
+    """The role of a standalone handoff between two runs of rows: the one that neither neighbour has.
 
     Tool results and assistant rows that call tools are not shown to a chat template. Raises ValueError where no role
-    fits: a living agent does not cut there.
+    fits: a real agent does not cut there.
     """
     before = next((row["role"] for row in reversed(head) if _shown(row)), "assistant")
     after = next((row["role"] for row in tail if _shown(row)), "")
-    found = "assistant" if before == "user" else "user"
-    if found == after:
+    fitting = "assistant" if before == "user" else "user"
+    if fitting == after:
         raise ValueError(f"no handoff fits between {before} and {after}")
-    return found
+    return fitting
 
 
 def check_cuts(head: Sequence[dict[str, Any]], tail: Sequence[dict[str, Any]]) -> None:
-    """Raise ValueError where a cut tears a tool call from its result."""
+    """Raise ValueError where a cut separates a tool call from its result."""
     if tail[0]["role"] == "tool" or (head and head[-1].get("tool_calls")):
         raise ValueError(f"a tool group is torn at {(head[-1:] or tail)[0]['content']!r} or {tail[0]['content']!r}")
 

@@ -18,10 +18,10 @@ from viewer.stores.hermes.dialect import StoreConnection
 from viewer.stores.hermes.opening import OpenStore
 from viewer.stores.hermes.sessions import chain, split_title, system_prompt
 
-TITLE_CHARACTERS = 95  # Hermes accepts 100; the newer parts of a conversation have " #2" behind it
+TITLE_CHARACTERS = 95  # Hermes accepts 100; the newer parts of a conversation have " #2" after it
 BUSY_SECONDS = 5.0
 
-# What ties a session to its owner: parents, chats, keys into tables that are not copied, the end, cool-downs, places.
+# A session's links to its owner: parents, chats, keys into tables that are not copied, the end, cool-downs, places.
 _LEFT_BEHIND = {
     "parent_session_id", "session_key", "system_prompt", "system_prompt_hash", "tool_names", "ended_at", "end_reason",
     "handoff_state", "handoff_platform", "handoff_error", "compression_failure_cooldown_until",
@@ -69,7 +69,7 @@ class _Part:
 def _copy(demo: sqlite3.Connection, part: _Part, own: Row, now: float) -> str:
     copy_id = f"{datetime.fromtimestamp(now, UTC):%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
     columns = read_columns(demo)
-    session = _known(part.session, columns.sessions, _LEFT_BEHIND) | {
+    session = _common_values(part.session, columns.sessions, _LEFT_BEHIND) | {
         "id": copy_id,
         "model_config": _without_origins(part.session.get("model_config")),
         "system_prompt_hash": store_prompt(demo, part.prompt),
@@ -78,7 +78,7 @@ def _copy(demo: sqlite3.Connection, part: _Part, own: Row, now: float) -> str:
     }
     insert(demo, "sessions", session | own)
     for row in part.messages:
-        insert(demo, "messages", _known(row, columns.messages, _OF_THE_OLD_PLACE) | {"session_id": copy_id})
+        insert(demo, "messages", _common_values(row, columns.messages, _OF_THE_OLD_PLACE) | {"session_id": copy_id})
     return copy_id
 
 
@@ -88,7 +88,7 @@ def _rows(connection: StoreConnection, query: str, value: str) -> list[Row]:
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def _known(row: Row, columns: tuple[str, ...], left_behind: set[str]) -> Row:
+def _common_values(row: Row, columns: tuple[str, ...], left_behind: set[str]) -> Row:
     """The values both stores have a column for; a NULL is left out, so that the column's default applies."""
     return {name: row[name] for name in columns if row.get(name) is not None and name not in left_behind}
 
@@ -96,22 +96,22 @@ def _known(row: Row, columns: tuple[str, ...], left_behind: set[str]) -> Row:
 def _without_origins(config: Any) -> str | None:
     """A model configuration without the keys that name other sessions, such as `_delegate_from`."""
     try:
-        known = json.loads(config)
+        parsed = json.loads(config)
     except (TypeError, ValueError):
         return None
-    if not isinstance(known, dict):
+    if not isinstance(parsed, dict):
         return None
-    return json.dumps({name: value for name, value in known.items() if not name.startswith("_")})
+    return json.dumps({name: value for name, value in parsed.items() if not name.startswith("_")})
 
 
 def _title(demo: sqlite3.Connection, title: str) -> str:
-    taken = {name for (name,) in demo.execute("SELECT title FROM sessions WHERE title IS NOT NULL").fetchall()}
+    used_titles = {name for (name,) in demo.execute("SELECT title FROM sessions WHERE title IS NOT NULL").fetchall()}
     number = 1
     while True:
         ending = " (practice copy)" if number == 1 else f" (practice copy {number})"
-        wanted = (title or "Untitled")[: TITLE_CHARACTERS - len(ending)] + ending
-        if wanted not in taken:
-            return wanted
+        new_title = (title or "Untitled")[: TITLE_CHARACTERS - len(ending)] + ending
+        if new_title not in used_titles:
+            return new_title
         number += 1
 
 

@@ -1,7 +1,7 @@
-"""A session being written: messages with the flags, copies and counters a living agent would leave behind.
+"""A session being written: messages with the flags, copies and counters that a real agent would leave.
 
-Times are seconds on the conversation's own clock; only `write` knows what time it is, and sets the last message `ago`
-seconds before that. Compactions leave the rows that `docs/hermes.md` sections 2 and 5 describe.
+Times are seconds on the conversation's own clock; only `write` knows the real time, and sets the last message `ago`
+seconds before it. Compactions leave the rows that `docs/hermes.md` sections 2 and 5 describe.
 """
 
 import hashlib
@@ -64,7 +64,7 @@ class Script:
     # -- what is said ------------------------------------------------------------------------------------------------
 
     def add(self, role: str, content: Any, **columns: Any) -> None:
-        """One more row at the end; `content` is text, None, or a list or object of any shape."""
+        """Add a row at the end; `content` is text, None, or a list or object of any shape."""
         self.clock.seconds += round(self._random.uniform(*SECONDS_BEFORE.get(role, (1, 5))), 3)
         self.rows.append(self._row(role, content) | columns)
 
@@ -72,7 +72,7 @@ class Script:
         self.add("user", content, **columns)
 
     def assistant(self, content: Any, calls: Sequence[ScriptedCall] = (), **columns: Any) -> None:
-        """An assistant message, and directly after it one result a call."""
+        """An assistant message, directly followed by one result for each call."""
         ids = [f"call_{i if self.repeats_ids else f'{self._random.getrandbits(48):012x}'}" for i in range(len(calls))]
         if calls:
             columns["tool_calls"] = json.dumps([_openai(call, at) for call, at in zip(calls, ids, strict=True)])
@@ -115,7 +115,7 @@ class Script:
             block.insert(head, self._row(handoffs.role(kept_head, kept_tail), text))
         else:
             block[head] |= {"content": handoffs.merged(layout, text, block[head]["content"]), "api_content": None}
-        block[head]["_compressed_summary"] = int(by != "hermes-august")  # whose schema 21 has no such column
+        block[head]["_compressed_summary"] = int(by != "hermes-august")  # its schema 21 has no such column
         _put_down(by, kept_head, middle, kept_tail)
         self.rows += block
         self.last_block = (live, block)
@@ -164,7 +164,7 @@ class Script:
 
     def _session_row(self, connection: sqlite3.Connection, session_id: str, start: float, now: float) -> Row:
         live = self.live
-        said = sum(len(row["content"]) for row in self.rows if isinstance(row["content"], str))
+        characters = sum(len(row["content"]) for row in self.rows if isinstance(row["content"], str))
         columns = self.columns | {"id": session_id, "title": self.title, "started_at": start + self.started}
         parent = self.parent.session_id(now) if self.parent else None
         if parent and columns["source"] == "subagent":
@@ -180,8 +180,8 @@ class Script:
             "message_count": len(live),
             "tool_call_count": sum(len(codec.decode_calls(row.get("tool_calls"))) for row in live),
             "api_call_count": sum(row["role"] == "assistant" for row in self.rows),
-            "input_tokens": said,
-            "output_tokens": said // 12,
+            "input_tokens": characters,
+            "output_tokens": characters // 12,
         }
 
 
@@ -232,5 +232,5 @@ def insert(connection: sqlite3.Connection, table: str, row: Row) -> int:
     names = ", ".join(quoted(name) for name in row)
     marks = ", ".join("?" * len(row))
     cursor = connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(row.values()))
-    assert cursor.lastrowid is not None  # an INSERT that raised nothing made a row
+    assert cursor.lastrowid is not None  # an INSERT without an error made a row
     return cursor.lastrowid

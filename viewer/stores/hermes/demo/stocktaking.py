@@ -1,6 +1,6 @@
 """A session far above its threshold: almost 120,000 tokens of stocktaking, aisle by aisle, and no compaction yet.
 
-Scans, ledger and reports agree with each other: the differences an aisle's report names are those in its two lists.
+Scans, ledger and reports are consistent: the differences in an aisle's report are those between its two lists.
 """
 
 import json
@@ -55,15 +55,15 @@ def session() -> Script:
     script.assistant(
         "Understood: per aisle the differences, a likely cause, and a recount from 10 pieces on. I book nothing."
     )
-    for place in PLACES:
+    for warehouse in PLACES:
         for aisle in range(1, AISLES + 1):
-            script.user(f"{place}, aisle {aisle}, please." if aisle > 1 else f"Now {place}. Aisle 1.")
-            _aisle(script, dice, place, aisle)
+            script.user(f"{warehouse}, aisle {aisle}, please." if aisle > 1 else f"Now {warehouse}. Aisle 1.")
+            _aisle(script, dice, warehouse, aisle)
     script.user("That was the last one. Tomorrow I need one list of everything that has to be counted again.")
     return script
 
 
-def _aisle(script: Script, dice: random.Random, place: str, aisle: int) -> None:
+def _aisle(script: Script, dice: random.Random, warehouse: str, aisle: int) -> None:
     ledger = {f"{aisle}-{number:02d}": (dice.choice(GOODS), dice.randint(20, 240)) for number in range(1, BINS + 1)}
     off = {name: dice.choice(DIFFERENCES) for name in sorted(dice.sample(sorted(ledger), dice.randint(2, 5)))}
     scan = [
@@ -74,7 +74,7 @@ def _aisle(script: Script, dice: random.Random, place: str, aisle: int) -> None:
         f"{name};{goods};{pieces};2026-{dice.randint(6, 10):02d}-{dice.randint(1, 28):02d}"
         for name, (goods, pieces) in ledger.items()
     ]
-    where, remark = {"warehouse": place, "aisle": aisle}, dice.choice(REMARKS)
+    where, remark = {"warehouse": warehouse, "aisle": aisle}, dice.choice(REMARKS)
     calls = [
         ScriptedCall("read_scan", where, json.dumps({**where, "bins": scan})),
         ScriptedCall("read_ledger", where, "\n".join(["bin;article;pieces;last booking", *booked])),
@@ -86,7 +86,7 @@ def _aisle(script: Script, dice: random.Random, place: str, aisle: int) -> None:
         for name, by in off.items()
     ]
     again = [name for name, by in off.items() if abs(by) >= 10]
-    script.assistant(_report(f"{place}, aisle {aisle}", lines, again, remark))
+    script.assistant(_report(f"{warehouse}, aisle {aisle}", lines, again, remark))
 
 
 def _report(where: str, lines: list[str], again: list[str], remark: str) -> str:

@@ -85,8 +85,8 @@ def _ticket(script: Script, dice: random.Random) -> None:
     }
     script.user(dice.choice(_ASKED[kind]).format(**words) + f" Best, {words['name']}")
     order = {"order": words["order"]}
-    found = order | {"title": words["book"], "state": dice.choice(("packed", "sent", "delivered"))}
-    calls = [ScriptedCall("find_order", order, json.dumps(found))]
+    order_details = order | {"title": words["book"], "state": dice.choice(("packed", "sent", "delivered"))}
+    calls = [ScriptedCall("find_order", order, json.dumps(order_details))]
     if kind == "late":
         calls.append(ScriptedCall("track_parcel", order, json.dumps({"depot": words["town"], "since": words["day"]})))
     script.assistant(None, calls)

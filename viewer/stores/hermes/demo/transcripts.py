@@ -34,7 +34,9 @@ def read_all() -> list[Script]:
 
 
 def read(text: str) -> list[Script]:
-    """The sessions of one text; a split conversation gives one script a part. Raises ValueError for an unknown step."""
+    """The sessions of one text; a split conversation gives one script for each part. Raises ValueError for an unknown
+    step.
+    """
     reading = _Transcript()
     for step, rest, body in _steps(text):
         if step in ("thinking", "assistant", "call"):
@@ -59,7 +61,7 @@ class _Transcript:
         self._calls: list[ScriptedCall] = []
 
     def reply(self, step: str, rest: str, body: str) -> None:
-        """A piece of an assistant message, which is thinking, then text, then calls; any of them may be missing."""
+        """A piece of an assistant message, which is reasoning, then text, then calls; any of them may be missing."""
         if step == "call":
             name, arguments = rest.split(" ", 1)
             self._calls.append(ScriptedCall(name, json.loads(arguments), body))
@@ -101,8 +103,8 @@ def _session(body: str, before: list[Script]) -> Script:
     columns: dict[str, Any] = dict(line.split(": ", 1) for line in body.splitlines())
     clock = Clock(ago=seconds(columns.pop("last")))
     title, parent = columns.pop("title", None), columns.pop("parent", None)
-    found = next((script for script in before if script.title == parent), None) if parent else None
-    return Script(title, clock, PROMPTS[columns.pop("prompt")], columns, found)
+    parent_script = next((script for script in before if script.title == parent), None) if parent else None
+    return Script(title, clock, PROMPTS[columns.pop("prompt")], columns, parent_script)
 
 
 def _user(script: Script, rest: str, body: str) -> None:
