@@ -66,7 +66,7 @@ class SessionBusy(StoreError):
 
 
 class SessionEnded(StoreError):
-    """The session was split off by an older compaction: only the newest part of a conversation goes on."""
+    """The session was split off by an older compaction: only the newest part of a conversation can continue."""
 
     code = "session_ended"
 

@@ -36,7 +36,7 @@ class Agent:
 
     @property
     def is_known(self) -> bool:
-        """Whether it is known which agent owns the store, and how to go on with a session."""
+        """Whether it is known which agent owns the store, and how to resume a session."""
         return False
 
     def threshold(self, model: str, window: int) -> int | None:

@@ -35,10 +35,10 @@ def all_stores() -> list[Store]:
     file is missing.
     """
     configured = [Store(name, url, "configured") for name, url in settings.STORES.items()]
-    return [*(configured or _found()), Store(_own_name("demo"), f"sqlite:///{settings.DEMO_STORE}", "demo")]
+    return [*(configured or _discovered()), Store(_own_name("demo"), f"sqlite:///{settings.DEMO_STORE}", "demo")]
 
 
-def _found() -> list[Store]:
+def _discovered() -> list[Store]:
     return [Store(_own_name(name), url, "found") for kind in KINDS for name, url in kind.discover()]
 
 

@@ -209,7 +209,7 @@ class WholeReader(Reader):
         rows = self._conversation(session_id).messages
         start, _, digest = after.partition(" ")
         given = int(start or 0)
-        if digest != _said(rows[:given]):
+        if digest != _text_digest(rows[:given]):
             return None
         messages, size = [], 0
         for row in rows[given:]:
@@ -219,10 +219,10 @@ class WholeReader(Reader):
             if size >= PORTION:
                 break
         stop = given + len(messages)
-        return SearchableText(tuple(messages), f"{stop} {_said(rows[:stop])}", more=stop < len(rows))
+        return SearchableText(tuple(messages), f"{stop} {_text_digest(rows[:stop])}", more=stop < len(rows))
 
 
-def _said(rows: Sequence[StoredMessage]) -> str:
+def _text_digest(rows: Sequence[StoredMessage]) -> str:
     """A digest of what these messages say; "" for none."""
     digest = blake2b(digest_size=16)
     for row in rows:

@@ -44,7 +44,7 @@ class Client:
 
 def clients_of(store: Store, session_id: str) -> list[Client]:
     """The open clients of a session."""
-    return [client for each in _told(store.path / "sessions") if (client := _client(each, session_id)) is not None]
+    return [client for each in _entries(store.path / "sessions") if (client := _client(each, session_id)) is not None]
 
 
 def open_sessions(store: Store) -> Collection[str] | None:
@@ -52,11 +52,11 @@ def open_sessions(store: Store) -> Collection[str] | None:
     directory = store.path / "sessions"
     if not directory.is_dir():
         return None
-    named = ((entry, str(entry.get("sessionId"))) for entry in _told(directory))
+    named = ((entry, str(entry.get("sessionId"))) for entry in _entries(directory))
     return {session_id for entry, session_id in named if _client(entry, session_id)}
 
 
-def _told(directory: Path) -> Iterator[dict[str, Any]]:
+def _entries(directory: Path) -> Iterator[dict[str, Any]]:
     try:
         paths = list(directory.glob("*.json"))
     except OSError:

@@ -43,7 +43,7 @@ def origin(file: SessionFile) -> str:
     because it lacks what was not sent.
     """
     with suppress(OSError, StoreUnavailable):
-        return max(_holding(file), default=(0, ""))[1]
+        return max(_origins(file), default=(0, ""))[1]
     return ""
 
 
@@ -65,7 +65,7 @@ def responses(file: SessionFile, session_id: str) -> frozenset[str]:
     return frozenset()
 
 
-def _holding(file: SessionFile) -> Iterator[tuple[int, str]]:
+def _origins(file: SessionFile) -> Iterator[tuple[int, str]]:
     """The sessions that this one may be a copy of, each after the number of shared records."""
     candidates = [] if file.parent else _candidates(file)
     others = list(dict.fromkeys([*candidates[:MOST], *nsmallest(MOST, candidates)]))

@@ -38,7 +38,7 @@ def grown(conversation: SessionMessages, records: Sequence[Record], *, sidechain
         is_of_compaction = record.is_boundary or record.is_summary or record.copy_of
         if record.uuid in new.tree.nodes or record.parent != end or is_of_compaction:
             return None
-        units = _noted(new, record)
+        units = _append(new, record)
         live += [unit.id for unit in units if unit.role != OWN_RECORD]
         states.update((unit.id, "live") for unit in units)
         thread.append(record)
@@ -63,24 +63,20 @@ def _copy(tree: Tree) -> Tree:
     )  # fmt: skip
 
 
-def _noted(grown_conversation: SessionMessages, record: Record) -> list[Unit]:
+def _append(conversation: SessionMessages, record: Record) -> list[Unit]:
     """Put a record into the conversation; returns the messages that are new with it."""
-    for tree in _trees(grown_conversation):
+    for tree in _trees(conversation):
         tree.append(record)
-    lines = grown_conversation.tree.lines(record.uuid)
+    lines = conversation.tree.lines(record.uuid)
     if len(lines) > 1:
-        first = grown_conversation.units[grown_conversation.tree.offset(lines[0])]
+        first = conversation.units[conversation.tree.offset(lines[0])]
         size = first.size + sum(piece.size for piece in record.pieces)
-        grown_conversation.units[first.id] = replace(first, uuids=tuple(lines), size=size)
+        conversation.units[first.id] = replace(first, uuids=tuple(lines), size=size)
         return []
-    units = [unit_of(grown_conversation.tree, lines, piece) for piece in record.pieces]
-    grown_conversation.units.update((unit.id, unit) for unit in units)
+    units = [unit_of(conversation.tree, lines, piece) for piece in record.pieces]
+    conversation.units.update((unit.id, unit) for unit in units)
     return units
 
 
-def _trees(grown_conversation: SessionMessages) -> list[Tree]:
-    return (
-        [grown_conversation.tree]
-        if grown_conversation.read is grown_conversation.tree
-        else [grown_conversation.tree, grown_conversation.read]
-    )
+def _trees(conversation: SessionMessages) -> list[Tree]:
+    return [conversation.tree] if conversation.read is conversation.tree else [conversation.tree, conversation.read]

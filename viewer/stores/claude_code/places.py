@@ -195,10 +195,10 @@ def _at(project: Path, session_id: str, session: str, agent: str) -> Iterator[Se
                 yield file
     else:
         yield from _file(session_id, project / session / "subagents" / f"{agent}{ENDING}")
-        yield from _beside(project, session_id, session, agent)
+        yield from _next_to_session(project, session_id, session, agent)
 
 
-def _beside(project: Path, session_id: str, session: str, agent: str) -> Iterator[SessionFile]:
+def _next_to_session(project: Path, session_id: str, session: str, agent: str) -> Iterator[SessionFile]:
     """The file of a session's sub-agent next to the session's own."""
     for file in _file(session_id, project / f"{agent}{ENDING}") if "/" not in agent else ():
         with suppress(OSError, LookupError):
@@ -225,6 +225,6 @@ def sub_agents(file: SessionFile) -> list[SessionFile]:
         each
         for name in names
         if _is_beside(name)
-        for each in _beside(file.path.parent, f"{file.id}/{name}", file.id, name)
+        for each in _next_to_session(file.path.parent, f"{file.id}/{name}", file.id, name)
     ]
     return [*_below(file.id, file.path.with_suffix("") / "subagents"), *within, *beside]

@@ -241,7 +241,7 @@ def _calls(message: dict[str, Any]) -> Iterator[str]:
 def _boundary(value: dict[str, Any]) -> BoundaryFacts:
     metadata = object_in(value, "compactMetadata")
     return BoundaryFacts(
-        kept=_kept(metadata),
+        kept=_preserved(metadata),
         segment=_segment(metadata),
         keeps_nothing="preservedMessages" not in metadata and "preservedSegment" not in metadata,
         logical_parent=interned(value.get("logicalParentUuid")),
@@ -249,7 +249,7 @@ def _boundary(value: dict[str, Any]) -> BoundaryFacts:
     )
 
 
-def _kept(metadata: dict[str, Any]) -> Kept | None:
+def _preserved(metadata: dict[str, Any]) -> Kept | None:
     preserved = object_in(metadata, "preservedMessages")
     if not isinstance(preserved.get("uuids"), list):
         return None

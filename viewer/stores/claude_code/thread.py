@@ -130,7 +130,7 @@ def tree_of(records: Iterable[Record], *, sidechain: bool = False) -> Tree:
     tree.gone_on_aside += [each.parent for each in side.values() if each.type in SAID and each.uuid not in tree.nodes]
     for uuid in tree.order:
         tree.link(tree.nodes[uuid])
-    tree.beside.update((f"\0{each.offset}", each) for each in _beside(tree, aside))
+    tree.beside.update((f"\0{each.offset}", each) for each in _outside_tree(tree, aside))
     return tree
 
 
@@ -163,7 +163,7 @@ def _ties(record: Record) -> Iterator[tuple[str, str]]:
         yield "call", call
 
 
-def _beside(tree: Tree, lines: Iterable[Record]) -> Iterator[Record]:
+def _outside_tree(tree: Tree, lines: Iterable[Record]) -> Iterator[Record]:
     """Those of these lines with messages that no record of the tree has, each once."""
     yielded = set[object]()
     for record in lines:
@@ -325,7 +325,7 @@ def _leaf(segment: Segment) -> str:
     above = _above(segment, last)
     if named in above or _is_passed(segment, named, above):
         return last
-    return _newest(segment, near, last) if kept_uuids and _goes_on(segment, named) else named
+    return _newest(segment, near, last) if kept_uuids and _is_continued(segment, named) else named
 
 
 def _is_passed(segment: Segment, uuid: str, on_way: Collection[str]) -> bool:
@@ -338,7 +338,7 @@ def _is_passed(segment: Segment, uuid: str, on_way: Collection[str]) -> bool:
     return any(each != call and each in on_way for each in tree.groups.get(group, ()))
 
 
-def _goes_on(segment: Segment, uuid: str) -> bool:
+def _is_continued(segment: Segment, uuid: str) -> bool:
     """Whether a message follows this record, also one that the boundary dropped, and through the client's own notes."""
     below = {uuid}
     for each in segment.tree.between(-1, segment.until):  # most come after their parents

@@ -72,7 +72,7 @@ def plan(
     added = len(lines.encoded(lines.undone(value, own, parent, leaf, time.time())))
     if boundary.keeps_nothing and file.state.size + added > SKIPPED_ABOVE:
         return refused(TOO_LARGE)
-    after = conversation_of(_noted(records, own, parent, leaf))
+    after = conversation_of(_after_undo(records, own, parent, leaf))
     if reason := refusals.of_forms(after):
         return refused(reason)
     before, now = set(conversation.live), set(after.live)
@@ -87,7 +87,7 @@ def plan(
     )
 
 
-def _noted(records: Sequence[Record], own: Sequence[str], parent: str, leaf: str) -> list[Record]:
+def _after_undo(records: Sequence[Record], own: Sequence[str], parent: str, leaf: str) -> list[Record]:
     """The records as they would be after the undo."""
     end, position = records[-1].offset + records[-1].length, len(records)
     notes = [

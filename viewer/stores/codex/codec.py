@@ -116,11 +116,11 @@ def _spoken(
         id=unit.id,
         session_id=session_id,
         role=unit.role,
-        content=_said(item),
+        content=_user_content(item),
         state=state,
         timestamp=unit.time,
         flagged=unit.is_summary,
-        extra=_beside(item),
+        extra=_extra(item),
         envelopes=ENVELOPES if unit.role == "user" else None,
     )
 
@@ -152,13 +152,13 @@ def _ran(item: dict[str, Any]) -> dict[str, Any]:
     return {"id": item["id"], "type": "function", "function": called, "output": printed}
 
 
-def _said(item: dict[str, Any]) -> Any:
+def _user_content(item: dict[str, Any]) -> Any:
     if item.get("type") in items.ENCRYPTED:
         return ENCRYPTED.format(size=len(str(item.get("encrypted_content") or "")))
     return _content(item.get("content"))
 
 
-def _beside(item: dict[str, Any]) -> dict[str, Any]:
+def _extra(item: dict[str, Any]) -> dict[str, Any]:
     if item.get("type") != items.AGENT_MESSAGE:
         return {}
     named = {name: item[name] for name in ("author", "recipient") if isinstance(item.get(name), str)}

@@ -80,8 +80,8 @@ def new_context(
         len(planned),
     )
     notes = messages.notes_in(planned)
-    head = _kept(reader, messages, planned[:cut], edits_by_id, notes)
-    tail = _kept(reader, messages, planned[cut:], edits_by_id, notes)
+    head = _kept_items(reader, messages, planned[:cut], edits_by_id, notes)
+    tail = _kept_items(reader, messages, planned[cut:], edits_by_id, notes)
     later = [_stored(reader, placed_items[each]) for each in messages.replay.live[len(planned) :]]
     handoff = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": content}]}
     return NewContext([*head, StoredItem(handoff, None), *tail, *later], len(head))
@@ -92,7 +92,7 @@ def _is_said(item: PlacedItem) -> bool:
     return item.facts.role != CONTEXT and item.facts.type not in items.ENCRYPTED
 
 
-def _kept(
+def _kept_items(
     reader: ItemReader,
     messages: RolloutMessages,
     planned: Sequence[int],

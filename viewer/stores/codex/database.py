@@ -114,10 +114,10 @@ def _threads(path: Path) -> dict[str, NotedThread]:
         if not {"id", "rollout_path"} <= there:
             return {}
         selection = ", ".join(name if name in there else f"NULL AS {name}" for name in _COLUMNS)
-        return {row[0]: _noted(*row[1:]) for row in con.execute(f"SELECT {selection} FROM threads")}
+        return {row[0]: _thread(*row[1:]) for row in con.execute(f"SELECT {selection} FROM threads")}
 
 
-def _noted(path: object, name: object, title: object, first: object, preview: object, model: object) -> NotedThread:
+def _thread(path: object, name: object, title: object, first: object, preview: object, model: object) -> NotedThread:
     """The client's title is the first request until there is a better one."""
     given = title if title not in (first, preview) else ""
     return NotedThread(_text(path), _title(_text(name) or _text(given)), _text(model))

@@ -103,7 +103,7 @@ def _head(path: str, inode: int, size: int) -> HeadFacts:
         cwd=_text(meta.get("cwd")),
         branch=_text(git.get("branch")),
         model=next((_text(each.get("model")) for each in reversed(contexts)), ""),
-        first_words=next(filter(None, (_asked(kind, payload) for kind, payload in values)), "")[:LONGEST_FIRST_WORDS],
+        first_words=next(filter(None, (_request(kind, payload) for kind, payload in values)), "")[:LONGEST_FIRST_WORDS],
         began=next(filter(None, (seconds(each.get("timestamp")) for each in (meta, *read))), 0.0),
         version=_text(meta.get("cli_version")),
         agent=next(
@@ -175,10 +175,10 @@ def _window(event: dict[str, Any]) -> int:
     return next((each for each in windows if type(each) is int and 0 < each < 10**12), 0)
 
 
-def _asked(kind: str, payload: dict[str, Any]) -> str:
+def _request(kind: str, payload: dict[str, Any]) -> str:
     """A person's request in a line, white space folded."""
     if kind == "compacted" and isinstance(payload.get("replacement_history"), list):
-        return next(filter(None, (_asked("response_item", each) for each in payload["replacement_history"])), "")
+        return next(filter(None, (_request("response_item", each) for each in payload["replacement_history"])), "")
     if kind != "response_item" or not isinstance(payload, dict) or payload.get("role") != "user":
         return ""
     return " ".join((items.typed_words(payload) or "").split()) if items.facts_of(payload).is_prompt else ""

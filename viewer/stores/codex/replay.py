@@ -152,7 +152,7 @@ class Replay:
         before = tuple(self.live)
         if facts.items is None:
             after = [each for each in before if self.items[each].facts.is_prompt]
-            handoff = self._placed(part, record, _told(record, facts.size), MESSAGE)
+            handoff = self._placed(part, record, _summary_facts(record, facts.size), MESSAGE)
             after.append(handoff)
         else:
             after = self._carried(part, record, facts.items, facts.handoff)
@@ -181,7 +181,7 @@ class Replay:
         """The items of a new history, known ones with their ids. If one item of a response has another content now, the
         whole response is a copy. The summary, at the position `handoff`, is always new.
         """
-        known = self._known(history)
+        known = self._known_items(history)
         if handoff is not None:
             known[handoff] = None
         roots = [
@@ -211,7 +211,7 @@ class Replay:
             self.responses[first].append(item_id)
             del self.responses[item_id]
 
-    def _known(self, history: Sequence[ItemFacts]) -> list[int | None]:
+    def _known_items(self, history: Sequence[ItemFacts]) -> list[int | None]:
         """For each item of a new history the known item with the same content, the newest of equal ones;
         None for none.
         """
@@ -258,7 +258,7 @@ class Replay:
         """Take back the newest requests and what follows them, including the compactions in those turns."""
         gone: list[int] = []
         while turns:
-            tail = self.live[self._kept() :] if self.compactions else self.live
+            tail = self.live[self._count_from_compaction() :] if self.compactions else self.live
             prompts = [at for at, each in enumerate(tail) if self.items[each].facts.is_prompt]
             if len(prompts) >= turns or not self.compactions:
                 cut = len(self.live) - len(tail) + (prompts[-turns] if len(prompts) >= turns else 0)
@@ -271,7 +271,7 @@ class Replay:
         if gone:
             self.left.append((self.live[-1] if self.live else None, gone))
 
-    def _kept(self) -> int:
+    def _count_from_compaction(self) -> int:
         """How many of the items in context come from the newest compaction."""
         return min(len(self.compactions[-1].after), len(self.live))
 
@@ -283,7 +283,7 @@ def _name(facts: ItemFacts) -> str:
     return facts.id or (f"call {facts.call}" if facts.call else f"result of {facts.answers}" if facts.answers else "")
 
 
-def _told(record: RolloutRecord, size: int) -> ItemFacts:
+def _summary_facts(record: RolloutRecord, size: int) -> ItemFacts:
     """The summary that a compaction's line has outside of its items, as an item."""
     return ItemFacts("message", "", record.offset, "user", size, is_summary=True)
 

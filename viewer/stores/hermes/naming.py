@@ -350,9 +350,8 @@ class _Naming:
             row_messages |= self.past.pulled(rows, row_messages)
         if (sure or 0 in row_messages) and not any(row.id in self.opening for row in write.rows):
             self.anew.add(write.rows[0].id)
-        stays = write.known is None and any(
-            row.state != "out" for row in write.rows
-        )  # its rows that are out were taken back
+        # If some of its rows are in context, those that are out were taken back.
+        stays = write.known is None and any(row.state != "out" for row in write.rows)
         for at, row in enumerate(write.rows):
             self.write_of[row.id] = write.rows[0].id
             self._settle(row, row_messages.get(at, []), back=stays and row.state == "out")

@@ -124,7 +124,7 @@ class RecordCache(Generic[R]):
                 if _OTHER_ENCODING.match(file.read(8)):
                     raise OSError(NOT_UTF_8)
                 current = (
-                    self._read_on(file, cached, now) if cached is not None and _goes_on(file, cached, now) else None
+                    self._read_on(file, cached, now) if cached is not None and _has_grown(file, cached, now) else None
                 )
                 current = current or self._read_on(file, None, now)
         with self._lock:
@@ -151,7 +151,7 @@ class RecordCache(Generic[R]):
         return ReadFile(now, records, end, file.read(min(end, TAIL)), heads)
 
 
-def _goes_on(file: BinaryIO, cached: ReadFile[R], now: FileState) -> bool:
+def _has_grown(file: BinaryIO, cached: ReadFile[R], now: FileState) -> bool:
     same = (cached.state.device, cached.state.inode) == (now.device, now.inode)
     if not same or now.size < cached.end or (now.size == cached.state.size and now.changed != cached.state.changed):
         return False

@@ -45,14 +45,14 @@ def of_context(
             waiting.append(entry)
         if entry.offset in messages.units:
             if entry.offset in ids:
-                yield from (_told(source, each, entry.offset) for each in waiting)
+                yield from (_told_addition(source, each, entry.offset) for each in waiting)
             waiting = []
     if end:
-        yield from (_told(source, each, None) for each in waiting)
+        yield from (_told_addition(source, each, None) for each in waiting)
         yield from _at_the_end(messages)
 
 
-def _told(source: EntrySource, entry: TreeEntry, before: int | None) -> Addition:
+def _told_addition(source: EntrySource, entry: TreeEntry, before: int | None) -> Addition:
     return Addition(before, "system prompt", told_text(source.value(entry)), is_sent=True)
 
 

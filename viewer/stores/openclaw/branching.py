@@ -68,11 +68,11 @@ def branch_of(messages: EntryMessages, ids: Sequence[int]) -> Branch:
         if ids and sent_ids[: len(ids)] == list(ids):
             count = 1 + max(at for at, entry in enumerate(entries) if entry.offset in wanted_ids)
             live = [messages.units[each].id for each in messages.ids_of(entries[:count])]
-            return Branch(_in_a_row(messages, _taken(messages, stop, entries[count - 1])), live)
+            return Branch(_in_a_row(messages, _chosen_entries(messages, stop, entries[count - 1])), live)
     raise NotBranchable(NO_MOMENT)
 
 
-def _taken(messages: EntryMessages, stop: int, last: TreeEntry) -> list[TreeEntry]:
+def _chosen_entries(messages: EntryMessages, stop: int, last: TreeEntry) -> list[TreeEntry]:
     """The entries on the path before the position `stop`, without the messages after the last one in context there."""
     context = messages.context
     path, edge = context.path, max((at for at in context.boundaries if at < stop), default=None)

@@ -50,7 +50,7 @@ def message_of(
         return _reply(message, unit, session_id, state)
     if unit.role == "tool":
         return _result(message, unit, session_id, state)
-    content, kind = _said(value, message, unit)
+    content, kind = _user_content(value, message, unit)
     return StoredMessage(
         id=unit.offset,
         session_id=session_id,
@@ -81,7 +81,7 @@ def stored_content(value: dict[str, Any], unit: TreeEntry) -> Any:
     return message.get("content") if isinstance(message, dict) else value.get("content")
 
 
-def _said(value: dict[str, Any], message: dict[str, Any], unit: TreeEntry) -> tuple[Any, str]:
+def _user_content(value: dict[str, Any], message: dict[str, Any], unit: TreeEntry) -> tuple[Any, str]:
     """The content of an entry in a user's role, and its kind, "" for a person's message."""
     if unit.type == COMPACTION:
         return f"{SUMMED_UP_START}{_text(value.get('summary'))}{SUMMED_UP_END}", ""

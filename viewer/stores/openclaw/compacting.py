@@ -25,7 +25,7 @@ class CompactingReader(TreeReader):
 
     def _following(self, session_id: str) -> str:
         """The session in which a conversation continues: a rewind copies one, with the entries of its compactions."""
-        return self._place(session_id).newest or session_id
+        return self._location(session_id).newest or session_id
 
     def _require_newest(self, session_id: str) -> None:
         if self._following(session_id) != session_id:
@@ -62,14 +62,14 @@ class CompactingReader(TreeReader):
 
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
         now = self._following(session_id)
-        location, messages = self._place(now), self._messages(now)
+        location, messages = self._location(now), self._messages(now)
         with readable(location.path):
             return undoing.plan(location, messages, compaction)
 
     def redo_refusal(self, session_id: str, receipt: Json) -> str:
         now = self._following(session_id)
         try:
-            redoing.planned(self._place(now), self._messages(now), receipt)
+            redoing.planned(self._location(now), self._messages(now), receipt)
         except NotRedoable as refused:
             return refused.message
         return ""

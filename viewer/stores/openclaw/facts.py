@@ -115,7 +115,7 @@ def _head(values: Iterable[dict[str, Any]]) -> TreeFacts:
                 parent=pi_id(came_from) if came_from else "",
             )
         model = _model(value)
-        result = replace(result, model=model or result.model, first_words=_asked(value))
+        result = replace(result, model=model or result.model, first_words=_request(value))
         if result.first_words:
             break
     return result
@@ -135,7 +135,7 @@ def _model(value: dict[str, Any]) -> str:
     return _text(message.get("model"))
 
 
-def _asked(value: dict[str, Any]) -> str:
+def _request(value: dict[str, Any]) -> str:
     """A person's request in an entry, white space folded."""
     message = value.get("message")
     if value.get("type") != "message" or not isinstance(message, dict) or message.get("role") != "user":

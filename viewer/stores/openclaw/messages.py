@@ -242,14 +242,14 @@ class EntryMessages:
         """The branches abandoned by going back, oldest first."""
         members: dict[int, list[int]] = {}
         for entry in self.entries:
-            if entry.offset in self.left and self._was_said(entry):
+            if entry.offset in self.left and self._was_message(entry):
                 members.setdefault(self.left[entry.offset].offset, []).append(entry.offset)
         return [
             AbandonedBranch(self._before(self.left[top]), tuple(ids), max(self.units[each].time for each in ids))
             for top, ids in members.items()
         ]
 
-    def _was_said(self, entry: TreeEntry) -> bool:
+    def _was_message(self, entry: TreeEntry) -> bool:
         return (
             self.states.get(entry.offset) == "out"
             and not entry.is_boundary

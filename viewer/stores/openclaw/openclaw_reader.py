@@ -48,16 +48,16 @@ class OpenClawReader(CompactingReader):
         return reasons[0] if reasons and all(reasons) else ""
 
     def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
-        location = self._place(self._following(session_id))
+        location = self._location(self._following(session_id))
         reason = refusals.NO_SPLIT if mode != "in_place" else refusals.of_place(location)
         return StoreReadOnly(reason) if reason else None
 
     def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
-        reason = refusals.of_place_to_branch(self._place(self._following(session_id)))
+        reason = refusals.of_place_to_branch(self._location(self._following(session_id)))
         return StoreReadOnly(reason) if reason else None
 
     def lock_of(self, session_id: str) -> Holder | None:
-        return turns.holder_at(self.store.path, self._place(session_id))
+        return turns.holder_at(self.store.path, self._location(session_id))
 
     def sees_turns(self) -> bool:
         return True

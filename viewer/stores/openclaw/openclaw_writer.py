@@ -48,14 +48,14 @@ class OpenClawWriter(TreeWriter):
 
     no_rename: ClassVar[str] = refusals.NO_TITLE
 
-    def _place(self, session_id: str) -> SessionPlace:
+    def _location(self, session_id: str) -> SessionPlace:
         """The session's location; where a rewind made a copy of it, that of the session in which its key continues."""
         sessions = places.openclaw_sessions(self.store)
         location = places.find(sessions, self.store, session_id)
         return sessions.get(location.newest, location)
 
     def _require_idle(self, session_id: str) -> SessionPlace:
-        location = self._place(session_id)
+        location = self._location(session_id)
         turn_holder = turns.holder_at(self.store.path, location)
         if turn_holder is not None:
             raise SessionBusy(turn_holder.says)
@@ -110,7 +110,7 @@ class OpenClawWriter(TreeWriter):
         self._count(session_id, compactions=1)
 
     def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
-        location = self._place(session_id)
+        location = self._location(session_id)
         if reason := refusals.of_place_to_branch(location):
             raise StoreReadOnly(reason)
         if location.row_id:
@@ -131,7 +131,7 @@ class OpenClawWriter(TreeWriter):
     # -- sessions in files
 
     def _file(self, session_id: str) -> TreeFile:
-        return TreeFile(lambda: self._place(session_id), lambda: self._require_idle(session_id), is_strict=True)
+        return TreeFile(lambda: self._location(session_id), lambda: self._require_idle(session_id), is_strict=True)
 
     def _count(self, session_id: str, *, compactions: int, least: int = 0) -> None:
         """Record the tokens in context now, at least `least`, in the index. The content of the session's file counts in

@@ -45,7 +45,7 @@ def owner_of(home: Path) -> Owner | None:
 
 
 def _owner(room: Path) -> Owner | None:
-    record = _noted(room / LOCK)
+    record = _record(room / LOCK)
     process = living(room / LOCK, "startTime")
     if process is None and _is_locked(room / LOCKED):
         pid = record.get("pid")
@@ -55,12 +55,12 @@ def _owner(room: Path) -> Owner | None:
 
 def living(path: Path, start: str) -> int | None:
     """The process that is recorded in a file, with its start under a name; None where it no longer exists."""
-    record = _noted(path)
+    record = _record(path)
     process = record.get("pid")
     return process if isinstance(process, int) and _is_alive(process, record.get(start)) else None
 
 
-def _noted(path: Path) -> dict[str, Any]:
+def _record(path: Path) -> dict[str, Any]:
     """What an owner records about itself: JSON, followed by a line of blanks."""
     try:
         text = beginning(path, LARGEST).decode("utf-8", "replace")

@@ -30,7 +30,7 @@ class PiReader(CompactingReader):
         return "" if os.access(room, os.R_OK | os.X_OK) else f"This user may not read {room}."
 
     def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
-        reason = refusals.NO_SPLIT if mode != "in_place" else refusals.of_pi(self._place(session_id))
+        reason = refusals.NO_SPLIT if mode != "in_place" else refusals.of_pi(self._location(session_id))
         return StoreReadOnly(reason) if reason else None
 
     def prune_refusal(self, session_id: str) -> str:
@@ -39,11 +39,11 @@ class PiReader(CompactingReader):
         return "" if is_known or self._messages(session_id).edits else refusals.NO_EDITS
 
     def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
-        reason = refusals.of_pi_branch(self._place(session_id))
+        reason = refusals.of_pi_branch(self._location(session_id))
         return StoreReadOnly(reason) if reason else None
 
     def lock_of(self, session_id: str) -> Holder | None:
-        location = self._place(session_id)
+        location = self._location(session_id)
         return clients.holder_of(location, self._known_facts(location).cwd)
 
     def sees_turns(self) -> bool:

@@ -25,11 +25,11 @@ class PiWriter(TreeWriter):
 
     no_rename: ClassVar[str] = refusals.NO_RENAME
 
-    def _place(self, session_id: str) -> SessionPlace:
+    def _location(self, session_id: str) -> SessionPlace:
         return places.find(places.pi_sessions(self.store), self.store, session_id)
 
     def _require_idle(self, session_id: str) -> SessionPlace:
-        location = self._place(session_id)
+        location = self._location(session_id)
         with readable(location.path):
             cwd = facts.facts_of(location, None).cwd
         client = clients.holder_of(location, cwd)
@@ -52,7 +52,7 @@ class PiWriter(TreeWriter):
             return file_writing.commit(self._file(session_id), opened, token, edits, now=now)
 
     def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
-        location, new_id = self._place(session_id), str(uuid4())
+        location, new_id = self._location(session_id), str(uuid4())
         if reason := refusals.of_pi_branch(location):
             raise StoreReadOnly(reason)
         own = new_entries.header(new_id, now) | {"parentSession": str(location.path)}
@@ -62,7 +62,7 @@ class PiWriter(TreeWriter):
         return new_id
 
     def _file(self, session_id: str) -> TreeFile:
-        return TreeFile(lambda: self._place(session_id), lambda: self._require_idle(session_id), is_strict=False)
+        return TreeFile(lambda: self._location(session_id), lambda: self._require_idle(session_id), is_strict=False)
 
     def undo(self, plan: UndoPlan, *, holder: str) -> Json:
         if not isinstance(plan.what, undoing.InertEntry):

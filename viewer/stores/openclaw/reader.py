@@ -59,7 +59,7 @@ class TreeReader(FileReader):
     def _places(self) -> Places:
         return self._all()
 
-    def _place(self, session_id: str) -> SessionPlace:
+    def _location(self, session_id: str) -> SessionPlace:
         location = places.find(self._places, self.store, session_id)
         if location.row_id:
             return location
@@ -78,12 +78,12 @@ class TreeReader(FileReader):
         return self._connected[location.path]
 
     def _messages(self, session_id: str) -> EntryMessages:
-        location = self._place(session_id)
+        location = self._location(session_id)
         return sources.messages_of(location, self._connection(location), is_strict=self.is_strict)
 
     @contextmanager
     def _source(self, session_id: str) -> Iterator[EntrySource]:
-        location = self._place(session_id)
+        location = self._location(session_id)
         with sources.opened(location, self._connection(location)) as source:
             yield source
 
@@ -102,7 +102,7 @@ class TreeReader(FileReader):
             return self._facts(location)
 
     def session(self, session_id: str) -> Session:
-        location = self._place(session_id)
+        location = self._location(session_id)
         session_facts, changed = self._known_facts(location), location.state.changed / 1e9
         parent, branched_from = parent_of(location, session_facts)
         return Session(
@@ -129,7 +129,7 @@ class TreeReader(FileReader):
         return places.find(self._places, self.store, session_id).newest or session_id
 
     def usage(self, session_id: str) -> ReportedUsage:
-        location = self._place(session_id)
+        location = self._location(session_id)
         session_facts = self._known_facts(location)
         return usage.reported(
             self._messages(session_id), session_facts.began if parent_of(location, session_facts)[1] else 0.0
@@ -210,7 +210,7 @@ class TreeReader(FileReader):
         return shown
 
     def additions(self, session_id: str, ids: Sequence[int], *, end: bool) -> list[Addition]:
-        location, messages = self._place(session_id), self._messages(session_id)
+        location, messages = self._location(session_id), self._messages(session_id)
         with self._source(session_id) as source:
             return list(additions.of_context(source, location, messages, frozenset(ids), end=end))
 
@@ -223,7 +223,7 @@ class TreeReader(FileReader):
         return None if following is None else self.messages(session_id, [following]).get(following)
 
     def searchable(self, session_id: str, after: str) -> SearchableText | None:
-        location, messages = self._place(session_id), self._messages(session_id)
+        location, messages = self._location(session_id), self._messages(session_id)
         with self._source(session_id) as source:
             return texts.searchable(source, location, messages, after)
 

@@ -46,7 +46,7 @@ def commit(
     """Write a compaction of the session at `location` in the state directory `home`, whose messages were `earlier` in
     `looked_at`. Raises what `row_changes.settled` does, and CompactionConflict.
     """
-    session, messages, source = _begun(con, location, home, now)
+    session, messages, source = _current(con, location, home, now)
     source_to_compare = None if messages.goes_on_from(earlier) else source
     entry = commits.compaction_of(
         source_to_compare, messages, token, edits, entry_id=str(uuid4()), recorded_tokens=location.noted.tokens, now=now
@@ -62,7 +62,7 @@ def commit(
 
 def undo(con: sqlite3.Connection, location: SessionPlace, home: Path, what: InertEntry, *, now: float) -> Json:
     """Make a compaction inert; returns the receipt. Raises what `row_changes.settled` does, and CompactionConflict."""
-    session, messages, source = _begun(con, location, home, now)
+    session, messages, source = _current(con, location, home, now)
     compaction = undoing.taken(messages, {"entry": what.entry})
     if compaction is None or compaction is not messages.compactions[-1]:
         raise CompactionConflict(undoing.WRITTEN_TO)
@@ -78,7 +78,7 @@ def undo(con: sqlite3.Connection, location: SessionPlace, home: Path, what: Iner
 
 def redo(con: sqlite3.Connection, location: SessionPlace, home: Path, receipt: Json, *, now: float) -> None:
     """Make a compaction that `undo` made inert count again. Raises what `row_changes.settled` does, and NotRedoable."""
-    session, messages, source = _begun(con, location, home, now)
+    session, messages, source = _current(con, location, home, now)
     entry = redoing.planned(location, messages, receipt).tree_entry
     row_changes.rewrite(con, session, entry.offset, new_entries.redone(source.value(entry) or {}))
     read = _read_again(source, messages, entry.offset)
@@ -87,7 +87,7 @@ def redo(con: sqlite3.Connection, location: SessionPlace, home: Path, receipt: J
     row_changes.count(con, session, tokens=planned.tokens_of(read, read.live), compactions=1)
 
 
-def _begun(
+def _current(
     con: sqlite3.Connection, location: SessionPlace, home: Path, now: float
 ) -> tuple[SettledSession, EntryMessages, rows.RowSource]:
     """The session, its current messages, and the source they are read from."""

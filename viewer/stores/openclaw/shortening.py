@@ -63,12 +63,12 @@ def _content(source: EntrySource, unit: TreeEntry, changes: Mapping[str, Any]) -
         raise CompactionConflict(GONE)
     stored = codec.stored_content(value, unit)
     if "content" in changes:
-        stored = _said(changes["content"], stored)
+        stored = _client_content(changes["content"], stored)
     calls = {call.get("id"): call["function"]["arguments"] for call in changes.get("tool_calls", ())}
     return [_called(part, calls) for part in stored] if calls and isinstance(stored, list) else stored
 
 
-def _said(new: Any, stored: Any) -> list[Any]:
+def _client_content(new: Any, stored: Any) -> list[Any]:
     """A content in the client's form; parts with unchanged text stay as they are stored."""
     if isinstance(new, str):
         return [{"type": "text", "text": new}]

@@ -51,12 +51,12 @@ class StrictTree(EntryTree):
     def _take(self, entry: TreeEntry, goes_on: bool) -> bool:
         form = self._form(entry)
         if form == KNOWN:
-            return self._known(entry, goes_on)
+            return self._add_known(entry, goes_on)
         if form == LINK:
             return self._lost_label(entry, goes_on) if entry.form == KNOWN else self._link(entry, goes_on)
         return self._set_leaf(entry, goes_on) if form == LEAF_SET else goes_on
 
-    def _known(self, entry: TreeEntry, goes_on: bool) -> bool:
+    def _add_known(self, entry: TreeEntry, goes_on: bool) -> bool:
         goes_on = goes_on and entry.id not in self.nodes and entry.id not in self.links and entry.id != self.missing
         leads_before = bool(self.reset) and not entry.is_side and entry.parent not in self.below
         is_behind_side = not entry.is_side and entry.parent == self.append_parent != self.leaf
@@ -92,10 +92,10 @@ class StrictTree(EntryTree):
         behind = entry.append_parent
         if not self._is_there(entry.target) or (behind is not None and not self._is_there(behind)):
             self.void.add(entry.id)
-            self.links[entry.id] = self._there(entry.parent)
+            self.links[entry.id] = self._existing(entry.parent)
             return goes_on
         leaf = self.known_before(entry.target)
-        append_parent = leaf if behind is None else self._there(behind)
+        append_parent = leaf if behind is None else self._existing(behind)
         if self.reset and leaf not in self.below:
             leaf = append_parent = self.leaf
         self.links[entry.id] = leaf
@@ -107,7 +107,7 @@ class StrictTree(EntryTree):
     def _is_there(self, name: str) -> bool:
         return not name or name in self.nodes or (name in self.links and name not in self.void)
 
-    def _there(self, name: str) -> str:
+    def _existing(self, name: str) -> str:
         return name if not name or name in self.nodes or name in self.links else ""
 
     def known_before(self, name: str) -> str:
@@ -165,7 +165,12 @@ class StrictTree(EntryTree):
         first = boundary.first_kept
         if first in self.nodes or first not in self.links:
             return first
-        return self.known_before(first) or self._above(boundary, first) or self._behind(first) or self.before(boundary)
+        return (
+            self.known_before(first)
+            or self._above(boundary, first)
+            or self._first_descendant(first)
+            or self.before(boundary)
+        )
 
     def _above(self, boundary: TreeEntry, first: str) -> str:
         """The entry nearest to this link on the way from it to a boundary; "" where it is not on that way."""
@@ -179,7 +184,7 @@ class StrictTree(EntryTree):
             at = self.links.get(at, "") if entry is None else entry.parent
         return ""
 
-    def _behind(self, first: str) -> str:
+    def _first_descendant(self, first: str) -> str:
         """The first descendant of this link, "" for none."""
         for entry in self.nodes.values():
             at, visited = entry.parent, set[str]()

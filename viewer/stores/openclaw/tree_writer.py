@@ -22,7 +22,7 @@ class TreeWriter(Writer):
     no_rename: ClassVar[str]  # why no name can be given, as a sentence
 
     @abstractmethod
-    def _place(self, session_id: str) -> SessionPlace:
+    def _location(self, session_id: str) -> SessionPlace:
         """The current location of a session. Raises NotFound."""
 
     @abstractmethod
@@ -39,5 +39,5 @@ class TreeWriter(Writer):
         self._require_idle(session_id)
 
     def rename(self, session_id: str, title: str) -> None:
-        self._place(session_id)
+        self._location(session_id)
         raise StoreReadOnly(self.no_rename)

@@ -99,7 +99,7 @@ class Query:
 
     def lacks(self, folded: str) -> bool:
         """Whether a wanted term does not occur in this folded text."""
-        return not all(_stands(test, folded) for test in self._wanted)
+        return not all(_matches(test, folded) for test in self._wanted)
 
     def counts(self, folded: str) -> list[int]:
         """How often each wanted term occurs in this folded text."""
@@ -107,7 +107,7 @@ class Query:
 
     def forbids(self, folded: str) -> bool:
         """Whether an excluded term occurs in this folded text."""
-        return any(_stands(test, folded) for test in self._excluded)
+        return any(_matches(test, folded) for test in self._excluded)
 
 
 def parse(text: str, *, whole: bool = False) -> Query:
@@ -150,7 +150,7 @@ def _test(term: Term) -> tuple[str, re.Pattern[str]]:
     return (term.text if term.literal else max(term.words, key=len)), re.compile(term.pattern)
 
 
-def _stands(test: tuple[str, re.Pattern[str]], folded: str) -> bool:
+def _matches(test: tuple[str, re.Pattern[str]], folded: str) -> bool:
     return test[0] in folded and test[1].search(folded) is not None
 
 
