@@ -2,14 +2,14 @@
 
     result = compaction.compact(messages)
 
-or, step by step, with a model of one's own (`summarize` calls `ask`, which does the I/O):
+or, step by step, with your own model (`summarize` calls `ask`, which does the I/O):
 
     plan = compaction.plan(messages, policy, count)
     summary = compaction.summarize(plan, ask)
     result = compaction.apply(plan, summary)
 
-No I/O (but for the packaged rank files of `counter_for`), no clock, no randomness: the model call, the counter of
-tokens and the date are arguments. Messages are never changed; results hold copies.
+No I/O (except for the packaged rank files of `counter_for`), no clock, no randomness: the model call, the token counter
+and the date are arguments. Messages are never changed; results hold copies.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ def compact(
 ) -> Result:
     """The messages with their middle replaced by a summary, for a model with this context window, in tokens.
 
-    `summary_tokens` is the most the summary may take, by default a twentieth of the window, 12,000 at most; `summarize`
-    makes it, by default without a model; `count` gives the tokens of a text, by default those of GPT-4o and later.
-    `handoff="hermes"` marks the summary as Hermes Agent does. Raises NothingToCompact, SummaryRejected, BadTranscript.
+    `summary_tokens` is the maximum size of the summary, by default a twentieth of the window and at most 12,000.
+    `summarize` writes the summary, by default without a model. `count` gives the tokens of a text, by default those of
+    GPT-4o and later. `handoff="hermes"` marks the summary as Hermes Agent does. Raises NothingToCompact,
+    SummaryRejected, BadTranscript.
     """
     policy = Policy(context_window=window, summary_tokens=summary_tokens, handoff=handoff)
     planned = plan(messages, policy, count or counter_for(""))

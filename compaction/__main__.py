@@ -1,12 +1,13 @@
-"""`python -m compaction`: compact a transcript from standard input, so that the engine can be tried on any.
+"""`python -m compaction`: compact a transcript from standard input, to try the engine on any transcript.
 
 Reads a JSON list of messages (or an object with a list under "messages"), or the lines of a session's file as Claude
 Code, Codex, OpenClaw or pi write it. Writes the compacted list to standard output and a few lines about it to standard
-error. The summary is made without a model, or read from a file (`--summary`).
-Exit codes: 0 compacted, 1 nothing to compact or refused, 2 wrong usage or no transcript.
+error. The summary is made without a model, or read from a file (`--summary`). Exit codes: 0 compacted, 1 nothing to
+compact or refused, 2 wrong usage or no transcript.
 
-What of an agent's file is in context its kind of store knows (`viewer.stores`). The command is no part of the engine,
-so it alone may ask there, and only when it is given such a file: a second reader would read it differently.
+Which rows of an agent's file are in context is known to its kind of store (`viewer.stores`). The command is not part of
+the engine, so it alone may import that package, and it does so only for an agent's file: a second reader would read the
+file differently.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from compaction.strategy import STRATEGIES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code."""
+    """Run the command and return its exit code."""
     parser = _parser()
     given = parser.parse_args(arguments)
     try:
@@ -123,12 +124,12 @@ def _about(result: Result) -> list[str]:
 
 
 def _losses(result: Result) -> str:
-    found = compaction.loss_report(result)
-    kept, statements = found.statements
-    printed = sum(total for _, total in found.printed.values())
-    gone = printed - sum(kept for kept, _ in found.printed.values())
-    sentence = f"Of the {found.total:,} details we recognise in the others {len(found.lost):,} are lost"
-    stated = f"of the {statements:,} statements {statements - kept:,}"
+    report = compaction.loss_report(result)
+    survived, statements = report.statements
+    printed = sum(total for _, total in report.printed.values())
+    gone = printed - sum(survived for survived, _ in report.printed.values())
+    sentence = f"Of the {report.total:,} details we recognise in the others {len(report.lost):,} are lost"
+    stated = f"of the {statements:,} statements {statements - survived:,}"
     return f"{sentence}, {stated}; of {printed:,} more that tools merely printed {gone:,}."
 
 

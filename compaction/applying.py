@@ -1,4 +1,6 @@
-"""A plan and a summary to edits: every output message says where it came from, and the result is checked here."""
+"""Turns a plan and a summary into edits: every output message says where it came from, and the
+result is checked here.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +130,8 @@ def accepted(summary: Any) -> str:
 
 
 class Rewrites:
-    """The changes to kept messages, gathered rule by rule; `before` and `after` are those around the handoff.
+    """The changes to kept messages, collected rule by rule. `before` and `after` are the messages before and after the
+    handoff.
 
     `name` is what sentences call the handoff.
     """
@@ -155,17 +158,17 @@ class Rewrites:
         self.whys.setdefault(index, set()).add(why)
 
     def unwrap(self, index: int) -> None:
-        """Of a merged earlier handoff only the live text stays."""
+        """Take the earlier handoff out of a message that also has live text; only the live text stays."""
         message = self.plan.messages[index]
         if is_handoff(message) and not (index == 0 and m.is_system(message)):
             self.change(index, {"content": m.live_content(message), **self._flag(False)}, "unwrapped")
 
     def _flag(self, value: bool) -> dict[str, Any]:
-        """The key by which Hermes knows a summary; None, which removes it, in another form."""
+        """The key by which Hermes recognises a summary. In another form its value is None, which removes the key."""
         return {FLAG: value if self.plan.policy.handoff == "hermes" else None}
 
     def drop_old_media(self) -> None:
-        """Images before the newest user message that carries one become stubs."""
+        """Replace images before the newest user message with an image by stubs."""
         rows = self.plan.messages
         images = {i: n for i in self.kept if (n := m.image_count(m.body(self.now(i))))}
         back = range(len(rows) - 1, min(images, default=len(rows)), -1)
@@ -178,13 +181,13 @@ class Rewrites:
             self.notes.append(f"{plural(sum(images[i] for i in old), 'earlier image')} left out.")
 
     def note(self) -> None:
-        """A system message 0 says once that the context was compacted."""
+        """Add the note about compaction to a system message 0, once."""
         if needs_note(self.plan.messages, self.plan.policy):
             self.change(0, {"content": _appended(self.now(0).get("content"), NOTE)}, "noted")
             self.notes.append("The system prompt got the note about compaction.")
 
     def result(self, body: str) -> Result:
-        """The transcript with a handoff of this body in its place; checked."""
+        """The transcript with a handoff of this body in its place, after the checks."""
         if not self.plan.policy.tail_only:
             self._repair()
         quoted = with_request(body, self._request())
@@ -201,12 +204,12 @@ class Rewrites:
         return Result(edits, output, body, handoff, self._report(edits), self.plan)
 
     def _request(self) -> str:
-        """The text of the message that the handoff repeats, "" for none."""
+        """The text of the message that the handoff repeats, "" if it repeats none."""
         quoted = self.plan.quoted
         return "" if quoted is None else m.words(self.plan.messages[quoted]).strip()
 
     def _repair(self) -> None:
-        """Calls without results and results without calls are left out, and said."""
+        """Leave out calls without results and results without calls, and report each."""
         head, tail = ([self.now(i) for i in part] for part in (self.before, self.after))
         for at, changes in sorted(repairs(head, tail).items()):
             index = self.kept[at]
@@ -221,17 +224,17 @@ class Rewrites:
     def _merge(self, handoff: str) -> None:
         """Write the handoff into the first tail message.
 
-        In front of the user's last message, which is the one to answer; behind any other text, whose place is not
-        behind the end marker, where it would seem new (hermes-agent #56372).
+        It goes before the user's last message, which is the one to answer. It goes after any other text, because text
+        after the end marker would look new (hermes-agent #56372).
         """
         index = next(i for i in self.after if i not in self.gone)
         content = self.now(index).get("content")
         if index == last_user(self.plan.messages):
-            content, place = _prepended(handoff, content), "in front of"
+            content, side = _prepended(handoff, content), "in front of"
         else:
-            content, place = _appended_behind(content, handoff), "behind"
+            content, side = _appended_behind(content, handoff), "behind"
         self.change(index, {"content": content, **self._flag(True)}, "merged")
-        self.notes.append(f"The {self.name} stands {place} the text of message {index + 1}.")
+        self.notes.append(f"The {self.name} stands {side} the text of message {index + 1}.")
 
     def _edits(self, indices: Sequence[int]) -> Iterator[Edit]:
         for index in indices:
@@ -245,12 +248,12 @@ class Rewrites:
         shortened = {i for i in named if "shortened" in self.whys.get(i, ())}
         gone = tuple(i for i in range(len(self.plan.messages)) if i not in named)
         kept = tuple(sorted(named - shortened))
-        said = (tuple(self.repairs), tuple(self.notes))
-        return Report(kept, tuple(sorted(shortened)), gone, *said)
+        remarks = (tuple(self.repairs), tuple(self.notes))
+        return Report(kept, tuple(sorted(shortened)), gone, *remarks)
 
 
 def _user_image(message: Message) -> bool:
-    """Whether a user sent an image; a screenshot in a tool_result block of a user row is the tool's."""
+    """Whether a user sent an image. A screenshot in a tool_result block of a user row belongs to the tool."""
     return message.get("role") == "user" and any(map(m.is_image, m.blocks(message.get("content"))))
 
 
@@ -278,7 +281,7 @@ def _appended_behind(content: Any, handoff: str) -> Any:
 
 
 def _text_block(text: str, beside: Any) -> dict[str, str]:
-    """A text block in the API's shape that the other blocks have."""
+    """A text block in the same API shape as the other blocks."""
     responses = any(isinstance(b, dict) and b.get("type") in ("input_text", "input_image") for b in m.blocks(beside))
     return {"type": "input_text" if responses else "text", "text": text}
 
@@ -291,12 +294,12 @@ def _message(messages: Sequence[Message], edit: Edit) -> Message:
 
 def _written(plan: Plan, edits: Sequence[Edit], output: Sequence[Message]) -> int:
     """Tokens of the messages that are not kept word for word."""
-    made = (message for edit, message in zip(edits, output, strict=True) if not isinstance(edit, Keep))
-    return sum(message_tokens(message, plan.count) for message in made)
+    new_messages = (message for edit, message in zip(edits, output, strict=True) if not isinstance(edit, Keep))
+    return sum(message_tokens(message, plan.count) for message in new_messages)
 
 
 def _require_smaller(plan: Plan, edits: Sequence[Edit], output: Sequence[Message]) -> None:
-    """Compare what is replaced with what is written; counts no more of the input than that needs."""
+    """Refuse a result that is not smaller than what it replaces. Counts no more of the input than needed."""
     written = _written(plan, edits, output)
     kept = {edit.index for edit in edits if isinstance(edit, Keep)}
     replaced = (i for i in range(len(plan.messages) - 1, -1, -1) if i not in kept)
@@ -309,7 +312,9 @@ def _require_smaller(plan: Plan, edits: Sequence[Edit], output: Sequence[Message
 
 
 def _check(draft: Rewrites, edits: Sequence[Edit], output: Sequence[Message]) -> None:
-    """Refuse a result that breaks a promise: pairs complete, no equal role beside the handoff, each kept row once."""
+    """Refuse a result that breaks a promise: calls and results are complete, no neighbour of the handoff has its role,
+    each kept row occurs once.
+    """
     named = [edit.index for edit in edits if not isinstance(edit, Insert)]
     if draft.plan.policy.tail_only:  # its agent completes pairs by itself, and lets any role follow any other
         broken = any(isinstance(edit, Rewrite) for edit in edits)
@@ -321,7 +326,7 @@ def _check(draft: Rewrites, edits: Sequence[Edit], output: Sequence[Message]) ->
 
 
 def _fits(draft: Rewrites, edits: Sequence[Edit], output: Sequence[Message]) -> bool:
-    """Whether the handoff's role is right where it stands; a merged one has the row's own."""
+    """Whether the handoff's role fits between its neighbours. A merged handoff has its row's own role."""
     role, at = draft.plan.role, next((i for i, edit in enumerate(edits) if isinstance(edit, Insert)), None)
     if role is None or at is None:
         return True

@@ -1,8 +1,8 @@
-"""Whether what a person says takes back what was asked before: "stop", "undo that", "never mind".
+"""Whether a person's message takes back an earlier request: "stop", "undo that", "never mind".
 
-A summary that names such a request as one in progress makes a model go on with it (hermes-agent #41607, #38364). Read
-are the first sentences of a message, in the languages of `answer`; where a sentence only begins so and goes on to name
-a thing ("Stop the server"), it is a request like any other.
+A summary that lists such a request as in progress makes a model continue it (hermes-agent #41607, #38364). Only the
+first sentences of a message are read, in the languages of `answer`. A sentence that begins like this and then names a
+thing ("Stop the server") is an ordinary request.
 """
 
 from __future__ import annotations
@@ -48,5 +48,5 @@ _TAKES_BACK = re.compile(
 
 
 def takes_back(words: str) -> bool:
-    """Whether a message of a person, by its first sentences, cancels what it or another asked for before."""
+    """Whether the first sentences of a person's message cancel an earlier request."""
     return bool(_TAKES_BACK.search(words[:READ]))

@@ -1,16 +1,17 @@
-"""Which sentences of people are standing instructions: rules, limits, preferences and circumstances that hold on.
+"""Which sentences of people are standing instructions: lasting rules, limits, preferences and circumstances.
 
-Theory: a one-time order ("Fix the login bug") and a standing one ("Use British spelling") are told apart by what the
-order is about. It stands where it is general: about each of what comes again ("every reply", "when you cite a paper"),
-about a manner ("in French", "with two spaces"), about what is forbidden, allowed or limited; and where a frame says so
-("for the rest of this session"). Plain facts stand where their subject binds ("the deadline is ...", "I am
-vegetarian"). Words such as "never" or "must" bind in some places only, not in a report ("it never worked"), a guess or
-a question. So the places are listed, not the words. A short sentence that sorts something for good ("The repo is
-private.") or gives a form without a verb ("Amounts in euros.") binds as a whole, one about a moment ("The server is
-down.", "Errors in logs.") does not. Languages other than English have the same shapes with their own words, but for the
-last two. Precision and recall are measured on the marked sentences of tests/data/constraints*.tsv.
+Theory: what an order is about separates a one-time order ("Fix the login bug") from a standing one ("Use British
+spelling"). An order is standing if it is general: it is about each of something that recurs ("every reply", "when you
+cite a paper"), about a manner ("in French", "with two spaces"), about what is forbidden, allowed or limited; or if a
+frame says so ("for the rest of this session"). Plain facts are standing if their subject binds ("the deadline is ...",
+"I am vegetarian"). Words such as "never" or "must" bind in some positions only, not in a report ("it never worked"), a
+guess or a question, so the positions are listed and not the words. A short sentence that classifies something
+permanently ("The repo is private.") or gives a form without a verb ("Amounts in euros.") binds as a whole; one about
+the present moment ("The server is down.", "Errors in logs.") does not. Other languages have the same patterns with
+their own words, except for the last two. Precision and recall are measured on the labelled sentences of
+tests/data/constraints*.tsv.
 
-The rules are a table; each is tried only where a sentence has one of its words, which costs little.
+The rules are a table. Each is tried only if a sentence has one of its words, which is cheap.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ LONGEST = 1_000  # characters of a sentence that are looked at: longer ones are 
 
 
 class _Rule(NamedTuple):
-    """A pattern, and the words without one of which it is not tried; no words: it is always tried."""
+    """A pattern, and words of which a text must have at least one before the pattern is tried; without words it is
+    always tried.
+    """
 
     words: frozenset[str]
     pattern: re.Pattern[str]
@@ -34,7 +37,7 @@ def _rule(words: str, *patterns: str) -> _Rule:
     return _Rule(frozenset(words.split()), re.compile("|".join(patterns), re.IGNORECASE))
 
 
-# What begins a clause, and what may stand there before an order: "Please ...", "I want you to ...", "remember to ...".
+# The beginning of a clause, and what may come before an order: "Please ...", "I want you to ...", "remember to ...".
 _CLAUSE = re.compile(
     r"(?i)(?:^|[.;:,!–—(]\s+|\s-\s|\b(?:and|but|so|then|und|aber|et|mais|y|pero|e"
     r"|ma)\s+)[\"'(*\[>\s-]*(?:\d+[.):]\s+)?(?:(?:please|pls|plz|also|just|and|but|so|ok|okay|then|therefore|again"
@@ -52,7 +55,7 @@ _VERBS = (
 _DAYS = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
 _MONTHS = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)\w*"
 _TIME = rf"(?:\d{{1,2}}(?::\d\d)?\s?(?:[ap]\.?m\b|o['’]clock|uhr|h\b)|\d{{1,2}}:\d\d|noon|midnight|lunch|{_DAYS})"
-_AGAIN = (  # what comes again in a session, so that an order about each of it stands
+_AGAIN = (  # what recurs in a session, so that an order about each of it is standing
     r"(?:repl(?:y|ies)|answers?|responses?|messages?|e-?mails?|commits?|changes?|pull requests?|prs?|releases?"
     r"|deploys?|deployments?|steps?|tasks?|files? you|functions? you|time|day|week|month|morning|evening|night"
     r"|question|summary|summaries|report|session|meeting)\b"
@@ -62,7 +65,7 @@ _DEFINITE = (
 )
 # Behind a comma, what says that no order follows.
 _NO_ORDER = r"(?!(?:I|we|you|it|he|she|they|the|a|an|there|that|this|what|how|is|my|our|your|nothing)\b)"
-_NOTHING_NEW = (  # what "no" stands before in a report
+_NOTHING_NEW = (  # what follows "no" in a report
     r"(?!(?:problem|worr|thank|luck|idea|clue|error|result|output|response|answer|reply|way\b|doubt|need|difference"
     r"|change|effect|matter|sign|issue|rush|hurry|kidding|dice|match|warning|one\b|more\b|such\b|longer\b|other\b"
     r"|it\b|i\b|that|this|the\b|you\b|we\b|my\b|not\b|tests?\b|files?\b|tool\b|news|chance|joke|comment\b|harm"
@@ -581,7 +584,7 @@ _WORDS = re.compile(r"[^\W\d_]+")
 _QUOTED = re.compile(
     r"\"[^\"]{15,}\"|“[^”]{15,}”|„[^“]{15,}“|«[^»]{15,}»|(?<![\w'])'[^'\n]{20,}'(?!\w)|<(\w+)>.*?</\1>"
 )
-# A sentence that only frames what stands behind it: "This is an important constraint: for the rest of this session."
+# A sentence that only frames the text after it: "This is an important constraint: for the rest of this session."
 _HOW_LONG = (
     r"(?:from (?:now|here|this point) on|going forward|henceforth|until further notice|as a rule|(?:for|during"
     r"|throughout) (?:the (?:rest|remainder|duration) of )?(?:this|the|our)(?: whole| entire)? (?:session"
@@ -600,9 +603,9 @@ _TAG = re.compile(r"<([a-z][\w-]*)>")
 
 @lru_cache(maxsize=1 << 14)  # a compaction asks of the same sentences for the summary and for what it loses
 def is_binding(sentence: str) -> bool:
-    """Whether a sentence lays something down: a rule, a prohibition, a limit, a preference, a circumstance.
+    """Whether a sentence states a rule, a prohibition, a limit, a preference or a circumstance.
 
-    Questions do so only where they say what must stay as it is; lines of programs and logs that people paste do not.
+    A question does so only if it says what must stay unchanged. Pasted lines of programs and logs do not.
     """
     text = _QUOTED.sub('""', " ".join(sentence[:LONGEST].split()))
     if not text or _PASTED.match(text):
@@ -628,11 +631,11 @@ def _binds(text: str) -> bool:
 
 
 def instructions(sentences: Iterable[str]) -> Iterator[str]:
-    """The standing instructions among the sentences of one message, word for word and in their order.
+    """The standing instructions among the sentences of one message, word for word and in order.
 
-    A frame ("This is an important constraint: for the rest of this session.") and the sentence behind it are one
-    instruction, however that reads by itself; of a list below a frame, each item is one. What stands in code blocks
-    and between tags is pasted and left out.
+    A frame ("This is an important constraint: for the rest of this session.") and the sentence after it are one
+    instruction, whatever that sentence says. If a list follows a frame, each item is one. Code blocks and text between
+    tags are pasted and left out.
     """
     frame, listed = "", False
     for sentence in _joined(_typed(list(sentences))):
@@ -649,7 +652,7 @@ def instructions(sentences: Iterable[str]) -> Iterator[str]:
 
 
 def unframed(instruction: str) -> str:
-    """An instruction without what frames it: what is to be done, and no more."""
+    """The instruction without its frame: only what is to be done."""
     pieces = re.split(r"(?<=[.:,])\s+", instruction)
     while len(pieces) > 1 and _FRAME.match(pieces[0]):
         pieces = pieces[1:]
@@ -658,20 +661,20 @@ def unframed(instruction: str) -> str:
 
 def _typed(sentences: list[str]) -> Iterator[str]:
     end = ""
-    for place, sentence in enumerate(sentences):
+    for index, sentence in enumerate(sentences):
         if end:
             end = "" if end in sentence else end
             continue
         if sentence.startswith(("```", "~~~")):
             end = sentence[:3]
         elif "<" in sentence and (tag := _TAG.search(sentence)) and f"</{tag[1]}>" not in sentence:
-            end = f"</{tag[1]}>" if any(f"</{tag[1]}>" in later for later in sentences[place + 1 :]) else ""
+            end = f"</{tag[1]}>" if any(f"</{tag[1]}>" in later for later in sentences[index + 1 :]) else ""
         if not end:
             yield sentence
 
 
 def _joined(sentences: Iterable[str]) -> Iterator[str]:
-    """The sentences, the number of an item ("1.") with what it numbers."""
+    """The sentences, where the number of a list item ("1.") is joined with the item."""
     number = ""
     for sentence in sentences:
         if _ITEM.fullmatch(sentence):

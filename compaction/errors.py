@@ -19,7 +19,7 @@ class CompactionError(Exception):
 class NothingToCompact(CompactionError):
     """The rules leave no message that could be replaced by a shorter summary.
 
-    `instead` names the strategy that would help ("prune"), "" where none does.
+    `instead` names the strategy that would help ("prune"), "" if none would.
     """
 
     def __init__(self, code: str, reason: str, instead: str = "") -> None:
@@ -32,8 +32,8 @@ class BadTranscript(CompactionError):
 
 
 class SummaryRejected(CompactionError):
-    """The summary cannot be used, or cannot be made in the window given.
+    """The summary cannot be used, or cannot be made in the given window.
 
-    Codes: not_text, empty, cut_off, refusal (any summary); no_sections (a model's that was asked for them); too_long
-    (more than was asked for); not_smaller (than what it replaces); window_too_small (nothing was asked).
+    Codes: not_text, empty, cut_off, refusal (any summary); no_sections (from a model that was asked for sections);
+    too_long (longer than requested); not_smaller (than what it replaces); window_too_small (nothing was asked).
     """

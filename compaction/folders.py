@@ -1,4 +1,4 @@
-"""Lists of files that tell their common folder once, `- written in /srv/app: a.py lib/b.py`, and their full paths."""
+"""Lists of files that name their common folder once, `- written in /srv/app: a.py lib/b.py`, and their full paths."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _LIST = re.compile(rf"^((?:- )?(?:\[[\w ]{{1,20}}\] )?[\w ]{{1,40}}{BELOW}(/[^\s
 
 
 def shared_folders(paths: Sequence[str]) -> dict[str, str]:
-    """For each path the folder that is worth naming once for all paths below it."""
-    found: dict[str, str] = {}
+    """For each path, the folder that is named once for all paths below it, if that saves enough."""
+    folder_of: dict[str, str] = {}
     for _ in range(MOST):
-        left = [path for path in paths if path not in found]
-        if not (folder := _shared_folder(left)):
+        remaining = [path for path in paths if path not in folder_of]
+        if not (folder := _shared_folder(remaining)):
             break
-        found |= {path: folder for path in left if path.startswith(f"{folder}/") and path != f"{folder}/"}
-    return found
+        folder_of |= {path: folder for path in remaining if path.startswith(f"{folder}/") and path != f"{folder}/"}
+    return folder_of
 
 
 def _shared_folder(paths: Iterable[str]) -> str:
@@ -37,10 +37,10 @@ def _shared_folder(paths: Iterable[str]) -> str:
 
 
 def spelled_out(summary: str) -> str:
-    """The summary with the full paths of what is listed below a folder."""
-    return _LIST.sub(lambda found: found[1] + _joined(found[2], found[3]), summary) if BELOW in summary else summary
+    """The summary with full paths in place of lists below a folder."""
+    return _LIST.sub(lambda match: match[1] + _joined(match[2], match[3]), summary) if BELOW in summary else summary
 
 
 def _joined(folder: str, names: str) -> str:
-    names, more, left = names.partition(f" {MORE}")
-    return " ".join(f"{folder}/{name}" for name in names.split()) + more + left
+    names, more, rest = names.partition(f" {MORE}")
+    return " ".join(f"{folder}/{name}" for name in names.split()) + more + rest

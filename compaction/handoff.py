@@ -1,18 +1,18 @@
 """The handoff: every marker, header and tag that is read or written, each with its source, and `split()`.
 
-Theory: a handoff is one stored row. It is either *standalone* (nothing but the summary) or *merged* with live text of
-the row's own role, in one of two layouts:
+Theory: a handoff is one stored row. It is either *standalone* (only the summary) or *merged* with live text of the
+row's own role, in one of two layouts:
 
     summary first   HEADER directive \n body \n\n END_MARKER \n\n live text
     prior first     PRIOR_HEADER \n live text \n\n MERGE_DELIMITER \n\n HEADER directive \n body \n\n END_MARKER
 
-What other engines write has no end marker: each summary of theirs is framed by a head and a foot (`ENGINE_FORMS`), and
-a row is a handoff where it begins with a whole one, or with a request that the engine repeats and a whole one behind.
-Further whole handoffs may follow, where rows were merged, or each in a block of its own.
+Handoffs of other engines have no end marker. Each of their summaries has a head and a foot (`ENGINE_FORMS`). A row is
+such a handoff if it begins with a complete summary, or with a request that the engine repeats followed by a complete
+summary. More complete handoffs may follow, if rows were merged, or each in its own block.
 
-In a list of content blocks the markers stand inside text blocks, and whole blocks may be live. `split()` therefore
-works on a list of blocks and a position (block, character); a plain string is a list of one.
-The marker strings are Hermes Agent's interchange format (`docs/hermes.md` section 4).
+In a list of content blocks the markers are inside text blocks, and whole blocks may be live. `split()` therefore works
+on a list of blocks and a position (block, character); a plain string is a list of one. The marker strings are Hermes
+Agent's interchange format (`docs/hermes.md` section 4).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ SYNTHETIC_USER_STARTS = (
     EVENT_START,
     WARNING_START,
 )
-# Of these, the ones that only a compaction writes.
+# The subset that only a compaction writes.
 NO_USER_START = "Continue from the compressed"  # where nothing that a person typed was in context
 NO_USER_MARKERS = (  # whole: 0.19 to 0.22, and 0.18
     f"{NO_USER_START} conversation context above. This marker exists because no human user turn was available.",
@@ -86,15 +86,15 @@ NO_USER_MARKERS = (  # whole: 0.19 to 0.22, and 0.18
     "preserved user turn.",
 )
 COMPACTION_STARTS = ("[Your active task list", "[Planning state", "[Skills pruned", NO_USER_START)
-# Behind these lines stands a request that a person typed and that is not answered yet, repeated beside a summary.
+# After these lines follows a person's request that is not answered yet, repeated next to a summary.
 OBJECTIVE = "[Current user objective preserved from compacted history]"  # hermes-lcm and its descendants
 RESTATED_STARTS = ("[STILL IN PROGRESS", OBJECTIVE)
 # A list of tasks that a compaction appended to what a person typed (tools/todo_tool.py, TODO_INJECTION_HEADER).
 TASK_LIST = "[Your active task list was preserved across context compression]"
 
-# A summary that Claude Code wrote, in a row that it marks as one: what it says to the model stands around the body.
+# A summary that Claude Code wrote, in a row that it marks as one: its words to the model are around the body.
 CONTINUED_START = "This session is being continued from a previous conversation"
-# How it goes on, by which a row is one that nobody marked: pasted into another agent, or taken from a file.
+# Its continuation, which identifies a summary in an unmarked row: pasted into another agent, or read from a file.
 _CONTINUED = re.compile(
     re.escape(CONTINUED_START)
     + r" that ran out of context\. The (?:conversation is summarized below:|summary below covers the earlier portion)"
@@ -113,7 +113,7 @@ SUMMED_UP_END = "\n</summary>"
 
 class EngineForm(NamedTuple):
     """How an engine other than the agent's own frames each summary of a handoff: a row with one begins with `start`.
-    Several follow each other behind a blank line, or behind one and a rule; so does live text behind a blank line.
+    Further summaries follow after a blank line, or after a blank line and a rule; live text follows after a blank line.
     """
 
     engine: str
@@ -126,7 +126,7 @@ _FOOT_ENDS = r"(?=[^\S\n]*(?:\n[^\S\n]*\n|\s*\Z))"  # a blank line, or nothing e
 
 
 def _lcm(level: str) -> EngineForm:
-    """A summary of a level of hermes-lcm; descendants say behind the head how short it is."""
+    """The form of a summary of one level of hermes-lcm. Its descendants add after the head how short the summary is."""
     head = rf"{re.escape(level)}{'[0-9]+' if level.endswith('-') else ''} Summary \(d[0-9]+, node [0-9]+\)\]"
     foot = rf"^\[Expand for details:[^\n]*\]{_FOOT_ENDS}"
     return EngineForm(
@@ -156,11 +156,11 @@ NOTE = f"[Note: Some {NOTE_SENTENCE}. {FRAMING}]"
 MEDIA_STUB = "[An earlier image was left out when the context was compacted.]"
 IMAGE_STUB = "[image]"  # in a digest
 UNANSWERED_STUB = "[A tool call that never got a result was left out when the context was compacted.]"
-PRUNED = "[Shortened tool output]"  # first words of the line that stands for a tool output
+PRUNED = "[Shortened tool output]"  # first words of the line that replaces a tool output
 PRUNE_SENTENCE = "Old tool output before this note was shortened to one line each; nothing was summarised."  # its note
-CUT_SHORT = "[... {:,} characters left out]"  # behind the start of a long argument
-# A body must not contain what would end it early for a reader; these stand in for a quoted marker. Neither begins or
-# ends as its marker does, so that it cannot become one together with the text beside it.
+CUT_SHORT = "[... {:,} characters left out]"  # after the start of a long argument
+# A body must not contain a marker that would end it early; these replace a quoted marker. Neither begins or
+# ends like its marker, so that it cannot become one together with neighbouring text.
 NEUTRAL = {END_MARKER: "[end of summary]", MERGE_DELIMITER: "(end of prior context)"}
 # Hermes' gateway sends the file for each "MEDIA:/path" in a reply, in any case and anywhere on a line, so a model that
 # repeats one from a summary sends it again (hermes-agent #14665). Read in 0.19 and 0.22 (gateway/platforms/base.py):
@@ -185,8 +185,8 @@ TEXT_TYPES = ("text", "input_text", "output_text")
 class Part:
     """One part of a stored row.
 
-    A "summary" part's `text` is the body alone and `directive` the header and framing that stood before it. "live" and
-    "prior" parts are the row's own words; `content` keeps their original shape so that they can be put back.
+    For a "summary" part, `text` is the body alone and `directive` the header and framing before it. "live" and "prior"
+    parts are the row's own words; `content` keeps their original shape so that they can be restored.
     """
 
     kind: Literal["summary", "live", "prior"]
@@ -196,7 +196,7 @@ class Part:
 
 
 def split(content: Any, flagged: bool = False) -> list[Part]:
-    """The summary and live parts of a row's content, in reading order; a row that is no handoff is one "live" part.
+    """The summary and live parts of a row's content, in reading order; a row without a handoff is one "live" part.
 
     `flagged` is the row's `_compressed_summary`. Any content shape is accepted; never raises.
     """
@@ -215,7 +215,7 @@ def is_handoff(message: Any) -> bool:
         return False
     content, flagged = message.get("content"), flag_of(message)
     if not flagged and not isinstance(content, (str, list, dict)):
-        return False  # most often None, beside tool calls
+        return False  # most often None, next to tool calls
     if isinstance(content, str) and not flagged and MERGE_DELIMITER not in content:
         text = content.lstrip()
         return text.startswith(HEADERS) or _framed(text) is not None or _CONTINUED.match(text) is not None
@@ -223,31 +223,33 @@ def is_handoff(message: Any) -> bool:
 
 
 def flag_of(message: dict[str, Any]) -> bool:
-    """The row's `_compressed_summary`, whatever truthy scalar it is stored as."""
+    """The row's `_compressed_summary` as a bool, whatever type it is stored as."""
     value = message.get(FLAG)
     return value not in ("", "0") if isinstance(value, str) else isinstance(value, (int, float)) and bool(value)
 
 
 def handoff_text(body: str, form: Form = "hermes") -> str:
-    """The text of a handoff: header, framing, body, end marker. What the body quotes is `defused`."""
+    """The text of a handoff: header, framing, body, end marker. Markers that the body quotes are `defused`."""
     opening = f"{LEGACY_HEADER} {FRAMING}" if form == "hermes" else f"{PLAIN_HEADER} {PLAIN_FRAMING}"
     return f"{opening}\n{defused(body).strip()}\n\n{END_MARKER}"
 
 
 def defused(text: str) -> str:
-    """The text with nothing in it that ends a summary early or has a program act when a model repeats it."""
+    """The text without anything that would end a summary early, or that a program would act on if a
+    model repeats it.
+    """
     for marker, neutral in NEUTRAL.items():
         text = text.replace(marker, neutral)
     return without_directives(text)
 
 
 def without_directives(text: str) -> str:
-    """The text with the files of `MEDIA:` directives named in words that no gateway acts on."""
+    """The text in which `MEDIA:` directives are replaced by words that no gateway acts on; their files stay named."""
     return MEDIA_PATH.sub(":", MEDIA_DIRECTIVE.sub(MEDIA_NAMED, text))
 
 
 def restated(text: str) -> str | None:
-    """The request that this text repeats beside a summary, None where it repeats none."""
+    """The request that this text repeats next to a summary, None if it repeats none."""
     text = text.lstrip()
     if not text.startswith(RESTATED_STARTS):
         return None
@@ -261,12 +263,12 @@ def rules_block(text: str) -> str:
 
 
 def with_rules(body: str, rules: str) -> str:
-    """The body with these rules at its end, in place of any it had."""
+    """The body with these rules at its end, replacing any rules it had."""
     return "\n\n".join(piece for piece in (without_rules(body), rules_block(rules)) if piece)
 
 
 def without_rules(body: str) -> str:
-    """The body without the rules in it. Tags inside a sentence, or without their counterpart, are text."""
+    """The body without its rules. A tag inside a sentence, or without its counterpart, is ordinary text."""
     lines = body.split("\n")
     edges = [0, *(edge for first, last in _rules_blocks(lines) for edge in (first, last + 1)), len(lines)]
     pieces = [lines[start:end] for start, end in list(pairwise(edges))[::2]]
@@ -274,25 +276,25 @@ def without_rules(body: str) -> str:
 
 
 def rules_in(body: str) -> str:
-    """The rules in a body, of all its blocks; "" for none."""
+    """The rules in all blocks of a body, "" if it has none."""
     lines = body.split("\n")
     return "\n\n".join("\n".join(lines[first + 1 : last]) for first, last in _rules_blocks(lines))
 
 
 def _rules_blocks(lines: list[str]) -> list[tuple[int, int]]:
-    """The first and last line of each whole block, in order; of one inside another only the outer one."""
+    """The first and last line of each complete block, in order. Of nested blocks only the outer one counts."""
     opened: list[int] = []
-    found: list[tuple[int, int]] = []
+    blocks: list[tuple[int, int]] = []
     for at, line in enumerate(lines):
         tag = line.strip()
         if tag == RULES_OPEN:
             opened.append(at)
         elif tag == RULES_CLOSE and opened:
             start = opened.pop()
-            while found and found[-1][0] > start:
-                found.pop()
-            found.append((start, at))
-    return found
+            while blocks and blocks[-1][0] > start:
+                blocks.pop()
+            blocks.append((start, at))
+    return blocks
 
 
 def _without_blank_ends(lines: list[str]) -> str:
@@ -301,7 +303,7 @@ def _without_blank_ends(lines: list[str]) -> str:
 
 
 def with_request(body: str, text: str) -> str:
-    """The body of a summary with this request behind it, each of its lines marked as quoted; "" for none."""
+    """The body of a summary followed by this request, each line marked as quoted. An empty request adds nothing."""
     quoted = "\n".join(f"> {line}".rstrip() for line in text.splitlines())
     return "\n\n".join(piece for piece in (body, f"{REQUEST_HEADING}\n{quoted}" if quoted else "") if piece)
 
@@ -326,7 +328,7 @@ def _parts(blocks: list[Any], flagged: bool, as_text: bool) -> list[Part]:
 
 
 def _begins_with_whole(blocks: list[Any]) -> bool:
-    """Whether what stands behind a handoff begins with another one, which has its end."""
+    """Whether the text after a handoff begins with another complete handoff."""
     text = next((text for text in map(str.lstrip, map(block_text, blocks)) if text), "")
     if text.startswith(HEADERS):
         return END_MARKER in text
@@ -334,9 +336,7 @@ def _begins_with_whole(blocks: list[Any]) -> bool:
 
 
 def _asked_before(blocks: list[Any]) -> int:
-    """How many blocks stand before another engine's summaries, a request that it repeats among them; 0 where there is
-    none.
-    """
+    """The number of blocks before another engine's summaries if one of them holds a request that it repeats, else 0."""
     texts = [(at, text) for at, block in enumerate(blocks) if (text := block_text(block).lstrip())][:2]
     if len(texts) < 2 or not texts[0][1].startswith(OBJECTIVE) or not texts[1][1].startswith(ENGINE_STARTS):
         return 0
@@ -356,8 +356,8 @@ def _first_parts(blocks: list[Any], flagged: bool, as_text: bool) -> list[Part]:
         return _pasted(blocks, first, as_text)
     if framed := _framed(text):
         return _of_engine(blocks, first, framed, as_text)
-    if asked := _asked_before(blocks):
-        return [*_own_words("prior", blocks[:asked], as_text), *_first_parts(blocks[asked:], flagged, as_text)]
+    if before := _asked_before(blocks):
+        return [*_own_words("prior", blocks[:before], as_text), *_first_parts(blocks[before:], flagged, as_text)]
     delimiter = _delimiter(blocks, flagged, _prior_headers(text))
     if delimiter is not None:
         return _prior_first(blocks, delimiter, as_text)
@@ -369,8 +369,8 @@ def _first_parts(blocks: list[Any], flagged: bool, as_text: bool) -> list[Part]:
 
 
 def _framed(text: str) -> tuple[int, int] | None:
-    """Where the summaries of another engine begin and end in a text that begins with them, or with a request and a rule
-    before them; None where none is whole.
+    """Start and end of another engine's summaries in a text that begins with them, or with a request and a rule before
+    them; None if no summary is complete.
     """
     if text.startswith(ENGINE_STARTS):
         begins = [0]
@@ -378,8 +378,8 @@ def _framed(text: str) -> tuple[int, int] | None:
         begins = [match.end() for match in islice(_RULE.finditer(text), MOST_DELIMITERS)]
     else:
         return None
-    found = ((at, [*_frames(text, at)]) for at in begins)
-    return next(((at, frames[-1][1].end()) for at, frames in found if frames), None)
+    candidates = ((at, [*_frames(text, at)]) for at in begins)
+    return next(((at, frames[-1][1].end()) for at, frames in candidates if frames), None)
 
 
 _EMPTY_LINE = r"\r?\n\r?\n"
@@ -388,7 +388,9 @@ _RULE_AT_END = re.compile(rf"{_RULE.pattern}\Z")
 
 
 def _frames(text: str, at: int) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
-    """Head and foot of each of the whole summaries of another engine that begin here, one behind the other."""
+    """Head and foot of each complete summary of another engine, for summaries that follow each other from position
+    `at`.
+    """
     while form := next((form for form in ENGINE_FORMS if text.startswith(form.start, at)), None):
         head = form.head.match(text, at)
         foot = form.foot.search(text, head.end()) if head else None
@@ -400,8 +402,8 @@ def _frames(text: str, at: int) -> Iterator[tuple[re.Match[str], re.Match[str]]]
 
 
 def _of_engine(blocks: list[Any], first: int, framed: tuple[int, int], as_text: bool) -> list[Part]:
-    """The parts of a row with summaries of another engine in its first text, at these places of it without the white
-    space in front.
+    """The parts of a row whose first text has summaries of another engine. `framed` are their start and end in that
+    text without leading white space.
     """
     text = block_text(blocks[first])
     start, end = (at + len(text) - len(text.lstrip()) for at in framed)
@@ -415,7 +417,9 @@ def _of_engine(blocks: list[Any], first: int, framed: tuple[int, int], as_text: 
 
 
 def _prior_headers(text: str) -> int:
-    """How many of them a row begins with: more than one where summaries were merged into it more than once."""
+    """The number of prior headers at the start of a row: more than one if summaries were merged
+    into it more than once.
+    """
     if not text.startswith(PRIOR_HEADER):
         return 0
     leading = re.match(rf"(?:{re.escape(PRIOR_HEADER)}\s*){{0,{MOST_DELIMITERS}}}", text)
@@ -445,7 +449,9 @@ def _prior_first(blocks: list[Any], delimiter: _Position, as_text: bool) -> list
 
 
 def _earlier(blocks: list[Any], as_text: bool) -> list[Part]:
-    """The parts of what stood in a row before a summary was merged into it: perhaps an earlier summary among them."""
+    """The parts of the content that a row had before a summary was merged into it; an earlier summary may be among
+    them.
+    """
     parts = _parts(blocks, False, as_text)
     if not parts:
         return _own_words("prior", blocks, as_text)
@@ -477,7 +483,9 @@ def _directive(text: str) -> tuple[str, str]:
 
 
 def _continued(text: str) -> tuple[str, str]:
-    """Framing and body of a summary that Claude Code wrote: the sentences around what stands behind "Summary:"."""
+    """Framing and body of a summary that Claude Code wrote: the body follows "Summary:", the framing is before and
+    after it.
+    """
     before, marker, body = text.partition("\nSummary:")
     if not marker:
         return "", text
@@ -487,8 +495,8 @@ def _continued(text: str) -> tuple[str, str]:
 
 
 def _pasted(blocks: list[Any], first: int, as_text: bool) -> list[Part]:
-    """The parts of a row that begins with a summary of Claude Code and that nobody marked: somebody may have gone on
-    behind its last sentences.
+    """The parts of an unflagged row that begins with a summary of Claude Code; a person may have written more after its
+    last sentences.
     """
     text = block_text(blocks[first])
     ends = [match.end() for match in _CONTINUED_LINE.finditer(text)]
@@ -499,14 +507,16 @@ def _pasted(blocks: list[Any], first: int, as_text: bool) -> list[Part]:
 
 
 def _out_of_frames(text: str) -> tuple[str, str]:
-    """The heads and feet of another engine's summaries, and what stands in them."""
+    """The heads and feet of another engine's summaries, and the text between them."""
     frames = [*_frames(text, 0)]
     lines = (f"{head[0].strip()}\n{foot[0].strip()}" for head, foot in frames)
     return "\n".join(lines), "\n\n".join(text[head.end() : foot.start()].strip() for head, foot in frames)
 
 
 def _summed_up(text: str) -> tuple[str, str]:
-    """Framing and body of a summary as OpenClaw and pi send it; of one that was written here, its framing too."""
+    """Framing and body of a summary in the form in which OpenClaw and pi send it; for a summary written here, its own
+    framing too.
+    """
     inner = text.removeprefix(SUMMED_UP_START).removesuffix(SUMMED_UP_END).strip()
     header = next((each for each in HEADERS if inner.startswith(each)), "")
     framing, body = _directive(inner.removesuffix(END_MARKER).strip()) if header else ("", inner)
@@ -514,11 +524,11 @@ def _summed_up(text: str) -> tuple[str, str]:
 
 
 def _delimiter(blocks: list[Any], flagged: bool, prior: int) -> _Position | None:
-    """Where the merge delimiter stands: on a line of its own directly before a header, not quoted in a sentence.
+    """The position of the merge delimiter: alone on a line directly before a header, not quoted in a sentence.
 
-    In a flagged row anything may follow it, behind the prior header it may stand anywhere. Text that only shows a
-    handoff inside a code fence is none. Of several, the one that belongs to the first of the `prior` headers that the
-    row begins with.
+    In a flagged row any text may follow it; after the prior header it may be anywhere. A delimiter inside a code fence
+    only shows a handoff and does not count. If there are several, it is the one that belongs to the first of the
+    `prior` headers at the start of the row.
     """
     if not any(MERGE_DELIMITER in block_text(block) for block in blocks):  # cheaper than looking for lines
         return None
@@ -526,20 +536,20 @@ def _delimiter(blocks: list[Any], flagged: bool, prior: int) -> _Position | None
     anywhere = islice(_all(blocks, _DELIMITER), MOST_DELIMITERS if prior else 0)
     before_header = [at for at in (*own, *anywhere) if _after(blocks, at).startswith(HEADERS)]
     shown = [at for at in before_header if _in_fence(block_text(blocks[at[0]])[: at[1]])]
-    found = [at for at in before_header if at not in shown] + (shown if flagged or prior else [])
-    found = found or (own if flagged else [])
-    return found[min(max(prior, 1), len(found)) - 1] if found else None
+    delimiters = [at for at in before_header if at not in shown] + (shown if flagged or prior else [])
+    delimiters = delimiters or (own if flagged else [])
+    return delimiters[min(max(prior, 1), len(delimiters)) - 1] if delimiters else None
 
 
 def _after(blocks: list[Any], at: _Position) -> str:
-    """The text behind a merge delimiter, in its block or the next one with text."""
+    """The text after a merge delimiter, in its block or in the next block with text."""
     i, offset = at
     behind = chain([block_text(blocks[i])[offset + len(MERGE_DELIMITER) :]], map(block_text, blocks[i + 1 :]))
     return next((text for text in (t.lstrip() for t in behind) if text), "")
 
 
 def _end(blocks: list[Any]) -> _Position | None:
-    """Where the end marker stands: the first on a line of its own, or else the first; a body may quote it."""
+    """The position of the end marker: the first one alone on a line, else the first one, as a body may quote it."""
     return next(chain(_all(blocks, _END_LINE), _all(blocks, _END)), None)
 
 
@@ -560,20 +570,20 @@ def _cut(blocks: list[Any], at: _Position, width: int) -> tuple[list[Any], list[
 
 
 def _with_text(block: Any, text: str) -> list[Any]:
-    """The block with another text, as a list: empty when no text is left."""
+    """The block with another text, as a list; the list is empty if the text is."""
     if not text:
         return []
     return [text] if isinstance(block, str) else [{**block, "text": text}]
 
 
 def _trimmed(blocks: list[Any], lead: str, trail: str) -> list[Any]:
-    """The blocks without the blank line the layout itself put at their start or end; blank text blocks go."""
+    """The blocks without the blank line that the layout added at their start or end; blank text blocks are removed."""
     out: list[Any] = []
     for i, block in enumerate(blocks):
         text = block_text(block)
-        kept = text.removeprefix(lead) if i == 0 else text
-        kept = kept.removesuffix(trail) if i == len(blocks) - 1 else kept
-        out += [block] if kept == text else (_with_text(block, kept) if kept.strip() else [])
+        trimmed = text.removeprefix(lead) if i == 0 else text
+        trimmed = trimmed.removesuffix(trail) if i == len(blocks) - 1 else trimmed
+        out += [block] if trimmed == text else (_with_text(block, trimmed) if trimmed.strip() else [])
     return out
 
 

@@ -1,4 +1,4 @@
-"""Lines made of what a transcript says: calls and their outcomes. Nothing is phrased anew."""
+"""Lines about calls and their outcomes, made from the words of a transcript. Nothing is rephrased."""
 
 from __future__ import annotations
 
@@ -21,27 +21,29 @@ _PREFERRED = (
 
 
 def outcome(text: str, most: int) -> str:
-    """One line for what a tool gave back (`unwrapped`): the error it reports, behind the exit code that it begins with,
-    or how it begins.
+    """One line for a tool's output (`unwrapped`): the error it reports, with the exit code at its start, or its first
+    line.
     """
     first = next((line for line in map(str.strip, text.splitlines()) if line), "blank" if text else "no output")
-    said, ended = error_line(text) or first, EXIT_FIRST.match(text)
-    if ended and is_failure(ended["code"].lstrip("0")) and ended[0].strip() not in said:
-        said = f"{ended[0].strip()}: {said}"
-    return clip(said, most)
+    message, ended = error_line(text) or first, EXIT_FIRST.match(text)
+    if ended and is_failure(ended["code"].lstrip("0")) and ended[0].strip() not in message:
+        message = f"{ended[0].strip()}: {message}"
+    return clip(message, most)
 
 
 def line_count(text: str) -> str:
-    """As in " (12 lines)"; nothing for a single one, and "over" where the middle of the text was left out."""
+    """The number of lines, as in " (12 lines)"; "" for one line. It says "over" if the middle of
+    the text was left out.
+    """
     lines = sum(1 for line in text.splitlines() if line.strip())
     return f" ({'over ' * (CUT in text)}{lines:,} lines)" if lines > 1 else ""
 
 
 def unwrapped(text: str) -> str:
-    """The output inside the JSON object some tools wrap it in, or behind the heading that others put before it; behind
-    the exit code if that is not 0.
+    """The output inside the JSON object that some tools wrap it in, or after the heading that others put before it;
+    preceded by the exit code if that is not 0.
 
-    Redacted once more: JSON may have written a credential with escapes.
+    Redacted again: a credential may have been escaped in the JSON.
     """
     code, output = without_heading(text)
     if is_failure(code):
@@ -49,16 +51,16 @@ def unwrapped(text: str) -> str:
     if not text.startswith("{") or '"output"' not in text[:_WRAPPED]:
         return output
     value = parsed(text)
-    said, number = (value.get("output"), value.get("exit_code")) if isinstance(value, dict) else (None, None)
-    if not isinstance(said, str):
+    inner, number = (value.get("output"), value.get("exit_code")) if isinstance(value, dict) else (None, None)
+    if not isinstance(inner, str):
         return text
-    return redact(f"exit code {number}: {said}" if isinstance(number, int) and number else said)
+    return redact(f"exit code {number}: {inner}" if isinstance(number, int) and number else inner)
 
 
 def arguments_of(arguments: str) -> str:
-    """The arguments as `name=value` pairs, the telling ones first; the text itself if it is not a JSON object.
+    """The arguments as `name=value` pairs, the most informative first; the text itself if it is not a JSON object.
 
-    Redacted once more: JSON may have written a credential with escapes.
+    Redacted again: a credential may have been escaped in the JSON.
     """
     value = parsed(arguments)
     if not isinstance(value, dict):
@@ -68,12 +70,12 @@ def arguments_of(arguments: str) -> str:
 
 
 def legible_name(name: str) -> str:
-    """A tool's name or a role on one line, without secrets: both are the transcript's own text."""
+    """A tool's name or a role on one line, without secrets: both come from the transcript."""
     return name if name.isidentifier() else redact(clip(name, NAME))
 
 
 def distinct(lines: Iterable[str]) -> Iterator[str]:
-    """The lines without repetitions, compared regardless of case; each at its first place."""
+    """The lines without repetitions, ignoring case; the first occurrence of each stays."""
     seen: set[str] = set()
     for line in lines:
         key = line.casefold()
@@ -83,7 +85,7 @@ def distinct(lines: Iterable[str]) -> Iterator[str]:
 
 
 def parsed(text: str) -> Any:
-    """The value of a JSON text; None if it is none."""
+    """The value of a JSON text; None if the text is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

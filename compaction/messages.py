@@ -1,4 +1,4 @@
-"""Reading one message: its text whatever shape the content has, its tool calls and results, its images, who wrote it.
+"""Reading one message: its text in any content shape, its tool calls and results, its images, its author.
 
 Shapes understood: OpenAI chat (string or parts; `tool_calls`, `tool_call_id`), Responses-style `call_id` and
 `input_text`/`input_image`, Responses items that are rows without a role (`function_call`, `custom_tool_call` and their
@@ -22,10 +22,10 @@ Message = dict[str, Any]
 TYPED, ADDED = "typed", "added"
 SYSTEM_ROLES = ("system", "developer")
 RESULT_ROLES = ("tool", "function")
-# Keys beside a message whose reasoning agents send back; the names are those of Hermes Agent's columns.
+# Keys next to a message for reasoning that agents send back; the names are those of Hermes Agent's columns.
 REPLAYED = ("reasoning", "reasoning_content", "reasoning_details", "codex_reasoning_items", "codex_message_items")
-NOTES = "agent_notes"  # key of texts that an agent tells a model beside this message alone: they count, and go with it
-INNER = "inner_calls"  # key of the calls that a script made whose result this is: each has an `output`
+NOTES = "agent_notes"  # key of texts that an agent sends only with this message: their tokens count with it
+INNER = "inner_calls"  # key of the calls made by the script whose result this is: each has an `output`
 CALL_ITEMS = ("function_call", "custom_tool_call")  # https://platform.openai.com/docs/api-reference/responses
 RESULT_ITEMS = ("function_call_output", "custom_tool_call_output")
 _TIMES = ("timestamp", "created_at")  # Hermes; other stores
@@ -34,7 +34,7 @@ IMAGE_TYPES = ("image_url", "input_image", "image")  # OpenAI chat, Responses, A
 
 
 class Call(NamedTuple):
-    """One tool call: every id a result may name it by, the tool's name, its arguments as text."""
+    """One tool call: every id that a result may name, the tool's name, its arguments as text."""
 
     ids: tuple[str, ...]
     name: str
@@ -55,12 +55,12 @@ def is_call_item(message: Message) -> bool:
 
 
 def role_beside(message: Message) -> str:
-    """The role a message put next to this one must not have: none for a call item, which only goes on with a turn."""
+    """The role that a neighbouring message must not have; "" for a call item, which only continues a turn."""
     return "" if is_call_item(message) else role(message)
 
 
 def patched(message: Message, changes: dict[str, Any]) -> Message:
-    """A copy of the message with the changes made; a value of None removes its key."""
+    """A copy of the message with the changes applied; a value of None removes its key."""
     return {key: value for key, value in {**message, **changes}.items() if key not in changes or value is not None}
 
 
@@ -75,7 +75,8 @@ def body(message: Message) -> Any:
 
 
 def unread(message: Message) -> dict[str, Any]:
-    """What no other reader here understands: `tool_calls` of no known shape; of a row without a role all but content.
+    """What no other reader here understands: `tool_calls` of unknown shape; for a row without a role, everything but
+    content.
 
     Such rows are Responses items of further types (`reasoning`, `web_search_call`), and garbage.
     """
@@ -89,7 +90,9 @@ def unread(message: Message) -> dict[str, Any]:
 
 
 def blocks(content: Any) -> list[Any]:
-    """The content as a list of blocks: a string or a dict is a list of one, a number its text, anything else none."""
+    """The content as a list of blocks: a string or a dict is a list of one, a number its text, anything else an empty
+    list.
+    """
     if isinstance(content, list):
         return content
     if isinstance(content, (str, dict)):
@@ -120,15 +123,17 @@ def _text_of_block(block: Any) -> str:
 
 def calls(message: Message) -> list[Call]:
     """The tool calls of a message, in order, from `tool_calls` (list or JSON text) and from `tool_use` blocks."""
-    found = [_call(entry) for entry in call_entries(message)]
+    result = [_call(entry) for entry in call_entries(message)]
     content = message.get("content")
     if isinstance(content, list):
-        found += [_call(b) for b in content if isinstance(b, dict) and b.get("type") == "tool_use"]
-    return found
+        result += [_call(b) for b in content if isinstance(b, dict) and b.get("type") == "tool_use"]
+    return result
 
 
 def call_entries(message: Message) -> list[dict[str, Any]]:
-    """The dicts of `tool_calls`, decoded from JSON text if need be; a Responses item that is a call, itself."""
+    """The dicts of `tool_calls`, decoded from JSON text if needed; for a Responses item that is a call, the item
+    itself.
+    """
     value = message.get("tool_calls")
     if not value:
         return [message] if is_call_item(message) else []
@@ -141,7 +146,7 @@ def call_entries(message: Message) -> list[dict[str, Any]]:
 
 
 def call_ids(entry: dict[str, Any]) -> tuple[str, ...]:
-    """The ids a result may name this call by: `call_id` (Responses) and `id`; ("",) if it has none."""
+    """The ids by which a result may name this call: `call_id` (Responses) and `id`; ("",) if it has none."""
     ids = tuple(v for v in (entry.get("call_id"), entry.get("id")) if isinstance(v, str) and v)
     return tuple(dict.fromkeys(ids)) or ("",)
 
@@ -159,7 +164,7 @@ def _call(entry: dict[str, Any]) -> Call:
 
 
 def answers(message: Message) -> tuple[str, ...]:
-    """The ids of the calls this message answers; "" for a result that names none; () if it is no tool result."""
+    """The ids of the calls this message answers; "" for a result without an id; () if it is not a tool result."""
     if role(message) in RESULT_ROLES:
         value = message.get("tool_call_id") or message.get("call_id")
         return (value if isinstance(value, str) else "",)
@@ -171,7 +176,9 @@ def answers(message: Message) -> tuple[str, ...]:
 
 
 def results(message: Message) -> tuple[tuple[str, str], ...]:
-    """The tool results in this message: the id each names ("" if none) and its text; () if it is no tool result."""
+    """The tool results in this message: the id that each names ("" if none) and its text; () if it is not a tool
+    result.
+    """
     if role(message) in RESULT_ROLES:
         return ((answers(message)[0], text(body(message))),)
     if not answers(message):
@@ -186,7 +193,7 @@ def is_system(message: Message) -> bool:
 
 
 def live_content(message: Message) -> Any:
-    """The content without an earlier handoff; the content itself if there is none, "" if nothing else is in the row."""
+    """The content without an earlier handoff; unchanged if there is none, "" if the row has nothing else."""
     content = body(message)
     if not is_handoff(message):
         return content
@@ -199,19 +206,19 @@ def live_content(message: Message) -> Any:
 
 
 def words(message: Message) -> str:
-    """What the message's role says in words, without handoff, tool results, and what a client added to it."""
+    """The words of the message's author, without handoff, tool results, and text that a client added."""
     typed = message.get(TYPED)
     return typed if isinstance(typed, str) else said(live_content(message))
 
 
 def added(message: Message) -> list[str]:
     """The texts that a client added to what a person typed in this message."""
-    found = message.get(ADDED) if isinstance(message.get(TYPED), str) else None
-    return [text for text in found if isinstance(text, str)] if isinstance(found, list) else []
+    texts = message.get(ADDED) if isinstance(message.get(TYPED), str) else None
+    return [text for text in texts if isinstance(text, str)] if isinstance(texts, list) else []
 
 
 def is_standalone_handoff(message: Message) -> bool:
-    """Whether the row is a handoff and nothing else: no live text, image, call or result in it."""
+    """Whether the row is only a handoff: it has no live text, image, call or result."""
     if not is_handoff(message):
         return False
     return not live_content(message) and not calls(message) and not answers(message)
@@ -229,10 +236,10 @@ def is_user_message(message: Message) -> bool:
 
 
 def is_typed(message: Message) -> bool:
-    """Whether a person typed this user message, or some of it: not one of the agent's own notices (Hermes' synthetic
-    rows), nor a message in which a client says all.
+    """Whether a person typed this user message or part of it: it is not one of the agent's own notices (Hermes'
+    synthetic rows), nor a message of which the client wrote everything.
 
-    So are the words of a request that was repeated behind a summary, and of one that was delivered while a turn ran.
+    Also true for a request that was repeated after a summary, and for one that was delivered while a turn ran.
     """
     kind = message.get("display_kind")
     if not is_user_message(message) or (isinstance(kind, str) and kind not in ("", "steer")):
@@ -249,7 +256,7 @@ def is_readable_reply(message: Message) -> bool:
 
 
 def time_of(message: Message) -> datetime | None:
-    """When the message was written, in UTC (unchanged where it has no time zone); None if it does not say."""
+    """When the message was written, in UTC (unchanged if it has no time zone); None if it has no time."""
     value = next((message[key] for key in _TIMES if message.get(key)), None)
     try:
         if isinstance(value, str):
@@ -282,7 +289,9 @@ def _images(content: Any) -> Iterator[Any]:
 
 
 def countable(message: Message) -> str:
-    """All text of the message a provider is sent: words, thinking, calls and results with ids, the rest as JSON."""
+    """All text of the message that is sent to a provider: words, thinking, calls and results with ids, the rest as
+    JSON.
+    """
     content = body(message)
     pieces = [content] if isinstance(content, str) else [_countable_block(block) for block in blocks(content)]
     pieces += map(as_json, call_entries(message))
@@ -295,7 +304,7 @@ def countable(message: Message) -> str:
 
 
 def replayed(message: Message) -> list[str]:
-    """The reasoning beside a message that agents send back to its provider: one text a key, JSON as it is."""
+    """The reasoning next to a message that agents send back to its provider: one text per key, JSON unchanged."""
     values = (message.get(key) for key in REPLAYED)
     return [value if isinstance(value, str) else as_json(value) for value in values if value]
 
@@ -317,7 +326,7 @@ def _countable_block(block: Any) -> str:
 
 
 def as_json(value: Any) -> str:
-    """The value as compact JSON text; "" for None and for what JSON cannot say."""
+    """The value as compact JSON text; "" for None and for values that JSON cannot express."""
     if value is None:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""What a person can choose about a compaction, the budgets that follow from it, and the sizes that nobody chooses."""
+"""The options of a compaction, the budgets that follow from them, and fixed sizes."""
 
 from __future__ import annotations
 
@@ -33,15 +33,14 @@ SMALLEST_CHUNK_TOKENS = 64  # a window that leaves less for each part of the tra
 class Policy:
     """How much to keep and how long a summary may be.
 
-    `context_window` is in tokens; `threshold` the share of it at which agents compact; `target_ratio` (clamped to
-    0.10..0.80) the share of that threshold the tail may take; `protect_first_n` counts the system prompt;
-    `keep_last` is a person's "keep at least the last N messages"; `rules` the workspace's rules that are appended to
-    the summary, as `handoff.rules_block` takes them. `tail_only` is for agents that put a summary in front of an
-    unbroken end of the conversation: nothing stays before the handoff, and what stays is word for word; `can_prune`
-    says that its agent lets tool output be shortened. `summary_tokens` is the most a summary may take, None for what
-    the window says; `handoff` is in whose form the summary stands in the context: "plain", or "hermes" with the header,
-    the key and the note in the system prompt by which Hermes Agent knows it. Raises ValueError for values that mean
-    nothing.
+    `context_window` is in tokens; `threshold` is the share of it at which agents compact; `target_ratio` (clamped to
+    0.10..0.80) is the share of that threshold for the tail; `protect_first_n` counts the system prompt; `keep_last` is
+    a person's "keep at least the last N messages"; `rules` are the workspace's rules that are appended to the summary,
+    as `handoff.rules_block` takes them. `tail_only` is for agents that put a summary before an unbroken end of the
+    conversation: nothing stays before the handoff, and what stays is unchanged. `can_prune` says that the agent allows
+    shorter tool output. `summary_tokens` is the maximum of a summary, None to derive it from the window. `handoff` is
+    the form of the summary in the context: "plain", or "hermes" with the header, the key and the note in the system
+    prompt by which Hermes Agent recognises it. Raises ValueError for invalid values.
     """
 
     context_window: int = 200_000
@@ -73,31 +72,31 @@ class Policy:
 
     @property
     def tail_budget(self) -> int:
-        """Tokens the recent messages may take."""
+        """Tokens for the recent messages."""
         return int(self.context_window * self.threshold * self.target_ratio)
 
     @property
     def soft_ceiling(self) -> int:
-        """Tokens the tail may grow to when a rule asks for more than the budget."""
+        """Tokens to which the tail may grow if a rule needs more than the budget."""
         return int(self.tail_budget * SOFT_CEILING)
 
     @property
     def small_message(self) -> int:
-        """Tokens up to which a recent message is small: eight of them take no more than half of the tail budget."""
+        """Tokens up to which a recent message is small: eight of them take at most half of the tail budget."""
         return self.tail_budget // (2 * MOST_TAIL_FLOOR)
 
     @property
     def enough(self) -> int:
-        """Tokens of a context that needs no compaction: it is below the threshold at which agents compact."""
+        """Tokens below which a context needs no compaction: the threshold at which agents compact."""
         return int(self.context_window * self.threshold)
 
     @property
     def full_tail_from(self) -> int:
-        """Tokens of a context from which on the recent messages get the whole tail budget."""
+        """Tokens of a context from which the recent messages get the whole tail budget."""
         return self.soft_ceiling + max(self.tail_budget - int(self.soft_ceiling * self.target_ratio), 0)
 
     def tail_budget_of(self, tokens: int) -> int:
-        """Tokens the recent messages of a context of `tokens` may take, so that a small one yields a useful cut too.
+        """Tokens for the recent messages of a context of `tokens`, so that a small context is cut usefully too.
 
         `target_ratio` of the tokens up to the soft ceiling, and every token above it, up to `tail_budget`.
         """
@@ -106,16 +105,20 @@ class Policy:
 
     @property
     def fewest_tail(self) -> int:
-        """Messages that the tail keeps over its budget if they fit the soft ceiling or are small: max(3, min(n, 8))."""
+        """Messages that the tail keeps beyond its budget if they fit the soft ceiling or are small:
+        max(3, min(n, 8)).
+        """
         return max(FEWEST_TAIL, min(self.protect_last_n, MOST_TAIL_FLOOR))
 
     @property
     def most_summary(self) -> int:
-        """Tokens no summary exceeds."""
+        """The maximum tokens of a summary."""
         if self.summary_tokens is not None:
             return self.summary_tokens
         return min(int(self.context_window * MAX_SUMMARY_SHARE), MAX_SUMMARY_TOKENS)
 
     def summary_limit(self, middle_tokens: int) -> int:
-        """Tokens a summary of `middle_tokens` may take: the ratio, within 2,000..min(5 % of the window, 12,000)."""
+        """The maximum tokens of a summary of `middle_tokens`: the ratio, within 2,000..min(5 % of
+        the window, 12,000).
+        """
         return min(max(int(middle_tokens * self.summary_ratio), MIN_SUMMARY_TOKENS), self.most_summary)

@@ -1,4 +1,4 @@
-"""User messages that ask for nothing: greetings, thanks, words of taking leave, and notices that a program wrote."""
+"""User messages that request nothing: greetings, thanks, goodbyes, and notices that a program wrote."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ _GREETING = re.compile(
     r"(?i)^\W*(?:hi|hello|hey|good (?:morning|afternoon|evening)|hallo|guten tag|bonjour|hola|ciao|olá|привет"
     r"|здравствуйте|你好|您好|こんにちは)\b"
 )
-_OWN_PLAN = re.compile(  # what a person goes on to do without the agent: "Lovely. I'll send it."
+_OWN_PLAN = re.compile(  # the person's own next step: "Lovely. I'll send it."
     r"(?i)(?:(?:i|we)(?:['’]ll| will)|ich werde|wir werden|je vais|nous allons|voy a|vamos a) (?!need|want|brauch)"
 )
-_SETTLED = re.compile(  # "That is the talk." before or behind thanks
+_SETTLED = re.compile(  # "That is the talk." before or after thanks
     r"(?i)that(?:['’]s| is| was)(?! (?:not?|never|wrong|broken|bad|an?|my|where|why|how|what|too"
     r"|the (?:problem|issue|bug|error|wrong))\b)(?: [\w'’-]+){1,3}\W*"
 )
@@ -70,7 +70,7 @@ _COURTESIES = set_of(
     grazie mille ciao buongiorno obrigado obrigada muito olá спасибо большое здравствуйте привет добрый день уважаемый
     уважаемая с уважением"""
 )
-_SPACELESS = re.compile(  # scripts in which a word is not what stands between spaces
+_SPACELESS = re.compile(  # scripts that do not separate words by spaces
     r"(?:谢谢您?|多谢|您好|你好|先生|女士|小姐|さん|様|ありがとうございま(?:す|した)|ありがとう|お世話になっております"
     r"|よろしくお願いいたします|よろしくお願いします|どうも|誠に|고객|님|씨|감사합니다|감사드립니다|고맙습니다|안녕하세요"
     r"|안녕히 계세요|대단히|정말|[\s、。，！!,.])+"  # noqa: RUF001
@@ -79,21 +79,21 @@ SPLIT = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+|,\s+(?=thank|bye)")
 
 
 def plain(text: str) -> str:
-    """The message without markers of a test bench; a slash command in Claude Code's tags as it was typed."""
+    """The message without markers of a test bench; a slash command in Claude Code's tags as the person typed it."""
     if text.lstrip().startswith("<command-") and (name := _tagged(text, "command-name")):
         return f"{name} {_tagged(text, 'command-args')}".strip()
     return MARKER.sub("", text).strip() if "#" in text or "[" in text or "<" in text else text.strip()
 
 
 def _tagged(text: str, tag: str) -> str:
-    """What stands between a tag and its end."""
+    """The text between a tag and its end."""
     return text.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0].strip()
 
 
 def is_closing(text: str) -> bool:
-    """Whether a message only greets, thanks or takes leave, or ends with the marker that a test bench stops at.
+    """Whether a message only greets, thanks or says goodbye, or ends with the marker at which a test bench stops.
 
-    One that also asks for something ("Hey, fix the login") does not: what a person wants must not vanish.
+    False for a message that also requests something ("Hey, fix the login"): a request must not be lost.
     """
     stops = bool(MARKER.search(text[-80:]))
     text = plain(text)
@@ -109,7 +109,9 @@ def is_closing(text: str) -> bool:
 
 
 def _is_courtesy(piece: str) -> bool:
-    """Whether a piece of a message thanks, or has nothing but words of courtesies, behind a first one and its comma."""
+    """Whether a piece of a message thanks, or has only words of courtesy; a first courtesy and its
+    comma are skipped.
+    """
     begun = _POLITE.match(piece)
     if begun and (behind := _COMMA.match(piece, begun.end())):
         rest = piece[behind.end() :]
@@ -118,7 +120,7 @@ def _is_courtesy(piece: str) -> bool:
 
 
 def has_only_courtesies(text: str) -> bool:
-    """Whether a text has nothing but the words of greetings, thanks and leave, and the name of whom it addresses."""
+    """Whether a text has only words of greeting, thanks and goodbye, and the name of the person addressed."""
     if _SPACELESS.fullmatch(text):
         return True
     words = [word[0].replace("’", "'") for word in _WORD.finditer(text)]
@@ -141,10 +143,10 @@ def _bytes(text: str) -> int:
 
 
 def is_greeting(text: str) -> bool:
-    """Whether a message begins as people begin a conversation."""
+    """Whether a message begins like the start of a conversation."""
     return bool(_GREETING.match(text[:80]))
 
 
 def is_notice(text: str) -> bool:
-    """Whether a program wrote this user row: an output, a notice of a client or a harness."""
+    """Whether a program wrote this user row: an output, or a notice of a client or harness."""
     return text.lstrip().startswith(_NOTICES)

@@ -1,10 +1,10 @@
-"""Whether a newer instruction of a person replaces an older one: the same subject with another value, or the contrary.
+"""Whether a person's newer instruction replaces an older one: the same subject with another value, or the opposite.
 
-Theory: of both is read what they are about (content words), what they set (numbers, dates, one of several choices such
-as tabs and spaces) and whether they forbid. The newer one replaces the older where both are about the same and set it
-differently, where one forbids what the other allows, or where it names the old value ("spaces instead of tabs"). Where
-both may hold, both are kept: a rule lost by mistake is worse than one too many. Measured on the marked pairs of
-tests/data/replacements.tsv.
+Theory: three things are read from both: what they are about (content words), what they set (numbers, dates, one of
+several choices such as tabs and spaces), and whether they forbid. The newer one replaces the older if both are about
+the same and set it differently, if one forbids what the other allows, or if it names the old value ("spaces instead of
+tabs"). If both may hold, both are kept: a rule lost by mistake is worse than one too many. Measured on the labelled
+pairs of tests/data/replacements.tsv.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ _CLAUSES = re.compile(r"[,;—–]\s+|\s(?:but|and|aber|und|mais|pero)\s")
 
 
 class _Instruction(NamedTuple):
-    """What an instruction says, as far as it is compared."""
+    """The parts of an instruction that are compared."""
 
     about: frozenset[str]  # content words
     values: dict[str, tuple[str, ...]]  # by kind
@@ -123,13 +123,13 @@ class _Instruction(NamedTuple):
 
 
 def replaced(older: str, newer: str) -> bool:
-    """Whether an instruction no longer holds since the same person gave a newer one; false where both may hold."""
+    """Whether an instruction no longer holds because the same person gave a newer one; False if both may hold."""
     before = _read(unframed(older))
     return any(_replaces(before, _read(piece)) for piece in _pieces(unframed(newer)))
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """A text, and its clauses: one of them is enough to replace a whole older instruction."""
+    """A text, and its clauses: one clause is enough to replace a whole older instruction."""
     yield text
     if len(clauses := _CLAUSES.split(text)) > 1:
         yield from clauses
@@ -137,8 +137,8 @@ def _pieces(text: str) -> Iterator[str]:
 
 def _replaces(old: _Instruction, new: _Instruction) -> bool:
     if new.instead_of:
-        said = old.about.union(*old.values.values())
-        return not old.forbids and new.instead_of <= said and new.about <= said
+        old_words = old.about.union(*old.values.values())
+        return not old.forbids and new.instead_of <= old_words and new.about <= old_words
     if not (old.about or old.values):
         return False
     if new.instead and old.forbids == new.forbids and old.values == new.values:
@@ -164,23 +164,23 @@ def _replaces(old: _Instruction, new: _Instruction) -> bool:
 @lru_cache(maxsize=1 << 12)  # each instruction is compared with all newer ones
 def _read(text: str) -> _Instruction:
     text = text.lower().replace("’", "'")
-    said, instead_of, about = text, frozenset[str](), frozenset[str]()
+    main_part, instead_of, about = text, frozenset[str](), frozenset[str]()
     if match := _INSTEAD_OF.search(text):
-        said = text[: match.start()]
+        main_part = text[: match.start()]
         old_value, *scope = _SCOPE.split(match[1], maxsplit=1)
         instead_of = _about(old_value)[0].union(*_about(old_value)[1].values())
-        about = frozenset().union(*(_about(phrase)[0] for phrase in (*_SCOPE.split(said)[1:], *scope)))
-    bare = _BOUND.sub(" ", said)
+        about = frozenset().union(*(_about(phrase)[0] for phrase in (*_SCOPE.split(main_part)[1:], *scope)))
+    bare = _BOUND.sub(" ", main_part)
     content, values = _about(bare)
     return _Instruction(
         about if match else content,
         values,
-        frozenset(match.lastgroup or "" for match in _BOUND.finditer(said)),
+        frozenset(match.lastgroup or "" for match in _BOUND.finditer(main_part)),
         bool(_FORBIDS.search(bare)),
-        bool(_SETS.search(said)),
+        bool(_SETS.search(main_part)),
         bool(_CHANGED.search(text)),
-        bool(_INSTEAD.search(said)),
-        bool(_MINE.search(said)),
+        bool(_INSTEAD.search(main_part)),
+        bool(_MINE.search(main_part)),
         instead_of,
     )
 
@@ -189,8 +189,8 @@ def _about(text: str) -> tuple[frozenset[str], dict[str, tuple[str, ...]]]:
     """The content words of a text, and the values in it by kind."""
     values: dict[str, tuple[str, ...]] = {}
     for kind, pattern in _VALUES:
-        if found := pattern.findall(text):
-            values[kind] = tuple(re.sub(r"[\s.]", "", one) for one in found)
+        if matches := pattern.findall(text):
+            values[kind] = tuple(re.sub(r"[\s.]", "", one) for one in matches)
             text = pattern.sub(" ", text)
     content = set()
     sets = _SETS.search(text)

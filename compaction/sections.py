@@ -1,8 +1,8 @@
 """The sections of a summary: their titles, their lines, and reading them back from an earlier summary.
 
-A line is a bullet; what goes on below it is indented, so that no word of a transcript begins a heading or a bullet of
-its own. What a later summary must know of a line is a mark in front of it (`MARKS`), not its words. An earlier summary
-is read back as lines, by the headings that it and other summarisers write; its lines travel as they are.
+A line is a bullet; its continuation lines are indented, so that no word of a transcript begins a heading or a bullet.
+What a later summary must know about a line is a mark before it (`MARKS`), not its words. An earlier summary is read
+back as lines, by the headings that it and other summarisers write; its lines are carried unchanged.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SPEAKER = re.compile(r"(?P<who>User|Agent, working|Agent)(?: \[(?P<about>[^\]\n
 _BULLET = re.compile(r"(?:[-*•]|\d{1,3}[.)])\s+|>\s?")
 _CLIPPED_BY_HERMES = re.compile(r"⟪HERMES-CONTEXT-COMPRESSION:[^⟫]*⟫?")
 # Lines of Hermes' own model-free summaries that say how they were made, not what happened (docs/hermes.md section 4);
-# those of 0.19, then what 0.22 words anew and puts behind any summary. Hermes cuts long lines, so starts count.
+# those of 0.19, then those that 0.22 changed or adds to any summary. Hermes cuts long lines, so starts count.
 FALLBACK_PHRASES = (
     "deterministic fall",  # "... fallback", where it was not cut
     "This fallback was generated",
@@ -78,15 +78,15 @@ _EMPTY = ("none", "(none)", "n/a", "nothing")
 
 
 class SummaryLine(NamedTuple):
-    """A line of a section: its text, and where it stands among the others."""
+    """A line of a section: its text, and its position among the others."""
 
     text: str
     at: float
 
 
 def bullet(text: str) -> str:
-    """The text as a bullet. What has several lines keeps them, indented; marks of headings go, those of a code fence
-    that is cut off, and bullets with nothing behind them.
+    """The text as a bullet. Further lines are kept, indented. Heading marks are removed, and so are the marks of an
+    unclosed code fence and empty bullets.
     """
     lines = [line.rstrip() for line in text.strip().splitlines() if line.strip(" \t\r-*•>#")]
     if fences.open_behind([line.lstrip() for line in lines]):
@@ -95,7 +95,7 @@ def bullet(text: str) -> str:
 
 
 def start(text: str, most: int) -> str:
-    """The first lines of a text, as many as fit."""
+    """The first lines of a text, while they fit."""
     if len(text) <= most:
         return text
     end = text.rfind("\n", 0, most)
@@ -103,7 +103,7 @@ def start(text: str, most: int) -> str:
 
 
 def unmarked(line: str) -> str:
-    """A line of somebody's words that is no heading of the summary's: "## Halls" is "Halls:"."""
+    """A quoted line in a form that is not a heading of the summary: "## Halls" becomes "Halls:"."""
     title = _TITLE_LINE.fullmatch(line)
     if title is None:
         return line
@@ -111,25 +111,25 @@ def unmarked(line: str) -> str:
 
 
 def flat(text: str) -> str:
-    """On one line: a line break of any kind inside would begin a line, or a heading, of its own."""
+    """The text on one line: a line break inside would begin a new line or heading."""
     return " ".join(text.split())
 
 
 def speaker(line: str) -> tuple[str, str, str]:
-    """Who says a line of what was said, what stands in brackets (whom it is about, the day), and the words."""
-    found = _SPEAKER.match(line)
-    return (found["who"], found["about"] or "", line[found.end() :]) if found else ("", "", line)
+    """The speaker of a line, the text in brackets (person and day), and the words."""
+    match = _SPEAKER.match(line)
+    return (match["who"], match["about"] or "", line[match.end() :]) if match else ("", "", line)
 
 
 def said(who: str, about: str, words: str) -> str:
-    """A line of what was said."""
+    """A line of what was said, with speaker and brackets."""
     first, *rest = words.lstrip().split("\n", 1)
     words = "\n".join([unmarked(first), *rest])
     return f"{who}{f' [{about}]' if about else ''}: {words}"
 
 
 def as_earlier(line: str) -> str:
-    """A line of an earlier summary, marked as one."""
+    """A line of an earlier summary, marked as earlier."""
     return line if line.startswith(EARLIER) else f"{EARLIER}{line}"
 
 
@@ -141,18 +141,18 @@ def section(title: str, lines: list[SummaryLine]) -> str:
 
 
 def read_back(summary: str) -> dict[str, list[str]]:
-    """The lines of an earlier summary, without bullets, by the section they belong to.
+    """The lines of an earlier summary, without bullets, by section.
 
-    What goes on indented below a bullet belongs to its line. What only says how a summary was made is left out. What
-    another summariser says of the moment is marked as earlier: what is wanted, known, and left to do.
+    Indented lines after a bullet belong to it. Lines about how a summary was made are left out. Lines of other
+    summarisers about what is wanted, known or left to do are marked as earlier.
     """
-    found: dict[str, list[str]] = {title: [] for title in TITLES}
+    lines_of: dict[str, list[str]] = {title: [] for title in TITLES}
     title, on, is_ours = LEFT, False, True
     for raw in summary.splitlines():
         line = _CLIPPED_BY_HERMES.sub(" … ", raw)
         text = line.strip()
         if on and text and line.startswith("  "):
-            found[title][-1] += f"\n{text}"
+            lines_of[title][-1] += f"\n{text}"
             continue
         on = False
         heading = _HEADING.fullmatch(text) if text and not line[0].isspace() else None
@@ -160,16 +160,16 @@ def read_back(summary: str) -> dict[str, list[str]]:
             title, is_ours = found_title, heading[1] == found_title
         elif (words := _BULLET.sub("", text, count=1)) and not is_stale(words):
             marked = is_ours or title not in _OF_ITS_TIME or words.startswith(MARKS)
-            found[title].append(words if marked else as_earlier(words))
+            lines_of[title].append(words if marked else as_earlier(words))
             on = True
-    found[SAID] = _with_speakers(found[SAID])
+    lines_of[SAID] = _with_speakers(lines_of[SAID])
     return {
-        title: [text if len(text) <= MOST else clip(text, MOST) for text in lines] for title, lines in found.items()
+        title: [text if len(text) <= MOST else clip(text, MOST) for text in lines] for title, lines in lines_of.items()
     }
 
 
 def _with_speakers(lines: list[str]) -> list[str]:
-    """The lines with what stands in brackets once, where it changes, on each of them."""
+    """The lines with the text in brackets on each of them; it was written only when it changed."""
     last, full = "", []
     for line in lines:
         who, about, words = speaker(line)
@@ -184,7 +184,7 @@ def _section_of(heading: str, other: str) -> str:
 
 
 def is_stale(line: str) -> bool:
-    """Whether a line of a summary says nothing: how it was made, or that there is nothing to say."""
+    """Whether a line of a summary has no content: it says how it was made, or that there is nothing to say."""
     return (
         line.rstrip(".").lower() in _EMPTY
         or line.startswith((TALLY, NEWER_COUNTS, FRAMING, EARLIER_FRAMING, *_QUOTED_CALLS))

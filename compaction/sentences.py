@@ -1,4 +1,4 @@
-"""Lines and sentences that matter: those that bind, decide or ask, and lines that report trouble."""
+"""Important lines and sentences: those that bind, decide or ask, and lines that report trouble."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def set_of(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-# Signs of trouble in a tool's output, looked for as they stand: a regular expression would cost ten times as much.
+# Signs of trouble in a tool's output, searched for as substrings: a regular expression would cost ten times as much.
 _TROUBLE = (
     *(
         "error",
@@ -34,7 +34,7 @@ _TROUBLE = (
     *("segmentation fault", "core dumped", "out of memory", "no space left", "broken pipe"),
     *("错误", "失败", "エラー", "失敗", "오류", "실패", "ошибка", "fehler", "erreur"),
 )
-# Without a word that holds one of these no line reports trouble: of each sign its longest word.
+# A line reports trouble only if a word contains one of these: the longest word of each sign.
 TROUBLE_WORDS = tuple(max(sign.split(), key=len) for sign in _TROUBLE)
 _CALM = re.compile(
     r"(?i)\bno (?:errors?|fail\w*|conflicts?|warnings or errors)\b|\b0 (?:errors?|fail\w*)|\bwithout errors?\b"
@@ -79,9 +79,9 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def holding(texts: Sequence[str], signs: Iterable[str]) -> list[bool]:
-    """For each text whether one of the signs stands in it, be it inside a word: a first look that costs little.
+    """For each text whether one of the signs occurs in it, even inside a word: a cheap first check.
 
-    `DECIDING_SIGNS` are those without which no sentence decides.
+    No sentence decides without one of `DECIDING_SIGNS`.
     """
     everything = "\n".join(texts).lower().replace("’", "'")
     met = [sign for sign in signs if sign in everything]
@@ -90,7 +90,7 @@ def holding(texts: Sequence[str], signs: Iterable[str]) -> list[bool]:
 
 
 def is_decision(sentence: str) -> bool:
-    """Whether a sentence has words that settle something; one that asks for a decision does not."""
+    """Whether a sentence settles something; False for one that asks for a decision."""
     asks = sentence.endswith(("?", "？")) or _ASKING.match(sentence)
     return _holds(sentence, _DECIDING, _DECIDING_PHRASES) and not asks
 
@@ -101,30 +101,30 @@ def _holds(sentence: str, words: frozenset[str], phrases: Sequence[str] = ()) ->
 
 
 def signs_in(word: str) -> tuple[str, ...]:
-    """The signs of trouble that a text with this word may have: `error_line` need look for no others."""
+    """The signs of trouble that a text with this word may have; `error_line` need not search for others."""
     word = word.lower()
     return tuple(sign for sign, part in zip(_TROUBLE, TROUBLE_WORDS, strict=True) if part in word)
 
 
 def error_line(text: str, signs: Iterable[str] = _TROUBLE) -> str:
-    """The first line of a tool's output that reports trouble, or ""; program code and "0 errors" do not."""
+    """The first line of a tool's output that reports trouble, or ""; program code and "0 errors" do not count."""
     lowered = text.lower()
     if len(lowered) != len(text):  # a few capitals become two characters; positions must stay
         lowered = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
-    first, found = len(text), ""
+    first, first_line = len(text), ""
     for sign in signs:
         at = lowered.find(sign, 0, first)
         while at >= 0:
             start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
             line = text[start : end if end >= 0 else len(text)].strip()
             if sign in line[:_NEAR].lower() and not _CODE.match(line) and not _CALM.search(line, 0, _BEGINNING):
-                first, found = start, line
+                first, first_line = start, line
                 break
             at = lowered.find(sign, end, first) if end >= 0 else -1
-    return found
+    return first_line
 
 
 def pasted_error(text: str) -> str:
-    """An error line in what somebody says: only one that has the form of a program's message."""
+    """An error line in a person's words: only a line in the form of a program's message counts."""
     match = _MESSAGE.search(text)
     return match[0].strip() if match else ""

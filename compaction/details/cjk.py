@@ -1,9 +1,10 @@
 """Names of people and places in Korean, Japanese and Chinese, which have no capitals.
 
-Theory: a name is one of the commonest family names, and a given name of syllables or signs that given names are made
-of; and something around it says that it is somebody's: a label before it ("담당자:", "氏名："), a title or a particle
-behind it. Neither is enough alone. The few words that have both are listed, as 이미지가 ("the picture"). What the lists
-lack is not found; nothing else comes of it.
+Theory: a name consists of one of the most common family names and a given name of syllables or characters
+that given names use. In addition something around it must mark it as a person: a label before it ("담당자:",
+"氏名："), or a title or particle after it. Neither is enough alone. The few other words that meet both
+conditions are listed, such as 이미지가 ("the picture"). A name that is not in the lists is not found; that has
+no other effect.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ _KO_NAME = re.compile(
     rf"(?=(?P<title> ?[씨님]| (?:{_KO_TITLES})님?)?"
     r"(?P<particle>이라고|라고|이에요|예요|입니다|이고|이며|이랑|에게|한테|께서|께|[이가은는을를과와의])?(?![가-힣]))"
 )
-_KO_CLOSED = frozenset(("이라고", "이에요", "이고", "이며", "이랑", "이", "은", "을", "과"))  # behind a final consonant
-_KO_OPEN = frozenset(("라고", "예요", "가", "는", "를", "와"))  # behind a vowel
+_KO_CLOSED = frozenset(("이라고", "이에요", "이고", "이며", "이랑", "이", "은", "을", "과"))  # after a final consonant
+_KO_OPEN = frozenset(("라고", "예요", "가", "는", "를", "와"))  # after a vowel
 _KO_WORDS = set_of(
     """이미지 최소한 구성원 우주선 강원도 전도율 조수석 고용주 신용도 노선도 유명인 강아지 민주주 지우지 주인지"""
 )
@@ -115,7 +116,7 @@ def names_in(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_korean(match: re.Match[str]) -> bool:
-    """Whether what stands behind says that it is somebody: a title, or a particle in the form the last sound wants."""
+    """Whether the text after the name marks a person: a title, or the particle that fits the name's last sound."""
     name, particle = match[0], match["particle"]
     if name in _KO_WORDS:
         return False
@@ -123,12 +124,12 @@ def _is_korean(match: re.Match[str]) -> bool:
         return True
     closed = (ord(name[-1]) - 0xAC00) % 28 > 0  # Unicode, 3.12: syllables are ordered by their final consonant last
     wrong = _KO_OPEN if closed else _KO_CLOSED
-    made = name[-1] in "성상형" or (name[-1] == "하" and particle == "는")  # 안정성 ("stability"), 유지하는 ("keeping")
-    return bool(particle) and particle not in wrong and not made
+    noun = name[-1] in "성상형" or (name[-1] == "하" and particle == "는")  # 안정성 ("stability"), 유지하는 ("keeping")
+    return bool(particle) and particle not in wrong and not noun
 
 
 def _is_japanese(match: re.Match[str]) -> bool:
-    """Whether what stands behind says that it is somebody: a title, or of a family and a given name a particle."""
+    """Whether the text after the name marks a person: a title, or a particle after a family and a given name."""
     if match["title"]:
         return True
     given = match["given"]

@@ -1,6 +1,7 @@
-"""Words that tell exact details apart: months, units, titles, labels, and capitalised words that name nobody.
+"""Word lists that separate exact details: months, units, titles, labels, and capitalised words that are not names.
 
-Languages: those agents are used in most. A list that misses a word costs a detail or shows one too many; nothing else.
+They cover the languages most used with agents. A word missing from a list costs a detail or shows one too many; it has
+no other effect.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ _SAME_UNIT = {
 }
 CURRENCY_UNITS = frozenset(["€", "$", "£", "¥", "₽", "₩", "₹", "chf", "zł"])
 UNIT_OF = {unit: same for same, units in _SAME_UNIT.items() for unit in units.split()}
-# What makes the word behind it a name.
+# Words that make the next word a name.
 TITLES = (
     "Mr|Mrs|Ms|Miss|Dr|Prof|Sir|Herr|Frau|M|Mme|Mlle|Sr|Sra|Hello|Hi|Hey|Dear|Hallo|Bonjour|Hola|Liebe|Lieber|Best"
     "|Regards|Cheers|г-н|г-жа|Привет"
@@ -113,7 +114,7 @@ COMMON = _set_of(
     здравствуйте привет добрый moin guten grüß servus buenos buenas olá ciao buongiorno merhaba
     een en of maar ik jij hij zij wij jullie niet ja nee dank"""
 )
-# Three or four capitals that abbreviate what everybody knows, and so name nothing here.
+# Three or four capitals that abbreviate common terms, and so are not names.
 ACRONYMS = _set_of(
     """API URL URI SQL CSS PDF CSV XML HTML HTTP JSON YAML TOML USD EUR GBP CHF JPY EST UTC GMT CET PST CPU GPU RAM
     SSD DNS SSH TLS SSL TCP UDP FTP IP VPN CLI GUI IDE SDK LLM MIT BSD GPL FAQ DOB VAT AND NOT THE YOU FOR ALL

@@ -1,7 +1,7 @@
-"""Names inside words: paths, URLs, ids, versions, amounts and dates, told by their form alone.
+"""Names inside words: paths, URLs, ids, versions, amounts and dates, recognised by their form alone.
 
-Theory: they stand inside words, so a text is taken apart into words and each distinct word is looked at once. What is
-longer than a word, or told only by what stands around it, is found in the text itself (`recognise`).
+Theory: these names are parts of words, so a text is split into words and each distinct word is looked at once. Details
+longer than a word, or recognised only by the words around them, are found in the text itself (`recognise`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _SUFFIXES = (
     "|pdf|docx|xlsx|pptx|zip|tar|gz|tgz|whl|db|sqlite|ipynb|tex|proto|diff|patch|out|exe|so|dll"
 )
 _HOSTS = "com|org|net|io|dev|app|ai|co|eu|de|fr|nl|be|uk|us|ru|cn|jp|kr|internal|local|lan|example|test|cloud"
-# What holds a slash, a backslash or a dot; tried first.
+# Names with a slash, a backslash or a dot; tried first.
 _PLACE = re.compile(
     r"(?P<url>https?://\S{4,})"
     r"|(?P<path>(?:~|\.{1,2})?(?:/[\w.@+-]+){2,}/?(?::\d+)*"  # /srv/app, ~/a/b, ./a/b.py:12
@@ -83,8 +83,8 @@ _PHRASE = re.compile(
 
 
 def words_of(text: str) -> dict[str, None]:
-    """The distinct words of a text, in order, parted at white space, quotes and brackets; neither a colour nor the end
-    of a tag is one.
+    """The distinct words of a text, in order, split at white space, quotes and brackets. Colours and the ends of tags
+    are left out.
     """
     text = without_colours(text).replace("</", " ")
     for mark in WORD_BREAKS:
@@ -95,57 +95,59 @@ def words_of(text: str) -> dict[str, None]:
 
 
 def names_of(word: str) -> tuple[tuple[Kind, str], ...]:
-    """Kind and text of what a word without white space names: paths, URLs, ids, numbers with units, dates."""
+    """Kind and text of each name in a word without white space: paths, URLs, ids, numbers with units, dates."""
     return () if word.isalpha() or len(word) > 4 * LONGEST_NAME else _names_of(word)
 
 
 @lru_cache(maxsize=1 << 16)
 def _names_of(word: str) -> tuple[tuple[Kind, str], ...]:
-    found = _whole(word)
-    if found or word.isascii() or word.isalpha():
-        return found
+    names = _whole(word)
+    if names or word.isascii() or word.isalpha():
+        return names
     return tuple(each for piece in _ASCII.findall(word) for each in _whole(piece))
 
 
 def _whole(word: str) -> tuple[tuple[Kind, str], ...]:
-    found: list[tuple[Kind, str]] = []
+    names: list[tuple[Kind, str]] = []
     for piece in _pieces(_bare(word)):
         match = _match(piece) if 1 < len(piece) <= LONGEST_NAME else None
         if match and not _is_phrase(match):
-            found.append((match.lastgroup, piece))  # type: ignore[arg-type]  # a group is a Kind
-    return tuple(found)
+            names.append((match.lastgroup, piece))  # type: ignore[arg-type]  # a group is a Kind
+    return tuple(names)
 
 
 def _match(piece: str) -> re.Match[str] | None:
-    place = _PLACE.fullmatch(piece) if "/" in piece or "." in piece or "\\" in piece else None
-    return place or _NAME.fullmatch(piece)
+    match = _PLACE.fullmatch(piece) if "/" in piece or "." in piece or "\\" in piece else None
+    return match or _NAME.fullmatch(piece)
 
 
 def _pieces(word: str) -> list[str]:
-    """What a word says each for itself, as "path" and "a/b.py" in "path=a/b.py"; a URL is one piece."""
+    """The parts of a word that can be names on their own, such as "path" and "a/b.py" in "path=a/b.py". A URL is one
+    piece.
+    """
     url = word.find("http") if "://" in word else -1
     parts = _PIECE.split(word) if url < 0 else [*_PIECE.split(word[:url]), word[url:]]
     return [_bare(part) for part in parts] if len(parts) > 1 else parts
 
 
 def _is_phrase(match: re.Match[str]) -> bool:
-    """Whether a hyphenated word is language, as in "up-to-date"."""
+    """Whether a hyphenated word is ordinary language, such as "up-to-date"."""
     return match.lastgroup == "name" and bool(_PHRASE.search(match[0]))
 
 
 def _bare(word: str) -> str:
-    """The word without the marks around it."""
+    """The word without punctuation around it."""
     word = word.strip(_LEAD)
     return (_HEADING.sub("", word, count=1) if word[:1] == "#" else word).rstrip(_TRAIL)
 
 
 def without_colours(text: str) -> str:
-    """The text with a space for each colour."""
+    """The text with each colour replaced by a space."""
     return _HEX.sub(lambda match: " " if _is_colour(match) else match[0], text) if "#" in text else text
 
 
 def colours_in(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of colours: "#8f8f99", and "#282832" near a word for colour or another colour."""
+    """Start and end of each colour: "#8f8f99", and "#282832" if it is near a word for colour or another colour."""
     return (match.span() for match in _HEX.finditer(text) if _is_colour(match))
 
 
@@ -159,7 +161,7 @@ def _is_colour(match: re.Match[str]) -> bool:
     return bool(_OF_COLOURS.search(before) or _OF_COLOURS.search(behind))
 
 
-# Ids that programs give to their own messages and calls: nobody refers to them.
+# Ids that programs give to their own messages and calls; nobody else refers to them.
 _PREFIX = "(?:toolu|srvtoolu|req|msg|call|chatcmpl|resp|fc|rs|evt)[_-]"
 _UUID = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _OF_PROGRAMS = re.compile(rf"{_PREFIX}[\w-]+|{_UUID}|\d+[a-z]|session[_-]\w+")
@@ -174,13 +176,13 @@ _AROUND = "()[]{}<>,;|\"'`"
 
 
 def is_of_program(name: str) -> bool:
-    """Whether a name is one that programs give to what nobody else refers to: a call, a request."""
+    """Whether a name is one that programs give to calls and requests, to which nobody else refers."""
     return bool(_OF_PROGRAMS.fullmatch(name))
 
 
 def without_noise(printed: str) -> str:
-    """What a tool printed, without what nobody refers to: ids of requests, UUIDs, colours, line breaks that JSON wrote
-    as two letters, and durations that no word is before ("in 18ms" stays).
+    """A tool's output without details that nobody refers to: ids of requests, UUIDs, colours, line breaks that JSON
+    wrote as two letters, and durations without a word before them ("in 18ms" stays).
     """
     text = _ESCAPED.sub(" ", printed) if "\\" in printed else printed
     text = _GENERATED.sub("", without_colours(text))

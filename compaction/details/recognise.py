@@ -1,7 +1,8 @@
-"""Details that are longer than a word, or told by what stands around them: dates, phones, accounts, numbers, names.
+"""Details that are longer than a word, or recognised by the words around them: dates, phones, accounts, numbers, names.
 
-Theory: every expression begins at something rare (a digit, a capital, a label) and its repetitions are bounded, so that
-none costs more than its text is long. What one finds is not looked at by those behind it.
+Theory: every expression begins with something rare (a digit, a capital, a label) and its repetitions are bounded, so
+that the cost is proportional to the length of the text. What one expression finds is not looked at by the following
+ones.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ _LOOK_BACK = 24  # characters before a capital that tell whether a sentence begi
 
 
 class Phrases:
-    """The details of one text; `taken` marks the characters that belong to one already."""
+    """The details of one text. `taken` marks the characters that already belong to a detail."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -142,29 +143,29 @@ class Phrases:
         self.found: list[Found] = []
 
     def take(self, kind: Kind, start: int, end: int) -> None:
-        """Note a detail, unless another has some of its characters."""
+        """Add a detail, unless another one already has some of its characters."""
         if start < end and self.taken.find(1, start, end) < 0:
             self.taken[start:end] = b"\1" * (end - start)
             self.found.append((kind, start, end))
 
     def all(self, kind: Kind, pattern: re.Pattern[str], group: int = 0) -> None:
-        """Note every match of the pattern, or of a group in it."""
+        """Add every match of the pattern, or of a group in it."""
         for match in pattern.finditer(self.text):
             self.take(kind, *match.span(group))
 
     def skip_colours(self) -> None:
-        """Nothing of a colour is a detail."""
+        """Exclude colours: no part of a colour is a detail."""
         for start, end in colours_in(self.text):
             self.taken[start:end] = b"\1" * (end - start)
 
     def skip(self, pattern: re.Pattern[str]) -> None:
-        """Nothing that the pattern matches is a detail."""
+        """Exclude every match of the pattern: no part of it is a detail."""
         for match in pattern.finditer(self.text):
             self.taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
 
     # --- numbers -----------------------------------------------------------------------------------------------------
     def exact(self) -> None:
-        """Account and phone numbers, which hold what else would be smaller numbers."""
+        """Account and phone numbers; their parts would otherwise be taken for smaller numbers."""
         if not self.has_digits:
             return
         self.all("account", _ACCOUNT)
@@ -173,7 +174,7 @@ class Phrases:
                 self.take("phone", *match.span())
 
     def words(self, dates: Sequence[tuple[int, int]]) -> None:
-        """What stands inside words; of a date and time found already, nothing."""
+        """Names inside words; those that are part of a date or time found before are left out."""
         text = self.text
         reach = {at: end for start, end in sorted(dates, key=itemgetter(1)) for at in range(start, end)}
         for match in _WORD.finditer(text):
@@ -187,7 +188,7 @@ class Phrases:
                     self.take(kind, at, at + len(name))
 
     def numbers(self, dates: Sequence[tuple[int, int]]) -> None:
-        """Dates and times, amounts, numbers with a unit, and bare ones."""
+        """Dates and times, amounts, numbers with a unit, and bare numbers."""
         if self.has_digits:
             self.skip(_ORDINAL)
         for start, end in dates:
@@ -204,7 +205,7 @@ class Phrases:
 
     # --- names -------------------------------------------------------------------------------------------------------
     def labelled(self) -> None:
-        """Values of labels such as "name", "city", "origin": what tools print and calls are made with."""
+        """Values of labels such as "name", "city", "origin", in tool output and in arguments of calls."""
         for label in _LABEL.finditer(self.text):
             value = _VALUE.match(self.text, label.end()) if label[1].casefold() in _NAMED else None
             if value and _names_something(value[0].strip()):
@@ -212,7 +213,7 @@ class Phrases:
                 self.take("name", start, start + len(value[0].strip()))
 
     def people_and_places(self) -> None:
-        """Capitalised words where no sentence begins, behind a title, and in a row of two or more."""
+        """Capitalised words that do not begin a sentence, follow a title, or are two or more in a row."""
         german = len(_GERMAN.findall(self.text[:2_000])) >= 2
         for match in _CAPS.finditer(self.text):
             words = [(w[0], match.start() + w.start(), match.start() + w.end()) for w in _ONE.finditer(match[0])]
@@ -243,7 +244,7 @@ class Phrases:
         return not begins or bool(_FOLLOWED.match(self.text, end))
 
     def codes(self) -> None:
-        """Three or four capitals that are no common abbreviation, as airports have them."""
+        """Three or four capitals that are not a common abbreviation, such as codes of airports."""
         loud = bytearray(len(self.text))
         for match in _SHOUTED.finditer(self.text):
             loud[match.start() : match.end()] = b"\1" * (match.end() - match.start())
@@ -254,14 +255,14 @@ class Phrases:
 
     # --- names in code -----------------------------------------------------------------------------------------------
     def ticked(self) -> None:
-        """Names between backticks that are no plain word."""
+        """Names between backticks that are not plain words."""
         for ticks in _TICKED.finditer(self.text):
             for match in _SYMBOL.finditer(self.text, ticks.start(1), ticks.end(1)):
                 if _is_own(match[0]) and re.search(r"[._\d-]|[a-z][A-Z]", match[0]):
                     self.take("name", *match.span())
 
     def symbols(self) -> None:
-        """Names that code defines or calls, but those of its language."""
+        """Names that code defines or calls, except those of its language."""
         if _PARTED.search(self.text):
             self.all("name", _AFTER, 1)
         for pattern in (_CALLED, _CAMEL) if _COMPOUND.search(self.text) else ():
@@ -298,8 +299,8 @@ _ESCAPES = (("\\n", " \n"), ("\\t", " \t"), ('\\"', ' "'))
 
 
 def details_of(text: str, origin: str) -> list[tuple[Kind, str, int]]:
-    """Kind, text and place of the details in a text that a `user` or the `assistant` said, or a call's `args` or a
-    `tool` hold, in the order of the text.
+    """Kind, text and start of each detail in a text, in the order of the text. `origin` is "user" or "assistant" for
+    what was said, "args" for the arguments of a call, "tool" for a tool's output.
     """
     if origin == "args" and "\\" in text:
         for escape, plain in _ESCAPES:
@@ -337,5 +338,5 @@ def defined_in(code: str) -> list[str]:
 
 
 def called_in(code: str) -> list[str]:
-    """The dotted names it calls, in order, but those of the language."""
+    """The dotted names that the code calls, in order, except those of the language."""
     return [name for name in dict.fromkeys(_CALLED.findall(code)) if _is_own(name)] if "." in code else []

@@ -1,9 +1,9 @@
-"""Values: what makes an exact detail the same elsewhere, however it is spelled.
+"""Values: the normal form in which one exact detail is compared with another, whatever its spelling.
 
-Theory: "$1,200.50" and "1200.5 USD" are one amount, "1. Dezember" and "2026-12-01" one date. A value is a text: of a
-number its digits, and its unit behind `UNIT`; of a date month and day, its time, and its year behind `UNIT`. What has
-no unit or year may have any: `without_unit`. Of a date written as 01/12/2026 nobody can tell month from day: it is the
-same as those spelled like it alone.
+Theory: "$1,200.50" and "1200.5 USD" are the same amount, "1. Dezember" and "2026-12-01" the same date. A value is a
+text. For a number it is the digits, then `UNIT` and the unit; for a date it is month and day, the time, then `UNIT` and
+the year. A value without unit or year matches any unit or year: `without_unit`. For a date written as 01/12/2026 it is
+unknown which part is the month: it equals only dates with the same spelling.
 """
 
 from __future__ import annotations
@@ -43,19 +43,21 @@ _DATES = (
 
 @lru_cache(maxsize=1 << 14)
 def value_of(kind: Kind, text: str) -> str:
-    """What is compared of a detail: of a number sign, digits and unit, of a date the day, else text in lower case."""
+    """The text by which a detail is compared: sign, digits and unit of a number, the day of a date, else the text in
+    lower case.
+    """
     if kind == "number" and (match := _DIGITS.search(text)):
         return _number(text, match)
     return kind == "date" and _date(text) or " ".join(text.casefold().split())
 
 
 def without_unit(value: str) -> str:
-    """The value without its unit or year; itself if it has none."""
+    """The value without its unit or year; the value itself if it has none."""
     return value.partition(UNIT)[0]
 
 
 def day_of(value: str) -> str:
-    """The value of a date without its time; itself if it has none, "" if it is no date."""
+    """The value of a date without its time; the value itself if it has no time, "" if it is not a date."""
     if not value.startswith(_DATE):
         return ""
     moment, mark, year = value.partition(UNIT)
@@ -63,7 +65,7 @@ def day_of(value: str) -> str:
 
 
 def is_spelled(value: str) -> bool:
-    """Whether it is the text itself: neither a number nor a date."""
+    """Whether the value is the text itself, that is, neither a number nor a date."""
     return value[:1] not in f"-0123456789{_DATE}"
 
 
@@ -75,7 +77,7 @@ def _number(text: str, match: re.Match[str]) -> str:
 
 
 def _plain(number: str, money: bool) -> str:
-    """A number as programs write it, however its thousands are set apart; "1.249" is a fraction, except of money."""
+    """A number as programs write it, whatever separates its thousands. "1.249" is a fraction, except for money."""
     number = _GROUPED.sub("", number.replace("−", "-"))
     if match := _COMMA_LAST.fullmatch(number):
         number = f"{match[1].replace('.', '')}.{match[2]}"
@@ -92,10 +94,10 @@ def _date(text: str) -> str:
     return ""
 
 
-def _day(found: dict[str, str | None]) -> str:
-    month = found.get("month") or MONTH_OF.get((found.get("name") or "").casefold())
+def _day(groups: dict[str, str | None]) -> str:
+    month = groups.get("month") or MONTH_OF.get((groups.get("name") or "").casefold())
     if not month:
         return ""
-    time, year = found.get("time"), found.get("year") or found.get("later")
-    moment = f"{int(month):02}-{int(found['day'] or 0):02}" + (f" {time}" if time else "")
+    time, year = groups.get("time"), groups.get("year") or groups.get("later")
+    moment = f"{int(month):02}-{int(groups['day'] or 0):02}" + (f" {time}" if time else "")
     return _DATE + moment + (UNIT + year if year else "")

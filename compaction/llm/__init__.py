@@ -1,3 +1,3 @@
-"""Having a model summarise: what it reads (`transcript`, `digest`, `chunks`), what it is asked (`prompt`), and which of
-its answers are taken (`answers`). The call itself is the caller's.
+"""Summaries by a model: what it reads (`transcript`, `digest`, `chunks`), what it is asked (`prompt`), and which
+answers are accepted (`answers`). The caller makes the call itself.
 """

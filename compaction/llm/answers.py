@@ -1,8 +1,8 @@
-"""Which answers are no summary: nothing, a refusal, a text that breaks off.
+"""Which answers are not a summary: an empty text, a refusal, a text that breaks off.
 
-A rejected summary costs a second request and an accepted bad one costs the transcript, but a good one rejected for its
-looks can never be made at all: so each rule here holds only where it is certain. Words of the offline summary pass
-through it too, and those may be any words.
+A rejected summary costs a second request, and an accepted bad one costs the transcript. But if a good summary is
+rejected for its form, no summary can ever be made: so each rule applies only if it is certain. The offline summary is
+checked too, and it may hold any words.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..text import fences
 
 SHORT = 500  # characters; a refusal is short, and a longer text that begins like one goes on to say something
 _HEADING = re.compile(r"(?m)^#{1,6}\s")
-_BARE = re.compile(r"#{1,6}(?:\s.*)?|[-*•>]|\d+[.)]")  # a heading or bullet with nothing behind it
+_BARE = re.compile(r"#{1,6}(?:\s.*)?|[-*•>]|\d+[.)]")  # a heading or bullet without text
 OPEN_ENDS = (",", "(", "[", "，", "、", "（", "「", "“")
 _CANNOT = r"(?:can(?:['’]t|not| not)|(?:un|not )able to|won['’]t|will not)"
 # How a refusal opens, in the languages models are used in most.
@@ -44,7 +44,7 @@ _REFUSAL = re.compile(
 
 
 def checked(answer: Any) -> str:
-    """The body of a summary, redacted, and defused as in a handoff.
+    """The body of a summary, redacted, with markers defused as in a handoff.
 
     Raises SummaryRejected: not_text, empty, refusal, cut_off.
     """
@@ -63,9 +63,10 @@ def is_refusal(text: str) -> bool:
 
 
 def breaks_off(body: str) -> bool:
-    """Whether the text ends where no text ends: inside a code fence, on a bare heading or bullet, after a comma.
+    """Whether the text ends where no complete text ends: inside a code fence, on an empty heading or bullet, after a
+    comma.
 
-    Commas end a line for good in a list whose lines all do.
+    A last line may end with a comma if the line before it does: lists are written like that.
     """
     lines = [line.strip() for line in body.splitlines() if line.strip()]
     if fences.open_behind(lines):
@@ -77,9 +78,9 @@ def breaks_off(body: str) -> bool:
 
 
 def breaks_off_inside(body: str) -> bool:
-    """Whether a model's text ends inside a table row, a bold word or inline code that it had begun.
+    """Whether a model's text ends inside an unfinished table row, bold word or inline code.
 
-    Only for text of a model that does not say how it ended: quoted words may look like this for good.
+    Only for text of a model that does not report why it stopped: quoted words may look like this on purpose.
     """
     lines = [line.strip() for line in body.splitlines() if line.strip()]
     last, before = lines[-1], lines[-2] if len(lines) > 1 else ""

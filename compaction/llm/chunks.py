@@ -1,4 +1,4 @@
-"""Cutting a digest into chunks that fit a window: between messages where one can, inside a message where one must."""
+"""Cutting a digest into chunks that fit a window: between messages if possible, else inside a message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from .transcript import RenderedMessage
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stretch of the digest: its text, the entries [first, last] it shows, and the label it begins inside."""
+    """A stretch of the digest: its text, the entries [first, last] in it, and the label of the
+    entry it begins inside.
+    """
 
     text: str
     first: int
@@ -20,9 +22,9 @@ class Chunk:
 
 
 def chunks_of(shown: Sequence[RenderedMessage], sizes: Sequence[int], room: int, count: Counter) -> Iterator[Chunk]:
-    """The entries in stretches of at most `room` tokens; one after another they are the whole digest.
+    """The entries in stretches of at most `room` tokens; joined in order they are the whole digest.
 
-    Joined entries stay together where a chunk can hold them; only an entry larger than a chunk is cut.
+    Joined entries stay together if a chunk can hold them; only an entry larger than a chunk is cut.
     """
     start, used, lead, inside = 0, 0, "", ""  # the open chunk; `lead`: the rest of the cut entry it begins with
     for first, last in _groups(shown, sizes, room):
@@ -41,7 +43,7 @@ def chunks_of(shown: Sequence[RenderedMessage], sizes: Sequence[int], room: int,
 
 
 def _text(shown: Sequence[RenderedMessage], first: int, end: int, cut: bool) -> str:
-    """The text of the entries, without the first one where it was cut."""
+    """The text of the entries; the first one is left out if it was cut."""
     return "".join(entry.text for entry in shown[first + cut : end])
 
 
@@ -59,9 +61,10 @@ def _groups(shown: Sequence[RenderedMessage], sizes: Sequence[int], room: int) -
 
 
 def cut_to_fit(text: str, room: int, count: Counter) -> Iterator[str]:
-    """The text in pieces of at most `room` tokens, cut behind a line, a sentence or a word where there is one near.
+    """The text in pieces of at most `room` tokens, cut after a line, a sentence or a word if one ends nearby.
 
-    A piece is guessed from the characters a token had before and then counted; a single character is never refused.
+    The size of a piece is estimated from the characters per token so far and then counted; a single character is always
+    accepted.
     """
     at, size = 0, max(room * 3, 1)
     while at < len(text):
@@ -80,7 +83,7 @@ def _good_end(text: str, start: int, end: int) -> int:
     if end >= len(text):
         return len(text)
     for sign in ("\n", "。", ". ", " "):
-        found = text.rfind(sign, start + (end - start) * 3 // 4, end)
-        if found > start:
-            return found + len(sign)
+        position = text.rfind(sign, start + (end - start) * 3 // 4, end)
+        if position > start:
+            return position + len(sign)
     return end

@@ -1,8 +1,8 @@
-"""What a summariser reads, and the fold that has a transcript of any length summarised within any window.
+"""What a summariser reads, and the fold that summarises a transcript of any length within any window.
 
-A fold does no I/O: `Fold.request` is what to ask next, `Fold.take` takes the answer. The digest is cut into chunks that
-each fit the window, and every chunk but the first carries the summary of the ones before it, so nothing is dropped
-unread. A finished chunk is a plain value; handed back after a crash, the fold goes on behind it.
+A fold does no I/O: `Fold.request` is the next request, `Fold.take` takes the answer. The digest is cut into chunks that
+fit the window, and every chunk except the first carries the summary of the chunks before it, so all text is read. A
+finished chunk is a plain value; given back after a crash, it lets the fold continue after it.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from .transcript import earlier_summary, entries
 
 @dataclass(frozen=True)
 class SummaryRequest:
-    """The material of one summary; what is made of it is made when first read.
+    """The material of one summary; derived values are computed when first read.
 
-    `sources` are the messages to summarise, oldest first, earlier handoffs taken off, secrets still in them;
-    `previous_summary` the body of those handoffs; `budget_tokens` how long the answer may be by `count`; `today` the
-    date of the compaction, if known. Where a transcript is folded, this is part `chunk` of `chunks`: `excerpt` is its
-    piece of the digest, `sources` the messages that piece shows all or some of, and `begins_inside` the label of the
-    message it starts in the middle of. `kept` are the messages that stay beside the summary, `newer` those of them that
-    stand behind it, secrets still in them; `places` says where in the transcript `sources` and then `kept` stand, by
-    default one after the other; what stands before the place `since` is older than `previous_summary`.
+    `sources` are the messages to summarise, oldest first, without earlier handoffs and with secrets. `previous_summary`
+    is the body of those handoffs; `budget_tokens` the maximum size of the answer by `count`; `today` the date of the
+    compaction, if known. If a transcript is folded, this is part `chunk` of `chunks`: `excerpt` is its piece of the
+    digest, `sources` the messages that the piece shows completely or partly, and `begins_inside` the label of the
+    message it starts inside. `kept` are the messages that stay next to the summary, `newer` those of them that follow
+    it, with secrets. `places` are the positions of `sources` and then `kept` in the transcript, by default consecutive;
+    positions before `since` are older than `previous_summary`.
     """
 
     sources: tuple[Message, ...] = field(repr=False)
@@ -61,24 +61,28 @@ class SummaryRequest:
 
     @cached_property
     def turns(self) -> tuple[Message, ...]:
-        """The sources with secrets taken out."""
+        """The sources without secrets."""
         return tuple(_redacted(message) for message in self.sources)
 
     @cached_property
     def digest(self) -> str:
-        """The text a model reads: labelled turns without secrets, long tool output cut, repeated output once."""
+        """The text a model reads: labelled turns without secrets, long tool output cut, repeated output shown once."""
         return "".join(entry.text for entry in entries(self.sources)) if self.excerpt is None else self.excerpt
 
     @cached_property
     def taken_back(self) -> tuple[str, ...]:
-        """What people typed last that takes something back, by message, oldest first: "Never mind, undo that"."""
+        """The newest messages in which people take something back ("Never mind, undo that"), oldest
+        first, shortened.
+        """
         typed = (message for message in (*reversed(self.newer), *reversed(self.sources)) if m.is_typed(message))
         typed_words = [m.words(message) for message in islice(typed, _NEWEST)]
         return tuple(reversed([_short(words) for words in typed_words if takes_back(words)][:_MOST_QUOTED]))
 
     @cached_property
     def key(self) -> str:
-        """Equal as long as an answer already given would still do: a hash of all that is asked but the date."""
+        """A hash of everything that is asked except the date. Equal keys mean that an earlier
+        answer can be used again.
+        """
         given = (self.digest, self.previous_summary, self.focus, str(self.budget_tokens), self.begins_inside)
         parts = (*given, *self.taken_back)
         digest = hashlib.blake2b(digest_size=16)
@@ -100,14 +104,14 @@ def _short(words: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A chunk that was summarised: the key of its request and the summary so far; two strings, fit for JSON."""
+    """A summarised chunk: the key of its request and the summary so far; two strings that can be stored as JSON."""
 
     key: str
     summary: str
 
 
 def request_of(plan: Plan, today: date | None = None) -> SummaryRequest:
-    """The request for a plan: its middle, unwrapped. Costs no reading of the middle's text."""
+    """The request for a plan: its middle without earlier handoffs. Does not read the middle's text."""
     newer = tuple(_unwrapped(plan.messages[i]) for i in plan.tail)
     return SummaryRequest(
         tuple(_unwrapped(plan.messages[i]) for i in plan.middle),
@@ -132,12 +136,12 @@ def summarize(
     finished: Iterable[Finished] = (),
     on_chunk: Callable[[Finished], object] | None = None,
 ) -> str:
-    """Have the plan's middle summarised by `ask`, which does the I/O; the body of the new handoff.
+    """Have the plan's middle summarised by `ask`, which does the I/O; returns the body of the new handoff.
 
-    `window` is what the summariser can read and write at once, in tokens by the plan's counter: what does not fit is
-    asked for in parts. None: one request with everything. `on_chunk` gets each finished part, to keep; parts handed
-    back in `finished` are not asked for again. Raises SummaryRejected if an answer is not text, empty, a refusal,
-    visibly cut off, or too long to go on with. What `ask` raises passes through.
+    `window` is what the summariser can read and write at once, in tokens by the plan's counter: a larger transcript is
+    asked for in parts. None: one request with everything. `on_chunk` is called with each finished part, for storing;
+    parts given back in `finished` are not asked for again. Raises SummaryRejected if an answer is not text, empty, a
+    refusal, visibly cut off, or too long to continue with. Exceptions of `ask` pass through.
     """
     steps = fold(plan, window, today=today, finished=finished)
     while (request := steps.request) is not None:
@@ -148,7 +152,7 @@ def summarize(
 
 
 def fold(plan: Plan, window: int | None, *, today: date | None = None, finished: Iterable[Finished] = ()) -> Fold:
-    """The parts in which a plan's middle is summarised, `finished` ones already taken; see `summarize`."""
+    """The parts in which a plan's middle is summarised, with the `finished` ones already taken; see `summarize`."""
     whole = request_of(plan, today)
     steps = Fold([whole], None) if window is None else _fitted(whole, window)
     for done in finished:
@@ -172,7 +176,9 @@ class Fold:
         self.request = next(self._waiting, None)
 
     def take(self, answer: Any) -> None:
-        """Take the answer to `request` in. Raises SummaryRejected; the request then stands and can be asked again."""
+        """Accept the answer to `request`. Raises SummaryRejected; then `request` is unchanged and
+        can be asked again.
+        """
         if self.request is None:
             raise ValueError("every part is answered already")
         summary = checked(answer)
@@ -184,7 +190,7 @@ class Fold:
 
     @property
     def finished(self) -> tuple[Finished, ...]:
-        """The parts answered so far, to keep and hand back."""
+        """The parts answered so far, to store and give back later."""
         return tuple(Finished(request.key, summary) for request, summary in self._answered)
 
     @property
@@ -213,7 +219,7 @@ def _fitted(whole: SummaryRequest, window: int) -> Fold:
         reason = f"A window of {window:,} tokens is too small to summarise in."
         raise SummaryRejected("window_too_small", reason)
     before = 0
-    if earlier > longest:  # too long to be carried beside the first chunk: read as material instead
+    if earlier > longest:  # too long to be carried next to the first chunk: read as material instead
         shown.insert(0, entry := earlier_summary(whole.previous_summary))
         sizes.insert(0, count(entry.text))
         whole, before = replace(whole, previous_summary=""), 1
@@ -234,15 +240,15 @@ def _part(whole: SummaryRequest, chunk: Chunk, k: int, chunks: int, budget: int,
 
 
 def _unwrapped(message: Message) -> Message:
-    """The message without an earlier handoff, and without what the agent put in front of a request that it repeats;
-    itself if it carries neither.
+    """The message without an earlier handoff, and without the agent's words before a request that it repeats; the
+    message itself if it has neither.
     """
     content = m.live_content(message)
-    asked = restated(content) if isinstance(content, str) else None
-    if asked is None and not is_handoff(message):
+    request = restated(content) if isinstance(content, str) else None
+    if request is None and not is_handoff(message):
         return message
     turn = {key: value for key, value in message.items() if key != FLAG}
-    return {**turn, "content": asked or content}
+    return {**turn, "content": request or content}
 
 
 def _redacted(message: Message) -> Message:

@@ -1,7 +1,7 @@
-"""The request as a model reads it, and what its reply must be.
+"""The request as a model reads it, and the checks of its reply.
 
-`prompt_of` makes the text, `check` judges the reply, `asking` makes an `Ask` of both around a call that does the I/O.
-The wording is plain on purpose: providers' filters take texts about prompts, refusals and disobedience for attacks.
+`prompt_of` makes the text, `check` judges the reply, `asking` makes an `Ask` from both and a call that does the I/O.
+The wording is deliberately plain: providers' filters take texts about prompts, refusals and disobedience for attacks.
 """
 
 from __future__ import annotations
@@ -88,19 +88,19 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model sent back: its text, and why it stopped in the provider's own word ("" if it does not say)."""
+    """A model's answer: its text, and the provider's own word for why it stopped ("" if it does not say)."""
 
     text: str
     finish: str = ""
 
 
 def asking(complete: Callable[[Prompt], Reply]) -> Ask:
-    """An `Ask` around a model call; it raises what `check` raises, and what the call raises passes through."""
+    """An `Ask` that uses a model call. It raises what `check` raises; exceptions of the call pass through."""
     return lambda request: check(complete(prompt_of(request)), request)
 
 
 def prompt_of(request: SummaryRequest) -> Prompt:
-    """The texts to send for a request. Everything quoted stands between tags that occur nowhere in it."""
+    """The texts to send for a request. Every quotation is between tags that do not occur inside it."""
     transcript, notes, focus = request.digest.rstrip(), request.previous_summary, request.focus.strip()
     mark = _mark(transcript, notes, focus, *request.taken_back)
     paragraphs = [
@@ -108,7 +108,7 @@ def prompt_of(request: SummaryRequest) -> Prompt:
         _place(request),
         f"<transcript{mark}>\n{transcript}\n</transcript{mark}>",
         f"{'Bring the notes up to date' if notes else 'Write the notes'} now, under these headings:\n{_headings()}",
-        _taken_back(request.taken_back, mark) if request.taken_back else "",
+        _retractions_note(request.taken_back, mark) if request.taken_back else "",
         _focus(focus, mark) if focus else "",
         _today(request.today) if request.today else "",
         f"Use at most {request.budget_tokens:,} tokens, about {max(request.budget_tokens * 3 // 4, 1):,} words.",
@@ -134,8 +134,8 @@ def _place(request: SummaryRequest) -> str:
     )
 
 
-def _taken_back(said: Sequence[str], mark: str) -> str:
-    quoted = "\n".join(f"- {words}" for words in said)
+def _retractions_note(messages: Sequence[str], mark: str) -> str:
+    quoted = "\n".join(f"- {words}" for words in messages)
     return (
         f"Lately the user said, in the transcript or after it:\n<newest{mark}>\n{quoted}\n</newest{mark}>\nWhat this"
         f' takes back is cancelled: list it as cancelled under "{DONE}" and nowhere as open or in progress.'
@@ -159,7 +159,7 @@ def _headings() -> str:
 
 
 def _mark(*texts: str) -> str:
-    """The first of "", "-2", "-3", ... such that no tag with it occurs in the texts, opening or closing."""
+    """The first of "", "-2", "-3", ... for which no opening or closing tag with it occurs in the texts."""
     tags = re.compile(r"(?i)<\s*+/?\s*+(?:transcript|notes|focus|newest)(?:-(\d{1,9}))?")
     used = {int(number or 1) for text in texts for number in tags.findall(text)}
     free = next(n for n in range(1, len(used) + 2) if n not in used)
@@ -167,12 +167,13 @@ def _mark(*texts: str) -> str:
 
 
 def _encodable(text: str) -> str:
-    """The text with lone surrogates, which cannot be sent, as question marks."""
+    """The text with lone surrogates, which cannot be sent, replaced by question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def check(reply: Reply, request: SummaryRequest) -> str:
-    """The notes in a reply, without thinking, greeting or a fence around them, their headings in the exact wording.
+    """The notes in a reply, without thinking, greeting or a fence around them, with their headings in the exact
+    wording.
 
     Raises SummaryRejected: not_text, refusal, cut_off, empty, no_sections, too_long.
     """
@@ -202,7 +203,7 @@ def check(reply: Reply, request: SummaryRequest) -> str:
 def unwrapped(text: str, ended: bool) -> str:
     """The text without thinking before it, a code fence around all of it, or a greeting before the first heading.
 
-    A fence that is never closed is dropped only where the model `ended` by itself.
+    An unclosed fence is dropped only if the model `ended` by itself.
     """
     lines = _without_thinking(text.strip()).strip().splitlines()
     first = _first_title(lines)
@@ -218,14 +219,16 @@ def unwrapped(text: str, ended: bool) -> str:
 
 
 def _closing(lines: list[str]) -> int | None:
-    """The line that closes a fence around all of it: the last fence of an even number, and nothing long behind it."""
+    """The line that closes a fence around the whole text: the last of an even number of fences, with no long text after
+    it.
+    """
     at = [i for i, line in enumerate(lines) if line.lstrip().startswith("```")]
     after = "\n".join(lines[at[-1] + 1 :])
     return at[-1] if len(at) % 2 == 0 and lines[at[-1]].strip() == "```" and len(after) <= SHORT else None
 
 
 def _without_thinking(text: str) -> str:
-    """The text behind its thinking, whose opening tag some chat templates keep for themselves."""
+    """The text after the thinking; some chat templates do not pass on the opening tag."""
     if thinking := _THINKING.match(text):
         return text[thinking.end() :]
     before, tag, after = text.partition("</think>")
@@ -237,7 +240,7 @@ def _first_title(lines: list[str]) -> int:
 
 
 def with_exact_titles(text: str) -> tuple[str, set[str]]:
-    """The text with the headings it was asked for as "## Title" lines, however they were written, and their titles."""
+    """The text with the requested headings as "## Title" lines, however the model wrote them, and the titles found."""
     lines: list[str] = []
     titles: set[str] = set()
     fence = ""

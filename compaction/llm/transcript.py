@@ -1,10 +1,10 @@
-"""The transcript as a summariser's model reads it: who said what, which tool was called with what, what came back.
+"""The transcript as a summariser's model reads it: who said what, which tools were called, and their results.
 
-Every message is one entry under a numbered label, and the digest is the entries one after another. Words of people and
-replies are whole; bodies and arguments of tools are cut to their start and end, and identical output is shown once.
-Secrets are taken out before anything is cut, so that no half of one stays. A line of the transcript that looks like one
-of the labels is set off by a space: nothing a tool prints can pose as somebody's words. Nor can a model copy from it
-what a program acts on (`protocol.without_directives`).
+Every message is one entry under a numbered label, and the digest is the sequence of entries. Words of people and
+replies are complete; output and arguments of tools are cut to their start and end, and identical output is shown once.
+Secrets are removed before anything is cut, so that no half of a secret stays. A line of the transcript that looks like
+one of the labels is indented by a space, so tool output cannot pass for somebody's words. Directives that a program
+acts on are reworded as well (`handoff.without_directives`).
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _REACH = 16  # messages over which a late result still holds its call's entries 
 
 @dataclass(frozen=True, slots=True)
 class RenderedMessage:
-    """One message as text, blank line included; `label` says what it is; `joined`: belongs to the entry before it."""
+    """One message as text with its blank line. `label` says what it is; `joined`: it belongs to the entry before it."""
 
     text: str
     label: str
     joined: bool = False
 
 
-class _CallPlace(NamedTuple):
+class _ShownCall(NamedTuple):
     """A call: its message's number, its position in that message, both from 1, and the tool."""
 
     message: int
@@ -48,7 +48,7 @@ class _CallPlace(NamedTuple):
 
 
 def entries(messages: Iterable[Message]) -> list[RenderedMessage]:
-    """One entry a message, numbered from 1; a tool call and its results are joined. Never raises."""
+    """One entry per message, numbered from 1; a tool call and its results are joined. Never raises."""
     state = _State()
     for number, message in enumerate(messages, 1):
         state.add(number, message)
@@ -56,27 +56,27 @@ def entries(messages: Iterable[Message]) -> list[RenderedMessage]:
 
 
 def earlier_summary(body: str) -> RenderedMessage:
-    """An earlier summary as material, where it is too long to be carried beside the transcript."""
+    """An earlier summary as material, if it is too long to be carried next to the transcript."""
     return RenderedMessage(f"[earlier summary]\n{_set_off(body)}\n\n", "earlier summary")
 
 
 @dataclass(slots=True)
 class _State:
-    """What the entries so far have shown: calls without a result yet, and outputs."""
+    """What the entries so far have shown: calls without a result, and outputs."""
 
     texts: list[tuple[str, str]] = field(default_factory=list)
     joined: list[bool] = field(default_factory=list)
     outputs: dict[str, int] = field(default_factory=dict)  # tool output to the message that shows it
-    waiting: dict[str, list[_CallPlace]] = field(default_factory=dict)
-    near: list[_CallPlace] = field(default_factory=list)
-    answered: set[_CallPlace] = field(default_factory=set)
+    waiting: dict[str, list[_ShownCall]] = field(default_factory=dict)
+    near: list[_ShownCall] = field(default_factory=list)
+    answered: set[_ShownCall] = field(default_factory=set)
 
     def add(self, number: int, message: Message) -> None:
         self.joined.append(False)
         content = m.body(message)
         if m.role(message) in m.RESULT_ROLES:
-            place = self._call_of(number, m.answers(message)[0])
-            label = f"message {number}, {_result_of(place, _tool_name(message))}"
+            answered_call = self._call_of(number, m.answers(message)[0])
+            label = f"message {number}, {_result_of(answered_call, _tool_name(message))}"
             sections = [self._output(number, _text(content))]
         else:
             label = f"message {number}, {_who(message)}"
@@ -111,26 +111,26 @@ class _State:
         if not results:
             self.near = []
         for position, call in enumerate(calls, 1):
-            place = _CallPlace(number, position, _name(call.name))
-            self.near.append(place)
+            shown_call = _ShownCall(number, position, _name(call.name))
+            self.near.append(shown_call)
             for id_ in filter(None, call.ids):
-                self.waiting.setdefault(id_, []).append(place)
+                self.waiting.setdefault(id_, []).append(shown_call)
 
-    def _call_of(self, number: int, id_: str) -> _CallPlace | None:
-        """The nearest call of that id without a result; the next of the row before, if no id is named."""
-        places = self.waiting.get(id_, []) if id_ else self.near
-        while places:
-            place = places.pop() if id_ else places.pop(0)
-            if place not in self.answered:
-                self.answered.add(place)
-                for i in range(number - 1, max(place.message - 1, number - 1 - _REACH), -1):
+    def _call_of(self, number: int, id_: str) -> _ShownCall | None:
+        """The nearest call with that id that has no result; without an id the next open call of the row before."""
+        calls = self.waiting.get(id_, []) if id_ else self.near
+        while calls:
+            call = calls.pop() if id_ else calls.pop(0)
+            if call not in self.answered:
+                self.answered.add(call)
+                for i in range(number - 1, max(call.message - 1, number - 1 - _REACH), -1):
                     self.joined[i] = True
-                return place
+                return call
         return None
 
 
 def _by_a_person(message: Message) -> list[str]:
-    """Sections of a message in which a client put words of its own around a person's: these apart, and cut."""
+    """Sections of a message in which a client added words to a person's: the person's first, then the client's, cut."""
     pictures = [IMAGE_STUB] * m.image_count(m.body(message))
     added = middle_left_out(redact("\n".join(m.added(message))), ARGUMENTS_CHARS)
     typed = _set_off(redact("\n".join(filter(None, (m.words(message), *pictures)))))
@@ -149,15 +149,15 @@ def _who(message: Message) -> str:
 
 
 def _when(message: Message) -> str:
-    """ ", 2026-11-21 10:03" in UTC for a message with a time."""
+    """The time as ", 2026-11-21 10:03" in UTC, "" for a message without a time."""
     at = m.time_of(message)
     return f", {at:%Y-%m-%d %H:%M}" if at else ""
 
 
-def _result_of(place: _CallPlace | None, tool: str) -> str:
-    if place is None:
+def _result_of(call: _ShownCall | None, tool: str) -> str:
+    if call is None:
         return f"result of {tool}, whose call is not shown" if tool else "tool result, whose call is not shown"
-    return f"result of call {place.position} in message {place.message}: {place.tool or tool or 'a tool'}"
+    return f"result of call {call.position} in message {call.message}: {call.tool or tool or 'a tool'}"
 
 
 def _call(position: int, call: Call) -> str:
@@ -172,13 +172,15 @@ def _tool_name(message: Message) -> str:
 
 @lru_cache(maxsize=1_024)
 def _name(text: str) -> str:
-    """A name fit for a label: one short line without brackets."""
+    """A name for a label: one short line without brackets."""
     plain = without_directives(" ".join(text[:80].split()))
     return redact(plain.translate({ord("["): "(", ord("]"): ")"}))
 
 
 def _text(content: Any, own: Sequence[str] = (), depth: int = 1) -> str:
-    """The words of a content; images are stubs, what is unknown JSON; blocks of the `own` kinds stand elsewhere."""
+    """The words of a content; images become stubs, unknown blocks JSON. Blocks of the `own` kinds have their own
+    sections.
+    """
     if isinstance(content, str):
         return content
     return "\n".join(piece for block in m.blocks(content) or [content] if (piece := _piece(block, own, depth)))

@@ -1,1 +1,1 @@
-"""What of messages that leave the context is lost: statements by what they are, and details."""
+"""What is lost of messages that leave the context: statements by category, and details."""

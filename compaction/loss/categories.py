@@ -1,9 +1,9 @@
-"""What a sentence is to a reader: an instruction, a decision, a cause, an open task, a preference, a circumstance.
+"""The category of a sentence: an instruction, a decision, a cause, an open task, a preference, a circumstance.
 
-Theory: each of these gives itself away by a few words that are the same whatever is spoken of: "because", "instead",
-"still open", "I prefer", "I was". So those are listed, in the languages agents are used in most, and the words of a
-sentence, alone and up to four in a row, are looked up. A sentence with none of them may still say something: in what
-people type nearly every one does; in what an agent writes those do that announce nothing, offer nothing, ask nothing.
+Theory: a few words reveal each category, whatever the subject: "because", "instead", "still open", "I prefer", "I was".
+These words are listed in the languages most used with agents, and each sentence is searched for them, in groups of one
+to four words. A sentence without any of them may still be informative. Almost every sentence that people type is. A
+sentence that an agent writes is, unless it only announces, offers or asks something.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _SIGNS: Mapping[_Sign, str] = {
         can assist you, to assist you, safe travels, sagen sie bescheid, n'hésitez pas""",
     "gives reasons": "because, due to, since, weil, parce que, porque",
 }
-_EASTERN: Mapping[Category, tuple[str, ...]] = {  # scripts without spaces: looked for as they stand
+_EASTERN: Mapping[Category, tuple[str, ...]] = {  # scripts without spaces: searched for as substrings
     "decision": ("代わりに", "而不是", "改为", "保留", "대신", *(sign for sign in DECIDING_SIGNS if CJK.search(sign))),
     "cause": ("因为", "因為", "由于", "由於", "原因", "所以", "ためです", "からです", "ので", "때문", "이유"),
     "open task": (
@@ -126,7 +126,7 @@ def _parted(signs: str) -> Iterator[tuple[str, ...]]:
 
 
 class _Signs:
-    """Signs, by the words they consist of."""
+    """Signs, indexed by their words."""
 
     def __init__(self, listed: Iterable[tuple[tuple[str, ...], _Sign]]) -> None:
         self.of: dict[tuple[str, ...], set[_Sign]] = {}
@@ -136,7 +136,7 @@ class _Signs:
             self.lengths.setdefault(words[0], set()).add(len(words))
 
     def at(self, words: Sequence[str], at: int) -> Iterator[_Sign]:
-        """The signs that begin there."""
+        """The signs that begin at this word."""
         for length in self.lengths.get(words[at], ()):
             yield from self.of.get(tuple(words[at : at + length]), ())
 
@@ -152,8 +152,9 @@ _ANNOUNCED = _Signs((words, "") for words in _parted(_ANNOUNCING))
 
 @lru_cache(maxsize=1 << 14)  # a plan and the report after it ask of the same sentences
 def category_of(sentence: str, *, typed: bool) -> Category | None:
-    """What a sentence says: of people's (`typed`) all categories, of others' decisions, causes and open tasks, "" for
-    none of them. None if it says nothing: an agent only announces what it does next, offers help or asks back.
+    """The category of a sentence. Sentences that people `typed` can have every category, others only decision, cause or
+    open task; "" if none fits. None if the sentence says nothing: an agent announces its next step, offers help or asks
+    back.
     """
     words = ["^", *_WORD.findall(sentence[:LONGEST].lower().replace("’", "'"))]
     met = {sign for at, word in enumerate(words) if word in _ALL.lengths for sign in _ALL.at(words, at)}

@@ -1,7 +1,7 @@
-"""Lines that only greet, thank or take leave.
+"""Lines that only greet, thank or say goodbye.
 
-Theory: a courtesy consists of nothing but the words of courtesies and the name of whom it addresses. A line with any
-other word may say something ("Thank you for asking Priya"), so it counts.
+Theory: a courtesy consists only of words of courtesy and the name of the person addressed. A line with any other word
+may be informative ("Thank you for asking Priya"), so it counts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SIGNS = re.compile(
 
 
 def is_courtesy(line: Statement) -> bool:
-    """Whether a line has nothing but names and the words of a courtesy."""
+    """Whether a line has only names and words of courtesy."""
     if len(line.text) > _LONGEST or any(detail.kind != "name" for detail in line.details):
         return False
     return bool(_SIGNS.search(line.text)) and has_only_courtesies(line.rest() if line.details else line.text)

@@ -1,4 +1,4 @@
-"""What a loss report holds: lost things, and how many survived."""
+"""The content of a loss report: lost things, and how many survived."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ COMMAND_KEYS = ("command", "cmd", "script")  # arguments under which tools take 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """One thing that was said or called with. `message` is the index of the message it stands in.
+    """One thing that was said, or used as an argument of a call. `message` is the index of its message.
 
-    `line` is the line or sentence it stands in, "" if that was not looked for, `source` who said it, `category` what a
-    statement is, "" for none of the categories. Texts are without credentials: what is lost is shown and kept.
+    `line` is the line or sentence that contains it, "" if that was not looked for; `source` is who said it; `category`
+    is the category of a statement, "" if it has none. Texts have no credentials, as lost things are shown and stored.
     """
 
     kind: Kind
@@ -37,8 +37,8 @@ def commands_of(arguments: str) -> list[str]:
         value = json.loads(arguments)
     except (ValueError, RecursionError):
         return []
-    found = [value.get(key) for key in COMMAND_KEYS] if isinstance(value, dict) else []
-    return [line.strip() for line in found if isinstance(line, str) and line.strip()]
+    values = [value.get(key) for key in COMMAND_KEYS] if isinstance(value, dict) else []
+    return [line.strip() for line in values if isinstance(line, str) and line.strip()]
 
 
 Counts = dict[Kind, tuple[int, int]]
@@ -46,12 +46,12 @@ Counts = dict[Kind, tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """The survival of a set of anchors: by kind (survived, all), and those that are lost.
+    """How many of a set of anchors survived: by kind (survived, all), and the lost ones.
 
-    `by_kind` and `lost` are of what people and the agent said and calls were made with, `printed` and `lost_printed` of
-    what tools merely printed; `statements` counts lines and sentences that say something (survived, all), and
-    `lost_statements` are those of them that are lost, by category (instructions first), of each the newest first.
-    `lost_printed` names no more than the first two thousand. See `report.survival_of`.
+    `by_kind` and `lost` cover what people and the agent said and the arguments of calls; `printed` and `lost_printed`
+    cover what tools only printed. `statements` counts informative lines and sentences (survived, all).
+    `lost_statements` are the lost ones by category (instructions first), in each category the newest first.
+    `lost_printed` has at most the first two thousand. See `report.survival_of`.
     """
 
     by_kind: Counts
@@ -63,10 +63,10 @@ class Survival:
 
     @property
     def total(self) -> int:
-        """How many anchors there were."""
+        """The number of anchors."""
         return sum(total for _, total in self.by_kind.values())
 
     @property
     def share(self) -> float:
-        """The share that survived, 0.0 to 1.0; 1.0 where there were none."""
+        """The share that survived, 0.0 to 1.0; 1.0 if there are no anchors."""
         return 1 - len(self.lost) / self.total if self.total else 1.0

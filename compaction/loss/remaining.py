@@ -1,4 +1,4 @@
-"""What is left in the context after a compaction, as lines, and where in them a value stands."""
+"""The lines that remain in the context after a compaction, and which of them hold a value."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _SPACE = re.compile(r"\s{2,}|[^\S ]")  # what " ".join(text.split()) changes
 _SPACED = re.compile(r"[\s()/-]+")  # what people put into phone and account numbers
 
 
-def thorough(found: Sequence[Passage], most: int) -> set[int]:
+def thorough(passages: Sequence[Passage], most: int) -> set[int]:
     """Which of the passages are read for every kind of detail: the newest that fit."""
     chosen: set[int] = set()
-    for n in range(len(found) - 1, -1, -1):
-        most -= len(found[n].text)
+    for n in range(len(passages) - 1, -1, -1):
+        most -= len(passages[n].text)
         if most < 0:
             break
         chosen.add(n)
@@ -36,27 +36,27 @@ _LOOKED_AT = 500  # sentences with a word of a statement: where more have its ra
 
 
 class RemainingLines:
-    """The lines that are left in the context, and where in them a value stands."""
+    """The lines that remain in the context, and which of them hold a value."""
 
-    def __init__(self, found: Sequence[Passage]) -> None:
+    def __init__(self, passages: Sequence[Passage]) -> None:
         self.lines: list[Statement] = []
         self.own: dict[str, set[int]] = {}
         self.under: dict[str, set[int]] = {}
         self.measured: dict[str, set[int]] = {}  # of numbers with a unit and dates with a year, without it
-        self.names = {name.lower() for each in found for word in words_of(each.text) for _, name in names_of(word)}
-        for n in sorted(thorough(found, THOROUGH)):
-            self._read(found[n])
+        self.names = {name.lower() for each in passages for word in words_of(each.text) for _, name in names_of(word)}
+        for n in sorted(thorough(passages, THOROUGH)):
+            self._read(passages[n])
         texts = [line.text.lower() for line in self.lines]
         self.starts = [0, *accumulate(len(text) + 1 for text in texts)]
         self.text = "\n".join(texts)
         # Without a list of all words: of a text of ten megabytes it takes ten times as much memory.
-        said, printed = (
+        spoken, printed = (
             " ".join(
-                _SPACE.sub(" ", each.text.lower()).strip() for each in found if (each.source == "tool") is by_tools
+                _SPACE.sub(" ", each.text.lower()).strip() for each in passages if (each.source == "tool") is by_tools
             )
             for by_tools in (False, True)
         )
-        self.said, self.flat = said, f"{said}\n{printed}"
+        self.spoken, self.flat = spoken, f"{spoken}\n{printed}"
         self.tokens = {token[0] for token in _TOKEN.finditer(self.flat)}
         self._found: dict[str, set[int]] = {}
         self._stems: list[set[str]] = []  # the beginnings of the words of every sentence
@@ -81,8 +81,8 @@ class RemainingLines:
             self.lines.append(line)
 
     def holds(self, kind: Kind, text: str, value: str) -> bool:
-        """Whether the text stands anywhere as a whole: numbers and dates however they are spelled, phone and account
-        numbers however they are spaced.
+        """Whether the text occurs anywhere as a whole: numbers and dates in any spelling, phone and account numbers
+        with any spacing.
         """
         if kind in ("number", "date", "version"):
             return bool(self.saying(value)) or bool(self.places(text))
@@ -91,8 +91,8 @@ class RemainingLines:
         return text.lower() in self.names or bool(self.places(text))
 
     def says(self, line: Statement) -> bool:
-        """Whether one line has all details of a statement, says its heading or stands under it, and has half of its
-        other words; of a statement without details, whether one sentence has more than half.
+        """Whether one line has all details of a statement, has its heading or is under it, and has half of its other
+        words. For a statement without details: whether one sentence has more than half of its words.
         """
         lines: set[int] | None = None
         for detail in sorted(line.details, key=lambda each: not each.is_local):
@@ -113,18 +113,18 @@ class RemainingLines:
 
     @cached_property
     def unspaced(self) -> str:
-        """All that is left, without what people put into phone and account numbers."""
+        """All remaining text without the characters that people put into phone and account numbers."""
         return _SPACED.sub("", self.flat)
 
     def stands(self, text: str, *, printed: bool) -> bool:
-        """Whether a line stands in what was said and called, or anywhere (`printed`), broken as it may be."""
+        """Whether a line occurs in what was said and called, or anywhere (`printed`), whatever its line breaks."""
         text = " ".join(text.lower().split())
         if not self.tokens.issuperset(_TOKEN.findall(text)):
             return False
-        return next(_occurrences(text, self.flat if printed else self.said), -1) >= 0
+        return next(_occurrences(text, self.flat if printed else self.spoken), -1) >= 0
 
     def places(self, text: str) -> set[int]:
-        """The lines in which a text stands as a whole."""
+        """The lines in which a text occurs as a whole."""
         text = " ".join(text.lower().split())
         if text not in self._found:
             self._found[text] = set(self._places(text)) if self.tokens.issuperset(_TOKEN.findall(text)) else set()
@@ -138,33 +138,35 @@ class RemainingLines:
             at = next(_occurrences(text, self.text, self.starts[line + 1]), -1)
 
     def saying(self, value: str) -> set[int]:
-        """The lines that say a value; of a number with a unit, a date with a year those with this one or with none."""
+        """The lines that have a value. A number with a unit, or a date with a year, is also found in lines without unit
+        or year.
+        """
         bare = without_unit(value)
         others = self.own if bare != value else self.measured
         return self.own.get(value, set()) | others.get(bare, set())
 
     def with_detail(self, detail: Detail) -> set[int]:
-        """The lines that say a detail."""
+        """The lines that have a detail."""
         return self.saying(detail.value) if detail.is_local else self.places(detail.text)
 
     def with_value(self, value: str) -> set[int]:
-        """The lines that say a value or stand under it."""
+        """The lines that have a value or are under it."""
         return self.saying(value) | self.under.get(value, set()) | self.places_of_name(value)
 
     def places_of_name(self, value: str) -> set[int]:
-        """The lines in which a value that is neither number nor date stands."""
+        """The lines with a value that is neither number nor date."""
         return self.places(value) if is_spelled(value) else set()
 
     def below(self, lines: set[int], heading: Iterable[str]) -> set[int]:
-        """Those of the lines that say all of a heading, or stand under it."""
+        """Those of the lines that have all values of a heading, or are under it."""
         for value in heading:
             lines = lines & self.with_value(value) if lines else lines
         return lines
 
 
 def _occurrences(text: str, within: str, start: int = 0) -> Iterator[int]:
-    """Where a text stands from `start` on as a whole: neither inside a longer word nor, if it is a dotted or snake_case
-    name, inside a longer name ("main.py" in "main.py.bak").
+    """Positions from `start` on where a text occurs as a whole: not inside a longer word and, if it is a dotted or
+    snake_case name, not inside a longer name ("main.py" in "main.py.bak").
     """
     dots, snake = "." in text or "/" in text, "_" in text
     at = within.find(text, start)
@@ -179,5 +181,7 @@ def _occurrences(text: str, within: str, start: int = 0) -> Iterator[int]:
 
 
 def _joins(letter: str) -> bool:
-    """Whether a letter before or behind a text makes it a part of a longer word; scripts without spaces do not."""
+    """Whether a letter next to a text makes the text part of a longer word; letters of scripts
+    without spaces do not.
+    """
     return letter.isalnum() and letter < "\u3040"

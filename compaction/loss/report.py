@@ -1,14 +1,14 @@
-"""Survival: what of messages that leave the context still stands in it, and where.
+"""Survival: what of messages that leave the context is still in it, and where.
 
 Theory: three things are distinguished.
-- *Statements*: the lines and sentences of people and the agent that say something a reader would miss, each with what
-  it is (`categories`): an instruction, a decision, a cause. One is kept if a single line that is left has all its
-  details, says its heading or stands under it, and has most of its other words.
-- *Details* that were said and that calls were made with: strings that cannot be guessed again. One is kept where it
-  stands anywhere in what is left, an amount or a date however it is spelled. What it belonged to shows in the
-  statement it stands in. Bare numbers, durations and the ids of programs are none.
-- Details that *tools merely printed* are counted apart: they are many, and a tool can print them again.
-Survival of text is an upper bound on what a model makes of it, and what is phrased anew counts as lost.
+- *Statements*: the lines and sentences of people and the agent that a reader would miss, each with its category
+  (`categories`): an instruction, a decision, a cause. A statement survives if a single remaining line has all its
+  details, has its heading or is under it, and has most of its other words.
+- *Details* that were said or were arguments of calls: strings that cannot be guessed. A detail survives if it is
+  anywhere in what remains, an amount or a date in any spelling. What it belonged to is shown by its statement. Bare
+  numbers, durations and the ids of programs do not count.
+- Details that *tools only printed* are counted separately: they are many, and a tool can print them again.
+Survival of text is an upper bound on what a model can use, and text that was rephrased counts as lost.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ class Leaving:
     def __init__(self) -> None:
         self.details: dict[tuple[Kind, str], Anchor] = {}  # by kind and value
         self.lines: dict[tuple[Kind, str], Anchor] = {}  # commands of calls, errors that somebody pasted
-        self.printed: dict[tuple[Kind, str], int] = {}  # what tools printed, and the message where it stands first
+        self.printed: dict[tuple[Kind, str], int] = {}  # what tools printed, and the first message with it
         self.statements: dict[tuple[str, frozenset[str]], Statement] = {}
-        self.heard: set[tuple[str, frozenset[str]]] = set()  # lines that were looked at, with what they stand under
+        self.heard: set[tuple[str, frozenset[str]]] = set()  # lines looked at, and their headings
         self.words: set[str] = set()  # those that were looked at
         self.signs: dict[str, tuple[str, ...]] = {}  # of trouble, by those of the words that hold one
 
-    def read(self, found: Sequence[Passage]) -> None:
-        spoken = [each for each in found if each.source != "tool"]
+    def read(self, texts: Sequence[Passage]) -> None:
+        spoken = [each for each in texts if each.source != "tool"]
         newest = thorough(spoken, THOROUGH)
         self._commands([each for each in spoken if each.source == "call"])
         for n, passage in enumerate(spoken):
@@ -73,7 +73,7 @@ class Leaving:
             else:
                 self._said(passage, n in newest)
         self.words = set()  # what is beyond the thorough part of the talk may be printed as well
-        for passage in found:
+        for passage in texts:
             if passage.source == "tool":
                 self._printed(passage)
 
@@ -100,7 +100,7 @@ class Leaving:
             self._line("command", command, passage)
 
     def _called(self, passage: Passage, detailed: bool) -> None:
-        """What a call was made with: not what it writes."""
+        """The arguments of a call, without the text that it writes."""
         passage = replace(passage, text=_called_with(passage.text))
         if detailed:
             for line in statements(passage.text, passage.origin, sentences=False):
@@ -129,7 +129,7 @@ class Leaving:
                     self.details.setdefault((kind, value_of(kind, name)), anchor)
 
     def _printed(self, passage: Passage) -> None:
-        """Names inside words of what a tool printed, and a line that reports trouble."""
+        """Names inside words of a tool's output, and a line that reports trouble."""
         words = words_of(passage.text)
         new = self._new_words(words)
         self.signs |= {w: signs_in(w) for w, holds in zip(new, holding(new, TROUBLE_WORDS), strict=True) if holds}
@@ -142,14 +142,16 @@ class Leaving:
                     self.printed.setdefault((kind, name), passage.message)
 
     def _new_words(self, words: Iterable[str]) -> list[str]:
-        """Those of the words that were not looked at before."""
+        """The words that were not looked at before."""
         new = [word for word in words if word not in self.words]
         self.words.update(new)
         return new
 
 
 def is_worth_naming(kind: Kind, text: str) -> bool:
-    """Whether somebody may ask for a detail by itself: a number with a unit but no duration, no program's id."""
+    """Whether somebody may ask for a detail on its own: a number with a unit that is not a duration, not a program's
+    id.
+    """
     if kind == "number":
         _, _, unit = value_of(kind, text).partition(UNIT)
         return bool(unit) and unit not in _TIMES
@@ -157,8 +159,8 @@ def is_worth_naming(kind: Kind, text: str) -> bool:
 
 
 def _is_capital(detail: Detail, line: Statement) -> bool:
-    """Whether it is a name by its capital alone where that says nothing: the word that a sentence or label begins with,
-    words of a heading. Scripts without capitals have none.
+    """Whether a name is recognised only by a capital that means nothing here: the first word of a sentence or label, or
+    words of a heading. Scripts without capitals have no such names.
     """
     if detail.kind != "name" or not detail.text[0].isupper():
         return False
@@ -169,7 +171,7 @@ def _is_capital(detail: Detail, line: Statement) -> bool:
 
 
 def _says_something(line: Statement, passage: Passage) -> bool:
-    """Whether a reader would miss it; notes what it is."""
+    """Whether a reader would miss the line; sets its category."""
     typed = passage.source == "person"
     text = line.text
     if is_courtesy(line) or _TITLE.match(text) or not (line.details or _is_prose(text)):
@@ -189,12 +191,12 @@ def _says_something(line: Statement, passage: Passage) -> bool:
 
 
 def _is_prose(text: str) -> bool:
-    """Whether it is language, not code or what a program printed: of its characters few are signs."""
+    """Whether a text is language, not code or output of a program: few of its characters are signs."""
     return len(_SIGNS.findall(text)) * _PROSE <= len(text)
 
 
 def _called_with(arguments: str) -> str:
-    """A call's arguments without the long texts that a tool is to write."""
+    """A call's arguments without the long texts that the tool is to write."""
     if len(arguments) <= _LONG:
         return arguments
     try:
@@ -211,24 +213,24 @@ def _called_with(arguments: str) -> str:
 def survival_of(
     messages: Sequence[Message],
     which: Container[int] | None,
-    left: Sequence[Message],
+    remaining: Sequence[Message],
     earlier: Iterable[tuple[int, str]] = (),
 ) -> Survival:
-    """Which details of messages (all, or those at the indices in `which`) are in those that are `left`.
+    """Which details of messages (all, or those at the indices in `which`) are still in the `remaining` messages.
 
-    `earlier` are the texts of summaries that go with them, each with the index of the message it is from.
+    `earlier` are the texts of summaries that leave with them, each with the index of its message.
     """
     leaving = Leaving()
     before = [of_summary(text, at) for at, text in earlier if text]
     texts = before + passages(messages, which, live=True)
     leaving.read(texts)
-    stay = RemainingLines(passages(left, live=False))
-    said = [*_said(leaving, stay)]
-    lost = [anchor for anchor, kept in said if not kept]
-    printed_counts, printed_lost = _printed(leaving, stay)
+    stay = RemainingLines(passages(remaining, live=False))
+    spoken = [*_spoken_details(leaving, stay)]
+    lost = [anchor for anchor, kept in spoken if not kept]
+    printed_counts, printed_lost = _printed_details(leaving, stay)
     gone = [line for line in leaving.statements.values() if not stay.says(line)]
     return Survival(
-        by_kind=_counts((anchor.kind, kept) for anchor, kept in said),
+        by_kind=_counts((anchor.kind, kept) for anchor, kept in spoken),
         lost=tuple(sorted(lost, key=_weight)),
         printed=printed_counts,
         lost_printed=tuple(_shown(printed_lost, texts)),
@@ -237,22 +239,22 @@ def survival_of(
     )
 
 
-def _said(found: Leaving, stay: RemainingLines) -> Iterator[tuple[Anchor, bool]]:
-    """The details that were said and called, and whether each is kept."""
-    for (_, value), anchor in found.details.items():
+def _spoken_details(leaving: Leaving, stay: RemainingLines) -> Iterator[tuple[Anchor, bool]]:
+    """The details that were said or called with, and whether each is kept."""
+    for (_, value), anchor in leaving.details.items():
         yield anchor, stay.holds(anchor.kind, anchor.text, value)
-    for anchor in found.lines.values():
+    for anchor in leaving.lines.values():
         yield anchor, stay.stands(anchor.text, printed=anchor.kind == "error")
 
 
-def _printed(found: Leaving, stay: RemainingLines) -> tuple[Counts, list[Anchor]]:
-    """What tools merely printed: the counts, and the first of those that are lost."""
-    known = {(kind, text.lower()) for kind, text in (*found.lines, *found.details)}
+def _printed_details(leaving: Leaving, stay: RemainingLines) -> tuple[Counts, list[Anchor]]:
+    """The details that tools only printed: counts by kind, and the first of the lost ones."""
+    other_keys = {(kind, text.lower()) for kind, text in (*leaving.lines, *leaving.details)}
     kept: list[tuple[Kind, bool]] = []
     lost: list[tuple[int, int, int, Kind, str]] = []  # in the order in which they are named
-    for at, ((kind, text), message) in enumerate(found.printed.items()):
+    for at, ((kind, text), message) in enumerate(leaving.printed.items()):
         value = value_of(kind, text) if kind in ("number", "date") else text.lower()
-        if (kind, value) not in known:
+        if (kind, value) not in other_keys:
             stands = stay.stands(text, printed=True) if kind == "error" else text.lower() in stay.names
             stands = stands or (kind == "date" and bool(stay.saying(value)))
             kept.append((kind, stands))
@@ -269,11 +271,11 @@ def _counts(kinds: Iterable[tuple[Kind, bool]]) -> Counts:
 
 
 def _shown(lost: Sequence[Anchor], texts: Sequence[Passage]) -> Iterator[Anchor]:
-    """Lost details that tools printed, each with its line; what belongs to a credential is left out."""
-    wanted = {anchor.message for anchor in lost}
+    """Lost details that tools printed, each with its line; parts of credentials are left out."""
+    messages = {anchor.message for anchor in lost}
     by_message: dict[int, list[str]] = {}
     for each in texts:
-        if each.source == "tool" and each.message in wanted:
+        if each.source == "tool" and each.message in messages:
             by_message.setdefault(each.message, []).append(each.text)
     joined = ["\n".join(pieces) for pieces in by_message.values()]
     clean = dict(zip(by_message, redact_all(joined), strict=True))
@@ -290,7 +292,7 @@ def _shown(lost: Sequence[Anchor], texts: Sequence[Passage]) -> Iterator[Anchor]
 
 
 def loss_report(result: Result) -> Survival:
-    """Which details of what was summarised and shortened, and of earlier summaries, the result still has.
+    """Which details of the summarised and shortened messages and of earlier summaries the result still has.
 
     The cost grows with the text of the input.
     """
@@ -306,8 +308,8 @@ def _stated(line: Statement) -> Anchor:
 
 
 def _ranked(lines: Iterable[Statement]) -> list[Statement]:
-    """By category, in each what says the same as one before last, sentences before rows of lists, what people said, the
-    newest.
+    """The statements by category. In each category: repetitions of an earlier one last, sentences before rows of lists,
+    people's words first, then the newest.
     """
     ordered = sorted(lines, key=lambda each: (bool(_ROW.match(each.text)), SOURCES.index(each.source), -each.message))
     times: Counter[str] = Counter()
@@ -319,5 +321,7 @@ def _ranked(lines: Iterable[Statement]) -> list[Statement]:
 
 
 def _weight(anchor: Anchor) -> tuple[int, int, int]:
-    """What people said first, then the agent, earlier summaries, calls, tools; of each numbers and commands last."""
+    """Sort key: people's words first, then the agent's, earlier summaries, calls, tools; within each, numbers and
+    commands last.
+    """
     return SOURCES.index(anchor.source), _RANK.get(anchor.kind, 1), -anchor.message

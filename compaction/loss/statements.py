@@ -1,10 +1,10 @@
-"""Statements: the lines and sentences that say something, the exact things in them, and what each belongs to.
+"""Statements: the lines and sentences that are informative, their exact details, and what each belongs to.
 
-Theory: an exact thing means something only where it stands. A bin number belongs to the warehouse in the heading above
+Theory: an exact detail has a meaning only in its context. A bin number belongs to the warehouse in the heading above
 it, a price to the flight on its line. So a text is cut into *lines* (a line, a table row, a list item, an object of
-JSON), in what people and the agent say further into sentences; and every piece knows the *heading* it stands under: the
-last Markdown heading or line that ends with a colon, the start of the JSON it is in, and the arguments of the call that
-printed it. What a piece says are the values in it and in its heading.
+JSON), and text of people and the agent further into sentences. Every piece knows its *heading*: the last Markdown
+heading or line that ends with a colon, the start of its JSON, and the arguments of the call that printed it. The values
+of a piece are those in it and in its heading.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _EMPTY = set_of(  # words that every second sentence has
     auf von war haben hat sich auch nicht wir sie ich bei aus noch wie les des une est pas pour que qui dans
     sur avec son ses mais los las una por con que del para son"""
 )
-SHORT_ID = 5  # characters: a shorter id is counted anew in every place, as seats, bins and list numbers are
+SHORT_ID = 5  # characters: shorter ids are numbered separately in each context, such as seats, bins and list numbers
 
 
 class Detail(NamedTuple):
-    """One exact thing where it stands: `start` is its offset in the text."""
+    """One exact detail; `start` is its offset in the text."""
 
     kind: Kind
     text: str
@@ -65,14 +65,14 @@ class Detail(NamedTuple):
 
     @property
     def is_local(self) -> bool:
-        """Whether it means something only beside what it belongs to: numbers, dates, versions and short ids."""
+        """Whether it has a meaning only next to what it belongs to: numbers, dates, versions and short ids."""
         return self.kind in ("number", "date", "version") or (self.kind == "id" and len(self.text) <= SHORT_ID)
 
 
 @dataclass(slots=True)
 class Statement:
-    """A line or sentence of a message with its details; `heading` are the values of what it stands under, `is_code`
-    that it stands in a block of code.
+    """A line or sentence of a message with its details. `heading` are the values of its headings; `is_code`: it is in a
+    block of code.
     """
 
     text: str
@@ -95,17 +95,17 @@ class Statement:
         return " ".join(self.text[end:start] for end, start in zip(ends, starts, strict=True))
 
     def stems(self) -> set[str]:
-        """The beginnings of its words that are no details."""
+        """The beginnings of its words that are not details."""
         return stems_of(self.rest() if self.details else self.text)
 
 
 def stems_of(text: str) -> set[str]:
-    """The beginnings of words, of scripts that set no spaces pairs of letters."""
+    """The beginnings of the words; for scripts without spaces, pairs of letters."""
     words = _WORDS.findall(text.casefold())
-    found = {word[:_STEM] for word in words if word not in _EMPTY}
+    stems = {word[:_STEM] for word in words if word not in _EMPTY}
     if CJK.search(text):
-        found |= {word[i : i + 2] for word in words if CJK.match(word) for i in range(len(word) - 1)}
-    return found
+        stems |= {word[i : i + 2] for word in words if CJK.match(word) for i in range(len(word) - 1)}
+    return stems
 
 
 def statements(
@@ -117,14 +117,15 @@ def statements(
     every: bool = False,
     detailed: bool = True,
 ) -> Iterator[Statement]:
-    """The pieces of a text that hold a detail (with `every` all), in order; `around` are values all stand under.
+    """The pieces of a text that have a detail (with `every`, all pieces), in order. `around` are values that belong to
+    all of them.
 
-    Details are looked for where `detailed`.
+    Details are looked for only if `detailed`.
     """
     if origin in ("args", "tool") and "\n" in text and text[:1] in "{[":
         text = text.replace("\n", " ")  # an object on many lines is one piece
-    found = details_of(text, origin) if detailed else ()
-    details = [Detail(*each, value_of(each[0], each[1])) for each in found]
+    recognised = details_of(text, origin) if detailed else ()
+    details = [Detail(*each, value_of(each[0], each[1])) for each in recognised]
     starts = [detail.start for detail in details]
     for start, end, head, is_code in _pieces(text, sentences=sentences):
         own = details[bisect_left(starts, start) : bisect_left(starts, end)]
@@ -162,7 +163,7 @@ def _pieces(text: str, *, sentences: bool) -> Iterator[_Piece]:
 
 
 def _objects(text: str, start: int, end: int, head: tuple[int, int]) -> Iterator[_Piece]:
-    """The objects of a line of JSON; what stands before the first list of objects is their heading."""
+    """The objects of a line of JSON; the text before the first list of objects is their heading."""
     inner = _INNER.search(text, start, end)
     if inner is None:
         yield start, end, head, False
@@ -181,13 +182,13 @@ def _cut(text: str, start: int, end: int, pattern: re.Pattern[str]) -> Iterator[
 
 
 # --- the texts of messages ---
-LONGEST_CALL = 2_000  # characters of a call's arguments whose details its output stands under
+LONGEST_CALL = 2_000  # characters of a call's arguments whose details are headings of its output
 _ORIGINS = {"person": "user", "agent": "assistant", "summary": "assistant", "call": "args", "tool": "tool"}
 
 
 @dataclass(slots=True)
 class Passage:
-    """One text of a message: what its words, one call or one result say. `around` are the values of its call."""
+    """One text of a message: its words, one call or one result. `around` are the values of its call."""
 
     text: str
     source: Source
@@ -196,7 +197,7 @@ class Passage:
 
     @property
     def origin(self) -> str:
-        """What the recogniser calls the source."""
+        """The recogniser's name for the source."""
         return _ORIGINS[self.source]
 
 
@@ -208,20 +209,20 @@ def of_summary(text: str, message: int) -> Passage:
 def passages(messages: Sequence[Message], which: Container[int] | None = None, *, live: bool) -> list[Passage]:
     """The texts of messages (all, or those at the indices in `which`), without system prompts.
 
-    With `live` what a compaction wrote into them is left out. All are without credentials, but what tools printed with
-    `live`: that is long, and `_shown` redacts the little of it to be shown.
+    With `live`, text written by a compaction is left out. All are without credentials, except tools' output with
+    `live`: that is long, and `_shown` redacts the few lines that are shown.
     """
-    found: list[Passage] = []
+    result: list[Passage] = []
     called: dict[str, str] = {}
     for at, message in enumerate(messages):
         for call in m.calls(message):
             called.update(dict.fromkeys(call.ids, call.arguments[:LONGEST_CALL]))
         if (which is None or at in which) and not m.is_system(message):
-            found += _of_message(message, at, called, live)
-    shown = [each for each in found if each.source != "tool" or not live]
+            result += _of_message(message, at, called, live)
+    shown = [each for each in result if each.source != "tool" or not live]
     for each, text in zip(shown, redact_all([each.text for each in shown]), strict=True):
         each.text = text
-    return found
+    return result
 
 
 def _of_message(message: Message, at: int, called: dict[str, str], live: bool) -> Iterator[Passage]:

@@ -1,7 +1,7 @@
-"""The summariser that needs no model: what people want and said, what was found and done, what is left, in their words.
+"""The summariser that needs no model: it quotes what people want and said, what was found and done, and what is open.
 
-Theory: tool output is what fills a context; all that people and agent said is a small part of it and is kept, whole
-while there is room (`fill` has the order). Nothing is phrased anew. An earlier summary is read back by its headings and
+Theory: tool output fills most of a context; the words of people and agent are a small part of it and are kept, complete
+while there is room (`fill` has the order). Nothing is rephrased. An earlier summary is read back by its headings, and
 its lines are carried on.
 """
 
@@ -19,7 +19,7 @@ _NOTHING = "(nothing was said)"
 def summarize(request: SummaryRequest) -> str:
     """A structured summary of the request's messages and previous summary, at most `budget_tokens` by its counter.
 
-    Deterministic; sections in English, everything else in the words of the transcript; secrets are redacted.
+    Deterministic; sections are in English, everything else in the words of the transcript; secrets are redacted.
     """
     draft = Draft(request)
     draft.fill()

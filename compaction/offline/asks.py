@@ -1,9 +1,9 @@
-"""What people asked for, and whether it was answered.
+"""The requests of people, and whether each was answered.
 
-Theory: a request is open until the agent has ended its turn with a reply that asks nothing back and the person goes
-on to something else, or says thanks: a reply alone does not say that all is done. What a person types after a question
-of the agent belongs to the request before it. Greetings and words of assent ask for nothing. What a harness says over
-and over is not what a person asks, however it is stored.
+Theory: a request is open until the agent has ended its turn with a reply that asks nothing back, and the person goes on
+to something else or says thanks. A reply alone does not mean that the work is done. What a person types after a
+question of the agent belongs to the request before it. Greetings and words of assent are not requests. Text that a
+harness repeats is not a request of a person, however it is stored.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _ALIKE = 2_000  # characters, letters and digits alone, that are compared
 
 @dataclass(slots=True)
 class Request:
-    """What a person asked for: the message that began it, and the newest one that answered the agent's question about
-    it or said more of it.
+    """A person's request: the message that began it, and the newest message that answered the agent's question about it
+    or added to it.
     """
 
     place: int
@@ -63,12 +63,12 @@ class Request:
 
 
 def alike(text: str) -> str:
-    """Equal for messages that say the same but for case, marks and spaces."""
+    """A key that is equal for messages that differ only in case, punctuation and spaces."""
     return "".join(filter(str.isalnum, text[:_ALIKE].casefold()))
 
 
 def without_paste(text: str) -> str:
-    """A message in which what was pasted, a program's output or code, is cut to its first line and a count of lines."""
+    """A message in which pasted output or code is cut to its first line and a line count."""
     if len(text) <= _LONG_PASTE:
         return text
     pieces: list[str] = []
@@ -96,8 +96,8 @@ def _cut_paste(text: str) -> str:
 
 
 def in_short(text: str, most: int) -> str:
-    """What a message asks, on one line: all of a short one; of a long one how it begins and, where that asks something,
-    how it ends, without what was pasted in between.
+    """A message on one line: a short one complete; of a long one the beginning and, if it asks something, the end,
+    without the text pasted in between.
     """
     text = plain(text)
     if len(text) <= most:
@@ -111,34 +111,35 @@ def in_short(text: str, most: int) -> str:
 
 
 def answer_in_short(reply: str, most: int) -> str:
-    """What a reply says, on one line, from its sentences and table rows: the first one, those that turn or decide
-    ("However, it cannot be changed."), those that name something exact, then the others, as many as fit, in their
-    order. None that is only polite, asks back or offers more help.
+    """A reply on one line, from its sentences and table rows: the first one, then those that turn or decide ("However,
+    it cannot be changed."), then those with an exact detail, then the others, as many as fit, in their original order.
+    Sentences that are only polite, ask back or offer more help are left out.
     """
     pieces = [" ".join(each.strip("|").split()) for each in sentences(reply)]
     polite = (_OFFER, _WANTED)
-    told = [
+    informative = [
         each
         for each in pieces
         if _SAYING.search(each) and not is_closing(each) and not any(sign.search(each) for sign in polite)
     ]
-    first = _beginning(told[0] if told else reply, most - 3)
+    first = _beginning(informative[0] if informative else reply, most - 3)
     ranked = sorted(
-        range(1, len(told)), key=lambda at: (not _TURNING.search(told[at]), not _EXACT.search(told[at]), at)
+        range(1, len(informative)),
+        key=lambda at: (not _TURNING.search(informative[at]), not _EXACT.search(informative[at]), at),
     )
-    taken, left = {0}, most - len(first)
+    chosen, room = {0}, most - len(first)
     for at in ranked:
-        if len(told[at]) + 3 <= left:
-            taken.add(at)
-            left -= len(told[at]) + 3
+        if len(informative[at]) + 3 <= room:
+            chosen.add(at)
+            room -= len(informative[at]) + 3
     text = first
-    for at in sorted(taken - {0}):
-        text += f"{' ' if at - 1 in taken else ' … '}{told[at]}"
+    for at in sorted(chosen - {0}):
+        text += f"{' ' if at - 1 in chosen else ' … '}{informative[at]}"
     return text
 
 
 def names_in(request: str) -> set[str]:
-    """The words of a request that name one thing: an id, a path, a number of a ticket, "spotter-gqc"."""
+    """The words of a request that name one thing: an id, a path, a ticket number, "spotter-gqc"."""
     words = (word.strip(".,:;!?\"'`()[]<>") for word in request[:_LOOKED_AT].split())
     return {word for word in words if len(word) > 3 and _NAMING.search(word)}
 
@@ -155,22 +156,22 @@ _SAYING = re.compile(r"[^\W\d_]{2}|\d{2}")  # what says more than the number of 
 
 
 def _beginning(text: str, most: int) -> str:
-    """The first sentences of a text, as many as fit; the start of a longer one."""
-    found = ""
+    """The first sentences of a text, as many as fit; if none fits, the start of the first."""
+    beginning = ""
     for sentence in sentences(text):
-        if len(found) + len(sentence) + 1 > most:
+        if len(beginning) + len(sentence) + 1 > most:
             break
-        found += f" {sentence}" if found else sentence
-    return found or clip(text, most)
+        beginning += f" {sentence}" if beginning else sentence
+    return beginning or clip(text, most)
 
 
 def _is_only_pasted(text: str) -> bool:
-    """Whether a long message is a program's output and nothing else."""
+    """Whether a long message is only a program's output."""
     return len(text) > _LONG_PASTE and all(_is_pasted(each) for each in _PARAGRAPH.split(text) if each.strip())
 
 
 def _is_pasted(paragraph: str) -> bool:
-    """Whether most lines of a paragraph are a program's: code, a log, a table, a heading, a quotation."""
+    """Whether most lines of a paragraph come from a program: code, a log, a table, a heading, a quotation."""
     lines = [line for line in paragraph.splitlines() if line.strip()]
     return sum(bool(_PASTED.match(line)) for line in lines) * 2 > len(lines)
 
@@ -186,12 +187,12 @@ _PASTED = re.compile(
 
 
 def is_assent(text: str) -> bool:
-    """Whether a message only says "yes", "go on", "continue implementation": it asks for nothing by itself."""
+    """Whether a message only says "yes", "go on", "continue implementation", and so is not a request on its own."""
     text = plain(text)
     return bool(_ASSENT.fullmatch(text) or _CONTINUING.fullmatch(text)) or is_closing(text)
 
 
-_ASSENT = re.compile(  # nothing but such words: "Yes, delete them" asks for something
+_ASSENT = re.compile(  # only such words: "Yes, delete them" is a request
     r"(?i)(?:\W*(?:yes|yeah|yep|yup|y|sure|ok(?:ay)?|no|nope|right|correct|exactly|agreed?|fine|good|great|go|go on"
     r"|go ahead|carry on|keep going|continue|proceed|resume|next|do it|do that|do so|ship it|lgtm|please|thanks"
     r"|thank you|then|now|with it|with that|that|it|ja|nein|weiter|mach weiter|bitte|oui|non|continuez?|sí|si|sigue"
@@ -212,12 +213,12 @@ _SHORT_REPORT = 14  # words
 
 
 def asks_how_it_goes(text: str) -> bool:
-    """Whether a message is a short question, about what was asked before."""
+    """Whether a message is a short question about an earlier request."""
     return text.endswith(("?", "？")) and len(text.split()) <= _SHORT_QUESTION
 
 
 def says_how_it_is(text: str) -> bool:
-    """Whether a message says how things are and asks for nothing: it belongs to what was asked before."""
+    """Whether a message describes a state and requests nothing: it belongs to the request before it."""
     pieces = [piece for piece in SPLIT.split(text) if piece.strip() and not is_polite(piece)]
     if not pieces or ASKING.search(text):
         return False
@@ -225,20 +226,20 @@ def says_how_it_is(text: str) -> bool:
 
 
 def question_in(reply: str) -> str:
-    """The last thing a reply asks for, "" for nothing; an offer of more help is nothing."""
+    """The last question of a reply, "" if it has none; an offer of more help is not a question."""
     pieces = [piece.strip() for piece in SPLIT.split(reply[-4 * _LOOKED_AT :]) if piece.strip()]
-    found = [piece for piece in pieces if piece.endswith(("?", "？")) and not _OFFER.search(piece)]
-    found = found or [piece for piece in pieces[-4:] if _WANTED.search(piece) and not _OFFER.search(piece)]
-    return found[-1] if found else ""
+    questions = [piece for piece in pieces if piece.endswith(("?", "？")) and not _OFFER.search(piece)]
+    questions = questions or [piece for piece in pieces[-4:] if _WANTED.search(piece) and not _OFFER.search(piece)]
+    return questions[-1] if questions else ""
 
 
 def requests_in(turns: Sequence[Turn], harness: Container[str], before: Iterable[Request] = ()) -> list[Request]:
-    """The requests, oldest first, those from `before` in front of them; what a `harness` says asks for nothing."""
+    """The requests, oldest first, after those in `before`. Messages whose key is in `harness` are not requests."""
     requests = list(before)
-    said = {alike(each.opening): each for each in reversed(requests)}
+    by_text = {alike(each.opening): each for each in reversed(requests)}
     still_open = [each for each in requests if each.open]
     question, reply, person, ended = "", "", "", bool(still_open) and bool(still_open[-1].answer)
-    done: list[str] = []  # what the calls of the turn were made with, those that only look aside
+    done: list[str] = []  # arguments of the turn's calls, except those that only look
     ends = ends_of(turns)
     for turn in turns:
         done += [call.arguments[:_LOOKED_AT] for call in turn.calls if not is_reading(call.name)]
@@ -274,73 +275,73 @@ def requests_in(turns: Sequence[Turn], harness: Container[str], before: Iterable
             elif ended or others or question:
                 _close(still_open, reply)
             ended = False
-            known = said.get(key)
-            if known is not None:  # said once more: it counts once, where it was said last
-                requests = [each for each in requests if each is not known]
-                still_open = [each for each in still_open if each is not known]
-            asked = Request(turn.place, text, open=not stops, first=known is not None and known.first)
-            requests.append(asked)
-            still_open.append(asked)
-            said[key] = asked
+            repeated = by_text.get(key)
+            if repeated is not None:  # repeated: it counts once, at its last position
+                requests = [each for each in requests if each is not repeated]
+                still_open = [each for each in still_open if each is not repeated]
+            request = Request(turn.place, text, open=not stops, first=repeated is not None and repeated.first)
+            requests.append(request)
+            still_open.append(request)
+            by_text[key] = request
         question, person = "", turn.person
     if requests and not any(each.first for each in requests):
         requests[0].first = True
     return requests
 
 
-def _names_another(text: str, request: str, known: str = "") -> bool:
-    """Whether a text names another thing of the kind that a request names ("B-27729" after "B-12461"), and nothing that
-    the request or `known` names.
+def _names_another(text: str, request: str, known_text: str = "") -> bool:
+    """Whether a text names another thing of a kind that a request names ("B-27729" after "B-12461"), and nothing that
+    the request or `known_text` names.
     """
     named, before = names_in(text), names_in(request)
     kinds = {_kind(name) for name in before}
-    return named.isdisjoint(before | names_in(known)) and any(_kind(name) in kinds for name in named)
+    return named.isdisjoint(before | names_in(known_text)) and any(_kind(name) in kinds for name in named)
 
 
 def _begins_anew(text: str, request: Request, question: str) -> bool:
-    """Whether what follows the agent's question is no answer: it stops, greets, or names another thing than the
-    request, which the agent did not speak of.
+    """Whether the message after the agent's question is not an answer: it stops, greets, or names another thing than
+    the request that the agent did not mention either.
     """
-    known = f"{request.later} {question}"
-    return takes_back(text) or is_greeting(text) or _names_another(text, request.opening, known)
+    known_text = f"{request.later} {question}"
+    return takes_back(text) or is_greeting(text) or _names_another(text, request.opening, known_text)
 
 
 def _kind(name: str) -> str:
-    """Equal for names that are made in the same way: "B-12461" and "B-9", "a/b.py" and "cd/e.py"."""
+    """A key that is equal for names of the same form: "B-12461" and "B-9", "a/b.py" and "cd/e.py"."""
     return _LETTERS.sub("a", _DIGITS.sub("9", name))
 
 
 def before_all(older: Sequence[Request], earlier: Sequence[Request]) -> list[Request]:
-    """The requests of messages that are older than an earlier summary, then those that the summary has: where it has
-    others, the older ones were answered.
+    """The requests of messages older than an earlier summary, then those that the summary has. An older request that
+    the summary does not have counts as answered.
     """
-    known = {alike(each.opening) for each in earlier}
-    found = [each for each in older if alike(each.opening) not in known]
+    earlier_texts = {alike(each.opening) for each in earlier}
+    only_older = [each for each in older if alike(each.opening) not in earlier_texts]
     if earlier:
-        for each in found:
+        for each in only_older:
             each.open = each.first = False
-    return [*found, *earlier]
+    return [*only_older, *earlier]
 
 
 def said_over_and_over(typed: Iterable[str]) -> set[str]:
-    """What is said several times running, in the same words: no person says it."""
+    """The keys of messages that are repeated several times in a row: no person does that."""
     runs = [(key, sum(1 for _ in same)) for key, same in groupby(map(alike, typed))]
     return {key for key, n in runs if n >= OFTEN and len(runs) > 1}
 
 
 def _close(requests: list[Request], reply: str) -> None:
-    """Close what a reply answered: the newest request, and those before it; but one for which the agent only called
-    tools stays open where it names another thing, of which neither the reply nor what was done with it speaks.
+    """Close the requests that a reply answered: the newest one and those before it. A request stays open if the agent
+    only called tools for it, it names another thing, and neither the reply nor the work done mentions that thing.
     """
     newest = requests[-1].opening if requests else ""
-    left = [
+    still_open = [
         each
         for each in requests[:-1]
         if each.called and not each.heard and _names_another(newest, each.opening) and not _speaks_of(reply, each)
     ]
     for request in requests:
-        request.open = any(request is each for each in left)
-    requests[:] = left
+        request.open = any(request is each for each in still_open)
+    requests[:] = still_open
 
 
 def _speaks_of(reply: str, request: Request) -> bool:

@@ -1,8 +1,8 @@
-"""Which calls failed, and one line on what went wrong.
+"""Which calls failed, and one line about what went wrong.
 
-Theory: a result says so by its structure: a flag, an exit code, `"success": false`, a text that begins "Error:". Words
-about errors count in what a shell printed alone, and only where the results of that tool have no structure at all: a
-file, a diff, a log or a report has such words for good.
+Theory: the structure of a result shows a failure: a flag, an exit code, `"success": false`, a text that begins
+"Error:". Words about errors count only in a shell's output, and only if the results of that tool have no structure at
+all: a file, a diff, a log or a report may have such words legitimately.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LONGEST_REPORT = 1_000  # characters of an answer that is nothing but such a re
 
 
 def judge(calls: Sequence[ToolCall]) -> None:
-    """Note of each call what went wrong."""
+    """Set `failure` on each call."""
     structured = {each.call.name for each in calls if each.flagged or _has_structure(each.outcome or "")}
     for each in calls:
         words = each.kind == "run" and not each.filters and each.call.name not in structured
@@ -41,30 +41,30 @@ def judge(calls: Sequence[ToolCall]) -> None:
 
 
 def failure(text: str, flagged: bool = False, words: bool = False, report: bool = True) -> str:
-    """One line on what went wrong, "" if nothing did.
+    """One line about what went wrong, "" if nothing did.
 
-    `flagged`: the message itself says that the call failed. `words`: words about errors in the text count. `report`: so
-    does a short text that begins "Error:".
+    `flagged`: the message itself says that the call failed. `words`: words about errors in the text count. `report`: a
+    short text that begins "Error:" counts.
     """
     text = _without_rulers(text)
     values = parsed(text) if text.lstrip()[:1] == "{" else None
-    said = _of_values(values, words) if isinstance(values, dict) else _of_text(text, words, report)
-    if said.endswith("Traceback (most recent call last):"):
-        said = said.replace("Traceback (most recent call last):", _raised(text)).strip()
-    if flagged and not said:
-        said = error_line(text) or _first(text) or "failed"
-    return clip(redact(_TAGS.sub("", without_noise(said) or said)), _LONGEST)
+    message = _of_values(values, words) if isinstance(values, dict) else _of_text(text, words, report)
+    if message.endswith("Traceback (most recent call last):"):
+        message = message.replace("Traceback (most recent call last):", _raised(text)).strip()
+    if flagged and not message:
+        message = error_line(text) or _first(text) or "failed"
+    return clip(redact(_TAGS.sub("", without_noise(message) or message)), _LONGEST)
 
 
 def _has_structure(text: str) -> bool:
-    """Whether a result says how its call ended, well or not."""
+    """Whether a result states how its call ended, successfully or not."""
     if text.lstrip()[:1] == "{":
         return bool(_CODE_KEY.search(text))
     return bool(_exit(text))
 
 
 def _without_rulers(text: str) -> str:
-    """The text without headings as pytest draws them, "=== FAILURES ==="; one that counts something stays."""
+    """The text without headings in pytest's form, "=== FAILURES ==="; a heading that counts something stays."""
     if "\n===" not in text and not text.startswith("==="):
         return text
     lines = text.splitlines()
@@ -77,15 +77,15 @@ def _is_ruler(line: str) -> bool:
 
 def _of_values(values: dict[str, Any], words: bool) -> str:
     code = exit_code(values)
-    said = next((v for key in _TEXTS if isinstance(v := values.get(key), str) and v.strip()), "")
+    message = next((v for key in _TEXTS if isinstance(v := values.get(key), str) and v.strip()), "")
     if is_failure(code):
-        return f"exit {code}: {_telling(said)}".rstrip(": ")
+        return f"exit {code}: {_telling(message)}".rstrip(": ")
     if says_failure(values):
-        return _telling(said) or "no success"
+        return _telling(message) or "no success"
     error = values.get("error")
     if isinstance(error, str) and error.strip() and code is None:
         return _telling(error)
-    return error_line(said) if words and code is None else ""
+    return error_line(message) if words and code is None else ""
 
 
 def _of_text(text: str, words: bool, report: bool) -> str:
@@ -105,24 +105,24 @@ def _of_text(text: str, words: bool, report: bool) -> str:
 
 
 def _exit(text: str) -> re.Match[str] | None:
-    """Where the text says with which code a program ended."""
+    """The match that holds a program's exit code."""
     if "xit" not in text and "xecut" not in text:
         return None
     ends = (text,) if len(text) <= HEAD else (text[:HEAD], text[-HEAD:])
     for end in ends:
-        if found := EXIT_FIRST.match(end) or EXIT_LINE.search(end) or EXIT_SENTENCE.search(end):
-            return found
+        if match := EXIT_FIRST.match(end) or EXIT_LINE.search(end) or EXIT_SENTENCE.search(end):
+            return match
     return None
 
 
 def _telling(text: str) -> str:
-    """The line that says what went wrong: one with such words, or the last one of a program's output."""
+    """The line that says what went wrong: the first with an error sign, or the last line of the output."""
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     return error_line(text) or (lines[-1] if lines else "")
 
 
 def _raised(text: str) -> str:
-    """The line behind a traceback that names what was raised."""
+    """The line after a traceback that names the exception."""
     lines = _RAISED.findall(text[text.find("Traceback (most recent") :][-_TRACED:])
     return str(next((line for line in reversed(lines) if "Error" in line or "Exception" in line), "Traceback"))
 

@@ -1,8 +1,8 @@
-"""Sentences that say what was found or decided and why, and what is left to do.
+"""Sentences that state a finding or decision with its reason, and sentences about open work.
 
-Theory: a finding gives a cause or a consequence in words of its own ("because", "turned out"); an open task says that
-something is not done. What only announces the next step ("Let me look at ...") says neither. The lists are of the
-languages that people use most with agents; a sentence in another is not lost by that, it is only not put first.
+Theory: a finding states a cause or consequence ("because", "turned out"); an open task states that something is not
+done. A sentence that only announces the next step ("Let me look at ...") is neither. The lists cover the languages most
+used with agents; a sentence in another language is not lost, it is only not put first.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ _ANNOUNCES = re.compile(
 
 
 def is_finding(sentence: str, ended: bool = True) -> bool:
-    """Whether a sentence says what was found or decided, with its cause.
+    """Whether a sentence states a finding or decision with its cause.
 
-    "The issue is ..." says so where the agent's turn `ended`: while it works that is often the next guess.
+    "The issue is ..." counts only if the agent's turn `ended`: during work it is often the next guess.
     """
     if not _SHORTEST <= len(sentence) <= _LONGEST or sentence.endswith(("?", "？", ":")):
         return False
@@ -82,7 +82,7 @@ def is_diagnosis(sentence: str) -> bool:
 
 
 def is_open_task(sentence: str) -> bool:
-    """Whether a sentence says that something is still to be done; a short one names it ("Next is WP14.")."""
+    """Whether a sentence says that something is still to be done. A short sentence must name it ("Next is WP14.")."""
     if len(sentence) > _LONGEST or sentence.endswith(("?", "？", ":")):
         return False
     if len(sentence) < _SHORTEST and not names_something(sentence):
@@ -91,12 +91,12 @@ def is_open_task(sentence: str) -> bool:
 
 
 def announces(sentence: str) -> bool:
-    """Whether a sentence only says what comes next at once: "Let me read the file."."""
+    """Whether a sentence only announces the next step: "Let me read the file."."""
     return bool(_ANNOUNCES.match(sentence))
 
 
 def names_something(sentence: str) -> bool:
-    """Whether a sentence has an exact name, a number, or something in marks."""
+    """Whether a sentence has an exact name, a number, or something quoted."""
     return bool(_EXACT.search(sentence))
 
 
@@ -104,8 +104,8 @@ _EXACT = re.compile(r"\d|[`\"“«]|\w[_/.]\w|[a-z][A-Z]")
 
 
 def findings_in(text: str, typed: bool = False, ended: bool = True) -> Iterator[str]:
-    """The findings of a text, in order; what stands in a code fence or a table says none, and of what a person `typed`
-    only what decides something.
+    """The findings of a text, in order. Code fences and tables are skipped; in text that a person `typed` only
+    decisions count.
     """
     return (each for each in _prose(text) if is_finding(each, ended) and (not typed or is_decision(each)))
 

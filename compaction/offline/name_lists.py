@@ -1,8 +1,8 @@
-"""Exact names that no other line of a summary holds, each list under what its names belong to.
+"""Exact names that no other line of a summary holds, in lists under a label.
 
-Theory: names that people said, that calls were made with, or that stand beside what was written are needed again; those
-that a tool merely printed can be printed again. A label is the argument or key under which a value stood, or the person
-it belongs to. Ids of requests and calls, durations, colours and the like are never needed.
+Theory: names that people said, that were arguments of calls, or that are next to written text are needed again; names
+that a tool only printed can be printed again. A label is the argument or key of a value, or the person it belongs to.
+Ids of requests and calls, durations, colours and similar are never needed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ..tokens import Counter
 from .reading import Transcript
 from .tool_calls import path_of
 
-_LABELLED = 300_000  # characters of the newest results in which names are looked for under which values stand
+_LABELLED = 300_000  # characters of the newest results that are searched for the keys of values
 _PAIR = re.compile(r"\"(\w{1,40})\": ?\"?([\w$€£¥@./:,+-]{2,120})")
 _KINDS: tuple[Kind, ...] = ("path", "url", "id", "version", "name", "account", "phone")  # bare numbers tell nothing
 _CALLED: tuple[Kind, ...] = ("path", "url", "id")  # of what calls were made with
-# Durations, addresses of memory, long hashes, and what stands behind the "\\n" of a JSON text ("nThe").
+# Durations, addresses of memory, long hashes, and a word after the "\\n" of a JSON text ("nThe").
 _NOISE = re.compile(r"\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h)|0x[0-9a-fA-F]+|[0-9a-fA-F]{20,}|n[A-Z]\w*|\d{1,2}")
 _PLAIN_LABELS = set_of(
     """old_string new_string old_str new_str content command cmd pattern glob path paths file_path file filename
@@ -32,25 +32,25 @@ _PLAIN_LABELS = set_of(
     expression output type name value key message title label summary id"""
 )
 _TITLES: dict[Kind, str] = {"path": "files", "url": "URLs", "version": "versions", "name": "names"}
-_LABEL = re.compile(r"[\w@.+-][\w @.+/-]{0,200}")  # what stands before the names of a list
+_LABEL = re.compile(r"[\w@.+-][\w @.+/-]{0,200}")  # the text before the names of a list
 _LONGEST = 24  # names of a list: the newest
 
 
 class NameLists:
-    """The names of a transcript that stand neither in `standing`, the lines taken so far, nor in the kept messages."""
+    """The names of a transcript that are neither in `standing`, the lines taken so far, nor in the kept messages."""
 
-    def __init__(self, found: Transcript, kept: Transcript, earlier: Sequence[str], standing: str) -> None:
-        self.found, self.kept, self.earlier = found, kept, earlier
-        known = _names_in(standing)
+    def __init__(self, transcript: Transcript, kept: Transcript, earlier: Sequence[str], standing: str) -> None:
+        self.transcript, self.kept, self.earlier = transcript, kept, earlier
+        known_names = _names_in(standing)
         for turn in kept.turns:
             for text in (turn.words, *(call.arguments for call in turn.calls), *(text for _, text in turn.results)):
-                known.update(_names_in(text))
-        self.known = known
-        self.owners = self._owners() if len(found.people) > 1 else {}
+                known_names.update(_names_in(text))
+        self.known = known_names
+        self.owners = self._owners() if len(transcript.people) > 1 else {}
         self.labels = self._labels()
 
     def lines(self, room: int, count: Counter) -> Iterator[SummaryLine]:
-        """A bullet for each list, as long as they fit into the room."""
+        """A bullet for each list, while they fit into the room."""
         lists: dict[str, list[str]] = {}
         names = self._wanted()
         folders = shared_folders([name for name, kind in names.items() if kind == "path"])
@@ -66,12 +66,14 @@ class NameLists:
             yield SummaryLine(f"- {label}: {' '.join(listed)}", at)
 
     def _wanted(self) -> dict[str, Kind]:
-        """The names by how much they are needed: said, called with, files that were read; of each the newest first."""
+        """The names, the most needed first: said, arguments of calls, files that were read; in each group the newest
+        first.
+        """
         order: dict[str, Kind] = {}
-        calls = self.found.calls
+        calls = self.transcript.calls
         passed = {each.call.ids for each in calls if each.failure or each.kind in ("edit", "write", "run", "plan")}
         times: Tally[str] = Tally()
-        for turn in reversed(self.found.turns):
+        for turn in reversed(self.transcript.turns):
             for kind, name in _pairs_in(turn.words):
                 times[name] += 2
                 order.setdefault(name, kind)
@@ -89,14 +91,14 @@ class NameLists:
             is_list = bool(_LABEL.fullmatch(label))
             title, _, folder = label.partition(BELOW) if is_list else ("", "", "")
             for word in rest.split() if is_list else words_of(line):
-                for kind, known in names_of(f"{folder}/{word}" if folder else word):
-                    order.setdefault(known, kind)
-                    times[known] += 2
+                for kind, listed in names_of(f"{folder}/{word}" if folder else word):
+                    order.setdefault(listed, kind)
+                    times[listed] += 2
                     if title:
-                        self.labels.setdefault(known, title)
+                        self.labels.setdefault(listed, title)
         ranked = sorted(order, key=lambda name: -min(times[name], 4))
-        wanted = (name for name in ranked if not (name in self.known or is_of_program(name) or _NOISE.fullmatch(name)))
-        return {name: order[name] for name in wanted if order[name] != "id" or len(name) > SHORT_ID}
+        needed = (name for name in ranked if not (name in self.known or is_of_program(name) or _NOISE.fullmatch(name)))
+        return {name: order[name] for name in needed if order[name] != "id" or len(name) > SHORT_ID}
 
     def _label(self, name: str, kind: Kind) -> str:
         if owner := self.owners.get(name):
@@ -105,24 +107,24 @@ class NameLists:
         return given if given and given not in _PLAIN_LABELS else _TITLES.get(kind, "ids")
 
     def _owners(self) -> dict[str, str]:
-        """For a name that was said or called with where the talk was about one person alone: that person."""
-        found: dict[str, str] = {}
-        for turn in self.found.turns:
+        """The person for each name that was only used while the talk was about that one person."""
+        owners: dict[str, str] = {}
+        for turn in self.transcript.turns:
             for text in (turn.words, *(call.arguments for call in turn.calls)):
                 for name in _names_in(text):
-                    found[name] = turn.person if found.get(name, turn.person) == turn.person else ""
-        return {name: person for name, person in found.items() if person != name}
+                    owners[name] = turn.person if owners.get(name, turn.person) == turn.person else ""
+        return {name: person for name, person in owners.items() if person != name}
 
     def _labels(self) -> dict[str, str]:
-        """The names under which values stand in arguments and JSON results, the newest for each value."""
-        found: dict[str, str] = {}
-        left = _LABELLED
-        for turn in reversed(self.found.turns):
+        """The key of each value in arguments and JSON results, the newest for each value."""
+        labels: dict[str, str] = {}
+        remaining = _LABELLED
+        for turn in reversed(self.transcript.turns):
             for text in (*(call.arguments for call in turn.calls), *(text for _, text in turn.results)):
-                left -= len(text)
-                for label, value in _PAIR.findall(text) if left > 0 else ():
-                    found.setdefault(value.rstrip(".,:"), label)
-        return found
+                remaining -= len(text)
+                for label, value in _PAIR.findall(text) if remaining > 0 else ():
+                    labels.setdefault(value.rstrip(".,:"), label)
+        return labels
 
 
 def _pairs_in(text: str) -> Iterable[tuple[Kind, str]]:

@@ -1,4 +1,4 @@
-"""What each section of a summary without a model may have: lines of the transcript and of an earlier summary."""
+"""The lines that each section of a summary without a model can have, from the transcript and an earlier summary."""
 
 from __future__ import annotations
 
@@ -67,19 +67,19 @@ from .tool_calls import COMMIT, command_of, path_of
 from .work import Work, settled
 
 _OLDER = 10_000_000  # messages in front of an earlier summary have places further back than any of its lines
-RECENT_CALLS = 40  # of which a failure may still stand
+RECENT_CALLS = 40  # in which a failure may still be unfixed
 NEW_SHARE = 0.3  # of the room for what was said: the least for what is new
-# Characters to which what was said is cut, where it does not fit whole.
+# Characters to which words are cut if they do not fit completely.
 SIZES = tuple(int(4_000 * 0.86**step) for step in range(22))
 GOAL, LINE = 300, 300  # characters of a line of intent, of what was done
 MOST_COMPARED = 200  # instructions that an older one is compared with: the newest
 MOST_REQUESTS, MOST_FINDINGS, MOST_OPEN, MOST_REFERRED = 12, 15, 10, 4  # lines
 REFERRED, SHORTEST = 5_000, 60  # characters of what was printed about a name in a request: the most, the fewest
-# Replies that are asked what is left, and those that ended a turn: older ones speak of what may be done since.
+# Replies searched for open tasks, and those that ended a turn: tasks in older ones may be done by now.
 RECENT_REPLIES = 6
 UNKNOWN = "unknown"  # whom a message is about, where several people are served and nothing names one
 USER, AGENT, WORKING = "User", "Agent", "Agent, working"  # who says a line, and when
-_BOXES = (OPEN, CLOSED, ASKED, ANSWERED, DROPPED)  # those of plans stand before requests in summaries of models
+_BOXES = (OPEN, CLOSED, ASKED, ANSWERED, DROPPED)  # in summaries of models, boxes of plans are used for requests
 _WISH = re.compile(r"(?i)\b(?:I|we)(?:['’](?:d|m|re)| would| want| need| prefer| am| are| (?:don['’]t|do not) want)\b")
 _ROLE = re.compile(  # what an agent is there for: "You answer our customers here."
     r"(?i)you (?:are|act|work|help|serve|answer|handle|review|translate|moderate|manage|assist)\b[^?？]*$"
@@ -87,8 +87,8 @@ _ROLE = re.compile(  # what an agent is there for: "You answer our customers her
 
 
 class Offers:
-    """The lines that each section may have, the most wanted first. `cut`: whether what was said was cut to a size;
-    `told_first` are the lines of what was found that are taken, which the agent's words need not say again.
+    """The lines that each section can have, the most important first. `cut`: words were cut to a size; `findings_shown`
+    are the findings already taken, which the agent's words need not repeat.
     """
 
     def __init__(self, request: SummaryRequest) -> None:
@@ -101,11 +101,11 @@ class Offers:
         rows = list(zip(places, (*request.sources, *request.kept), strict=True))
         in_order = sorted((row for row in rows if not is_system(row[1])), key=lambda row: row[0])
         blocks = blocks_in(in_order, goes_on=bool(request.previous_summary))
-        self.found, self.kept = read(rows[:size], blocks), read(rows[size:], blocks)
+        self.transcript, self.kept = read(rows[:size], blocks), read(rows[size:], blocks)
         self.earlier = read_back(redact(request.previous_summary))
-        self.turns = sorted([*self.found.turns, *self.kept.turns], key=lambda turn: turn.place)
+        self.turns = sorted([*self.transcript.turns, *self.kept.turns], key=lambda turn: turn.place)
         self.kept_places = {turn.place for turn in self.kept.turns}
-        self.several, self.dated = len(self.found.people) > 1, len(self.found.days) > 1
+        self.several, self.dated = len(self.transcript.people) > 1, len(self.transcript.days) > 1
         self.ends = ends_of(self.turns)
         self.focus = [word for word in request.focus.casefold().split() if len(word) > 2]
         self.requests_before = self._requests_before()
@@ -113,15 +113,15 @@ class Offers:
         older = requests_in([turn for turn in self.turns if is_older(turn)], self.harness)
         newer = [turn for turn in self.turns if not is_older(turn)]
         self.requests = requests_in(newer, self.harness, before_all(older, self.requests_before))
-        done, failed = settled([*self.found.work(), *self.kept.work()])
+        done, failed = settled([*self.transcript.work(), *self.kept.work()])
         self.work, self.failed = (
             [work for work in works if work.last.at not in self.kept_places] for works in (done, failed)
         )
-        self.told_first: frozenset[str] = frozenset()
+        self.findings_shown: frozenset[str] = frozenset()
         self.cut = False
 
     def _focused(self, lines: Iterable[SummaryLine]) -> Iterator[SummaryLine]:
-        """The lines, those about the focus first."""
+        """The lines, with those about the focus first."""
         if not self.focus:
             return iter(lines)
         return iter(sorted(lines, key=lambda line: not self._is_in_focus(line.text)))
@@ -132,10 +132,12 @@ class Offers:
 
     # --- intent ------------------------------------------------------------------------------------------------------
     def _requests_before(self) -> list[Request]:
-        """What an earlier summary has as asked: by its boxes whether it is open, the first line being the first."""
+        """The requests in an earlier summary: the box shows whether one is open, and the first line is the session's
+        first request.
+        """
         boxed = [line for line in self.earlier[INTENT] if line.startswith(_BOXES)]
         size = len(boxed)
-        found: list[Request] = []
+        requests: list[Request] = []
         for at, line in enumerate(boxed):
             box, _, rest = line.partition("] ")
             text, _, below = rest.rpartition("\n")
@@ -143,21 +145,21 @@ class Offers:
             if who != AGENT:
                 text, answer = rest, ""
             is_open, dropped = f"{box}] " in (OPEN, ASKED), f"{box}] " == DROPPED
-            found.append(Request(at - size, text, "", answer, is_open, first=not at, dropped=dropped))
-        return found
+            requests.append(Request(at - size, text, "", answer, is_open, first=not at, dropped=dropped))
+        return requests
 
     @cached_property
     def newest(self) -> Request | None:
-        """The newest request that is open; if none is, the newest."""
-        asked = [each for each in self.requests if not self._only_binds(each)] or self.requests
-        return next((each for each in reversed(asked) if each.open), asked[-1] if asked else None)
+        """The newest open request; if none is open, the newest request."""
+        requests = [each for each in self.requests if not self._only_binds(each)] or self.requests
+        return next((each for each in reversed(requests) if each.open), requests[-1] if requests else None)
 
     def _only_binds(self, request: Request) -> bool:
-        """Whether a request has nothing but standing instructions, which are told by themselves."""
+        """Whether a request consists only of standing instructions, which have their own section."""
         return not request.later and only_instructs(request.opening, self.laid_down.get(request.place))
 
     def intent(self) -> Iterator[SummaryLine]:
-        """The newest request, the first one of the session, those that are open; each with a box."""
+        """The newest request, the first one of the session, and the open ones; each with a box."""
         first = next((each for each in self.requests if each.first and not self._only_binds(each)), None)
         others = [each for each in reversed(self.requests) if each.open and not self._only_binds(each)][:MOST_REQUESTS]
         seen: set[int] = set()
@@ -181,36 +183,36 @@ class Offers:
 
     # --- standing instructions ---------------------------------------------------------------------------------------
     def standing(self) -> Iterator[SummaryLine]:
-        """What people laid down, word for word, the newest first."""
+        """The standing instructions of people, word for word, the newest first."""
         newer: list[str] = []
         older: list[str] = []
-        for turn in reversed(self.found.turns):
-            said = reversed(self.laid_down.get(turn.place, []))
-            (older if is_older(turn) else newer).extend(self._labelled(turn, each) for each in said)
+        for turn in reversed(self.transcript.turns):
+            given = reversed(self.laid_down.get(turn.place, []))
+            (older if is_older(turn) else newer).extend(self._labelled(turn, each) for each in given)
         lines = self._unreplaced(distinct(chain(newer, reversed(self.earlier[STANDING]), older)))
         return self._focused(SummaryLine(f"- {flat(line)}", -at) for at, line in enumerate(lines))
 
     @cached_property
     def laid_down(self) -> dict[int, list[str]]:
-        """The standing instructions in what people typed, by its place; what somebody wished who is served no longer
-        is none.
+        """The standing instructions in typed messages, by the message's place. Wishes of a person who is no longer
+        served are left out.
         """
         served = next((turn.person for turn in reversed(self.turns) if turn.person), "")
         first = next((turn.place for turn in self.turns if turn.person), 0)
-        found: dict[int, list[str]] = {}
+        by_place: dict[int, list[str]] = {}
         for turn in self.turns:
             if not (turn.typed and turn.words) or alike(turn.words) in self.harness:
                 continue
             pieces = list(sentences(plain(turn.words)))
             given = list(instructions(pieces))
-            if not (found or self.requests_before) and all(_ROLE.match(each) or each in given for each in pieces):
+            if not (by_place or self.requests_before) and all(_ROLE.match(each) or each in given for each in pieces):
                 given = pieces  # it says what the agent is there for
             gone = self.several and turn.person != served and turn.place >= first
-            found[turn.place] = [each for each in given if not (gone and _WISH.search(each))]
-        return found
+            by_place[turn.place] = [each for each in given if not (gone and _WISH.search(each))]
+        return by_place
 
     def _unreplaced(self, lines: Iterable[str]) -> Iterator[str]:
-        """Instructions, the newest first, without those that a newer one of the same person replaces or says again."""
+        """Instructions, the newest first, without those that a newer one of the same person replaces or repeats."""
         newer: list[tuple[str, str]] = []
         for line in lines:
             whose, _, text = line.partition(": ") if self.several or self.dated else ("", "", line)
@@ -221,9 +223,11 @@ class Offers:
                 yield line
 
     def _whose(self, turn: Turn) -> str:
-        """ "mia_li_3668, 15 July 2026", as far as it is known and says something."""
-        known = [(turn.person or UNKNOWN) if self.several else "", spoken(turn.day) if self.dated and turn.day else ""]
-        return ", ".join(filter(None, known))
+        """Person and day of a message, as in "mia_li_3668, 15 July 2026", each only if known and if the transcript has
+        several.
+        """
+        parts = [(turn.person or UNKNOWN) if self.several else "", spoken(turn.day) if self.dated and turn.day else ""]
+        return ", ".join(filter(None, parts))
 
     def _labelled(self, turn: Turn, text: str) -> str:
         whose = self._whose(turn)
@@ -231,15 +235,15 @@ class Offers:
 
     @cached_property
     def person_at(self) -> dict[int, str]:
-        """The person whom the message at a place is about, where there are several."""
-        return {turn.place: turn.person for turn in self.found.turns if self.several and turn.person}
+        """The person that the message at a place is about, if there are several persons."""
+        return {turn.place: turn.person for turn in self.transcript.turns if self.several and turn.person}
 
     # --- what was said -----------------------------------------------------------------------------------------------
     @cached_property
     def words_of_people(self) -> list[tuple[Turn, str]]:
-        """What people said, in order, pastes cut; what was said again counts once, thanks and instructions not."""
+        """What people said, in order, with pastes cut. Repetitions count once; thanks and instructions are left out."""
         often: dict[str, list[Turn]] = {}
-        for turn in self.found.turns:
+        for turn in self.transcript.turns:
             if turn.typed and not is_closing(turn.words):
                 often.setdefault(alike(turn.words), []).append(turn)
         once = [
@@ -251,36 +255,41 @@ class Offers:
 
     @cached_property
     def answer_to(self) -> dict[int, int]:
-        """The place of the reply that ended the turn which the message at a place began, if it is one of `replies`."""
-        found: dict[int, int] = {}
+        """For the place of a message that began a turn, the place of the reply that ended it, if it is one of
+        `replies`.
+        """
+        answers: dict[int, int] = {}
         replies = {turn.place for turn, _ in self.replies[AGENT]}
-        asked: int | None = None
+        question: int | None = None
         for turn in self.turns:
             if turn.typed:
-                asked = turn.place
-            elif turn.place in replies and asked is not None:
-                found[asked] = turn.place
-        return found
+                question = turn.place
+            elif turn.place in replies and question is not None:
+                answers[question] = turn.place
+        return answers
 
     def said_by_people(self, room: int) -> Iterator[SummaryLine]:
-        """What people said, whole while it fits; else the first, open and newest requests, and of others the start."""
+        """What people said, complete if it fits; else only the first, open and newest requests are complete, and others
+        are cut.
+        """
         earlier = [line for line in self.earlier[SAID] if speaker(line)[0] == USER]
         size = self._size([text for _, text in self.words_of_people], earlier, room)
-        asked = {each.place for each in self.requests if each.open or each.first}
+        important = {each.place for each in self.requests if each.open or each.first}
         lines = [
-            self._line(turn, USER, text if turn.place in asked or len(text) <= size else in_short(text, size))
+            self._line(turn, USER, text if turn.place in important or len(text) <= size else in_short(text, size))
             for turn, text in self.words_of_people
         ]
-        lines.sort(key=lambda line: (line.at not in asked, -line.at))
+        lines.sort(key=lambda line: (line.at not in important, -line.at))
         return self._focused([*lines, *self._carried(earlier)])
 
     @cached_property
     def replies(self) -> dict[str, list[tuple[Turn, str]]]:
-        """What the agent said, by when it said it, the newest first; what it said again counts once, and "Noted." not.
+        """What the agent said, by when it said it, the newest first. Repetitions count once; replies such as "Noted."
+        are left out.
 
-        Made once what was found is taken: that is not said twice.
+        Read it after the findings are taken, which it does not repeat.
         """
-        replies = [turn for turn in self.found.turns if turn.is_reply and not says_little(turn.words)]
+        replies = [turn for turn in self.transcript.turns if turn.is_reply and not says_little(turn.words)]
         once = {alike(turn.words): turn for turn in replies}
         texts: dict[str, list[tuple[Turn, str]]] = {AGENT: [], WORKING: []}
         remarked: set[str] = set()
@@ -295,10 +304,10 @@ class Offers:
         return texts
 
     def said_by_agent(self, room: int) -> Iterator[SummaryLine]:
-        """What the agent answered at the end of its turns, then what it said while it worked; the newest first."""
+        """The agent's answers at the end of its turns, then its words during work; the newest first."""
         earlier = [line for line in self.earlier[SAID] if speaker(line)[0] != USER]
         texts = self.replies
-        size = self._size([text for said in texts.values() for _, text in said], earlier, room)
+        size = self._size([text for pairs in texts.values() for _, text in pairs], earlier, room)
         carried = list(self._carried(earlier))
         lines: list[SummaryLine] = []
         for who, said_by in texts.items():
@@ -311,9 +320,9 @@ class Offers:
         return self._focused(lines)
 
     def _remarks(self, turn: Turn) -> Iterator[str]:
-        """What the agent said while it worked: not what is put first already, nor what it only announced to do next."""
+        """The agent's words during work, without findings already taken and announcements of the next step."""
         for each in sentences(turn.words.replace("```", "")):
-            first = f"- {self._labelled(turn, each)}" in self.told_first
+            first = f"- {self._labelled(turn, each)}" in self.findings_shown
             if not (first or announces(each)) and (len(each.split()) > 2 or names_something(each)):
                 yield each
 
@@ -321,33 +330,33 @@ class Offers:
         return SummaryLine(bullet(said(who, self._whose(turn), text)), turn.place)
 
     def _size(self, texts: Sequence[str], earlier: Sequence[str], room: int) -> int:
-        """Characters to which what is new is cut, so that it fits beside the lines of an earlier summary."""
+        """Characters to which new text is cut so that it fits next to the lines of an earlier summary."""
         carried = sum(self.count(line) + 1 for line in earlier)
         size = longest(texts, max(room - carried, int(room * NEW_SHARE)), self.count)
         self.cut = self.cut or any(len(text) > size for text in texts)
         return size
 
     def _carried(self, lines: Sequence[str]) -> Iterator[SummaryLine]:
-        """Lines of an earlier summary, the newest first, in front of what is new."""
+        """Lines of an earlier summary, the newest first, placed before the new ones."""
         places = {line: at - len(self.earlier[SAID]) - 1 for at, line in enumerate(self.earlier[SAID])}
         return (SummaryLine(bullet(line), places[line]) for line in reversed(lines))
 
     # --- findings, what is left --------------------------------------------------------------------------------------
     @cached_property
     def findings(self) -> list[SummaryLine]:
-        """What was found and decided, the newest first."""
-        said = [turn for turn in reversed(self.found.turns) if turn.words and (turn.is_reply or turn.typed)]
-        # What is said when a turn ends counts more than on the way.
-        said.sort(key=lambda turn: turn.is_reply and turn.place not in self.ends)
-        asked = [turn.place for turn in self.found.turns if turn.typed]
+        """Findings and decisions, the newest first."""
+        turns = [turn for turn in reversed(self.transcript.turns) if turn.words and (turn.is_reply or turn.typed)]
+        # Words at the end of a turn count more than words during work.
+        turns.sort(key=lambda turn: turn.is_reply and turn.place not in self.ends)
+        question_places = [turn.place for turn in self.transcript.turns if turn.typed]
         diagnosed: set[int] = set()
         new: list[tuple[str, int]] = []
-        for turn in said:
+        for turn in turns:
             for each in reversed(list(findings_in(turn.words, turn.typed, ended=turn.place in self.ends))):
                 if turn.typed and is_binding(each):
                     continue
                 if is_diagnosis(each):  # of the causes that are named while one thing is looked for, the last
-                    if (since := bisect(asked, turn.place)) in diagnosed:
+                    if (since := bisect(question_places, turn.place)) in diagnosed:
                         continue
                     diagnosed.add(since)
                 new.append((self._labelled(turn, each), turn.place))
@@ -357,18 +366,19 @@ class Offers:
         return list(self._focused(distinct_lines(SummaryLine(bullet(text), place) for text, place in lines)))
 
     def referred(self) -> Iterator[SummaryLine]:
-        """What was printed when the agent looked up what a request names: a ticket, a plan, a page.
+        """Tool output about the things that requests name: a ticket, a plan, a page.
 
-        First what has the very name, then what has it as a part ("SHOP-12.3"); of each the newest.
+        First output about the exact name, then about a name that contains it ("SHOP-12.3"); in each group the newest
+        first.
         """
-        asked = [each for each in self.requests if each.open or each.first or each is self.newest]
-        names = sorted({name for each in asked for name in names_in(each.opening)})
-        printing = [call for call in self.found.calls if call.prints_text]
+        requests = [each for each in self.requests if each.open or each.first or each is self.newest]
+        names = sorted({name for each in requests for name in names_in(each.opening)})
+        printing = [call for call in self.transcript.calls if call.prints_text]
         parts, very = _naming(names, r"(?![\w/-])"), _naming(names, r"(?![\w/-]|\.\w)")
-        told = [call for call in printing if parts.search(call.call.arguments)]
-        told.sort(key=lambda call: bool(very.search(call.call.arguments)))
+        matching = [call for call in printing if parts.search(call.call.arguments)]
+        matching.sort(key=lambda call: bool(very.search(call.call.arguments)))
         seen: set[str] = set()
-        for call in reversed(told):
+        for call in reversed(matching):
             text, name = unwrapped(call.outcome or "").strip(), Work(call.kind, [call]).name(80)
             is_text = len(text) > SHORTEST and text.count(" ") > len(text) / 20
             if is_text and len(seen) < MOST_REFERRED and name not in seen:
@@ -380,8 +390,8 @@ class Offers:
                 yield SummaryLine(bullet(each), at - size)
 
     def next_steps(self) -> Iterator[SummaryLine]:
-        """The plan's open steps, what failed to the end, open tasks, the open question, steps that are done."""
-        steps = [] if self.kept.plan else self.found.plan
+        """The plan's open steps, work that failed to the end, open tasks, the open question, then completed steps."""
+        steps = [] if self.kept.plan else self.transcript.plan
         boxes = [(at, flat(redact(step.line()))) for at, step in enumerate(steps)]
         yield from (SummaryLine(f"- {text}", at) for at, text in boxes if not text.startswith(CLOSED))
         yield from self._still_failing()
@@ -391,16 +401,16 @@ class Offers:
         if question := self._open_question():
             yield SummaryLine(f"- Asked the user: {flat(question)}", 1e6)
         yield from (SummaryLine(f"- {text}", at) for at, text in boxes if text.startswith(CLOSED))
-        had_plan = bool(self.found.plan or self.kept.plan)
+        had_plan = bool(self.transcript.plan or self.kept.plan)
         gone = ((OPEN, CLOSED) if had_plan else ()) + ((FAILED, UNCOMMITTED) if self.work else ())
         earlier = [each for each in self.earlier[LEFT] if not each.removeprefix(EARLIER).startswith(gone)]
         yield from (SummaryLine(bullet(as_earlier(each)), at - 1e6) for at, each in reversed(list(enumerate(earlier))))
 
     def _open_tasks(self) -> Iterator[str]:
-        """What the newest replies say is still to be done, the newest first; of what ended a turn further back what
-        nothing was said or done about since.
+        """Open tasks in the newest replies, the newest first. From older replies that ended a turn only tasks about
+        which nothing was said or done since.
         """
-        replies = [turn for turn in self.found.turns if turn.is_reply]
+        replies = [turn for turn in self.transcript.turns if turn.is_reply]
         recent = {turn.place for turn in replies[-RECENT_REPLIES:]}
         ended = {turn.place for turn in [turn for turn in replies if turn.place in self.ends][-RECENT_REPLIES:]}
         for turn in reversed(replies):
@@ -411,13 +421,13 @@ class Offers:
                     yield flat(each)
 
     def _named_since(self, names: set[str], place: int) -> bool:
-        """Whether the agent spoke of one of these names after this place, or called a tool with it."""
+        """Whether the agent mentioned one of these names after this place, or called a tool with it."""
         later = self.turns[bisect(self.turns, place, key=lambda turn: turn.place) :]
         texts = chain.from_iterable([turn.words, *(call.arguments for call in turn.calls)] for turn in later)
         return any(name in text for text in texts for name in names)
 
     def _uncommitted(self) -> list[str]:
-        """The files that were edited after the newest commit, by folder, where the agent commits at all."""
+        """The files that were edited after the newest commit, by folder, if the agent commits at all."""
         commits = [work.last.at for work in self.work if work.kind == "run" and COMMIT.search(command_of(work.last))]
         if not commits or any(COMMIT.search(command_of(call)) for call in self.kept.calls if call.kind == "run"):
             return []
@@ -437,42 +447,44 @@ class Offers:
         ]
 
     def _still_failing(self) -> Iterator[SummaryLine]:
-        """What failed lately and was not got over: of what failed long ago it is not known."""
+        """Recent failures that were not fixed later; for older ones that is not known."""
         seen: set[str] = set()
-        recent = {id(call) for call in self.found.calls[-RECENT_CALLS:]}
+        recent = {id(call) for call in self.transcript.calls[-RECENT_CALLS:]}
         for at, work in enumerate(self.failed):
-            if id(work.last) in recent and (said := work.failed()) not in seen:
-                seen.add(said)
+            if id(work.last) in recent and (message := work.failed()) not in seen:
+                seen.add(message)
                 yield SummaryLine(f"- {FAILED}{flat(clip(work.error(LINE // 2, self.dated), LINE))}", 1e4 - at)
 
     def _open_question(self) -> str:
-        said = [turn for turn in self.turns if turn.words.strip() and (turn.typed or turn.is_reply)]
-        if not said or said[-1].typed or said[-1].calls or said[-1].place in self.kept_places:
+        turns = [turn for turn in self.turns if turn.words.strip() and (turn.typed or turn.is_reply)]
+        if not turns or turns[-1].typed or turns[-1].calls or turns[-1].place in self.kept_places:
             return ""
-        return clip(question_in(said[-1].words), LINE)
+        return clip(question_in(turns[-1].words), LINE)
 
     # --- what was done -----------------------------------------------------------------------------------------------
     def done(self) -> Iterator[SummaryLine]:
-        """What changed or ran something, the newest first; behind each few one of an earlier summary."""
-        told = self._focused(self.work_line(work) for work in sorted(self.work, key=_wanted) if work.weight)
-        return distinct_lines(mixed(told, iter(self.done_before)))
+        """Work that changed or ran something, the newest first, mixed with lines of an earlier summary."""
+        lines = self._focused(self.work_line(work) for work in sorted(self.work, key=_work_order) if work.weight)
+        return distinct_lines(mixed(lines, iter(self.done_before)))
 
     @cached_property
     def done_before(self) -> list[SummaryLine]:
-        """What an earlier summary has as done, the newest first: a line each, however it wrote them."""
+        """The work done according to an earlier summary, the newest first, one line each."""
         pieces = [piece for text in self.earlier[DONE] for piece in text.split("\n") if not piece.startswith("```")]
         texts = [f"- {clip(flat(unmarked(piece)), LINE)}" for piece in pieces]
         return [SummaryLine(text, at - len(texts)) for at, text in reversed(list(enumerate(texts)))]
 
     def looked(self) -> Iterator[SummaryLine]:
-        """What was only looked up for the newest request: not what a file or a command shows, unless all was that."""
+        """What was only looked up for the newest request. Contents of files and shell commands are left out, unless
+        there was no other work.
+        """
         idle = not any(work.weight for work in self.work)
         since = self.newest.place if self.newest else -1
         looks = (work for work in self.work if not work.weight and work.kind != "read" and work.last.at > since)
         return distinct_lines(self.work_line(work, 2 * LINE) for work in looks if idle or work.looks_up)
 
     def work_line(self, work: Work, most: int = LINE) -> SummaryLine:
-        """What was done, in a line: each part shorter where all of them together are too long for one."""
+        """One line about a piece of work; its parts are shortened if the line would be too long."""
         for detail in (most // 2, most // 3, most // 4):
             text = flat(work.done(detail, self.dated))
             if len(text) <= most:
@@ -486,7 +498,7 @@ def is_older(turn: Turn) -> bool:
 
 
 def longest(texts: Sequence[str], room: int, count: Counter) -> int:
-    """The characters to which texts must be cut so that all of them fit into the room, whole if they can."""
+    """The largest number of characters per text at which all texts fit into the room."""
     sizes = [(len(text), count(text) + 8) for text in texts]
     for most in (max((length for length, _ in sizes), default=0), *SIZES):
         if sum(tokens if length <= most else tokens * most // length for length, tokens in sizes) <= room:
@@ -495,7 +507,7 @@ def longest(texts: Sequence[str], room: int, count: Counter) -> int:
 
 
 def distinct_lines(lines: Iterable[SummaryLine]) -> Iterator[SummaryLine]:
-    """The lines without repetitions, compared regardless of case."""
+    """The lines without repetitions, ignoring case."""
     seen: set[str] = set()
     for line in lines:
         if (key := line.text.casefold()) not in seen:
@@ -504,7 +516,7 @@ def distinct_lines(lines: Iterable[SummaryLine]) -> Iterator[SummaryLine]:
 
 
 def mixed(new: Iterator[SummaryLine], earlier: Iterator[SummaryLine]) -> Iterator[SummaryLine]:
-    """The new lines, behind each three one of the earlier: what was done long ago is not forgotten all at once."""
+    """The new lines, with one earlier line after every three, so that old work is not dropped all at once."""
     for at, line in enumerate(new, 1):
         yield line
         if at % 3 == 0:
@@ -513,17 +525,17 @@ def mixed(new: Iterator[SummaryLine], earlier: Iterator[SummaryLine]) -> Iterato
 
 
 def _naming(names: Sequence[str], end: str) -> re.Pattern[str]:
-    """Where one of the names stands: by itself and not as a directory of a path, unless it is a path."""
+    """A pattern for any of the names as a whole word, not as a directory of a path, unless the name is a path."""
     whole = (rf"(?<![\w.{'' if '/' in name else '/'}-]){re.escape(name)}{end}" for name in names)
     return re.compile("|".join(whole) or r"(?!)")
 
 
 def only_instructs(text: str, laid_down: Sequence[str] | None) -> bool:
-    """Whether a message has nothing but the standing instructions it lays down, which are told by themselves."""
+    """Whether a message consists only of standing instructions, which have their own section."""
     pieces = list(sentences(plain(text)))
     return len(list(instructions(pieces)) if laid_down is None else laid_down) == len(pieces)
 
 
-def _wanted(work: Work) -> tuple[bool, int, int]:
-    """The order in which work is listed: what changes most, then the newest; files with nothing more to say last."""
+def _work_order(work: Work) -> tuple[bool, int, int]:
+    """Sort key for work: the most changing first, then the newest; files without further details last."""
     return (work.is_plain, -work.weight, -work.last.at)

@@ -1,7 +1,7 @@
-"""Whom each message is about, and on which day it was written: as calls, ids and the messages' own times tell it.
+"""Which person each message is about, and the day it was written, from calls, ids and the messages' times.
 
-Theory: a desk serves one person after another. A conversation begins with a greeting; whoever
-is named in it alone, by an id that some call gave as a person's, is whom all of it is about.
+Theory: a service desk serves one person after another. A conversation begins with a greeting. If only one person is
+named in it, by an id that some call gave as a person's, the whole conversation is about that person.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CALL_SIZE = 20_000  # characters of arguments that are read for a person
 
 
 class Heard(NamedTuple):
-    """What of a message tells whom it is about."""
+    """The parts of a message that show which person it is about."""
 
     typed: bool
     words: str
@@ -30,16 +30,16 @@ class Heard(NamedTuple):
 
 
 def people_of(heard: Sequence[Heard]) -> list[str]:
-    """For each message whom it is about, "" where that is not said or several are."""
+    """For each message the person it is about, "" if none or several are named."""
     named = [_named(one) for one in heard]
-    known = {person for persons in named for person in persons}
-    if not known:
+    persons = {person for each in named for person in each}
+    if not persons:
         return [""] * len(heard)
     people = [""] * len(heard)
     start = 0
     for at in range(1, len(heard) + 1):
         if at == len(heard) or _begins(heard, at):
-            _spread(people, heard, named, known, range(start, at))
+            _spread(people, heard, named, persons, range(start, at))
             start = at
     return people
 
@@ -51,33 +51,35 @@ def _named(one: Heard) -> list[str]:
 
 
 def _begins(heard: Sequence[Heard], at: int) -> bool:
-    """Whether a conversation with somebody begins here: with a greeting, or behind a test bench's marker."""
+    """Whether a conversation begins here: with a greeting, or after a test bench's marker."""
     if not heard[at].typed:
         return False
     before = next((i for i in range(at - 1, -1, -1) if heard[i].typed), -1)
     return before >= 0 and (is_greeting(heard[at].words) or bool(MARKER.search(heard[before].words[-80:])))
 
 
-def _spread(found: list[str], heard: Sequence[Heard], named: list[list[str]], known: set[str], places: range) -> None:
-    """Note in `found` whom a conversation is about; of several, whoever was named last before each message."""
-    here = [(at, person) for at in places for person in (*_said(heard[at], known), *named[at])]
+def _spread(
+    people: list[str], heard: Sequence[Heard], named: list[list[str]], persons: set[str], places: range
+) -> None:
+    """Write into `people` whom one conversation is about: of several, whoever was named last before each message."""
+    here = [(at, person) for at in places for person in (*_persons_named(heard[at], persons), *named[at])]
     if not here:
         return
     current = here[0][1]
     turning = dict(here)
     for at in places:
         current = turning.get(at, current)
-        found[at] = current
+        people[at] = current
 
 
-def _said(one: Heard, known: set[str]) -> list[str]:
+def _persons_named(one: Heard, persons: set[str]) -> list[str]:
     if not one.typed:
         return []
-    return [word for word in (raw.strip(".,:;!?\"'()") for raw in one.words.split()) if word in known]
+    return [word for word in (raw.strip(".,:;!?\"'()") for raw in one.words.split()) if word in persons]
 
 
 def day_of(message: Message) -> date | None:
-    """The day a message was written, in UTC, if it says so."""
+    """The day a message was written, in UTC, None if it has no time."""
     at = time_of(message)
     return at.date() if at else None
 

@@ -1,9 +1,9 @@
-"""A stretch of transcript as the summary without a model reads it: turns, calls with their outcomes, people, days.
+"""A stretch of transcript as the summariser without a model reads it: turns, calls with their outcomes, people, days.
 
-Theory: words are quoted, so any language works. Three kinds of text are read, each within limits of its own, so that
-the cost does not grow with what tools print: what people typed, what the agent said and called, what tools gave back.
-The limits are beyond what context windows hold; beyond them the newest is read first. All that is read is redacted
-first.
+Theory: words are quoted, so any language works. Three kinds of text are read, each within its own limits, so that the
+cost does not grow with tool output: what people typed, what the agent said and called, what tools returned. The limits
+exceed the size of context windows; if a transcript is larger, the newest text is read first. All text is redacted
+before it is read.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ Prompt = tuple[str, ...]
 
 
 class Blocks(NamedTuple):
-    """What an agent runs from blocks of code: how the lines begin with which each output ends, words and command of
-    each reply by its place, and by the place of each output that of its reply, None where that is not there.
+    """The commands that an agent runs from code blocks: the beginnings of the lines that end each output, the words and
+    command of each reply by its place, and for the place of each output the place of its reply, None if that is not
+    included.
     """
 
     prompt: Prompt = ()
@@ -57,10 +58,10 @@ NO_BLOCKS = Blocks()
 
 
 class Turn(NamedTuple):
-    """One message as read: its own words, its calls, and the results it holds with the ids they name.
+    """One message as read: its own words, its calls, and its results with the ids they name.
 
-    `typed`: a person wrote the words. `flagged`: the results that the message itself calls failed. `place` is its place
-    in the transcript, `person` whom it is about where the transcript serves several.
+    `typed`: a person wrote the words. `flagged`: which results the message itself marks as failed. `place` is its place
+    in the transcript; `person` is whom it is about, if the transcript serves several.
     """
 
     message: Message
@@ -91,46 +92,47 @@ class Transcript:
 
     @property
     def days(self) -> list[date]:
-        """The days on which what was read was written, in order."""
+        """The days on which the messages were written, in order."""
         return sorted({turn.day for turn in self.turns if turn.day})
 
     @property
     def people(self) -> set[str]:
-        """Those that messages are about."""
+        """The persons that messages are about."""
         return {turn.person for turn in self.turns if turn.person}
 
     def work(self) -> list[Work]:
-        """The calls put together by what they were done to, oldest first."""
+        """The calls grouped by the thing they were done to, oldest first."""
         return gathered(call for call in self.calls if call.kind not in ("plan", "thought"))
 
 
 def read(rows: Iterable[tuple[int, Message]], blocks: Blocks = NO_BLOCKS) -> Transcript:
-    """Read the messages once, each with its place in the transcript; `blocks` are those of all of it."""
+    """Read the messages once, each with its place in the transcript; `blocks` belong to the whole transcript."""
     rows = [(place, row) for place, row in rows if not m.is_system(row)]
     first = max(len(rows) - TURNS, 0)
     older = [(place, row) for place, row in rows[:first] if m.is_typed(row)]
-    found = Transcript(_attributed(_turns([*older, *rows[first:]], blocks)), first - len(older))
-    found.calls = list(_calls(found.turns))
-    failures.judge(found.calls)
-    found.tools.update(legible_name(each.call.name) for each in found.calls)
-    found.plan = newest_plan((c.call.name, c.call.arguments, c.outcome or "") for c in found.calls if c.kind == "plan")
-    return found
+    transcript = Transcript(_attributed(_turns([*older, *rows[first:]], blocks)), first - len(older))
+    transcript.calls = list(_calls(transcript.turns))
+    failures.judge(transcript.calls)
+    transcript.tools.update(legible_name(each.call.name) for each in transcript.calls)
+    plans = (each for each in transcript.calls if each.kind == "plan")
+    transcript.plan = newest_plan((each.call.name, each.call.arguments, each.outcome or "") for each in plans)
+    return transcript
 
 
 def ends_of(turns: Sequence[Turn]) -> set[int]:
-    """The places of the replies with which the agent ended its turn: a person speaks next, or nothing follows."""
-    said = [turn for turn in turns if turn.words.strip() or turn.calls or turn.results]
-    following = [*said[1:], None] if said else []
+    """The places of the replies that ended the agent's turn: a person speaks next, or nothing follows."""
+    nonempty = [turn for turn in turns if turn.words.strip() or turn.calls or turn.results]
+    following = [*nonempty[1:], None] if nonempty else []
     return {
         turn.place
-        for turn, after in zip(said, following, strict=True)
+        for turn, after in zip(nonempty, following, strict=True)
         if turn.is_reply and not turn.calls and (after is None or after.typed)
     }
 
 
 def _calls(turns: Sequence[Turn]) -> Iterator[ToolCall]:
     """The calls, each with its result."""
-    found: list[ToolCall] = []
+    result: list[ToolCall] = []
     waiting: dict[str, ToolCall] = {}
     for turn in turns:
         for at, (id_, text) in enumerate(turn.results):
@@ -139,9 +141,9 @@ def _calls(turns: Sequence[Turn]) -> Iterator[ToolCall]:
         for call in turn.calls:
             arguments = wording.arguments_in(call.arguments)
             each = ToolCall(call, kind_of(call, arguments), turn.place, arguments, person=turn.person, day=turn.day)
-            found.append(each)
+            result.append(each)
             waiting.update(dict.fromkeys(call.ids, each))
-    return iter(found)
+    return iter(result)
 
 
 def _attributed(turns: list[Turn]) -> list[Turn]:
@@ -150,9 +152,9 @@ def _attributed(turns: list[Turn]) -> list[Turn]:
 
 
 def blocks_in(rows: Sequence[tuple[int, Message]], *, goes_on: bool = False) -> Blocks:
-    """The commands and outputs of an agent that writes each command into a block of code at the end of its reply and
-    gets the output as if a person had typed it; none of others. The messages are in order, each with its place; where
-    they go on from an earlier summary (`goes_on`), the first behind it may be the output of a command before.
+    """Commands and outputs of an agent that writes each command into a code block at the end of its reply and gets the
+    output as a user message; empty for other agents. The messages are in order, each with its place. With `goes_on`
+    they follow an earlier summary, so the first may be the output of a command before it.
     """
     answers: list[tuple[int, str, int, tuple[str, str]]] = []  # place and text, place and (words, command) of the reply
     for (before, reply), (place, row) in pairwise(rows):
@@ -169,18 +171,18 @@ def blocks_in(rows: Sequence[tuple[int, Message]], *, goes_on: bool = False) -> 
 
 
 def _prompt_of(outputs: Sequence[str]) -> Prompt:
-    """How the last lines of most outputs begin, up to three; none where the last is no prompt. No person ends message
-    after message alike, and with such a sign.
+    """The beginnings of the last lines, up to three, that most outputs share; empty if they do not end with a prompt.
+    No person ends message after message in the same way and with such a sign.
     """
-    found: Prompt = ()
+    prompt: Prompt = ()
     most = FEWEST_OUTPUTS
     for lines in range(1, MOST_PROMPT + 1):
         ends = Tally(_end_of(text, lines) for text in outputs if text.endswith(_SIGNS))
-        end, times = next(iter(ends.most_common(1)), (found, 0))
+        end, times = next(iter(ends.most_common(1)), (prompt, 0))
         if times < most or times * 3 < 2 * len(outputs):
             break
-        found, most = end, times
-    return found
+        prompt, most = end, times
+    return prompt
 
 
 def _ends_with(text: str, prompt: Prompt) -> bool:
@@ -188,12 +190,12 @@ def _ends_with(text: str, prompt: Prompt) -> bool:
 
 
 def _end_of(text: str, lines: int) -> Prompt:
-    """How the last lines begin: up to a colon, behind which a directory or a file may change."""
+    """The beginnings of the last lines, up to a colon, after which a directory or file may change."""
     return tuple(line.partition(":")[0] for line in text.split("\n")[-lines:])
 
 
 def _command_of(message: Message) -> tuple[str, str]:
-    """The words of a reply before the block of code that it ends with, and the code; no code where there is none."""
+    """The words of a reply before the code block at its end, and the code; the code is "" if there is no such block."""
     words = m.words(message).rstrip()
     if m.role(message) != "assistant" or m.calls(message) or not words.endswith(FENCE):
         return words, ""
@@ -203,7 +205,7 @@ def _command_of(message: Message) -> tuple[str, str]:
 
 
 def _turns(rows: Sequence[tuple[int, Message]], blocks: Blocks) -> list[Turn]:
-    """The messages as turns, every text cut to what is read of it and redacted."""
+    """The messages as turns, every text cut to the part that is read, and redacted."""
     messages = [row for _, row in rows]
     words = ["" if m.role(row) in m.RESULT_ROLES else m.words(row) for row in messages]
     by_people = [m.is_typed(row) for row in messages]
@@ -216,12 +218,12 @@ def _turns(rows: Sequence[tuple[int, Message]], blocks: Blocks) -> list[Turn]:
         if place in blocks.outputs:
             output = "\n".join(words[at].rstrip().split("\n")[: -len(blocks.prompt)])
             typed[at], words[at] = False, ""
-            if (asked := blocks.outputs[place]) is not None:
-                results[at] = ((f"block {asked}", output),)
+            if (reply_place := blocks.outputs[place]) is not None:
+                results[at] = ((f"block {reply_place}", output),)
         elif place in blocks.commands:
             words[at], command = blocks.commands[place]
             calls[at] = [Call((f"block {place}",), "shell", json.dumps({"command": command}))]
-    said = iter(_within(words, typed))
+    legible_words = iter(_within(words, typed))
     arguments = iter(_legible([call.arguments for row in calls for call in row], ARGUMENTS))
     printed = (_output(text) for row in results for _, text in row)
     texts = iter(_legible([ESCAPES.sub("", text) if "\x1b[" in text else text for text in printed]))
@@ -229,7 +231,7 @@ def _turns(rows: Sequence[tuple[int, Message]], blocks: Blocks) -> list[Turn]:
         Turn(
             row,
             typed[at],
-            next(said),
+            next(legible_words),
             tuple(call._replace(arguments=next(arguments)) for call in calls[at]),
             tuple((id_, next(texts)) for id_, _ in results[at]),
             place,
@@ -241,7 +243,7 @@ def _turns(rows: Sequence[tuple[int, Message]], blocks: Blocks) -> list[Turn]:
 
 
 def _output(text: str) -> str:
-    """What a call printed, behind a line with its exit code if that is not 0."""
+    """A call's output, after a line with its exit code if that is not 0."""
     code, output = without_heading(text)
     return f"exit code {code}\n{output}" if is_failure(code) else output
 
@@ -255,38 +257,39 @@ def _flags(row: Message) -> tuple[bool, ...]:
 
 
 def _within(words: list[str], typed: list[bool]) -> Iterator[str]:
-    """Words of people and of the agent, each cut within their own limit, in their places."""
+    """Words of people and of the agent, each cut within their own limit, in the original order."""
     people = iter(_legible([text for text, by_person in zip(words, typed, strict=True) if by_person], TYPED, TYPED))
     agent = iter(_legible([text for text, by_person in zip(words, typed, strict=True) if not by_person]))
     return (next(people if by_person else agent) for by_person in typed)
 
 
 def _legible(texts: list[str], longest: int = SCANNED, most: int = READ) -> list[str]:
-    """The texts, oldest first, without secrets, and of long ones the two ends alone, so that all fit `most`."""
+    """The texts, oldest first, without secrets; of long ones only the two ends, so that all fit into `most`."""
     return redact_all(texts, _limits([len(text) for text in texts], longest, most))
 
 
 def _limits(lengths: list[int], longest: int, most: int) -> list[int]:
-    """Characters read of each text: `longest` of the newest while half of `most` lasts, of all others the same.
+    """Characters to read of each text: `longest` for the newest texts while half of `most` lasts, then the same number
+    for all others.
 
-    Where that would be too little to say anything, `LEAST` of the newer ones and nothing of the rest.
+    If that number would be too small, `LEAST` for the newer of them and 0 for the rest.
     """
-    left, older = most, len(lengths)
-    while older and left > most // 2:
+    room, older = most, len(lengths)
+    while older and room > most // 2:
         older -= 1
-        left -= min(lengths[older], longest)
-    left = max(left, 0)
-    same = _limit(lengths[:older], longest, left)
-    unread = 0 if same >= LEAST else max(older - left // LEAST, 0)
+        room -= min(lengths[older], longest)
+    room = max(room, 0)
+    same = _limit(lengths[:older], longest, room)
+    unread = 0 if same >= LEAST else max(older - room // LEAST, 0)
     return [0] * unread + [max(same, LEAST)] * (older - unread) + [longest] * (len(lengths) - older)
 
 
-def _limit(lengths: list[int], longest: int, left: int) -> int:
-    """The largest limit, up to `longest`, for which the lengths cut to it come to at most `left`."""
+def _limit(lengths: list[int], longest: int, room: int) -> int:
+    """The largest limit, up to `longest`, at which the cut lengths add up to at most `room`."""
     remaining = len(lengths)
     for length in sorted(lengths):
-        if min(length, longest) * remaining > left:
-            return left // remaining
-        left -= min(length, longest)
+        if min(length, longest) * remaining > room:
+            return room // remaining
+        room -= min(length, longest)
         remaining -= 1
     return longest

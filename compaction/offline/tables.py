@@ -1,4 +1,4 @@
-"""Tables in what an agent says: rows that only rule them go, and a header that several tables share stands once."""
+"""Tables in an agent's words: separator rows are removed, and a header that several tables share is written once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Tables:
         self.headers: set[str] = set()
 
     def shorter(self, text: str) -> str:
-        """The text without rules of tables, and without headers that were there before."""
+        """The text without separator rows of tables, and without headers that occurred before."""
         if "|" not in text or "--" not in text:
             return text
         lines: list[str] = []

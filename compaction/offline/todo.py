@@ -1,7 +1,7 @@
-"""The plan an agent keeps with a tool of its own: its newest state, whole.
+"""The plan that an agent keeps with a tool: its newest state, complete.
 
-Known are Claude Code's `TodoWrite` and its task tools, Codex' `update_plan`, Hermes' `todo`, Gemini's `write_todos` and
-tools of the same shape: a list of objects with a text and a state.
+Known tools are Claude Code's `TodoWrite` and its task tools, Codex' `update_plan`, Hermes' `todo`, Gemini's
+`write_todos` and tools of the same shape: a list of objects with a text and a state.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Step(NamedTuple):
     state: str
 
     def line(self) -> str:
-        """`[x] text`, as task lists are written; what is neither open nor done says what it is."""
+        """`[x] text`, in the form of task lists; a state that is neither open nor done is added in words."""
         if _DONE.match(self.state):
             return f"[x] {self.text}"
         if _GOING.match(self.state):
@@ -58,24 +58,24 @@ def newest_plan(calls: Iterable[tuple[str, str, str]]) -> list[Step]:
 
 
 def _rewritten(steps: dict[str, Step], arguments: str, result: str) -> dict[str, Step]:
-    """The steps a call states; those of its result where the call only asks, or changes a few of them (Hermes)."""
+    """The steps that a call states; those of its result if the call only asks, or changes a few of them (Hermes)."""
     value = parsed(arguments)
-    told = dict(_steps(value))
+    stated = dict(_steps(value))
     after = dict(_steps(parsed(result) if result.lstrip()[:1] in ("{", "[") else None))
-    if after and len(after) >= len(told):
+    if after and len(after) >= len(stated):
         return after
     if isinstance(value, dict) and value.get("merge") is True:
-        return {**steps, **told}
-    return told or steps
+        return {**steps, **stated}
+    return stated or steps
 
 
 def _steps(value: Any) -> Iterator[tuple[str, Step]]:
-    found = (
+    items = (
         next((value[key] for key in _LISTS if isinstance(value.get(key), list)), [])
         if isinstance(value, dict)
         else value
     )
-    for at, item in enumerate(found if isinstance(found, list) else ()):
+    for at, item in enumerate(items if isinstance(items, list) else ()):
         if isinstance(item, str) and item.strip():
             yield str(at), Step(clip(item, _LONGEST), "")
         elif isinstance(item, dict):

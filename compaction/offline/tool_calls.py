@@ -1,4 +1,4 @@
-"""One call and what it does: its kind, the file or command it names, what came of it."""
+"""One call and what it does: its kind, the file or command it names, its outcome."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ LONG_COMMAND = 160  # characters of a command that name it
 
 @dataclass(slots=True)
 class ToolCall:
-    """One call and what came of it: `at` its place in the transcript, `failure` what went wrong ("" for nothing)."""
+    """One call and its outcome: `at` is its place in the transcript, `failure` what went wrong ("" if nothing)."""
 
     call: Call
     kind: Kind
@@ -75,19 +75,19 @@ class ToolCall:
 
     @property
     def filters(self) -> bool:
-        """Whether a command only shows something, or lines that it picks from what another printed."""
+        """Whether a command only shows something, or selects lines from another command's output."""
         return self.shows or (self.kind == "run" and bool(_FILTERING.search(_command(self))))
 
     @property
     def prints_text(self) -> bool:
-        """Whether the call went well and showed text that is no program."""
+        """Whether the call succeeded and showed text that is not a program."""
         if self.outcome is None or self.failure or not self.shows:
             return False
         return self.kind != "read" or not _CODE_FILE.search(path_of(self))
 
 
 def kind_of(call: Call, arguments: dict[str, Any]) -> Kind:
-    """What a call does, by the tool's name and, of a tool with commands, by its command."""
+    """What a call does, by the tool's name and, for a tool with commands, by its command."""
     name = re.split(r"__|[.:/]", call.name)[-1].lower().replace("-", "_")
     if is_plan_tool(call.name):
         return "plan"
@@ -111,7 +111,7 @@ def kind_of(call: Call, arguments: dict[str, Any]) -> Kind:
 
 
 def key_of(call: ToolCall) -> str:
-    """Equal for calls on the same thing."""
+    """A key that is equal for calls on the same thing."""
     if call.kind in ("edit", "write"):
         return f"file {path_of(call)}"
     if call.kind == "read":
@@ -131,7 +131,7 @@ def path_of(call: ToolCall) -> str:
 
 
 def command_of(call: ToolCall) -> str:
-    """The command of a shell call, without what surrounds it; of a commit its message's first line."""
+    """The command of a shell call without what surrounds it; for a commit, the first line of its message."""
     text = _BEFORE.sub("", _command(call)).strip()
     if COMMIT.search(text) and (message := _COMMIT_MESSAGE.search(text)):
         return f'git commit -m "{(message["here"] or message["text"]).strip()}"'
@@ -144,7 +144,7 @@ def command_of(call: ToolCall) -> str:
 
 
 def raw_command(call: ToolCall) -> str:
-    """The command as it was called; of a commit its message's first line."""
+    """The command as it was called; for a commit, the first line of its message."""
     return command_of(call) if COMMIT.search(text := _command(call)) else text
 
 

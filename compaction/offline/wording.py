@@ -1,7 +1,7 @@
-"""Calls in the words a person would use: "Cancelled reservation XEHM4B", "flights HAT136 2024-05-20".
+"""Calls in the words of a person: "Cancelled reservation XEHM4B", "flights HAT136 2024-05-20".
 
-Templates over a tool's name and arguments. Values stay word for word; only the names of tools become words, and those
-of tools whose first word is no verb known here stay as they are.
+Templates over a tool's name and arguments. Values stay word for word; only names of tools become words, and a name
+whose first word is not a known verb stays unchanged.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _PERSONAL_KEY = re.compile(r"(?i)(?:^|_)(?:dob|date_of_birth|birth(?:day|date|_d
 _DEEPEST = 3  # levels of a value that are listed
 MUCH = 600  # characters of room in which a long list is kept, too
 MANY = 8  # entries of a list that are still listed one by one
-_LONG_TEXT = 60  # characters of a value that needs its name beside it no longer
+_LONG_TEXT = 60  # characters from which a value needs no name next to it
 
 
 def words_of_tool(name: str) -> list[str]:
@@ -94,7 +94,7 @@ def is_reading(name: str) -> bool:
 
 
 def looked(name: str, subject: str) -> str:
-    """`Looked up reservation XEHM4B` for `get_reservation`, "" for a tool whose name does not say so much."""
+    """`Looked up reservation XEHM4B` for `get_reservation`, "" for a tool whose name does not allow such a sentence."""
     verb, *rest = words_of_tool(name) or [""]
     return " ".join(filter(None, [_LOOKED[verb], *rest, subject])) if verb in _LOOKED and rest else ""
 
@@ -111,7 +111,7 @@ def past(verb: str) -> str:
 
 
 def subject_of(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
-    """Key and value of the argument that says what a call is about: an id that fits the tool's words, or the first."""
+    """Key and value of the argument that a call is about: an id that fits the tool's words, or the first."""
     ids = [
         (key, str(value))
         for key, value in arguments.items()
@@ -124,7 +124,7 @@ def subject_of(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
 
 
 def person_in(arguments: dict[str, Any]) -> str:
-    """Whom a call is for, as its arguments say; "" if they do not."""
+    """The person a call is for according to its arguments; "" if they do not say."""
     ids = (v for key, v in arguments.items() if PERSON_KEY.search(key) and isinstance(v, str) and _is_id(v))
     return next(ids, "")
 
@@ -142,8 +142,8 @@ def sentence(name: str, subject: str, person: str, details: str) -> str:
 
 
 def details_of(arguments: dict[str, Any], without: tuple[str, ...], most: int) -> str:
-    """The other arguments as `name value` pairs, each list and object flattened to its values, but not what describes
-    a person.
+    """The other arguments as `name value` pairs, lists and objects flattened to their values, without descriptions of a
+    person.
     """
     pairs = (
         _pair(key, value)
@@ -154,7 +154,7 @@ def details_of(arguments: dict[str, Any], without: tuple[str, ...], most: int) -
 
 
 def in_words(value: Any, most: int) -> str:
-    """A value of JSON that a tool printed as its names and values, but not what describes a person."""
+    """A JSON value that a tool printed as names and values, without descriptions of a person."""
     value = quiet(value)
     if isinstance(value, list) and len(value) > MANY and most < MUCH:
         return f"{len(value):,} entries"
@@ -165,13 +165,13 @@ def in_words(value: Any, most: int) -> str:
 
 
 def quiet(value: Any, depth: int = _DEEPEST) -> Any:
-    """The value without what nobody refers to, of lists that are listed one by one."""
+    """The value without details that nobody refers to; only in lists short enough to be written out."""
     if isinstance(value, str):
         return without_noise(value)
     if isinstance(value, dict) and depth:
         return {key: quiet(item, depth - 1) for key, item in value.items()}
     if isinstance(value, list) and depth and len(value) <= MANY:
-        return [said for item in value if (said := quiet(item, depth - 1)) != ""]
+        return [shorter for item in value if (shorter := quiet(item, depth - 1)) != ""]
     return value
 
 
@@ -187,7 +187,7 @@ def _pair(key: str, value: Any) -> str:
 
 
 def _flat(value: Any, depth: int) -> Iterator[str]:
-    """The texts in a value; those of an object inside a list as one. Without its name a yes or no says nothing."""
+    """The texts in a value; those of an object inside a list are joined. A yes or no is left out without its name."""
     if isinstance(value, dict) and depth:
         for key, item in value.items():
             if not _PERSONAL_KEY.search(str(key)):
@@ -206,12 +206,14 @@ _MOST_PAIRS = 20
 
 
 def arguments_in(text: str) -> dict[str, Any]:
-    """The arguments of a call by name; of JSON whose middle was left out the whole texts; {} if they are no object."""
+    """The arguments of a call by name; if the middle of the JSON was left out, the complete texts; {} if it is not an
+    object.
+    """
     if text.lstrip()[:1] != "{":
         return {}
     value = parsed(text)
     if isinstance(value, dict):
         return value
     pairs = islice(_STRING.finditer(text), _MOST_PAIRS)
-    found = {match[1]: parsed(match[2]) for match in pairs}
-    return {key: value for key, value in found.items() if isinstance(value, str)}
+    values = {match[1]: parsed(match[2]) for match in pairs}
+    return {key: value for key, value in values.items() if isinstance(value, str)}

@@ -1,8 +1,8 @@
-"""What was done, a line for each thing it was done to: a file, a command, a reservation, a ticket.
+"""The work done, one line for each thing it was done to: a file, a command, a reservation, a ticket.
 
-Calls on the same thing are one piece of work: how often, for whom, what came of it, and what failed before it went
-well. Kinds of tools are known by their names (`tool_calls`, `wording`); what is of no known kind is listed as a call
-with its outcome. What failed to the end is no work done: it is listed among the errors.
+Calls on the same thing are one piece of work: how often, for whom, with what outcome, and what failed before it
+succeeded. Kinds of tools are known by their names (`tool_calls`, `wording`); other calls are listed with their outcome.
+Work that never succeeded is listed among the errors.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MOST_THEN = 3  # calls of one tool on one thing that are listed
 _SHORT_RESULT = 300  # characters of a result that is no record of its own
 _RECORD = 20_000  # characters of a result that is looked at for an id
 _LAST = 6  # lines of an output, of which the last that says something is shown
-_NAMED = 12  # names of code told of a file
+_NAMED = 12  # names of code listed for a file
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ class Work:
 
     @property
     def weight(self) -> int:
-        """How much it is worth telling: what changes something most, what only looks least."""
+        """How important the work is: 3 for changes, 0 for work that only looks."""
         if self.kind in ("edit", "write", "change"):
             return 3
         if self.kind == "run":
@@ -73,29 +73,29 @@ class Work:
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is no more to tell than that a file was written or edited."""
+        """Whether there is nothing to report except that a file was written or edited."""
         return self.kind in ("edit", "write") and not (any(self.failures()) or _code_names(self))
 
     @property
     def looks_up(self) -> bool:
-        """Whether a tool of its own was asked, and not the file system or a shell."""
+        """Whether a dedicated tool was asked, and not the file system or a shell."""
         return self.kind == "look" and bool(wording.looked(self.last.call.name, ""))
 
     def failures(self) -> list[str]:
-        """What went wrong in each call, "" where nothing did."""
+        """What went wrong in each call, "" if nothing did."""
         return [call.failure for call in self.calls]
 
     def failed(self) -> str:
-        """What went wrong the last time, "" if it went well or is not known."""
+        """What went wrong the last time, "" if nothing did or it is not known."""
         return self.last.failure
 
     def done(self, detail: int, dated: bool) -> str:
         """The work in one sentence."""
-        text = _TELLERS.get(self.kind, _told_call)(self, detail)
+        text = _TELLERS.get(self.kind, _call_line)(self, detail)
         return _dated(text, self.last.day if dated else None)
 
     def error(self, detail: int, dated: bool) -> str:
-        """What is wrong with it to the end."""
+        """What is still wrong with it."""
         times = f" ({len(self.calls)} times)" if len(self.calls) > 1 else ""
         return _dated(
             f"{self.name(detail)}{times}: {clip(self.failed(), 2 * detail)}", self.last.day if dated else None
@@ -127,10 +127,11 @@ def _dated(text: str, day: date | None) -> str:
     return f"{spoken(day)}: {text}" if day else text
 
 
-def _told_file(work: Work, detail: int) -> str:
+def _file_line(work: Work, detail: int) -> str:
     """`Edited /a/b.py (3 edits); it defines x, y`."""
-    writes = [call for call, said in zip(work.calls, work.failures(), strict=True) if call.kind == "write" and not said]
-    edits = [call for call, said in zip(work.calls, work.failures(), strict=True) if call.kind == "edit" and not said]
+    went_well = [call for call, failure in zip(work.calls, work.failures(), strict=True) if not failure]
+    writes = [call for call in went_well if call.kind == "write"]
+    edits = [call for call in went_well if call.kind == "edit"]
     path = path_of(work.last)
     if writes:
         created = "creat" in (writes[0].outcome or "")[:200].lower()
@@ -139,13 +140,13 @@ def _told_file(work: Work, detail: int) -> str:
     else:
         text = f"Edited {path} ({len(edits)} edit{'s' * (len(edits) != 1)})"
     names = _code_names(work)
-    told = f"; code: {' '.join(_fitting(names, 2 * detail))}" if names else ""
+    suffix = f"; code: {' '.join(_fitting(names, 2 * detail))}" if names else ""
     added = added_in(edits[-1]) if edits and not writes and (len(edits) == 1 or not names) else ""
     if 0 < len(added) <= _SMALL:
         return f"{text}{work.overcome(detail)}{'; the last' * (len(edits) > 1)}: `{redact(added)}`"
     if not names and edits and detail >= _ROOMY and (new := written_in(edits[-1])):
-        told = f': "{clip(redact(new[0]), detail // 2)}"'
-    return f"{text}{work.overcome(detail)}{told}"
+        suffix = f': "{clip(redact(new[0]), detail // 2)}"'
+    return f"{text}{work.overcome(detail)}{suffix}"
 
 
 def _code_names(work: Work) -> list[str]:
@@ -168,7 +169,7 @@ def written_in(call: ToolCall) -> list[str]:
 
 
 def added_in(call: ToolCall) -> str:
-    """The lines that an edit adds, on one line; "" where it says only what there is afterwards."""
+    """The lines that an edit adds, on one line; "" if the edit states only the text afterwards."""
     old = next((text for key in _OLD if isinstance(text := call.arguments.get(key), str)), None)
     new = written_in(call)
     if old is None or len(new) != 1:
@@ -178,7 +179,7 @@ def added_in(call: ToolCall) -> str:
 
 
 def _fitting(names: list[str], most: int) -> Iterator[str]:
-    """The first names that come to at most so many characters."""
+    """The first names, while they fit into so many characters."""
     for name in names:
         most -= len(name) + 1
         if most < 0:
@@ -187,41 +188,41 @@ def _fitting(names: list[str], most: int) -> Iterator[str]:
 
 
 def times(n: int) -> str:
-    """` (3 times)`; nothing for once."""
+    """` (3 times)`; "" for once."""
     return f" ({n} times)" if n > 1 else ""
 
 
-def _told_command(work: Work, detail: int) -> str:
+def _command_line(work: Work, detail: int) -> str:
     """`Ran `npm test` (3 times; a try failed before: "..."): 12 passed`."""
     shown = _result(work.last, detail, last=not shows(command_of(work.last)))
     return f"Ran {work.name(detail)}{times(len(work.calls))}{work.overcome(detail)}{_behind(shown)}"
 
 
-def _behind(said: str) -> str:
-    """`: said`; nothing for nothing."""
-    return f": {said}" if said else ""
+def _behind(text: str) -> str:
+    """`: text`; "" for an empty text."""
+    return f": {text}" if text else ""
 
 
 def _result(call: ToolCall, detail: int, last: bool) -> str:
-    """What a call gave back, in a line: the count of a test run, else how a program's output ends or a text begins; ""
-    where that is nothing anybody refers to.
+    """A call's result on one line: the count of a test run, else the end of a program's output or the beginning of a
+    text; "" if nobody refers to it.
     """
     if call.outcome is None:
         return "no result yet"
     text = ESCAPES.sub("", unwrapped(call.outcome)).strip()
     if text[:1] in ("{", "[") and (value := parsed(text)):
         return wording.in_words(value, 2 * detail)
-    if call.kind == "run" and (made := _COMMITTED.findall(text)):
-        return clip(", ".join(dict.fromkeys(map(str.strip, made))), detail)
-    lines = [said for line in text.splitlines() if (said := without_noise(line)).strip()]
+    if call.kind == "run" and (commits := _COMMITTED.findall(text)):
+        return clip(", ".join(dict.fromkeys(map(str.strip, commits))), detail)
+    lines = [clean for line in text.splitlines() if (clean := without_noise(line)).strip()]
     counts = _SUMMARY.findall("\n".join(lines)[-4_000:]) if last else []
     if counts:
         return clip(counts[-1], detail)
     if last and len(lines) > 1:
         telling = next((line for line in reversed(lines[-_LAST:]) if _says_something(line)), "")
         return f"{clip(telling, detail)}{line_count(text)}".strip()
-    asked = [value for value in call.arguments.values() if isinstance(value, str) and len(value) >= _LONG_ASKED]
-    if len(lines) > 1 and any(value in lines[0] for value in asked):  # "Results for ...": what was asked, once more
+    arguments = [value for value in call.arguments.values() if isinstance(value, str) and len(value) >= _LONG_ASKED]
+    if len(lines) > 1 and any(value in lines[0] for value in arguments):  # "Results for ...": what was asked, once more
         lines, text = lines[1:], "\n".join(lines[1:])
     if text and not lines:
         return line_count(text).strip()
@@ -232,90 +233,92 @@ def _says_something(line: str) -> bool:
     return len(_WORDS.findall(_MARKUP.sub(" ", line[:_RECORD]))) > 1
 
 
-def _made(call: ToolCall) -> str:
-    """The id that a result gives what the call made."""
+def _created_id(call: ToolCall) -> str:
+    """The id that a result gives to what the call created."""
     value = parsed(call.outcome) if call.outcome and len(call.outcome) <= _RECORD else None
     return wording.subject_of(call.call.name, value)[1] if isinstance(value, dict) else ""
 
 
-def _told_change(work: Work, detail: int) -> str:
+def _change_line(work: Work, detail: int) -> str:
     """`Cancelled reservation XEHM4B for mia_li_3668: reason weather; updated flights: date 2 May, then date 3 May`."""
     went_well = [call for call, failure in zip(work.calls, work.failures(), strict=True) if not failure]
-    subjects = [wording.subject_of(call.call.name, call.arguments)[1] or _made(call) for call in went_well]
+    subjects = [wording.subject_of(call.call.name, call.arguments)[1] or _created_id(call) for call in went_well]
     person = next((who for call in went_well if (who := wording.person_in(call.arguments) or call.person)), "")
     parts: dict[str, list[str]] = {}
     for call, subject in zip(went_well, subjects, strict=True):
-        known = (subject, person, call.person)
-        details = [wording.details_of(call.arguments, known, 2 * detail), _given(call, known, detail)]
-        told = ", ".join(filter(None, details)) + ("" if subject else _answer(call))
-        parts.setdefault(call.call.name, []).append(told)
+        stated = (subject, person, call.person)
+        details = [wording.details_of(call.arguments, stated, 2 * detail), _given(call, stated, detail)]
+        part = ", ".join(filter(None, details)) + ("" if subject else _answer(call))
+        parts.setdefault(call.call.name, []).append(part)
     first = (" ".join([*dict.fromkeys(filter(None, subjects))][-MOST_THEN:]), person)
     sentences = (
         wording.sentence(
-            name, *(first if not at else ("", "")), ", then ".join(list(filter(None, dict.fromkeys(told)))[-MOST_THEN:])
+            name, *(first if not at else ("", "")), ", then ".join(list(filter(None, dict.fromkeys(each)))[-MOST_THEN:])
         )
-        for at, (name, told) in enumerate(parts.items())
+        for at, (name, each) in enumerate(parts.items())
     )
-    told = "; ".join(part if not at else part[:1].lower() + part[1:] for at, part in enumerate(sentences))
-    return told + work.overcome(detail)
+    text = "; ".join(each if not at else each[:1].lower() + each[1:] for at, each in enumerate(sentences))
+    return text + work.overcome(detail)
 
 
-def _given(call: ToolCall, known: tuple[str, ...], most: int) -> str:
-    """What a short result adds to what was asked for: a number it gave, a price."""
+def _given(call: ToolCall, stated: tuple[str, ...], most: int) -> str:
+    """What a short result adds to the arguments: a number, a price."""
     value = wording.quiet(parsed(call.outcome or "")) if 0 < len(call.outcome or "") <= _SHORT_RESULT else None
     if not isinstance(value, dict):
         return ""
-    told = {*known, *(str(given) for given in call.arguments.values())}
+    old = {*stated, *(str(given) for given in call.arguments.values())}
     new = {k: v for k, v in value.items() if isinstance(v, (str, int, float)) and not isinstance(v, bool)}
-    return wording.details_of({k: v for k, v in new.items() if str(v) not in told and k != "message"}, known, most)
+    return wording.details_of({k: v for k, v in new.items() if str(v) not in old and k != "message"}, stated, most)
 
 
 def _answer(call: ToolCall) -> str:
-    """` -> text` of a short answer in words."""
+    """` -> text` for a short answer in words."""
     short = without_noise(" ".join((call.outcome or "").split()))
     return f" -> {short}" if 0 < len(short) <= 100 and short[:1] not in ("{", "[") else ""
 
 
-def _told_look(work: Work, detail: int) -> str:
-    """`Looked up reservation XEHM4B: status confirmed`; a tool whose name is no such sentence is listed as a call."""
+def _look_line(work: Work, detail: int) -> str:
+    """`Looked up reservation XEHM4B: status confirmed`; a tool whose name gives no such sentence is
+    listed as a call.
+    """
     call = work.last
     subject = wording.subject_of(call.call.name, call.arguments)[1]
-    told = wording.looked(call.call.name, subject)
-    if not told or not isinstance(call.arguments, dict):
-        return _told_call(work, detail)
+    text = wording.looked(call.call.name, subject)
+    if not text or not isinstance(call.arguments, dict):
+        return _call_line(work, detail)
     details = wording.details_of(call.arguments, (subject,), detail)
     result = _result(call, detail, last=False)
     if subject:
         result = result.replace(f"{wording.subject_of(call.call.name, call.arguments)[0]} {subject}, ", "", 1)
-    asked = f" ({details})" if details else ""
-    return f"{told}{asked}{times(len(work.calls))}{work.overcome(detail)}{_behind(result)}"
+    parameters = f" ({details})" if details else ""
+    return f"{text}{parameters}{times(len(work.calls))}{work.overcome(detail)}{_behind(result)}"
 
 
-def _told_call(work: Work, detail: int) -> str:
+def _call_line(work: Work, detail: int) -> str:
     """`tool(name=value): outcome`."""
     call = work.last
     arguments = clip(arguments_of(call.call.arguments), detail)
-    told = f"{legible_name(call.call.name)}({arguments}){times(len(work.calls))}{work.overcome(detail)}"
-    return told + _behind(_result(call, detail, last=False))
+    text = f"{legible_name(call.call.name)}({arguments}){times(len(work.calls))}{work.overcome(detail)}"
+    return text + _behind(_result(call, detail, last=False))
 
 
-_TELLERS = {"edit": _told_file, "write": _told_file, "run": _told_command, "change": _told_change, "look": _told_look}
+_TELLERS = {"edit": _file_line, "write": _file_line, "run": _command_line, "change": _change_line, "look": _look_line}
 
 
 def gathered(calls: Iterable[ToolCall]) -> list[Work]:
-    """Calls put together by what they were done to, in the order of the last call on each."""
-    found: dict[str, Work] = {}
+    """Calls grouped by the thing they were done to, in the order of the last call on each."""
+    by_key: dict[str, Work] = {}
     for call in calls:
         key = key_of(call)
-        work = found.pop(key, None) or Work(call.kind)
+        work = by_key.pop(key, None) or Work(call.kind)
         work.kind = "write" if "write" in (work.kind, call.kind) else call.kind
         work.calls.append(call)
-        found[key] = work
-    return [part for work in found.values() for part in _parted(work)]
+        by_key[key] = work
+    return [part for work in by_key.values() for part in _split(work)]
 
 
-def _parted(work: Work) -> list[Work]:
-    """What went well and, apart from it, the calls that failed behind it: a change that was made stays made."""
+def _split(work: Work) -> list[Work]:
+    """The work that succeeded and, separately, the calls that failed after it: a change that was made stays made."""
     at = len(work.calls)
     while at and work.kind in ("edit", "write", "change") and work.calls[at - 1].failure:
         at -= 1
@@ -328,14 +331,16 @@ _SOON = 12  # pieces of work within which one that went well can be the fix of o
 
 
 def settled(works: Sequence[Work]) -> tuple[list[Work], list[Work]]:
-    """What was done and what failed to the end, the newest first; a failure that was got over goes with its fix."""
+    """The work done and the work that never succeeded, the newest first; a failure that was fixed is listed with its
+    fix.
+    """
     done: list[Work] = []
     failed: list[Work] = []
     fixes: dict[str, tuple[int, Work]] = {}
     for back, work in enumerate(reversed(works)):
-        said = work.failed()
+        failure = work.failed()
         fix = fixes.get(_same_try(work))
-        if not said:
+        if not failure:
             done.append(work)
             if work.weight:  # what only shows something is no fix
                 fixes[_same_try(work)] = (back, work)
@@ -343,12 +348,14 @@ def settled(works: Sequence[Work]) -> tuple[list[Work], list[Work]]:
             if work.weight:
                 failed.append(work)
         elif not fix[1].before:
-            fix[1].before = said
+            fix[1].before = failure
     return done, failed
 
 
 def _same_try(work: Work) -> str:
-    """Equal for two tries at the same thing: of commands the program and what it is to do, of calls tool and person."""
+    """A key that is equal for two attempts at the same thing: for commands the program and its action, for calls tool
+    and person.
+    """
     call = work.last
     if work.kind == "run":
         program, *rest = command_of(call).split() or [""]

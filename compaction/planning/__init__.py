@@ -1,4 +1,6 @@
-"""Messages and a policy to a plan: which messages stay, which are summarised, and why. No model, no input changed."""
+"""From messages and a policy to a plan: which messages stay, which are summarised, and why. No model; no input is
+changed.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,14 @@ from .cut import Cut, Role, replaced_for, room_in
 
 @dataclass(frozen=True)
 class Plan:
-    """What a compaction would do. Indices are positions in `messages`; each stands in exactly one of the four tuples.
+    """What a compaction would do. Indices are positions in `messages`; each index is in exactly one of the four tuples.
 
-    `head` stands in front of the handoff: the start, and of a running turn that is too long to stay as a whole the
-    user's message and the last reply.
-    `lifted` are standalone earlier handoffs, wherever they stand; `previous_summary` the bodies of all earlier ones,
-    oldest first (a merged one keeps its index where its live text goes). `role` is the new handoff's, None if it must
-    be merged into the first tail message. `reasons` are sentences for people. `around` are the tokens that are written
-    besides the summary's body; `quoted` is the message of the middle that the handoff repeats, None for none; what
-    stands before `since` is older than `previous_summary`. Token totals are counted when first read.
+    `head` is before the handoff: the start and, if a running turn is too long to be kept whole, the user's message and
+    the last reply. `lifted` are standalone earlier handoffs, at any position; `previous_summary` is the bodies of all
+    earlier ones, oldest first (a merged one keeps its index with its live text). `role` is the new handoff's role, None
+    if it must be merged into the first tail message. `reasons` are sentences for people. `around` are the tokens
+    written besides the summary's body. `quoted` is the message of the middle that the handoff repeats, None if there is
+    none. Messages before `since` are older than `previous_summary`. Token totals are counted when first read.
     """
 
     messages: tuple[Message, ...] = field(repr=False)
@@ -58,7 +59,7 @@ class Plan:
 
     @cached_property
     def middle_tokens(self) -> int:
-        """Tokens of the messages that are summarised, earlier handoffs taken off."""
+        """Tokens of the messages that are summarised, without earlier handoffs."""
         return self._tokens_without_handoffs(self.middle)
 
     @property
@@ -83,15 +84,15 @@ class Plan:
 
     @cached_property
     def tail_tokens(self) -> int:
-        """Tokens of the tail, earlier handoffs taken off."""
+        """Tokens of the tail, without earlier handoffs."""
         return self._tokens_without_handoffs(self.tail)
 
     @cached_property
     def summary_budget(self) -> int:
-        """Tokens the summary may take: as many as the earlier summaries that it replaces, and of what is new the share
-        that the policy sets; a tenth of the context less than what is replaced, and never more than the policy's limit.
+        """Tokens for the summary: as many as the earlier summaries that it replaces, plus the policy's share of what is
+        new. At most what is replaced minus a tenth of the context, and at most the policy's limit.
 
-        Counts no more of the middle than that needs, the newest messages first.
+        Counts no more of the middle than needed, the newest messages first.
         """
         kept, most = self.head_tokens + self.tail_tokens, self.policy.most_summary
         enough = max(math.ceil(most / self.policy.summary_ratio), replaced_for(most, kept, self.around))
@@ -102,7 +103,7 @@ class Plan:
 
     @cached_property
     def carried(self) -> int:
-        """Tokens of the earlier summaries, up to the most that a summary may take: the new one has room for as many."""
+        """Tokens of the earlier summaries, up to the maximum of a summary: the new one has room for as many."""
         return carried(self.previous_summary, self.policy, self.count)
 
     @property
@@ -114,7 +115,7 @@ class Plan:
         return sum(self.sizes[i] - self._handoff_tokens(i) for i in indices)
 
     def _handoff_tokens(self, index: int) -> int:
-        """Tokens of the earlier handoff that is merged into a message, 0 where there is none."""
+        """Tokens of the earlier handoff that is merged into a message, 0 if there is none."""
         return merged_tokens(self.messages[index], self.sizes[index], self.count)
 
 
@@ -122,7 +123,7 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> Plan:
     """Decide what a compaction keeps and what it summarises.
 
     `messages` are dicts in OpenAI chat shape, oldest first; `count` gives the tokens of a text. Raises NothingToCompact
-    when the rules leave nothing worth replacing, BadTranscript when the input is not a list of messages.
+    if the rules leave nothing worth replacing, BadTranscript if the input is not a list of messages.
     """
     rows = checked(messages)
     system = system_rows(rows)
@@ -130,39 +131,39 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> Plan:
     lifted = {i for i in handoffs if m.is_standalone_handoff(rows[i])}
     earlier = [i for i in handoffs if not is_prune_note(rows[i])]
     again = bool(earlier) or is_recompaction(rows[:system])
-    wanted = head_size(rows, policy, again)
-    head_end = align_start(rows, wanted)
+    size = head_size(rows, policy, again)
+    head_end = align_start(rows, size)
     _require_enough(len(rows) - head_end - len(lifted), policy)
     previous = "\n\n".join(filter(None, (_body(rows[i]) for i in earlier)))
     sizes = Sizes(rows, count)
     merged = {i: merged_tokens(rows[i], sizes[i], count) for i in handoffs if i not in lifted}
     cut = Cut(rows, head_end, lifted, sizes, policy, carried(previous, policy, count), merged)
     _require_middle(cut)
-    reasons = [_head_reason(system, wanted, again, policy), *_grown(head_end - wanted), *cut.reasons]
-    made = Plan(
+    reasons = [_head_reason(system, size, again, policy), *_grown(head_end - size), *cut.reasons]
+    draft = Plan(
         rows, policy, count, tuple(cut.head()), tuple(cut.middle()), tuple(cut.tail()), tuple(sorted(lifted)),
         previous, again, cut.role, tuple(reasons), cut.around, sizes, quoted=cut.quoted,
         since=max(earlier, default=0),
     )  # fmt: skip
-    return replace(made, reasons=(*reasons, _folded(len(earlier), made))) if earlier else made
+    return replace(draft, reasons=(*reasons, _folded(len(earlier), draft))) if earlier else draft
 
 
-def _folded(n: int, made: Plan) -> str:
-    """What becomes of the earlier summaries."""
+def _folded(n: int, draft: Plan) -> str:
+    """The sentence about what happens to the earlier summaries."""
     what = plural(n, "earlier summary", "earlier summaries")
     return (
-        f"{what} of {made.count(made.previous_summary):,} tokens will be folded into the new one, which has room for"
-        f" {made.summary_budget:,}."
+        f"{what} of {draft.count(draft.previous_summary):,} tokens will be folded into the new one, which has room for"
+        f" {draft.summary_budget:,}."
     )
 
 
 def carried(previous_summary: str, policy: Policy, count: Counter) -> int:
-    """Tokens of what earlier summaries say, up to the most that a summary may take."""
+    """Tokens of the earlier summaries, up to the maximum of a summary."""
     return min(count(previous_summary), policy.most_summary) if previous_summary else 0
 
 
 def merged_tokens(message: Message, size: int, count: Counter) -> int:
-    """Of the `size` tokens of a message those of the earlier handoff in it, 0 where there is none."""
+    """Of the `size` tokens of a message, those of the earlier handoff in it; 0 if there is none."""
     if m.is_system(message) or not is_handoff(message):
         return 0
     return size - message_tokens({**message, "content": m.live_content(message)}, count)
@@ -214,14 +215,14 @@ def _require_middle(cut: Cut) -> None:
         )
 
 
-def _head_reason(system: int, wanted: int, again: bool, policy: Policy) -> str:
+def _head_reason(system: int, size: int, again: bool, policy: Policy) -> str:
     if policy.tail_only:
         return "The agent puts a summary in front of all that stays: nothing of the start can be kept before it."
     if again:
         prompt = "only the system prompt stays" if system else "nothing stays"
         return f"Compacted before, so {prompt} at the start; the first request is not kept for ever."
     beside = "" if system else " (the system prompt, which is kept beside them, counts as one more)"
-    return f"The first {plural(wanted, 'message')} stay{'s' if wanted == 1 else ''} as the start{beside}."
+    return f"The first {plural(size, 'message')} stay{'s' if size == 1 else ''} as the start{beside}."
 
 
 def _grown(by: int) -> list[str]:
@@ -229,6 +230,6 @@ def _grown(by: int) -> list[str]:
 
 
 def _body(message: Message) -> str:
-    """The summary in a message, without the rules behind it: they are carried anew."""
+    """The summary in a message, without the rules after it: they are added again."""
     parts = split(message.get("content"), flag_of(message))
     return "\n\n".join(without_rules(part.text) for part in parts if part.kind == "summary")

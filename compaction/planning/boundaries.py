@@ -1,8 +1,8 @@
 """Where the head ends and the tail starts.
 
 A boundary is an index into the messages: the first one after the head, or the first one of the tail. Every function
-takes an index and returns a corrected one; tail boundaries only ever move backward (towards the head), so that the
-corrections can be made one after another. All costs grow with the rows walked over, which are those of the tail.
+takes an index and returns a corrected one; tail boundaries only move backward (towards the head), so that corrections
+can be made one after another. All costs grow with the rows walked over, which are those of the tail.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def is_recompaction(messages: Sequence[Message]) -> bool:
 def is_prune_note(message: Message) -> bool:
     """Whether the handoff in this message is only the note of the strategy that shortens tool output (`pruning`).
 
-    It says nothing about the conversation: it is never taken for a summary, nor its context for one that has one.
+    The note says nothing about the conversation: it never counts as a summary, and its context not as compacted before.
     """
     if not is_handoff(message):
         return False
@@ -40,28 +40,28 @@ def is_prune_note(message: Message) -> bool:
 
 
 def system_rows(messages: Sequence[Message]) -> int:
-    """1 if message 0 is the system prompt, else 0 (the prompt is kept beside the rows)."""
+    """1 if message 0 is the system prompt, else 0 (the prompt is stored outside the rows)."""
     return 1 if messages and m.is_system(messages[0]) else 0
 
 
 def head_size(messages: Sequence[Message], policy: Policy, recompaction: bool | None = None) -> int:
-    """How many messages the head keeps: `protect_first_n` with the system prompt counted, wherever that is kept.
+    """The number of messages in the head: `protect_first_n`, which counts the system prompt wherever it is stored.
 
-    On a recompaction the system prompt alone: the first request must not be anchored again for ever (hermes-agent
-    PR #50001); `recompaction` is for a caller that knows whether it is one. Not yet aligned to tool groups.
+    On a recompaction only the system prompt: the first request must not be kept for ever (hermes-agent PR #50001).
+    `recompaction` is for a caller that already knows. Not yet aligned to tool groups.
     """
     system = system_rows(messages)
     recompaction = is_recompaction(messages) if recompaction is None else recompaction
     if recompaction or policy.tail_only:
         return system
-    wanted = max(policy.protect_first_n, 1) if system else policy.protect_first_n - 1
-    return min(max(wanted, 0), len(messages))
+    size = max(policy.protect_first_n, 1) if system else policy.protect_first_n - 1
+    return min(max(size, 0), len(messages))
 
 
 def align_start(messages: Sequence[Message], index: int) -> int:
-    """The head's end moved forward over the results that belong to its last calls, so that no tool group is cut.
+    """The head's end moved forward over the results of its last calls, so that no tool group is cut.
 
-    Other rows may stand between a call and its result; the search ends at the next assistant message.
+    Other rows may be between a call and its result; the search ends at the next assistant message.
     """
     index = min(max(index, 0), len(messages))
     group = index
@@ -83,26 +83,26 @@ def _opens_turn(messages: Sequence[Message], at: int) -> bool:
 
 
 def align_end(messages: Sequence[Message], index: int, head_end: int = 0) -> int:
-    """The tail's start moved back before the call of every result it holds; `index` itself if no group is cut.
+    """The tail's start moved back before the call of every result in the tail; `index` itself if no group is cut.
 
-    The nearest parent only: an earlier complete group with the same ids stays where it is. Never below `head_end`.
+    Only the nearest parent counts: an earlier complete group with the same ids is not moved. Never below `head_end`.
     """
     cut = _before_run(messages, min(max(index, head_end), len(messages)), head_end)
-    wanted = stray_results(messages[i] for i in range(cut, len(messages)))
-    seen = Ids()  # results between the walker and the cut whose call is still to come
+    unmatched = stray_results(messages[i] for i in range(cut, len(messages)))
+    pending = Ids()  # results between the walker and the cut whose call is still to come
     at = cut
-    while at > head_end and wanted:
+    while at > head_end and unmatched:
         at -= 1
-        seen.add(filter(None, m.answers(messages[at])))
-        parent = [wanted.take(call.ids) for call in m.calls(messages[at]) if not seen.take(call.ids)]
+        pending.add(filter(None, m.answers(messages[at])))
+        parent = [unmatched.take(call.ids) for call in m.calls(messages[at]) if not pending.take(call.ids)]
         if any(parent):
             cut = at
-            wanted.add(seen.drained())
+            unmatched.add(pending.drained())
     return cut
 
 
 def _before_run(messages: Sequence[Message], index: int, head_end: int) -> int:
-    """Before the call, if the cut falls into a run of results of which one behind the cut names no id."""
+    """The index before the call, if the cut is inside a run of results in which one after the cut names no id."""
     end = index
     while end < len(messages) and m.answers(messages[end]):
         end += 1
@@ -115,37 +115,37 @@ def _before_run(messages: Sequence[Message], index: int, head_end: int) -> int:
 
 
 def anchor_last_user(messages: Sequence[Message], index: int, head_end: int = 0) -> int:
-    """The tail's start moved back so that the last message a user typed is in it (hermes-agent #10896).
+    """The tail's start moved back so that the last message a user typed is in the tail (hermes-agent #10896).
 
-    A handoff is not a user message, and neither are the agent's own notices unless there is nothing else.
+    A handoff is not a user message. The agent's own notices count only if there is no other user message.
     """
     return _anchor(messages, index, head_end, last_user(messages))
 
 
 def anchor_last_reply(messages: Sequence[Message], index: int, head_end: int = 0) -> int:
-    """The tail's start moved back so that the last assistant reply a person could read is in it (hermes-agent #29824).
+    """The tail's start moved back so that the last readable assistant reply is in the tail (hermes-agent #29824).
 
-    Rows with nothing but tool calls do not count, unless no assistant message has any text.
+    Rows with only tool calls do not count, unless no assistant message has any text.
     """
     return _anchor(messages, index, head_end, last_reply(messages))
 
 
 def last_user(messages: Sequence[Message]) -> int | None:
-    """Index of the last message a user typed; where there is none, of what the agent or a harness last said as user."""
+    """Index of the last message a user typed; if there is none, of the last user message of the agent or a harness."""
     typed = _last(messages, lambda row: m.is_typed(row) and not is_notice(m.words(row)))
     return _last(messages, m.is_user_message) if typed is None else typed
 
 
 def last_reply(messages: Sequence[Message]) -> int | None:
-    """Index of the last reply a person can read; where there is none, of the last assistant message of any kind."""
+    """Index of the last reply a person can read; if there is none, of the last assistant message of any kind."""
     readable = _last(messages, m.is_readable_reply)
     if readable is not None:
         return readable
     return _last(messages, lambda row: m.role(row) == "assistant" and not m.is_standalone_handoff(row))
 
 
-def _last(messages: Sequence[Message], wanted: Callable[[Message], bool]) -> int | None:
-    return next((i for i in range(len(messages) - 1, -1, -1) if wanted(messages[i])), None)
+def _last(messages: Sequence[Message], matches: Callable[[Message], bool]) -> int | None:
+    return next((i for i in range(len(messages) - 1, -1, -1) if matches(messages[i])), None)
 
 
 def _anchor(messages: Sequence[Message], index: int, head_end: int, at: int | None) -> int:
@@ -155,7 +155,7 @@ def _anchor(messages: Sequence[Message], index: int, head_end: int, at: int | No
 
 
 def by_tokens(length: int, head_end: int, policy: Policy, sizes: Sizes, lifted: Collection[int]) -> tuple[int, str]:
-    """Where the tail starts if only its budget and its fewest messages count, and a sentence that says so.
+    """Where the tail starts by its budget and its minimum number of messages alone, and a sentence about it.
 
     The `lifted` earlier handoffs cost nothing.
     """
@@ -180,18 +180,19 @@ def by_tokens(length: int, head_end: int, policy: Policy, sizes: Sizes, lifted: 
 def walk_back(
     own: Iterable[int], policy: Policy, sizes: Sizes, budget: int, fewest: int
 ) -> tuple[int | None, int, int]:
-    """Rows from the last one back while the budget lasts; the oldest of them (None if none), how many, their tokens.
+    """Rows from the last one back while the budget lasts: the oldest of them (None if none), their number, their
+    tokens.
 
-    Whatever they cost, the newest three and `keep_last` stay; up to `fewest` stay inside the soft ceiling, and beyond
-    it while they are small.
+    The newest three and `keep_last` stay at any cost; up to `fewest` stay inside the soft ceiling, and beyond it while
+    they are small.
     """
     used = kept = 0
     start = None
     for i in own:
-        left = budget - used
+        room = budget - used
         if kept < fewest:
-            left = max(policy.soft_ceiling - used, policy.small_message)
-        if kept >= max(policy.keep_last or 0, FEWEST_TAIL) and sizes.reach([i], left + 1):
+            room = max(policy.soft_ceiling - used, policy.small_message)
+        if kept >= max(policy.keep_last or 0, FEWEST_TAIL) and sizes.reach([i], room + 1):
             break
         used += sizes[i]
         kept += 1

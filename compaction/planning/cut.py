@@ -1,14 +1,15 @@
-"""Where the tail starts, what stands between head and handoff, and the handoff's role.
+"""Where the tail starts, what stays between head and handoff, and the handoff's role.
 
-The cut goes back from the end by tokens and moves further back for two anchors: the user's last message and the last
-reply a person can read. An agent that works for hours has one request and hundreds of calls, so keeping everything from
-an anchor on may leave nothing to summarise. Such an anchor is held by itself, word for word, before the handoff, a
-reply with the message it answered where it must not stand alone; and the cut stays inside the turn. Both are decided
-anew at each compaction: as soon as a newer one exists, the older goes.
+The cut goes back from the end by tokens, and further back for two anchors: the user's last message and the last reply a
+person can read. An agent that works for hours has one request and hundreds of calls, so keeping everything from an
+anchor on may leave nothing to summarise. Then the anchor alone is kept, word for word, before the handoff (a reply with
+the message it answered, if it must not be alone), and the cut stays inside the turn. Both are decided again at each
+compaction: once a newer anchor exists, the older one is summarised.
 
-The handoff must not add a pair of neighbours with one role. Inside a running turn, behind the user's message, neither
-role does: there it speaks as assistant in front of a call. Strict chat templates do not count messages with calls, and
-Hermes Agent places its own summaries by the same rule (`agent/context_compressor.py`, `_template_visible_role`).
+The handoff must not add two neighbours with the same role. Inside a running turn, after the user's message, no role
+fits: there the handoff has the role assistant and is before a call. Strict chat templates do not count messages with
+calls, and Hermes Agent places its own summaries by the same rule (`agent/context_compressor.py`,
+`_template_visible_role`).
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ _FIRST_WORDS = 3  # rows looked at: texts by two speakers in turn never leave a 
 
 
 class Cut:
-    """The cut for a given head, settled at once; all but the arguments are results.
+    """The cut for a given head, computed on creation; all attributes except the arguments are results.
 
-    `index` is the first message of the tail, `held` the indices of messages before it that stay in front of the
-    handoff, `quoted` the message that the handoff repeats, `role` the handoff's (None: it must be merged into the first
+    `index` is the first message of the tail, `held` the indices of earlier messages that stay before the handoff,
+    `quoted` the message that the handoff repeats, `role` the handoff's role (None: it must be merged into the first
     tail message), `around` the tokens written besides the summary's body, `reasons` sentences for people. `carried` are
-    the tokens that the new summary must have room for, as earlier ones have them: they are not won. `merged` are the
-    tokens of earlier handoffs in rows with other text, by their index.
+    the tokens for which the new summary must have room because earlier ones have them: they are not a gain. `merged`
+    are the tokens of earlier handoffs in rows with other text, by index.
     """
 
     def __init__(
@@ -79,22 +80,22 @@ class Cut:
             self.around += growth(*self._kept(), sizes.count)
 
     def head(self) -> Iterator[int]:
-        """The rows in front of the handoff."""
+        """The rows before the handoff."""
         return chain(self._own(0, self.head_end), self.held)
 
     def middle(self) -> Iterator[int]:
-        """The rows to summarise, earlier handoffs aside."""
+        """The rows to summarise, without earlier handoffs."""
         return self._between(self.head_end, self.index)
 
     def tail(self) -> Iterator[int]:
-        """The rows behind the handoff."""
+        """The rows after the handoff."""
         return self._own(self.index, len(self.rows))
 
     def worth_it(self) -> bool:
-        """Whether the compaction can win a tenth of the context and leave room for a short summary, or for one as long
+        """Whether the compaction can gain a tenth of the context and leave room for a short summary, or for one as long
         as the earlier ones.
 
-        Counts what is kept, and of what is replaced no more than it must.
+        Counts what is kept, and of what is replaced no more than needed.
         """
         return self._worth_it(self.index, self.sizes.total(chain(self.head(), self.tail())))
 
@@ -104,12 +105,12 @@ class Cut:
             return False
         body = max(min(SHORT_SUMMARY_TOKENS, self.policy.most_summary), self.carried)
         merged = sum(size for i, size in self.merged.items() if not self.head_end <= i < index)
-        wanted = replaced_for(body, kept - merged, self.around) - merged
-        return self.sizes.reach(chain(reversed(middle), self.lifted), wanted)
+        needed = replaced_for(body, kept - merged, self.around) - merged
+        return self.sizes.reach(chain(reversed(middle), self.lifted), needed)
 
     # --- rows --------------------------------------------------------------------------------------------------------
     def _own(self, start: int, end: int) -> Iterator[int]:
-        """The rows of a stretch without earlier handoffs."""
+        """The rows of a stretch, without earlier handoffs."""
         return (i for i in range(start, end) if i not in self.lifted)
 
     def _between(self, start: int, end: int) -> Iterator[int]:
@@ -142,7 +143,9 @@ class Cut:
             )
 
     def _part_user_rows(self) -> None:
-        """Have the start end before a user's row that the held one would stand directly behind, and did not before."""
+        """End the head before a user's row if the held user's row would otherwise follow it directly and did not
+        before.
+        """
         while self.held and m.role(self.rows[self.held[0]]) == "user" and self.held[0] > self.head_end:
             last = self.head_end - 1
             if last < 0 or last in self.lifted or m.role(self.rows[last]) != "user" or m.answers(self.rows[last]):
@@ -153,7 +156,7 @@ class Cut:
             )
 
     def _quote(self, at: int) -> None:
-        """Have the handoff repeat the text of a message that cannot stay."""
+        """Make the handoff repeat the text of a message that cannot stay."""
         if text := m.words(self.rows[at]).strip():
             self.quoted = at
             self.around += self.sizes.count(with_request("", text))
@@ -178,10 +181,10 @@ class Cut:
             self.reasons.append(f"The last reply a person can read is far back: it {where}.")
 
     def _exchange(self, at: int) -> list[int]:
-        """The reply at `at`, with its results if they are small; and if it would else lead the context, or stand behind
-        another reply, the user's message it answered. Nothing if there is none, or that is large.
+        """The reply at `at`, with its results if they are small. If it would otherwise lead the context or follow
+        another reply, also the user's message it answered; an empty list if there is none or it is large.
 
-        Anthropic refuses a context that an assistant's message leads, and Hermes up to 0.19 sends it as it is.
+        Anthropic refuses a context that starts with an assistant message, and Hermes up to 0.19 sends it unchanged.
         """
         small = self.policy.soft_ceiling - self.policy.tail_budget
         group = list(self._own(at, align_start(self.rows, at + 1)))
@@ -190,18 +193,18 @@ class Cut:
         before = [i for i in self.head() if i < at and not m.is_system(self.rows[i])]
         if before and m.role_beside(self.rows[before[-1]]) != "assistant":
             return group
-        asked = (i for i in range(at - 1, self.head_end - 1, -1) if m.is_user_message(self.rows[i]))
-        question = next(asked, None)
+        questions = (i for i in range(at - 1, self.head_end - 1, -1) if m.is_user_message(self.rows[i]))
+        question = next(questions, None)
         if question is None or self.sizes.reach([question], small + 1):
             return []
         return [question, *group]
 
     def _whole_from(self, at: int, anchor: Callable[[Sequence[Message], int, int], int]) -> int | None:
-        """Where a tail starts that keeps this message, to which `anchor` moves the cut, and all behind it.
+        """The start of a tail that keeps this message and everything after it; `anchor` moves the cut to the message.
 
-        None if that leaves too little to summarise, or the context at the agent's threshold.
+        None if that leaves too little to summarise, or keeps the context at the agent's threshold.
         """
-        if self._is_full(at):  # before looking for calls: all costs grow with what is kept
+        if self._is_full(at):  # checked before looking for calls, so that the cost grows only with the kept rows
             return None
         index = anchor(self.rows, self.index, self.head_end)
         kept = self.sizes.total(chain(self.head(), self._own(index, len(self.rows))))
@@ -213,7 +216,7 @@ class Cut:
 
     # --- the handoff's role ------------------------------------------------------------------------------------------
     def _seat(self) -> Role | None:
-        """The handoff's role; the cut moves to where one fits if it can."""
+        """The handoff's role; the cut moves to a position where a role fits, if possible."""
         before, after = self._neighbours()
         role = fitting_role(_role(before), _role(after) or "")
         if role is not None:
@@ -232,7 +235,7 @@ class Cut:
         return None
 
     def _neighbours(self) -> tuple[Message | None, Message | None]:
-        """The last row before the handoff (None: nothing but system rows) and the first behind it, as they are sent."""
+        """The last row before the handoff (None: only system rows) and the first one after it, as they are sent."""
         head, tail = self._kept()
         changed = repairs(head, tail)
         sent = [
@@ -243,7 +246,7 @@ class Cut:
         return before[-1] if before else None, next((row for row in sent[len(head) :] if row is not None), None)
 
     def _earlier(self, before: str | None) -> int | None:
-        """The nearest earlier place for the cut where a role fits, if that leaves something to summarise."""
+        """The nearest earlier index for the cut at which a role fits, if that leaves something to summarise."""
         lowest = max((self.head_end, *(i + 1 for i in self.held)))
         cuts = earlier_cuts(self.rows, self.index, lowest, self.policy, self.sizes, self.lifted)
         at = next((at for at in cuts if fitting_role(before, m.role_beside(self.rows[at]))), None)
@@ -253,9 +256,9 @@ class Cut:
         return at if self._worth_it(at, kept) else None
 
     def _behind_first_words(self) -> Role | None:
-        """The role that fits behind the first words of the tail, which then stand in front of the handoff as they are.
+        """The role that fits after the first words of the tail, which then stay unchanged before the handoff.
 
-        The user's message that work goes on for, and the reply to it if that has no calls.
+        These are the user's message of the running work, and the reply to it if that has no calls.
         """
         held_before, index, role = self.held, self.index, None
         for _ in range(_FIRST_WORDS + 1):
@@ -277,7 +280,9 @@ def _role(message: Message | None) -> str | None:
 
 
 def fitting_role(before: str | None, after: str) -> Role | None:
-    """A role that is neither neighbour's; leading the transcript only "user", which most providers demand there."""
+    """A role that neither neighbour has; at the start of the transcript only "user", which most providers require
+    there.
+    """
     for role in ROLES:
         if role not in (before, after) and (before is not None or role == "user"):
             return role
@@ -285,7 +290,7 @@ def fitting_role(before: str | None, after: str) -> Role | None:
 
 
 def _any_fitting(before: Message | None, after: Message | None) -> Role | None:
-    """As `fitting_role`; in front of a call also "assistant", and none where nothing follows."""
+    """Like `fitting_role`; before a call also "assistant", and None if nothing follows."""
     if after is None:
         return None
     role = fitting_role(_role(before), m.role_beside(after))
@@ -293,7 +298,7 @@ def _any_fitting(before: Message | None, after: Message | None) -> Role | None:
 
 
 def fits(role: Role, before: Message | None, after: Message | None) -> bool:
-    """Whether a handoff of this role may stand between these messages: beside none of its role but calls behind it."""
+    """Whether a handoff of this role fits between these messages: no neighbour has its role, except a call after it."""
     if before is not None and m.role_beside(before) == role:
         return False
     return after is None or m.role_beside(after) != role or _calls(after)
@@ -306,7 +311,7 @@ def _calls(message: Message) -> bool:
 def earlier_cuts(
     messages: Sequence[Message], cut: int, lowest: int, policy: Policy, sizes: Sizes, lifted: Collection[int]
 ) -> Iterator[int]:
-    """Rows between `lowest` and `cut`, nearest first, before which the tail may start as well.
+    """Rows between `lowest` and `cut`, nearest first, before which the tail can also start.
 
     Inside the soft ceiling and outside every tool group.
     """
@@ -320,40 +325,40 @@ def earlier_cuts(
             return
         answered = m.answers(messages[at])
         results.add(answered)
-        taken = [results.take(call.ids) for call in m.calls(messages[at])]
-        goes = m.is_call_item(messages[at]) and not all(taken)  # a repair leaves it out: another row would be the first
+        complete = [results.take(call.ids) for call in m.calls(messages[at])]
+        goes = m.is_call_item(messages[at]) and not all(complete)  # a repair leaves it out; another row would be first
         if not answered and not results and not goes:
             yield at
 
 
 def overhead(messages: Sequence[Message], count: Counter, policy: Policy) -> int:
-    """Tokens of a handoff around an empty body, and of the note if the system message still lacks it."""
+    """Tokens of a handoff with an empty body, and of the note if the system message does not have it yet."""
     tokens = count(handoff_text(with_rules("", policy.rules), policy.handoff)) + MESSAGE_TOKENS
     return tokens + (count(NOTE) if needs_note(messages, policy) else 0)
 
 
 def growth(head: list[Message], tail: list[Message], count: Counter) -> int:
-    """Tokens by which kept rows get longer, because a stub stands where a call without a result was left out."""
+    """Tokens by which kept rows get longer, because a stub replaces a call without a result."""
     kept = [*head, *tail]
-    found: Repairs = repairs(head, tail)
-    made = ((kept[at], changes) for at, changes in found.items() if changes and "content" in changes)
-    grown = (message_tokens({**row, **changes}, count) - message_tokens(row, count) for row, changes in made)
+    changed: Repairs = repairs(head, tail)
+    rewritten = ((kept[at], changes) for at, changes in changed.items() if changes and "content" in changes)
+    grown = (message_tokens({**row, **changes}, count) - message_tokens(row, count) for row, changes in rewritten)
     return sum(tokens for tokens in grown if tokens > 0)
 
 
 def replaced_for(body: int, kept: int, around: int) -> int:
-    """Tokens that must be replaced so that a summary of `body` tokens wins the smallest share of the context."""
+    """Tokens that must be replaced so that a summary of `body` tokens gains the smallest share of the context."""
     share = SMALLEST_WIN
     return math.ceil((share * kept + around + SLACK + body) / (1 - share))
 
 
 def room_in(replaced: int, kept: int, around: int) -> int:
-    """Tokens a summary may take that replaces so many and wins the smallest share of the context."""
+    """The maximum tokens of a summary that replaces so many tokens and gains the smallest share of the context."""
     return int(replaced - around - SLACK - SMALLEST_WIN * (kept + replaced))
 
 
 def needs_note(messages: Sequence[Message], policy: Policy) -> bool:
-    """Whether message 0 is a system prompt that is to carry the note and does not yet."""
+    """Whether message 0 is a system prompt that should have the note and does not yet."""
     if policy.handoff != "hermes" or not messages or not m.is_system(messages[0]):
         return False
     content = messages[0].get("content")

@@ -1,12 +1,12 @@
 """Pruning: old tool output becomes one line, long arguments are cut, nothing is summarised. No model is asked.
 
-Every row before the tail stays where it is and everything people and the assistant said stays word for word, so the
-plan needs neither a start nor anchors: its `middle` are the rows that get shorter, its `head` all others before the
-tail. One short note stands before the tail as the handoff, so that agents and readers see a boundary there; an earlier
-note is replaced, real summaries stay in place.
+Every row before the tail stays in its position, and everything people and the assistant said stays word for word, so
+the plan needs neither a start nor anchors: its `middle` are the rows that get shorter, its `head` all others before the
+tail. One short note before the tail is the handoff, so that agents and readers see a boundary there; an earlier note is
+replaced, real summaries stay in place.
 
-A second run finds nothing new: what stands in a tail does not depend on what was shortened before it, lines that stand
-for an output begin with a fixed mark, and what was cut is short.
+A second run changes nothing: the size of a tail does not depend on what was shortened before it, lines that replace an
+output begin with a fixed mark, and cut arguments are short.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from .outputs import Shortened, shortened
 
 @dataclass(frozen=True)
 class PrunePlan(Plan):
-    """A plan whose `middle` gets shorter, to what `shorter` says for each index of it, and stays where it is.
+    """A plan whose `middle` stays in place and gets shorter; `shorter` has the new values for each of its indices.
 
     `head` are all other messages before the tail, `lifted` earlier notes of this strategy. There is no summary:
-    `previous_summary` is empty and `summary_budget` the size of the note.
+    `previous_summary` is empty and `summary_budget` is the size of the note.
     """
 
     shorter: Mapping[int, Shortened] = field(repr=False)
@@ -50,7 +50,7 @@ class PrunePlan(Plan):
 
     @cached_property
     def won(self) -> int:
-        """Tokens by which the messages get shorter, the note not counted."""
+        """Tokens by which the messages get shorter, without the note."""
         return sum(self.sizes[i] - self.shorter[i].tokens for i in self.middle)
 
     @property
@@ -77,15 +77,15 @@ class PrunePlan(Plan):
         return super().tokens_after_estimate + self.middle_tokens - self.won
 
     def _handoff_tokens(self, index: int) -> int:
-        """Only earlier notes are taken off."""
+        """Tokens of an earlier note; real summaries are not removed."""
         return super()._handoff_tokens(index) if is_prune_note(self.messages[index]) else 0
 
 
 def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> PrunePlan:
     """Decide which old tool output and arguments get shorter.
 
-    Raises NothingToCompact when that would win less than the note costs, BadTranscript when the input is not a list of
-    messages. Counts what can get shorter, and the tail.
+    Raises NothingToCompact if that would gain less than the note costs, BadTranscript if the input is not a list of
+    messages. Counts the rows that can get shorter, and the tail.
     """
     # An earlier handoff, which stays, carries the rules already; and every message stays where it is.
     policy = replace(policy, rules="", tail_only=False)
@@ -96,26 +96,26 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> PrunePl
     sent = _as_sent(rows, lifted)
     seat = _seat(list(sent.values()), start, policy, count)
     cut = [*sent, len(rows)][seat.cut]
-    found = shortened(rows, cut, count)
-    shorter = {i: each for i, each in found.items() if i not in lifted and sizes.reach([i], each.tokens + 1)}
+    candidates = shortened(rows, cut, count)
+    shorter = {i: each for i, each in candidates.items() if i not in lifted and sizes.reach([i], each.tokens + 1)}
     before = [i for i in range(cut) if i not in lifted]
     tail = [i for i in range(cut, len(rows)) if i not in lifted]
     kept = [patched(rows[i], shorter[i].changes) if i in shorter else rows[i] for i in before]
-    made = PrunePlan(
+    draft = PrunePlan(
         rows, policy, count, tuple(i for i in before if i not in shorter), tuple(i for i in before if i in shorter),
         tuple(tail), tuple(sorted(lifted)), "", is_recompaction(rows), seat.role,
         (*seat.reasons, *_lifted_reason(len(lifted))),
         _around(seat.role, count, policy) + growth(kept, [rows[i] for i in tail], count),
         sizes, shorter,
     )  # fmt: skip
-    _require_gain(made)
-    return made
+    _require_gain(draft)
+    return draft
 
 
 def apply(plan: PrunePlan) -> Result:
     """The transcript with the plan's middle shortened and the note before its tail.
 
-    `Result.summary` is the note's body. Raises BadTranscript if no valid result can be built; the input is untouched
+    `Result.summary` is the note's body. Raises BadTranscript if no valid result can be built; the input is unchanged
     either way.
     """
     draft = Rewrites(plan, "note")
@@ -128,13 +128,13 @@ def apply(plan: PrunePlan) -> Result:
 
 
 def would_win(messages: Sequence[Message], policy: Policy, count: Counter) -> int:
-    """Tokens this strategy would win; 0 where that is no share worth it."""
+    """Tokens this strategy would gain; 0 if that is too small a share."""
     try:
-        made = plan(messages, policy, count)
+        draft = plan(messages, policy, count)
     except NothingToCompact:
         return 0
-    won = made.tokens_before - made.tokens_after_estimate
-    return won if won >= SMALLEST_WIN * made.tokens_before else 0
+    won = draft.tokens_before - draft.tokens_after_estimate
+    return won if won >= SMALLEST_WIN * draft.tokens_before else 0
 
 
 def compact(messages: Iterable[Message], policy: Policy, count: Counter) -> Result:
@@ -145,7 +145,9 @@ def compact(messages: Iterable[Message], policy: Policy, count: Counter) -> Resu
 # --- where the tail starts -------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class _Seat:
-    """Where the note stands: before the row at `cut`, as a message of this role or, without one, in front of it."""
+    """The position of the note: before the row at `cut`, as a message of this role or, without a role, merged into that
+    row.
+    """
 
     cut: int
     role: Role | None
@@ -155,12 +157,12 @@ class _Seat:
 def _as_sent(rows: tuple[Message, ...], lifted: set[int]) -> dict[int, Message]:
     """The rows by index without earlier notes, and with calls and results complete.
 
-    So a second run sees what the first one left, and finds the same place.
+    So a second run gets the same rows as the first and finds the same position.
     """
     own = {i: _bare(row) for i, row in enumerate(rows) if i not in lifted}
     changed = repairs([], list(own.values()))
-    made = ((i, row, changed.get(at, {})) for at, (i, row) in enumerate(own.items()))
-    return {i: patched(row, changes) for i, row, changes in made if changes is not None}
+    changed_rows = ((i, row, changed.get(at, {})) for at, (i, row) in enumerate(own.items()))
+    return {i: patched(row, changes) for i, row, changes in changed_rows if changes is not None}
 
 
 def _bare(row: Message) -> Message:
@@ -168,7 +170,9 @@ def _bare(row: Message) -> Message:
 
 
 def _seat(rows: list[Message], start: int, policy: Policy, count: Counter) -> _Seat:
-    """The nearest place for the note, from the budget's cut back, where a role fits; else in front of a message."""
+    """The nearest position for the note, going back from the budget's cut, at which a role fits; else merged into a
+    message.
+    """
     sizes = Sizes(rows, count)
     cut, why = _cut(rows, start, policy, sizes)
     back = [cut, *earlier_cuts(rows, cut, start, policy, sizes, ())]
@@ -186,9 +190,10 @@ def _seat(rows: list[Message], start: int, policy: Policy, count: Counter) -> _S
 
 
 def _cut(rows: list[Message], start: int, policy: Policy, sizes: Sizes) -> tuple[int, str]:
-    """By tokens and, so that a small context has old output too, by the share of the messages that are no results.
+    """The cut by tokens and, so that a small context has old output too, by a share of the messages that are not
+    results.
 
-    What stands before the cut does not matter for it.
+    It does not depend on the rows before the cut.
     """
     spoken = [i for i in range(start, len(rows)) if not m.answers(rows[i])]
     fewest = max(FEWEST_TAIL, min(policy.fewest_tail, len(spoken) // 2))
@@ -205,20 +210,20 @@ def _lifted_reason(notes: int) -> list[str]:
 
 
 def _around(role: Role | None, count: Counter, policy: Policy) -> int:
-    """Tokens around the note's body: of its message, or of what sets it apart in the row it is merged into."""
+    """Tokens around the note's body: of its message, or of the separators in the row it is merged into."""
     text = handoff_text("", policy.handoff)
     if role is None:
         text += f"{PRIOR_HEADER}\n\n\n{MERGE_DELIMITER}\n\n"
     return count(text) + MESSAGE_TOKENS
 
 
-def _require_gain(made: PrunePlan) -> None:
-    """Refuse what would win no more than it costs; counts no more of the old rows than that needs."""
-    wanted = made.around + made.summary_budget + SLACK + 1
-    for i in made.middle:
-        tokens = made.shorter[i].tokens
-        wanted -= made.sizes.up_to([i], tokens + wanted) - tokens
-        if wanted <= 0:
+def _require_gain(draft: PrunePlan) -> None:
+    """Refuse a plan that gains no more than it costs. Counts no more of the old rows than needed."""
+    needed = draft.around + draft.summary_budget + SLACK + 1
+    for i in draft.middle:
+        tokens = draft.shorter[i].tokens
+        needed -= draft.sizes.up_to([i], tokens + needed) - tokens
+        if needed <= 0:
             break
     else:
         raise NothingToCompact("too_small", "There is too little old tool output before the recent messages.")

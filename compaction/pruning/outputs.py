@@ -1,7 +1,8 @@
-"""Old tool output as one line, and long arguments cut inside valid JSON, in whatever shape a row has them.
+"""Old tool output as one line, and long arguments cut inside valid JSON, in any shape that a row has.
 
-A line says what ran, on what, how it ended and how large it was; an output that stands again further down is named
-there. Images inside results become the media stub. Words of people and of the assistant are never touched.
+A line says what ran, with which arguments, how it ended and how large the output was; if the same output occurs again
+further down, the line says so. Images inside results become the media stub. Words of people and of the assistant are
+never changed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..messages import Call, Message, without_old_images
 from ..policy import ARGUMENT_CHARS, PRUNED_CHARS
 from ..text.clip import clip
 from ..tokens import Counter, message_tokens
-from ..tool_groups import OpenCalls, Place
+from ..tool_groups import CallPosition, OpenCalls
 
 NAME, WHAT, OUTCOME = 64, 100, 120  # characters of a tool's name or id, of arguments and of the outcome in a line
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"(\s*+:)?', re.DOTALL)
@@ -37,25 +38,25 @@ class Shortened:
 
 
 def shortened(rows: Sequence[Message], cut: int, count: Counter) -> dict[int, Shortened]:
-    """The rows before `cut` in which something can be said shorter, by position; handoffs are left alone."""
+    """The rows before `cut` in which something can be shortened, by position; handoffs are left alone."""
     results = _Results(rows)
-    found = {}
+    result = {}
     for at in range(cut):
         row = rows[at]
         if m.is_system(row) or is_handoff(row):
             continue
         changes, outputs, calls = _changes(at, row, results)
         if changes:
-            found[at] = Shortened(changes, outputs, calls, message_tokens({**row, **changes}, count))
-    return found
+            result[at] = Shortened(changes, outputs, calls, message_tokens({**row, **changes}, count))
+    return result
 
 
 class _Results:
-    """For each result its call, and for each text the place of the newest result that says it."""
+    """The call of each result, and for each text the position of the newest result with it."""
 
     def __init__(self, rows: Sequence[Message]) -> None:
-        self.calls: dict[Place, Call] = {}
-        self.newest: dict[str, tuple[Place, str]] = {}
+        self.calls: dict[CallPosition, Call] = {}
+        self.newest: dict[str, tuple[CallPosition, str]] = {}
         open_calls = OpenCalls()
         for at, row in enumerate(rows):
             open_calls.see(at, row)
@@ -66,11 +67,11 @@ class _Results:
                 if len(text) > PRUNED_CHARS:
                     self.newest[text] = (at, position), call.ids[0] if call else ""
 
-    def line(self, place: Place, text: str) -> str:
-        """What stands for the output at this place."""
-        call = self.calls.get(place)
+    def line(self, position: CallPosition, text: str) -> str:
+        """The line that replaces the output at this position."""
+        call = self.calls.get(position)
         newest, id_ = self.newest[text]
-        if newest != place:
+        if newest != position:
             came = f"the same output stands further down{f', of call {clip(id_, NAME)}' if id_ else ''}"
         else:
             came = outcome(unwrapped(text), OUTCOME)
@@ -100,8 +101,8 @@ def _changes(at: int, row: Message, results: _Results) -> tuple[dict[str, Any], 
     changes: dict[str, Any] = {}
     outputs = calls = 0
     if m.is_call_item(row):
-        made = _entry(row) or row
-        changes = {key: value for key, value in made.items() if value is not row[key]}
+        shorter = _entry(row) or row
+        changes = {key: value for key, value in shorter.items() if value is not row[key]}
         return changes, 0, int(bool(changes))
     if m.role(row) in m.RESULT_ROLES:
         content = _output(m.body(row), (at, 0), results)
@@ -118,12 +119,12 @@ def _changes(at: int, row: Message, results: _Results) -> tuple[dict[str, Any], 
 
 
 def _blocks(at: int, row: Message, results: _Results) -> tuple[list[Any] | None, int, int]:
-    """The content with its results and calls (Anthropic's shapes) shorter, or None, and how many of each."""
+    """The content with shorter results and calls (Anthropic's shapes), or None, and how many of each were shortened."""
     content = row.get("content")
     if not isinstance(content, list):
         return None, 0, 0
     answering = bool(m.answers(row))
-    made, outputs, calls, position = [], 0, 0, -1
+    new_blocks, outputs, calls, position = [], 0, 0, -1
     for block in content:
         if answering and _is(block, "tool_result"):
             position += 1
@@ -134,13 +135,13 @@ def _blocks(at: int, row: Message, results: _Results) -> tuple[list[Any] | None,
             input_ = _cut(block.get("input"))
             if input_ is not None:
                 block, calls = {**block, "input": input_}, calls + 1
-        made.append(block)
-    return (made, outputs, calls) if outputs or calls else (None, 0, 0)
+        new_blocks.append(block)
+    return (new_blocks, outputs, calls) if outputs or calls else (None, 0, 0)
 
 
 # --- output ----------------------------------------------------------------------------------------------------------
 def _text(content: Any) -> str:
-    """The text of a result without stubs of images; "" where it was shortened before."""
+    """The text of a result without image stubs; "" if it was shortened before."""
     if isinstance(content, str):
         pieces = [content]
     else:
@@ -148,69 +149,71 @@ def _text(content: Any) -> str:
     return "" if any(piece.startswith(PRUNED) for piece in pieces) else "\n".join(filter(None, pieces))
 
 
-def _output(content: Any, place: Place, results: _Results) -> Any | None:
-    """The content of a result made shorter, in its own shape; None if it cannot be."""
+def _output(content: Any, position: CallPosition, results: _Results) -> Any | None:
+    """The content of a result made shorter, in its own shape; None if that is not possible."""
     if not isinstance(content, (str, list, dict)):
         return None
     text = _text(content)
-    line = results.line(place, text) if len(text) > PRUNED_CHARS else ""
+    line = results.line(position, text) if len(text) > PRUNED_CHARS else ""
     shorter = 0 < len(line) < len(text)
     if isinstance(content, str):
         return line if shorter else None
     pictures = m.image_count(content) > 0
     if not (shorter or pictures):
         return None
-    made = without_old_images(content) if pictures else content
-    return _with_line(made, line) if shorter else made
+    new_content = without_old_images(content) if pictures else content
+    return _with_line(new_content, line) if shorter else new_content
 
 
 def _with_line(content: Any, line: str) -> Any:
-    """The content with its first text replaced by the line and the others left out."""
+    """The content with its first text replaced by the line and the other texts left out."""
     if isinstance(content, dict):
         return {**content, "text": line}
-    made: list[Any] = []
-    said = False
+    blocks: list[Any] = []
+    inserted = False
     for block in content:
         text = block_text(block)
         if not text or text == MEDIA_STUB:
-            made.append(block)
-        elif not said:
-            made.append(line if isinstance(block, str) else {**block, "text": line})
-            said = True
-    return made
+            blocks.append(block)
+        elif not inserted:
+            blocks.append(line if isinstance(block, str) else {**block, "text": line})
+            inserted = True
+    return blocks
 
 
 # --- arguments -------------------------------------------------------------------------------------------------------
 def _entries(value: Any) -> tuple[Any, int]:
-    """`tool_calls` (a list, or JSON text) with long arguments cut, and in how many calls."""
+    """`tool_calls` (a list, or JSON text) with long arguments cut, and the number of cut calls."""
     entries = parsed(value) if isinstance(value, str) else value
     if not isinstance(entries, list):
         return value, 0
-    made = [_entry(entry) if isinstance(entry, dict) else None for entry in entries]
-    cut = sum(each is not None for each in made)
-    new = [entry if each is None else each for entry, each in zip(entries, made, strict=True)]
+    shorter = [_entry(entry) if isinstance(entry, dict) else None for entry in entries]
+    cut = sum(each is not None for each in shorter)
+    new = [entry if each is None else each for entry, each in zip(entries, shorter, strict=True)]
     return (m.as_json(new) if isinstance(value, str) else new), cut
 
 
 def _entry(entry: dict[str, Any]) -> dict[str, Any] | None:
     inner = entry.get("function")
     if isinstance(inner, dict):
-        made = _entry({key: each for key, each in inner.items() if key != "function"})
-        return None if made is None else {**entry, "function": {**inner, **made}}
+        shorter = _entry({key: each for key, each in inner.items() if key != "function"})
+        return None if shorter is None else {**entry, "function": {**inner, **shorter}}
     key = "arguments" if "arguments" in entry else "input"
     arguments = _cut(entry.get(key))
     return None if arguments is None else {**entry, key: arguments}
 
 
 def _cut(arguments: Any) -> Any | None:
-    """Arguments with their long strings cut, in their own container; None if nothing is long, or if it is no JSON."""
+    """Arguments with their long strings cut, in their own container; None if nothing is long, or if
+    they are not JSON.
+    """
     if not isinstance(arguments, str):
-        made = _cut_value(arguments, _DEPTH) if isinstance(arguments, (dict, list)) else arguments
-        return None if made == arguments else made
+        shorter = _cut_value(arguments, _DEPTH) if isinstance(arguments, (dict, list)) else arguments
+        return None if shorter == arguments else shorter
     if len(arguments) <= PRUNED_CHARS or not isinstance(parsed(arguments), (dict, list)):
         return None
-    made = _STRING.sub(_cut_literal, arguments)
-    return made if len(made) < len(arguments) else None
+    shorter = _STRING.sub(_cut_literal, arguments)
+    return shorter if len(shorter) < len(arguments) else None
 
 
 def _cut_value(value: Any, depth: int) -> Any:
@@ -223,18 +226,18 @@ def _cut_value(value: Any, depth: int) -> Any:
     return value
 
 
-def _cut_literal(found: re.Match[str]) -> str:
-    """A string inside JSON text, cut if it is a long value; all other bytes of the JSON stay as they are."""
-    literal = found[0]
-    if found[1] is not None or len(literal) <= PRUNED_CHARS:
+def _cut_literal(match: re.Match[str]) -> str:
+    """A string inside JSON text, cut if it is a long value; all other bytes of the JSON are unchanged."""
+    literal = match[0]
+    if match[1] is not None or len(literal) <= PRUNED_CHARS:
         return literal
     text = json.loads(literal)
-    made = _cut_text(text)
-    return literal if made == text else json.dumps(made, ensure_ascii=literal.isascii())
+    shorter = _cut_text(text)
+    return literal if shorter == text else json.dumps(shorter, ensure_ascii=literal.isascii())
 
 
 def _cut_text(text: str) -> str:
     if len(text) <= PRUNED_CHARS:
         return text
-    left = len(text) - ARGUMENT_CHARS
-    return f"{text[:ARGUMENT_CHARS]} {CUT_SHORT.format(left)}"
+    left_out = len(text) - ARGUMENT_CHARS
+    return f"{text[:ARGUMENT_CHARS]} {CUT_SHORT.format(left_out)}"

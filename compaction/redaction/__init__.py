@@ -1,11 +1,11 @@
-"""Redaction of credentials, before any text leaves for a summariser and again before a summary is kept. On pages and in
-exports each is replaced by what it is: [redacted: GitHub token].
+"""Redaction of credentials, before any text is sent to a summariser and again before a summary is stored. On pages and
+in exports each is replaced by its kind: [redacted: GitHub token].
 
-A summary outlives the messages it replaces and may be sent to another provider, so it must not carry keys. What looks
-like one is recognised by `patterns`; anything else stays as it is.
+A summary outlives the messages it replaces and may be sent to another provider, so it must not contain keys. `patterns`
+recognises what looks like a credential; all other text is unchanged.
 
-Every pattern is tried only where one of its literal starts stands: finding those costs next to nothing, while a regular
-expression that may begin anywhere takes seconds for 20 MB.
+Every pattern is tried only where one of its literal starts occurs: finding those is cheap, while a regular expression
+that may begin anywhere takes seconds for 20 MB.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from .patterns import DESCRIPTIONS, ENDINGS, LABEL, NAMED_AGAIN, QUOTED, RULES, 
 REDACTED = "[REDACTED]"
 SHOWN_AS = "[redacted: "  # and the kind, and "]"
 SHOWN_BEFORE = "[masked: "  # the same, as exports of earlier versions have it
-CUT = "\n...\n"  # stands where the middle of a text was left out
+CUT = "\n...\n"  # replaces the middle of a text that was left out
 
 Span = tuple[int, int]
-Replacement = Callable[[str], str]  # the kind of a credential -> what stands in its place
+Replacement = Callable[[str], str]  # the kind of a credential -> the text that replaces it
 
 _PLACEHOLDER = re.compile(
     r"(?i)(?:\[redacted\]|\[(?:redacted|masked): .*|\*+|x{3,}|none|null|undefined|true|false|str|string|number"
@@ -40,7 +40,7 @@ _REACH = 1_000  # characters around a cut that are searched for a credential sta
 _LOOKS_BACK = 16  # characters before a match that a pattern may have looked at
 _WORD = 200  # characters by which a cut moves, so that no word is cut in two
 _FEWEST = 4  # characters of a secret in quotes
-_SHORTEST = 8  # no rule fits into less: "://:a@" beside a host, "token=…"
+_SHORTEST = 8  # no rule matches less: "://:a@" with a host, "token=…"
 
 
 def redact(text: str) -> str:
@@ -49,30 +49,32 @@ def redact(text: str) -> str:
 
 
 def redact_value(value: Any) -> Any:
-    """A value of JSON with every text in it redacted; what a key such as "password" names, too."""
+    """A JSON value with every text in it redacted, and the values of keys such as "password"."""
     return _redacted_value(value, "", _redacted, 0)
 
 
 def redact_shown(text: str, put: Replacement | None = None) -> str:
-    """The text with credentials replaced by what they are: "[redacted: GitHub token]". JSON stays JSON.
+    """The text with credentials replaced by their kind: "[redacted: GitHub token]". JSON stays JSON.
 
-    `put` may say something else for a kind, or count.
+    `put` may return another text for a kind, or count.
     """
     return _redacted_text(text, put or label, 0)
 
 
 def redact_start(text: str, put: Replacement | None = None) -> str:
-    """The same of a text that was cut somewhere: a credential cut in two has no shape, so the last word goes."""
+    """`redact_shown` for a text that was cut: a cut credential has no recognisable form, so the
+    last word is removed.
+    """
     return redact_shown(_LAST_WORD.sub("…", text), put)
 
 
 def redact_shown_value(value: Any, put: Replacement | None = None) -> Any:
-    """A value of JSON, redacted like `redact_shown`; what a key such as "password" names, too."""
+    """A JSON value, redacted like `redact_shown`, and the values of keys such as "password"."""
     return _redacted_value(value, "", put or label, 0)
 
 
 def label(kind: str) -> str:
-    """What stands in the place of a credential of this kind."""
+    """The text that replaces a credential of this kind."""
     return f"{SHOWN_AS}{kind}]"
 
 
@@ -81,23 +83,25 @@ def _redacted(kind: str) -> str:
 
 
 def redact_all(texts: Sequence[str], most: Sequence[int] | None = None) -> list[str]:
-    """`redact` of many texts, faster: starts that stand in none of them are looked for once.
+    """`redact` for many texts, faster: starts that occur in none of them are searched for once.
 
-    Of a text longer than its number in `most` about so many characters of its start and end stay, no credential being
-    cut in two; 0 leaves nothing of it.
+    With `most`, a text longer than its number is cut to about so many characters of its start and end, without cutting
+    a credential in two; 0 makes it empty.
     """
     if most is not None:
         texts = [text if limit else "" for text, limit in zip(texts, most, strict=True)]
     everything = "\n".join({word for text in texts for word in text.lower().split()})  # no start has a blank
     met = tuple((start, rule) for start, rule in _STARTS if start in everything)
     if most is not None:
-        wanted = zip(texts, most, strict=True)
-        texts = [text if len(text) <= limit else _ends(text, limit // 2, met) for text, limit in wanted]
+        pairs = zip(texts, most, strict=True)
+        texts = [text if len(text) <= limit else _ends(text, limit // 2, met) for text, limit in pairs]
     return [_without(text, met, _redacted) for text in texts] if met else list(texts)
 
 
 def _ends(text: str, length: int, starts: _Starts) -> str:
-    """The start and the end of a text, each about `length` long; private keys, of many lines, are taken out first."""
+    """The start and the end of a text, each about `length` long. Private keys, which have many lines, are removed
+    first.
+    """
     if "PRIVATE KEY" in text:
         text = _without(text, starts, _redacted)
     end, start = length, max(len(text) - length, length)
@@ -108,7 +112,7 @@ def _ends(text: str, length: int, starts: _Starts) -> str:
 
 
 def _outside(text: str, at: int, starts: _Starts) -> Span:
-    """The nearest places before and behind `at` that are not inside a credential or between one and its label."""
+    """The nearest positions before and after `at` that are not inside a credential or between one and its label."""
     base = max(at - _REACH, 0)
     for match, _ in _matches(text[base : at + _REACH], starts):
         first, last = base + match.start() - _LOOKS_BACK, base + match.end()
@@ -118,8 +122,8 @@ def _outside(text: str, at: int, starts: _Starts) -> Span:
 
 
 def _without(text: str, starts: _Starts, put: Replacement) -> str:
-    found = _matches(text, starts) if len(text) >= _SHORTEST else ()
-    spans = sorted((match.span(_group(match)), _kind(match, rule)) for match, rule in found)
+    matches = _matches(text, starts) if len(text) >= _SHORTEST else ()
+    spans = sorted((match.span(_group(match)), _kind(match, rule)) for match, rule in matches)
     if not spans:
         return text
     pieces, at = [], 0
@@ -131,7 +135,7 @@ def _without(text: str, starts: _Starts, put: Replacement) -> str:
 
 
 def _matches(text: str, starts: _Starts) -> Iterator[tuple[re.Match[str], Rule]]:
-    """Each credential with its label, if it needs one."""
+    """Each credential, including its label if it needs one."""
     lowered = _lowered(text)
     for start, rule in starts:
         at = lowered.find(start)
@@ -139,12 +143,14 @@ def _matches(text: str, starts: _Starts) -> Iterator[tuple[re.Match[str], Rule]]
             match = rule.pattern.match(text, at)
             if match and not _harmless(match):
                 yield match, rule
-            # On behind the match: its own text would be read again from each start inside it.
+            # Continue after the match: otherwise its text would be read again from each start inside it.
             at = lowered.find(start, max(match.end() if match else 0, at + 1))
 
 
 def _lowered(text: str) -> str:
-    """In lower case, of the same length: a few capitals become two characters, and positions must stay."""
+    """The text in lower case with the same length: a few capitals become two characters, and
+    positions must not move.
+    """
     lowered = text.lower()
     if len(lowered) == len(text):
         return lowered
@@ -160,7 +166,7 @@ def _kind(match: re.Match[str], rule: Rule) -> str:
 
 
 def _named(name: str) -> str:
-    """The kind of what stands beside a name."""
+    """The kind of the value next to a name."""
     name = name.lower()
     if name.endswith(("key", "keys")):
         return "key"
@@ -168,7 +174,7 @@ def _named(name: str) -> str:
 
 
 def _harmless(match: re.Match[str]) -> bool:
-    """A placeholder, a number of tokens, a place of a file."""
+    """Whether a match is a placeholder, a number of tokens, or a position in a file."""
     value, label = match[_group(match)], match[0][:5].lower()
     if match.lastgroup in QUOTED and len(value) < _FEWEST:
         return True
@@ -206,7 +212,9 @@ _IMAGE = re.compile(r"data:[\w/+.-]{1,80};base64,[A-Za-z0-9+/=\s]*")
 
 
 def _redacted_text(text: str, put: Replacement, depth: int) -> str:
-    """A text; one that is JSON as a value, so that it stays JSON, and laid out as it was: on one line or several."""
+    """A text, redacted. If it is JSON it is redacted as a value, stays JSON and keeps its layout:
+    one line or several.
+    """
     if len(text) < _SHORTEST or (text.startswith("data:") and _IMAGE.fullmatch(text)):
         return text
     lowered = text.lower()
@@ -226,7 +234,7 @@ def _redacted_text(text: str, put: Replacement, depth: int) -> str:
 
 
 def _redacted_value(value: Any, name: str, put: Replacement, depth: int) -> Any:
-    """A value; `name` is the key it stands under."""
+    """A value, redacted; `name` is its key."""
     if isinstance(value, str):
         kind = _named_secret(name, value)
         return put(kind) if kind else _redacted_text(value, put, depth)
@@ -235,8 +243,8 @@ def _redacted_value(value: Any, name: str, put: Replacement, depth: int) -> Any:
     if isinstance(value, (list, dict)) and depth >= _DEEPEST:
         return put(_TOO_DEEP)
     if isinstance(value, list):
-        told = [(_option(before, item) or name, item) for before, item in zip(["", *value], value, strict=False)]
-        return [_redacted_value(item, named, put, depth + 1) for named, item in told]
+        named_items = [(_option(before, item) or name, item) for before, item in zip(["", *value], value, strict=False)]
+        return [_redacted_value(item, named, put, depth + 1) for named, item in named_items]
     if isinstance(value, dict):
         return dict(_redacted_items(value, put, depth + 1))
     if isinstance(value, int) and len(str(value)) >= 4 and _named_secret(name, str(value)) == "password":
@@ -245,13 +253,15 @@ def _redacted_value(value: Any, name: str, put: Replacement, depth: int) -> Any:
 
 
 def _redacted_items(value: dict[Any, Any], put: Replacement, depth: int) -> Iterator[tuple[Any, Any]]:
-    """Keys are texts as well. In {"name": "DB_PASSWORD", "value": "…"} the name stands beside."""
+    """The items, redacted; keys are texts as well. In {"name": "DB_PASSWORD", "value": "…"} the name is in another
+    item.
+    """
     names = (item for key, item in value.items() if key in _NAMES and isinstance(item, str))
     beside = next(names, "")[-_LONGEST_NAME:]
     for key, item in value.items():
         name = key if isinstance(key, str) else ""
-        told = beside if name in _VALUES and (LABEL.search(beside) or _HEADERS.search(beside)) else name
-        yield _redacted_text(key, put, depth) if name else key, _redacted_value(item, told, put, depth)
+        shown_name = beside if name in _VALUES and (LABEL.search(beside) or _HEADERS.search(beside)) else name
+        yield _redacted_text(key, put, depth) if name else key, _redacted_value(item, shown_name, put, depth)
 
 
 _LONGEST_NAME = 100
@@ -259,13 +269,13 @@ _NAMES, _VALUES = ("name", "key", "Name", "Key"), ("value", "Value")
 
 
 def _option(before: Any, value: Any) -> str:
-    """In ["--password", "…"] the name stands before; "" where there is none."""
+    """The option before a value, as in ["--password", "…"]; "" if there is none."""
     named = isinstance(before, str) and before[:1] == "-" and LABEL.search(before[-_LONGEST_NAME:])
     return before if named and isinstance(value, str) and value[:1] != "-" else ""
 
 
 def _named_secret(name: str, value: str) -> str:
-    """The kind of secret that the name says its value is, "" for none."""
+    """The kind of secret that the value is according to its name, "" if it is none."""
     name = name[-_LONGEST_NAME:]
     if _HEADERS.search(name) and len(value) >= 12:
         return "" if value.startswith((SHOWN_AS, SHOWN_BEFORE, REDACTED)) else _HEADERS.search(name)[0].lower()  # type: ignore[index]

@@ -1,8 +1,8 @@
-"""What credentials look like: the published shapes of common services' keys, and values beside a telling name.
+"""The forms of credentials: the published formats of common services' keys, and values next to a telling name.
 
-A bare word is only a secret when it has the shape of a known credential; reservation numbers, hashes, UUIDs and prices
-must stay. Every pattern is tried only where one of its literal starts stands (the package says why), and none of them
-may read far without a match: repeated starts in a line of 10 MB must not take minutes.
+A word alone is a secret only if it has the form of a known credential; reservation numbers, hashes, UUIDs and prices
+must stay. Every pattern is tried only where one of its literal starts occurs (see the package), and none may read far
+without a match: repeated starts in a line of 10 MB must not take minutes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Rule(NamedTuple):
-    """One kind of credential. `starts` are lower case; `kind` is "" where the name beside the value tells it."""
+    """One kind of credential. `starts` are lower case; `kind` is "" if the name next to the value determines it."""
 
     kind: str
     starts: tuple[str, ...]
@@ -128,7 +128,7 @@ _NEAR = (
     r"(?=[!-~]{0,30}[a-z])(?=[!-~]{0,30}[A-Z])(?=[!-~]{0,30}\d[!-~]{0,30}[A-Za-z][!-~]{0,30}\d)"
     rf"[A-Za-z0-9][!#%&*+.0-9?@A-Z^_a-z~-]{{6,62}}[\w!?#@]){_PHRASE_END}"
 )
-# What stands there, in code, on forms and in talk, and is no password: a type, a state, the name once more.
+# Values in code, forms and talk that are not passwords: a type, a state, the name itself.
 _TYPES = (
     "str string char text varchar bytes byte blob boolean bool integer number float none null nil true false undefined"
     " value values input output field object array dict list tuple record default bcrypt scrypt argon2 argon2id pbkdf2"

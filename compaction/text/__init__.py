@@ -1,1 +1,1 @@
-"""Plain text, whatever it is about: where it may be cut (`clip`), and what in it stands in a code block (`fences`)."""
+"""Plain text: where it can be cut (`clip`), and which of its lines are in a code block (`fences`)."""

@@ -1,4 +1,6 @@
-"""Shorter texts. A cut is made between words where such a place is near, never inside what is shown as one letter."""
+"""Shorter texts. A cut is made between words if such a position is near, and never inside what is
+shown as one letter.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,17 @@ _SPACELESS = re.compile(  # Thai, Lao, Burmese, Khmer, Chinese and Japanese with
 
 
 def start_of(text: str, most: int) -> str:
-    """How the text begins, in at most so many characters."""
-    return text[: _place(text, most, -1)]
+    """The beginning of the text, at most so many characters."""
+    return text[: _cut_position(text, most, -1)]
 
 
 def end_of(text: str, most: int) -> str:
-    """How the text ends, in at most so many characters."""
-    return text[_place(text, max(len(text) - most, 0), 1) :]
+    """The end of the text, at most so many characters."""
+    return text[_cut_position(text, max(len(text) - most, 0), 1) :]
 
 
 def clip(text: str, most: int) -> str:
-    """The text on one line, and at most `most` characters of it: start and end, of whole words, with "…" between."""
+    """The text on one line, at most `most` characters: its start and end, in whole words, with "…" between them."""
     text = " ".join(
         text[: 4 * most].split() if len(text) <= 4 * most else chain(text[: 2 * most].split(), text[-most:].split())
     )
@@ -38,22 +40,24 @@ def clip(text: str, most: int) -> str:
 
 
 def middle_left_out(text: str, most: int) -> str:
-    """The text, or its first three quarters and last quarter of `most` characters with what was left out counted."""
+    """The text, or the first three quarters and last quarter of `most` characters with a note of how many were left
+    out.
+    """
     if len(text) <= most:
         return text
     end = most // 4
     return f"{text[: most - end]}\n[... {len(text) - most:,} characters left out ...]\n{text[-end:]}"
 
 
-def _place(text: str, at: int, step: int) -> int:
-    """The nearest place for a cut from `at` in the direction of `step`; what is left is not cut by more than half."""
+def _cut_position(text: str, at: int, step: int) -> int:
+    """The nearest position for a cut from `at` in the direction of `step`; it removes at most half of the text."""
     if not 0 < at < len(text):
         return at
-    left = at if step < 0 else len(text) - at
-    between_words = range(at, at + step * (min(_NEAR, left // 2) + 1), step)
-    between_letters = range(at, at + step * min(_LONGEST_LETTER, left), step)
-    places = (place for place in between_words if not _is_in_word(text, place))
-    return next(places, next((place for place in between_letters if not _is_in_letter(text, place)), at))
+    length = at if step < 0 else len(text) - at
+    between_words = range(at, at + step * (min(_NEAR, length // 2) + 1), step)
+    between_letters = range(at, at + step * min(_LONGEST_LETTER, length), step)
+    places = (position for position in between_words if not _is_in_word(text, position))
+    return next(places, next((position for position in between_letters if not _is_in_letter(text, position)), at))
 
 
 def _is_in_word(text: str, at: int) -> bool:
@@ -63,7 +67,9 @@ def _is_in_word(text: str, at: int) -> bool:
 
 
 def _is_in_letter(text: str, at: int) -> bool:
-    """Whether the places before and behind belong to one letter: marks, joined emoji, flags, halves of a pair."""
+    """Whether the characters before and after the position form one letter: marks, joined emoji, flags, halves of a
+    pair.
+    """
     before, behind = text[at - 1], text[at]
     if behind.isascii():
         return before == _JOINER

@@ -1,6 +1,6 @@
 """Fences of code blocks in Markdown, as CommonMark reads them (section 4.5).
 
-A line that is indented by four blanks or more is no fence; where a model writes one inside a list, strip its lines.
+A line indented by four or more spaces is not a fence. Models write such fences inside lists: strip the lines first.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})[ \t]*(.*)")
 
 
 def fence_of(line: str) -> tuple[str, bool]:
-    """The fence that a line is, and whether nothing follows it there; ("", False) for any other line."""
+    """The fence on this line, and whether nothing follows it; ("", False) if the line is not a fence."""
     match = _FENCE.match(line) if "```" in line or "~~~" in line else None
     return (match[1], not match[2].strip()) if match else ("", False)
 
 
 def closes(line: str, opened: str) -> bool:
-    """Whether a line ends the block that the fence `opened` began: with its character, as often or more."""
+    """Whether a line closes the block that the fence `opened` began: the same character, at least as often."""
     fence, bare = fence_of(line)
     return bare and fence.startswith(opened)
 
 
 def open_behind(lines: Iterable[str], opened: str = "") -> str:
-    """The fence that is open behind these lines, "" for none; `opened` is the one before them."""
+    """The fence that is still open after these lines, "" if none is; `opened` is the fence open before them."""
     for line in lines:
         if not opened:
             opened = fence_of(line)[0]

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 from compaction import messages as m
 from compaction.lines import parsed
 from compaction.messages import Call, Message
-from compaction.tool_groups import OpenCalls, Place
+from compaction.tool_groups import CallPosition, OpenCalls
 from compaction.tool_names import READ_TOOLS, SHELL_TOOLS
 from compaction.tool_results import (
     EXIT_FIRST,
@@ -89,21 +89,21 @@ class _Result(NamedTuple):
 def reads_of(messages: Sequence[Message]) -> list[Read]:
     """The files read, in order of the calls. One that failed or got no result (yet) read nothing. Never raises."""
     open_calls = OpenCalls()
-    found: list[tuple[Place, Read]] = []
+    reads: list[tuple[CallPosition, Read]] = []
     for at, message in enumerate(map(in_chat_shape, messages)):
         open_calls.see(at, message)
         for each in m.blocks(message.get(m.INNER)):
             result = _result(str(each.get("output") or ""), None, {})
-            found += (
+            reads += (
                 ((at, 0), Read(at, call.name, path))
                 for call in m.calls({"tool_calls": [each]})
                 for path in _paths_read(call, result)
             )
         answered = zip(open_calls.answered, open_calls.places, _results(message), strict=True)
-        for call, place, result in answered:
-            if call and place and m.role(messages[place[0]]) != "user":  # a person shows a call, an agent makes it
-                found += ((place, Read(place[0], call.name, path)) for path in _paths_read(call, result))
-    return [read for _, read in sorted(found, key=lambda each: each[0])]
+        for call, position, result in answered:
+            if call and position and m.role(messages[position[0]]) != "user":  # a user's row only shows a call
+                reads += ((position, Read(position[0], call.name, path)) for path in _paths_read(call, result))
+    return [read for _, read in sorted(reads, key=lambda each: each[0])]
 
 
 def in_chat_shape(message: Message) -> Message:
@@ -132,14 +132,14 @@ def _paths_read(call: Call, result: _Result) -> Iterator[str]:
     if any(arguments.get(key) is True for key in ("background", "run_in_background")):
         return  # what it prints comes with another call
     directory = next((v for v in map(arguments.get, _DIRECTORY_KEYS) if isinstance(v, str) and v.strip()), "")
-    asked = _shown(arguments, directory) if kind == "shell" else list(_named(arguments, directory))
-    if kind != "shell" and len(asked) == 1 and _is_report(result.text):
+    files = _shown(arguments, directory) if kind == "shell" else list(_named(arguments, directory))
+    if kind != "shell" and len(files) == 1 and _is_report(result.text):
         return
     complaints = _complaints(result.text)
-    blamed = [at for at, shown in enumerate(asked) if any(_is_about(each, shown.named) for each in complaints)]
-    for at in range(max(blamed, default=0) if failed else len(asked)):  # it got as far as the last file it names
+    blamed = [at for at, shown in enumerate(files) if any(_is_about(each, shown.named) for each in complaints)]
+    for at in range(max(blamed, default=0) if failed else len(files)):  # it got as far as the last file it names
         if at not in blamed:
-            yield asked[at].path
+            yield files[at].path
 
 
 def _kind(tool: str) -> Literal["read", "editor", "shell", ""]:
@@ -165,16 +165,16 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 def _flat(value: dict[str, Any], depth: int) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for key, item in value.items():
         name = str(key).lower()
         if name in _INNER_KEYS and depth:
             inner = parsed(item) if isinstance(item, str) and item.lstrip()[:1] == "{" else item
             if isinstance(inner, dict):
-                found = {**_flat(inner, depth - 1), **found}
+                arguments = {**_flat(inner, depth - 1), **arguments}
                 continue
-        found[name] = item
-    return found
+        arguments[name] = item
+    return arguments
 
 
 def _shown(arguments: dict[str, Any], directory: str) -> list[ShownFile]:
