@@ -1,4 +1,4 @@
-"""Two lists of messages side by side: what was sent before and after, each once and in its order."""
+"""Aligns two lists of messages, those sent before and those sent after: each message once and in order."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ T = TypeVar("T", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class AlignedRow(Generic[T]):
-    """One row of two columns. `matched` says that both sides hold the same message.
+    """One row of two columns. `matched`: both sides hold the same message.
 
-    `band` numbers the matched rows and the stretches between them; the rows of a stretch share one: what stands left
-    and right in it has no partner.
+    `band` numbers the matched rows and the stretches between them; the rows of a stretch share one number and have no
+    partner on the other side.
     """
 
     before: T | None
@@ -26,10 +26,10 @@ class AlignedRow(Generic[T]):
 
 
 def align(before: Sequence[T], after: Sequence[T], source_of: Mapping[T, T]) -> list[AlignedRow[T]]:
-    """The rows that hold all of `before` left and all of `after` right, each in order.
+    """Rows with all of `before` on the left and all of `after` on the right, each in order.
 
-    `source_of` names for an item of `after` the one of `before` that it carries on. As many of these pairs as can be
-    stand on one row; of two that cross each other, one stands apart.
+    `source_of` maps an item of `after` to the item of `before` that it continues. As many of these pairs as possible
+    share a row; if two pairs cross, one of them is split.
     """
     rows: list[AlignedRow[T]] = []
     band, left, right = 0, 0, 0
@@ -45,26 +45,26 @@ def align(before: Sequence[T], after: Sequence[T], source_of: Mapping[T, T]) -> 
 
 
 def _matches(before: Sequence[T], after: Sequence[T], source_of: Mapping[T, T]) -> Iterator[tuple[int, int]]:
-    """(place before, place after) of each pair, in the order of `after`."""
-    place = {item: at for at, item in enumerate(before)}
+    """(position before, position after) of each pair, in the order of `after`."""
+    positions = {item: at for at, item in enumerate(before)}
     for to, item in enumerate(after):
         source = source_of.get(item)
-        if source is not None and source in place:
-            yield place[source], to
+        if source is not None and source in positions:
+            yield positions[source], to
 
 
 def _increasing(matches: Iterator[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The most of these pairs that ascend on both sides: patience sorting, in n log n."""
-    ends: list[int] = []  # the lowest place before with which a series of that length ends
-    last: list[int] = []  # where in `found` that series ends
-    found: list[tuple[int, int, int]] = []  # a pair, and where in `found` the pair before it stands
+    """The largest set of these pairs that ascends on both sides: patience sorting, in n log n."""
+    ends: list[int] = []  # the lowest position before at which a series of that length ends
+    last: list[int] = []  # the index in `pairs` at which that series ends
+    pairs: list[tuple[int, int, int]] = []  # a pair, and the index in `pairs` of the pair before it
     for at, to in matches:
         length = bisect_left(ends, at)
         ends[length : length + 1] = [at]
-        found.append((at, to, last[length - 1] if length else -1))
-        last[length : length + 1] = [len(found) - 1]
+        pairs.append((at, to, last[length - 1] if length else -1))
+        last[length : length + 1] = [len(pairs) - 1]
     series, link = [], last[-1] if last else -1
     while link >= 0:
-        at, to, link = found[link]
+        at, to, link = pairs[link]
         series.append((at, to))
     return series[::-1]

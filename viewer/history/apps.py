@@ -1,4 +1,4 @@
-"""The Django app of what is known of sessions' Histories."""
+"""The Django app for sessions' Histories."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,6 @@
-"""What a model was sent before a compaction, next to what it is sent directly after it, for any boundary in History."""
+"""What a model was sent before a compaction, next to what it was sent directly after it, for any
+boundary in History.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ Fate = Literal["kept", "shortened", "summarised", "new"]
 
 
 class SentPart(NamedTuple):
-    """What one cell holds: a row, or of a row in which a summary and a message were merged one of the two."""
+    """The content of one cell: a row, or one part of a row in which a summary and a message were merged."""
 
     row_id: int
     part: Literal["row", "summary", "message"]
@@ -24,8 +26,8 @@ class SentPart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ComparedRow:
-    """One row of the two columns. `left` and `right` say what became of each side, "" where nothing stands; `at` is its
-    place among all rows, `band` that of `AlignedRow`.
+    """One row of the two columns. `left` and `right` say what happened to each side, "" if it is empty; `at` is the
+    row's position, `band` that of `AlignedRow`.
     """
 
     at: int
@@ -47,7 +49,7 @@ class ComparedRow:
 
 
 def compare(reader: Reader, session_id: str, index: TranscriptIndex, boundary: IndexedBoundary) -> list[ComparedRow]:
-    """All rows of a boundary. Reads the rows of its own handoff and of earlier ones that were in context, no other."""
+    """All rows of a boundary. Reads only the rows of its own handoff and of earlier ones that were in context."""
     before, after = boundary.before_ids, boundary.block_ids
     handoffs = {each.handoff_id for each in index.boundaries} & {*before, *after}
     handoffs |= {copy for copy, source in boundary.copies if source in handoffs}
@@ -59,18 +61,18 @@ def compare(reader: Reader, session_id: str, index: TranscriptIndex, boundary: I
 
 
 def _is_head(row_id: int, index: TranscriptIndex, boundary: IndexedBoundary) -> bool:
-    """Whether a row's message was said before those that were summarised."""
-    place = index.place_of(row_id)
+    """Whether a row's message is older than those that were summarised."""
+    position = index.place_of(row_id)
     first = index.place_of(boundary.summarised_ids[0]) if boundary.summarised else None
-    return place is not None and first is not None and place < first
+    return position is not None and first is not None and position < first
 
 
-def _parts_of(row_id: int, found: Parted, *, message_first: bool) -> list[SentPart]:
-    """A row with a summary: where it was merged with a message, the summary is next to what it replaces."""
-    if found.message is None:
+def _parts_of(row_id: int, parts: Parted, *, message_first: bool) -> list[SentPart]:
+    """The parts of a row with a summary: if it was merged with a message, the summary is next to what it replaces."""
+    if parts.message is None:
         return [SentPart(row_id, "summary")]
     both = [SentPart(row_id, "summary"), SentPart(row_id, "message")]
-    return (both[::-1] if message_first else both) if found.has_handoff else [SentPart(row_id, "row")]
+    return (both[::-1] if message_first else both) if parts.has_handoff else [SentPart(row_id, "row")]
 
 
 def _parts(ids: Sequence[int], split: Mapping[int, list[SentPart]]) -> Iterator[SentPart]:
@@ -81,8 +83,8 @@ def _parts(ids: Sequence[int], split: Mapping[int, list[SentPart]]) -> Iterator[
 def _sources(
     left: Sequence[SentPart], right: Sequence[SentPart], boundary: IndexedBoundary
 ) -> Iterator[tuple[SentPart, SentPart]]:
-    """What each part on the right carries on: the row it was copied from, or the row itself where it stayed. A summary
-    carries on an earlier one, unless it is that of the boundary.
+    """For each part on the right, the part that it continues: the row it was copied from, or the same row. A summary
+    continues an earlier one, unless it belongs to the boundary itself.
     """
     messages = {part.row_id: part for part in left if part.part != "summary"}
     summaries = {part.row_id: part for part in left if part.part == "summary"}

@@ -1,11 +1,11 @@
-"""The indexes of sessions' Histories, kept in our own database and, the newest ones, in this process.
+"""A cache for indexes of sessions' Histories: in our own database and, for the newest ones, in this process.
 
-An index is shown only while its *mark* holds: the rows of all parts of the conversation and their states, the file,
-and what our own runs know of them. While nothing is written (`registry.session_version`) the rows' part of the mark is
-not even read. Rows that were appended extend the index; anything else makes it anew. What is kept may be lost or
-damaged at any time: then it is made again.
+An index is valid while its *mark* matches: the rows of all parts of the conversation with their states, the file, and
+our own runs. While nothing is written (`registry.session_version`) the rows' part of the mark is not even read.
+Appended rows extend the index; after any other change it is made again. Cached data may be lost or damaged at any time:
+then it is made again.
 
-The mark does not see a text that was changed where it stands, nor a row summarised away after it was taken back: no
+The mark does not cover a text that was changed in place, nor a row that was summarised away after it was taken back: no
 agent is known to do either.
 """
 
@@ -47,7 +47,7 @@ AllRuns = Mapping[str, Sequence[tuple[int, str, int | None]]]
 
 @dataclass(frozen=True, slots=True)
 class IndexBasis:
-    """Of what an index was made: the file, each part of the conversation with the digest of its rows, and our runs as
+    """What an index was made from: the file, each part of the conversation with the digest of its rows, and our runs as
     (number, status, handoff).
     """
 
@@ -62,8 +62,8 @@ class IndexBasis:
 
 @dataclass(frozen=True, slots=True)
 class CachedIndex:
-    """An index with what it was made of, the session's version when that last held, and the encoding its tokens are
-    counted in. The index's first `kept` rows are in our own database.
+    """An index with its mark, the session's version when the mark last matched, and the encoding in which its tokens
+    are counted. The index's first `kept` rows are in our own database.
     """
 
     index: TranscriptIndex
@@ -73,12 +73,12 @@ class CachedIndex:
     kept: int
 
 
-_held: LRUCache[Key, CachedIndex] = LRUCache(HELD_ROWS, getsizeof=lambda held: min(len(held.index.ids), HELD_ROWS))
+_cache: LRUCache[Key, CachedIndex] = LRUCache(HELD_ROWS, getsizeof=lambda held: min(len(held.index.ids), HELD_ROWS))
 _lock = threading.Lock()
 
 
 def index_of(reader: Reader, session: Session, runs: AllRuns | None = None) -> TranscriptIndex:
-    """The session's History as it is now. `runs` are those of the store, for who asks for many sessions.
+    """The session's current History. `runs` are those of the store, for callers that read many sessions.
 
     Raises StoreUnavailable.
     """
@@ -91,8 +91,8 @@ def of(reader: Reader, session_id: str) -> TranscriptIndex:
 
 
 def unwritten(store: Store, session_id: str) -> TranscriptIndex | None:
-    """The index that this process has of a session, if nothing was written since it was looked at; the store is not
-    even opened for it. Raises StoreUnavailable.
+    """The index that this process has of a session, if nothing was written since it was read; the store is not opened.
+    Raises StoreUnavailable.
     """
     cached = _remembered(_key(store, session_id))
     if (
@@ -105,13 +105,13 @@ def unwritten(store: Store, session_id: str) -> TranscriptIndex | None:
 
 
 def forget() -> None:
-    """Drop what this process holds."""
+    """Drop everything that this process has cached."""
     with _lock:
-        _held.clear()
+        _cache.clear()
 
 
 def marked(reader: Reader, session: Session) -> tuple[IndexBasis, TranscriptIndex]:
-    """`index_of` with what it was made of. Raises StoreUnavailable."""
+    """`index_of` with its mark. Raises StoreUnavailable."""
     cached = _current(reader, session)
     return cached.mark, cached.index
 
@@ -120,8 +120,8 @@ def marked(reader: Reader, session: Session) -> tuple[IndexBasis, TranscriptInde
 
 
 def count_some(reader: Reader, session: Session, seconds: float, *, context_alone: bool = False) -> TranscriptIndex:
-    """The index after counting tokens for about so long: rows in context first, the newest first, then those that are
-    not (but for `context_alone`).
+    """The index after counting tokens for about so many seconds: rows in context first, the newest first, then the
+    others (unless `context_alone`).
     """
     cached = _current(reader, session)
     missing = cached.index.uncounted(context_alone=context_alone)
@@ -129,7 +129,7 @@ def count_some(reader: Reader, session: Session, seconds: float, *, context_alon
 
 
 def count_few(reader: Reader, session: Session, ids: Sequence[int]) -> TranscriptIndex:
-    """The index with these rows counted; left as it is where they are more than a page counts by itself."""
+    """The index with these rows counted; unchanged if they are more than a page counts by itself."""
     cached = _current(reader, session)
     few = list(islice((row_id for row_id in ids if cached.index.tokens_of(row_id) is None), FEW + 1))
     if not few or len(few) > FEW or _size(cached.index, few) > FEW_BYTES:
@@ -148,30 +148,30 @@ def count_all(reader: Reader, session: Session, ids: Sequence[int]) -> Transcrip
 def _count(
     reader: Reader, session: Session, cached: CachedIndex, missing: Sequence[int], until: float
 ) -> TranscriptIndex:
-    """The index with at least one portion of the missing rows counted, and those that there is time for; a row that is
-    not there any more counts nothing.
+    """The index with at least one portion of the missing rows counted, and more while there is time; a row that no
+    longer exists counts 0.
     """
-    found: dict[int, int] = {}
-    while len(found) < len(missing) and (not found or time.monotonic() < until):
-        part = _portion(cached.index, missing[len(found) : len(found) + AT_ONCE], AT_ONCE_BYTES)
-        found |= dict.fromkeys(part, 0) | _counts(reader, session, part)
-    if found or cached.kept < len(cached.index.ids):
-        cached = _keep(reader.store, session.id, replace(cached, index=cached.index.counted(found)))
+    counts: dict[int, int] = {}
+    while len(counts) < len(missing) and (not counts or time.monotonic() < until):
+        part = _portion(cached.index, missing[len(counts) : len(counts) + AT_ONCE], AT_ONCE_BYTES)
+        counts |= dict.fromkeys(part, 0) | _counts(reader, session, part)
+    if counts or cached.kept < len(cached.index.ids):
+        cached = _keep(reader.store, session.id, replace(cached, index=cached.index.counted(counts)))
     return cached.index
 
 
-def _portion(found: TranscriptIndex, ids: Sequence[int], limit: int) -> Sequence[int]:
-    """As many of the first rows as have so much text, but at least one."""
+def _portion(index: TranscriptIndex, ids: Sequence[int], limit: int) -> Sequence[int]:
+    """The first rows whose text is within the limit, at least one row."""
     total = 0
     for at, row_id in enumerate(ids):
-        total += _size(found, [row_id])
+        total += _size(index, [row_id])
         if at and total > limit:
             return ids[:at]
     return ids
 
 
-def _size(found: TranscriptIndex, ids: Sequence[int]) -> int:
-    return sum(found.sizes[number] for row_id in ids if (number := found.number(row_id)) is not None)
+def _size(index: TranscriptIndex, ids: Sequence[int]) -> int:
+    return sum(index.sizes[number] for row_id in ids if (number := index.number(row_id)) is not None)
 
 
 def _counts(reader: Reader, session: Session, ids: Sequence[int]) -> dict[int, int]:
@@ -184,8 +184,8 @@ def _counts(reader: Reader, session: Session, ids: Sequence[int]) -> dict[int, i
 
 
 def _current(reader: Reader, session: Session, runs: AllRuns | None = None) -> CachedIndex:
-    """What is held of the session, brought up to date and remembered."""
-    seen = session_version(reader.store, session.id)  # before anything is read: what is written from now on changes it
+    """The cached index of the session, brought up to date and cached in this process."""
+    version = session_version(reader.store, session.id)  # read first: anything written from now on changes it
     key = _key(reader.store, session.id)
     cached = _remembered(key) or _loaded(reader.store, session.id)
     encoding = f"{tokens.encoding_for(session.model)[0]}/{tokens.COUNTING}"
@@ -193,37 +193,39 @@ def _current(reader: Reader, session: Session, runs: AllRuns | None = None) -> C
         cached = replace(cached, index=cached.index.uncounted_again(), encoding=encoding)
     if (
         cached is None
-        or cached.signature != seen
+        or cached.signature != version
         or cached.mark.runs != _runs(reader.store, cached.mark.sessions, runs)
     ):
-        cached = _renewed(reader, session, cached, encoding, seen)
-    cached = replace(cached, signature=seen)
+        cached = _renewed(reader, session, cached, encoding, version)
+    cached = replace(cached, signature=version)
     _remember(key, cached)
     return cached
 
 
-def _renewed(reader: Reader, session: Session, held: CachedIndex | None, encoding: str, seen: str) -> CachedIndex:
-    """What is held, if its mark holds; else extended or made anew, and written down unless that is soon done again."""
+def _renewed(reader: Reader, session: Session, cached: CachedIndex | None, encoding: str, version: str) -> CachedIndex:
+    """The cached index, if its mark matches; else an extended or new one, stored unless it will soon be
+    extended again.
+    """
     mark, token = _mark(reader, session.id)
-    if held is not None and held.mark == mark:
-        return held
-    longer = _extended(reader, session, held, mark, token) if held is not None else None
-    if held is not None and longer is not None:
-        held = replace(held, index=longer, mark=mark, signature=seen)
-        return _keep(reader.store, session.id, held) if len(longer.ids) - held.kept > UNKEPT else held
-    made = reader.index(session.id, recorded(reader, session.id), token)
-    if held is not None and held.mark.file == mark.file and held.encoding == encoding:
-        made = packing.with_counts_of(made, held.index)
-    return _keep(reader.store, session.id, CachedIndex(made, mark, seen, encoding, 0))
+    if cached is not None and cached.mark == mark:
+        return cached
+    longer = _extended(reader, session, cached, mark, token) if cached is not None else None
+    if cached is not None and longer is not None:
+        cached = replace(cached, index=longer, mark=mark, signature=version)
+        return _keep(reader.store, session.id, cached) if len(longer.ids) - cached.kept > UNKEPT else cached
+    index = reader.index(session.id, recorded(reader, session.id), token)
+    if cached is not None and cached.mark.file == mark.file and cached.encoding == encoding:
+        index = packing.with_counts_of(index, cached.index)
+    return _keep(reader.store, session.id, CachedIndex(index, mark, version, encoding, 0))
 
 
 def _extended(
-    reader: Reader, session: Session, held: CachedIndex, mark: IndexBasis, token: ChangeToken
+    reader: Reader, session: Session, cached: CachedIndex, mark: IndexBasis, token: ChangeToken
 ) -> TranscriptIndex | None:
-    """By the messages that were appended, None if anything else has changed or might have."""
-    if replace(held.mark, parts=mark.parts) != mark:
+    """The index extended by appended messages, None if anything else has changed or might have."""
+    if replace(cached.mark, parts=mark.parts) != mark:
         return None
-    return reader.extended(session.id, held.index, ChangeToken(held.mark.parts, 0), token)
+    return reader.extended(session.id, cached.index, ChangeToken(cached.mark.parts, 0), token)
 
 
 def _mark(reader: Reader, session_id: str) -> tuple[IndexBasis, ChangeToken]:
@@ -239,19 +241,19 @@ def _file(store: Store) -> str:
 
 
 def all_runs(store: Store) -> AllRuns:
-    """What the marks of all sessions of a store know of our runs, by session."""
-    found: dict[str, list[tuple[int, str, int | None]]] = {}
+    """Our runs as they are in the marks of all sessions of a store, by session."""
+    by_session: dict[str, list[tuple[int, str, int | None]]] = {}
     of_store = Compaction.objects.filter(store=store.name, run__isnull=False)
     for session_id, *run in of_store.values_list("session_id", *_OF_A_RUN):
-        found.setdefault(session_id, []).append(_known(*run))
-    return found
+        by_session.setdefault(session_id, []).append(_known(*run))
+    return by_session
 
 
 def _runs(
-    store: Store, sessions: Sequence[str], known: AllRuns | None = None
+    store: Store, sessions: Sequence[str], of_store: AllRuns | None = None
 ) -> tuple[tuple[int, str, int | None], ...]:
-    if known is not None:
-        return tuple(sorted(run for session_id in sessions for run in known.get(session_id, ())))
+    if of_store is not None:
+        return tuple(sorted(run for session_id in sessions for run in of_store.get(session_id, ())))
     runs = Compaction.objects.filter(store=store.name, session_id__in=sessions, run__isnull=False)
     return tuple(_known(*run) for run in runs.order_by("run").values_list(*_OF_A_RUN))
 
@@ -272,24 +274,24 @@ def _key(store: Store, session_id: str) -> Key:
 
 def _remembered(key: Key) -> CachedIndex | None:
     with _lock:
-        return _held.get(key)
+        return _cache.get(key)
 
 
-def _remember(key: Key, held: CachedIndex) -> None:
+def _remember(key: Key, cached: CachedIndex) -> None:
     with _lock:
-        _held[key] = held
+        _cache[key] = cached
 
 
-def _keep(store: Store, session_id: str, held: CachedIndex) -> CachedIndex:
-    """Write it down. Where that cannot be done, the next one to need it makes it again."""
-    held = replace(held, kept=len(held.index.ids))
+def _keep(store: Store, session_id: str, cached: CachedIndex) -> CachedIndex:
+    """Store the index. If that fails, the next caller makes it again."""
+    cached = replace(cached, kept=len(cached.index.ids))
     row = PackedHistory(
         store=store.name,
         session_id=session_id,
-        mark=json.dumps([held.mark.file, held.mark.parts, held.mark.runs]),
-        signature=held.signature,
-        encoding=held.encoding,
-        packed=packing.to_bytes(held.index),
+        mark=json.dumps([cached.mark.file, cached.mark.parts, cached.mark.runs]),
+        signature=cached.signature,
+        encoding=cached.encoding,
+        packed=packing.to_bytes(cached.index),
     )
     try:
         with own_database.noting():
@@ -301,12 +303,12 @@ def _keep(store: Store, session_id: str, held: CachedIndex) -> CachedIndex:
             )
     except (DatabaseError, OwnDatabaseUnavailable, ValueError) as problem:
         log.warning("The History of session %r could not be kept: %s", session_id, problem)
-    _remember(_key(store, session_id), held)
-    return held
+    _remember(_key(store, session_id), cached)
+    return cached
 
 
 def _loaded(store: Store, session_id: str) -> CachedIndex | None:
-    """What was written down; None for nothing, and for what cannot be read."""
+    """The stored index; None if there is none or it cannot be read."""
     try:
         row = PackedHistory.objects.filter(store=store.name, session_id=session_id).first()
         index = packing.from_bytes(row.packed) if row else None

@@ -7,10 +7,10 @@ from django.db.models import Q
 
 
 class PackedHistory(models.Model):
-    """The index of one session's History as bytes (`stores.packing`), with what tells whether it is still true.
+    """The index of one session's History as bytes (`stores.packing`), with what shows whether it is still valid.
 
-    `mark` is `indexes.IndexBasis` as JSON; `signature` the store's version when the mark was last seen to hold;
-    `encoding` names what its tokens were counted with.
+    `mark` is `index_cache.IndexBasis` as JSON; `signature` is the store's version when the mark last matched;
+    `encoding` names how its tokens were counted.
     """
 
     store = models.CharField(max_length=200)
@@ -29,11 +29,11 @@ class PackedHistory(models.Model):
 
 
 class Compaction(models.Model):
-    """A compaction that this site wrote, or that it took back.
+    """A compaction that this site wrote or undid.
 
     `run` is the number of our run that wrote it, with the `receipt` and the first and last message that was written;
-    null for an agent's, which is here because it was undone here. `undone_at` is null where an older version did not
-    note it, `undo` the receipt of the undo, and `cut_id` the message before which the compaction stood.
+    null for an agent's compaction, which is here because it was undone here. `undone_at` is null if an older version
+    did not record it; `undo` is the receipt of the undo, and `cut_id` the message before which the compaction was.
     """
 
     store = models.CharField(max_length=200)

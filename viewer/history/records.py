@@ -1,4 +1,4 @@
-"""What this site wrote into sessions and took back: which messages, and by which receipts."""
+"""What this site wrote into sessions and undid: which messages, with which receipts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .models import Compaction
 
 
 def recorded(reader: Reader, session_id: str) -> Recorded:
-    """All that is known here of the compactions of a session and the parts it continues."""
+    """Our records of the compactions of a session and of the parts it continues."""
     compactions = Compaction.objects.filter(store=reader.store.name, session_id__in=reader.parts(session_id)).order_by(
         "run"
     )
@@ -27,7 +27,7 @@ def recorded(reader: Reader, session_id: str) -> Recorded:
 
 
 def note_written(run: int, store: str, session_id: str, commit: Commit) -> None:
-    """This run wrote a compaction of this session."""
+    """Record that this run wrote a compaction of this session."""
     written = {
         "store": store,
         "session_id": session_id,
@@ -40,25 +40,25 @@ def note_written(run: int, store: str, session_id: str, commit: Commit) -> None:
 
 
 def note_undone(store: str, session_id: str, handoff_id: int, receipt: Json, cut_id: int | None = None) -> None:
-    """This compaction, which stood before the message `cut_id`, was undone just now, with this receipt."""
+    """Record that this compaction, which was before the message `cut_id`, was undone now, with this receipt."""
     undone = {"undone": True, "undone_at": timezone.now(), "undo": receipt, "cut_id": cut_id}
-    known = Compaction.objects.filter(store=store, session_id=session_id, handoff_id=handoff_id)
-    if not known.filter(run__isnull=False, undone=False).update(**undone):
-        known.update_or_create(store=store, session_id=session_id, handoff_id=handoff_id, run=None, defaults=undone)
+    records = Compaction.objects.filter(store=store, session_id=session_id, handoff_id=handoff_id)
+    if not records.filter(run__isnull=False, undone=False).update(**undone):
+        records.update_or_create(store=store, session_id=session_id, handoff_id=handoff_id, run=None, defaults=undone)
 
 
 def note_redone(run: int) -> None:
-    """The compaction that this run wrote, which was undone, is in effect again."""
+    """Record that this run's compaction, which was undone, is in effect again."""
     Compaction.objects.filter(run=run).update(undone=False, undone_at=None, undo={}, cut_id=None)
 
 
 def not_there(store: str, session_id: str, handoff_id: int) -> StoreError:
-    """What to raise where History knows no compaction of this handoff: it was undone, or there was none."""
+    """The exception for a handoff without a compaction in History: it was undone, or never existed."""
     undone = Compaction.objects.filter(store=store, session_id=session_id, handoff_id=handoff_id, undone=True)
-    known = undone.order_by("-undone_at").only("undone_at", "cut_id").first()
-    if known is None:
+    latest = undone.order_by("-undone_at").only("undone_at", "cut_id").first()
+    if latest is None:
         return NotFound(f"Message {handoff_id} is not the handoff of a compaction of this session.")
-    return AlreadyUndone(_sentence(known.undone_at), store, session_id, handoff_id, known.undone_at, known.cut_id)
+    return AlreadyUndone(_sentence(latest.undone_at), store, session_id, handoff_id, latest.undone_at, latest.cut_id)
 
 
 def _sentence(at: datetime | None) -> str:

@@ -1,4 +1,4 @@
-"""Whether a compaction, ours or an agent's, can be taken back, and what that would do. `runs.undoing` does it."""
+"""Whether a compaction, ours or an agent's, can be undone, and what that would do. `runs.undoing` does it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _lock = Lock()
 
 
 def compaction_of(reader: Reader, session_id: str, handoff_id: int, index: TranscriptIndex) -> Json | IndexedBoundary:
-    """What to take a compaction back by: the receipt of our commit, or for an agent's the boundary in the index.
+    """What is needed to undo a compaction: the receipt of our commit, or for an agent's the boundary in the index.
 
     Raises NotFound, or AlreadyUndone.
     """
@@ -40,31 +40,31 @@ def compaction_of(reader: Reader, session_id: str, handoff_id: int, index: Trans
 
 
 def plan(reader: Reader, session_id: str, handoff_id: int, index: TranscriptIndex) -> UndoPlan:
-    """What taking a compaction back would do now, or why it cannot be done. Raises NotFound, or AlreadyUndone."""
+    """What undoing a compaction would do now, or why it cannot be undone. Raises NotFound, or AlreadyUndone."""
     return reader.undo_plan(session_id, compaction_of(reader, session_id, handoff_id, index))
 
 
 def refusal(reader: Reader, session: Session, handoff_id: int) -> str:
-    """Why a compaction cannot be taken back, as a sentence; "" when it can. Remembered while the session stays as it
-    is. Raises NotFound, or AlreadyUndone.
+    """Why a compaction cannot be undone, as a sentence; "" if it can. Cached while the session is unchanged. Raises
+    NotFound, or AlreadyUndone.
     """
     if (problem := reader.compact_refusal(session.id)) is not None:
         return problem.message
     key = (reader.store.name, reader.store.url, session.id, handoff_id)
     mark, index = index_cache.marked(reader, session)
     with _lock:
-        found = _refusals.get(key)
-    if found is None or found[0] != mark:
-        found = mark, plan(reader, session.id, handoff_id, index).refusal
+        remembered = _refusals.get(key)
+    if remembered is None or remembered[0] != mark:
+        remembered = mark, plan(reader, session.id, handoff_id, index).refusal
         with _lock:
-            _refusals[key] = found
-    return found[1]
+            _refusals[key] = remembered
+    return remembered[1]
 
 
 def undoable_among(runs: Iterable[int]) -> set[int]:
-    """Those of these runs whose compaction can be taken back now; none of a store that cannot be read.
+    """Those of these runs whose compaction can be undone now; none of a store that cannot be read.
 
-    Each store is opened once, and receipts are read of one run a session at most: the one that is in effect.
+    Each store is opened once, and the receipt of at most one run per session is read: the one in effect.
     """
     written = Compaction.objects.filter(run__in=list(runs), undone=False).defer("receipt", "undo")
     by_store: dict[str, dict[str, list[Compaction]]] = {}
@@ -86,16 +86,16 @@ def _undoable_of(store: str, sessions: dict[str, list[Compaction]]) -> list[int]
         return []
 
 
-def _in_effect(reader: Reader, session_id: str, found: list[Compaction]) -> list[Compaction]:
-    """Those whose handoff is in context: a later compaction takes it out."""
-    rows = reader.messages(session_id, [each.handoff_id for each in found])
-    return [each for each in found if (row := rows.get(each.handoff_id)) is not None and row.state == "live"]
+def _in_effect(reader: Reader, session_id: str, compactions: list[Compaction]) -> list[Compaction]:
+    """Those whose handoff is in context: a later compaction removes it."""
+    rows = reader.messages(session_id, [each.handoff_id for each in compactions])
+    return [each for each in compactions if (row := rows.get(each.handoff_id)) is not None and row.state == "live"]
 
 
-def _is_undoable(reader: Reader, found: Compaction) -> bool:
+def _is_undoable(reader: Reader, record: Compaction) -> bool:
     try:
-        if reader.compact_refusal(found.session_id) is not None or not reader.wrote(found.session_id, found.receipt):
+        if reader.compact_refusal(record.session_id) is not None or not reader.wrote(record.session_id, record.receipt):
             return False
-        return not reader.undo_plan(found.session_id, found.receipt).refusal
+        return not reader.undo_plan(record.session_id, record.receipt).refusal
     except NotFound:  # its session is gone
         return False
