@@ -1,4 +1,4 @@
-"""The Django app of what follows a compaction."""
+"""The Django app for what follows a compaction."""
 
 from typing import Any
 

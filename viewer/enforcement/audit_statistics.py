@@ -1,4 +1,4 @@
-"""How often agents read again, after a compaction, what their startup asks for; whether a program asks for notes."""
+"""How often agents read their startup files again after a compaction; whether a program asks for notes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from viewer.enforcement.models import Audit, Event
 
 @dataclass(frozen=True, slots=True)
 class Habit:
-    """The settled audits of one store's sessions with one model: all, and how each ended."""
+    """The settled audits of one store's sessions with one model: their number, and how each ended."""
 
     store: str
     model: str
@@ -22,9 +22,9 @@ class Habit:
 
 
 def habits() -> list[Habit]:
-    """By store and model, those with most files left out first.
+    """By store and model, those with the most unread files first.
 
-    Only results that stand count, and none of a turn that was over before anybody saw the compaction.
+    Only settled results count, and none of a turn that was over before the compaction was seen here.
     """
     passed = Q(status="passed")
     rows = (

@@ -1,8 +1,8 @@
-"""After a compaction: the audit of the agent's next turn, armed once a compaction and judged from the rows alone.
+"""After a compaction: the audit of the agent's next turn, armed once per compaction and judged from the rows alone.
 
-A compaction made here arms its audit when it is written; one that the agent made, when a worker first sees its
-boundary. The first complete turn behind it is judged: has the agent read the files that its startup asks for? If not,
-one warning is stored and one more turn counts; then the result stands (`docs/enforcement.md`).
+A compaction made here arms its audit when it is written; one made by the agent, when a worker first sees its boundary.
+The first complete turn after it is judged: did the agent read its startup files? If not, one warning is stored and one
+more turn counts; then the result is final (`docs/enforcement.md`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from .findings import Finding, Requirement, TurnSpan, audit, turns
 from .reads import Read, reads_of
 
 JUDGED = 2  # turns
-LATE_SECONDS = 300.0  # since a turn ended: nobody would be told in time about what it left out
+LATE_SECONDS = 300.0  # since a turn ended: a warning about unread files would come too late
 MOST_ROWS = 5_000  # of two turns that are read
 AT_ONCE, AT_ONCE_BYTES = 200, 2_000_000  # rows read at a time
 RESULT_CHARACTERS = 4_000  # of a text, its first ones: enough to tell an error from a file
@@ -62,7 +62,7 @@ logger = logging.getLogger(__name__)
 
 
 def on_applied(run: Run, **_: Any) -> None:
-    """Arm the audit of a compaction that was just written. A failure is left to the worker's next look."""
+    """Arm the audit of a compaction that was just written. After a failure the worker's next look does it."""
     try:
         _forget_another_files(run)
         _arm(
@@ -80,7 +80,7 @@ def on_applied(run: Run, **_: Any) -> None:
 
 
 def _forget_another_files(run: Run) -> None:
-    """Delete audits of this handoff's id that are older than its run: a restored backup gives ids out again. And those
+    """Delete audits of this handoff's id that are older than its run: a restored backup assigns ids again. Also those
     of a compaction that was undone and applied again.
     """
     audits = Audit.objects.filter(store=run.store, session_id=run.new_session_id or run.session_id)
@@ -89,7 +89,7 @@ def _forget_another_files(run: Run) -> None:
 
 
 def _arm_seen(reader: Reader, session: Session, boundary: IndexedBoundary) -> Audit:
-    """Arm the audit of a boundary that nobody armed: the agent's own, or ours whose worker died too early."""
+    """Arm the audit of a boundary that has none: the agent's own, or ours if its worker died too early."""
     run = Run.objects.filter(pk=boundary.run or 0).first()
     return _arm(
         store=session.store,
@@ -113,12 +113,12 @@ def _arm(*, rules: Mapping[str, Any], **fields: Any) -> Audit:
             names.setdefault(path, name)
     required = [{"named": name, "path": path} for path, name in names.items()]
     reason = "" if required else reason_in(rules) or _no_file(named)
-    found = {"workspace": workspace, "source": rules.get("source", ""), "required": required, "reason": reason}
+    startup = {"workspace": workspace, "source": rules.get("source", ""), "required": required, "reason": reason}
     status = "not_yet" if required else "nothing_required"
     keys = {name: fields.pop(name) for name in ("store", "session_id", "handoff_id")}
     with transaction.atomic():  # an audit without its note would never get one
-        armed, made = Audit.objects.get_or_create(**keys, defaults=plain({**fields, **found, "status": status}))
-        if not made and armed.run is None and fields["run"]:  # a worker saw our boundary before its run was noted
+        armed, created = Audit.objects.get_or_create(**keys, defaults=plain({**fields, **startup, "status": status}))
+        if not created and armed.run is None and fields["run"]:  # a worker saw our boundary before its run was noted
             armed.run = fields["run"]
             armed.save(update_fields=["run"])
         events.note(armed, rules.get("sections", ()), named)
@@ -135,14 +135,14 @@ def _no_file(named: Sequence[str]) -> str:
 
 
 def current_audits(reader: Reader, session: Session, index: TranscriptIndex) -> list[Audit]:
-    """The audits of a conversation, newest first, by its messages as they are now; nothing is written. Raises
+    """The audits of a conversation, newest first, judged by its current messages; nothing is written. Raises
     StoreUnavailable.
     """
     return _judged(reader, session, index, _audits(reader, session), Verdicts())
 
 
 def look(reader: Reader, session: Session, index: TranscriptIndex, *, arm: bool = False) -> list[Audit]:
-    """The same, for workers and POSTs: what is new is also written down.
+    """`current_audits` for workers and POSTs: new results are also stored.
 
     With `arm` the newest compaction gets an audit if it has none. Raises StoreUnavailable.
     """
@@ -173,14 +173,14 @@ def _judged(
                 verdicts.settle(each, "superseded" if each.status == "not_yet" else each.status)
             else:
                 _judge(reader, session, each, index, verdicts)
-        except (DatabaseProblem, OwnDatabaseUnavailable) as problem:  # what was known is shown; the worker looks again
+        except (DatabaseProblem, OwnDatabaseUnavailable) as problem:  # known audits are shown; the worker looks again
             logger.warning("The result of %s cannot be noted: %s", each, problem)
     return audits
 
 
 def on_appended(store: Store, session_id: str) -> None:
-    """Judge a turn that a program has just written, so that it finds the notes for its agent. A failure is left to
-    the worker's next look.
+    """Judge a turn that a program has just written, so that it gets the notes for its agent. After a failure the
+    worker's next look does it.
     """
     if not Audit.objects.filter(store=store.name, session_id=plain(session_id), settled=False).exists():
         return
@@ -193,8 +193,8 @@ def on_appended(store: Store, session_id: str) -> None:
 
 
 def on_undone(store: str, session_id: str, handoff_id: int, **_: Any) -> None:
-    """The compaction with this handoff was undone: nothing is asked of the agent any more. If that cannot be noted now,
-    the next look does.
+    """The compaction with this handoff was undone: the agent need not read anything any more. If that cannot be
+    recorded now, the next look does it.
     """
     for each in Audit.objects.filter(store=store, session_id=session_id, handoff_id=handoff_id, settled=False):
         with suppress(OwnDatabaseUnavailable):
@@ -202,7 +202,7 @@ def on_undone(store: str, session_id: str, handoff_id: int, **_: Any) -> None:
 
 
 class Verdicts:
-    """Where what was found goes: into the audits at hand alone, for showing them."""
+    """Where results go: only into the given audits, for showing them."""
 
     def settle(self, each: Audit, status: str) -> None:
         self.record(each, status=status, settled=True)
@@ -212,7 +212,7 @@ class Verdicts:
             setattr(each, name, value)
 
     def together(self) -> AbstractContextManager[object]:
-        """What is recorded inside is recorded as a whole, or not."""
+        """Everything recorded inside is recorded as a whole, or not at all."""
         return nullcontext()
 
     def warn(self, each: Audit, files: list[str]) -> None:
@@ -220,7 +220,9 @@ class Verdicts:
 
 
 class StoredVerdicts(Verdicts):
-    """Into our own database as well, for an audit that is still open and was not judged further by somebody else."""
+    """Results go into our own database as well, for an audit that is open and was not judged further by another
+    process.
+    """
 
     def record(self, each: Audit, **fields: Any) -> None:
         fields = plain({"audited_at": timezone.now(), **fields})
@@ -245,18 +247,18 @@ class StoredVerdicts(Verdicts):
 
 
 def _judge(reader: Reader, session: Session, each: Audit, index: TranscriptIndex, verdicts: Verdicts) -> None:
-    """Judge the turns behind the compaction that are complete now and were not judged yet."""
+    """Judge the complete turns after the compaction that were not judged yet."""
     ids = index.live_ids[bisect_right(index.live_ids, each.after) :].tolist()
     if not ids or ids[-1] <= each.seen_to or not _may_be_complete(reader, each, index, ids):
         return
     rows = list(_rows(reader, session.id, index, ids[:MOST_ROWS]))
-    said = [message_of(row) | {m.INNER: list(row.inner)} for row in rows]
+    messages = [message_of(row) | {m.INNER: list(row.inner)} for row in rows]
     if len(ids) > MOST_ROWS:  # a turn that is longer is judged by its beginning, or it would be read again for ever
-        said.append({"role": "user", "content": "What came after is not read."})
-    complete = turns(said)[:JUDGED]
+        messages.append({"role": "user", "content": "What came after is not read."})
+    complete = turns(messages)[:JUDGED]
     if len(complete) <= each.turns:
         return
-    reads, cwd = reads_of(said), _cwd_elsewhere(session)
+    reads, cwd = reads_of(messages), _cwd_elsewhere(session)
     judged = [(rows[turn.end - 1], _findings(each, reads, rows, turn, cwd)) for turn in complete[each.turns :]]
     # Together: a turn that was judged without its warning would never get one.
     with verdicts.together():
@@ -265,11 +267,11 @@ def _judge(reader: Reader, session: Session, each: Audit, index: TranscriptIndex
             _conclude(each, findings, verdicts, seen_to=last.id, late=late or each.late)
             if each.settled:
                 return
-        verdicts.warn(each, [found["named"] for found in each.findings if found["message"] is None])
+        verdicts.warn(each, [finding["named"] for finding in each.findings if finding["message"] is None])
 
 
 def _conclude(each: Audit, findings: list[dict[str, Any]], verdicts: Verdicts, *, seen_to: int, late: bool) -> None:
-    left_out = any(found["message"] is None for found in findings)
+    left_out = any(finding["message"] is None for finding in findings)
     status = "nothing_required" if not findings else "missing" if left_out else "passed"
     count = each.turns + 1
     settled = not left_out or count >= JUDGED or late
@@ -277,33 +279,33 @@ def _conclude(each: Audit, findings: list[dict[str, Any]], verdicts: Verdicts, *
 
 
 def _may_be_complete(reader: Reader, each: Audit, index: TranscriptIndex, ids: Sequence[int]) -> bool:
-    """Whether another turn can be complete, which takes a further request, or a last row that answers it."""
-    asked = sum(1 for _ in takewhile(lambda place: index.entry(place).id > each.after, reversed(index.prompts)))
-    if asked != each.turns + 1:
-        return asked > each.turns
+    """Whether another turn can be complete: there is a further request, or the last row is a reply."""
+    requests = sum(1 for _ in takewhile(lambda prompt: index.entry(prompt).id > each.after, reversed(index.prompts)))
+    if requests != each.turns + 1:
+        return requests > each.turns
     last = reader.messages(each.session_id, ids[-1:]).get(ids[-1])
     return last is not None and m.is_readable_reply(message_of(last)) and not last.tool_calls
 
 
 def _rows(reader: Reader, session_id: str, index: TranscriptIndex, ids: Sequence[int]) -> Iterator[StoredMessage]:
-    """The rows in order, a bounded part of their text at a time."""
+    """The rows in order, reading a bounded part of their text at a time."""
     part: list[int] = []
     size = 0
     for row_id in [*ids, 0]:
         number = index.number(row_id)
         size += index.sizes[number] if number is not None else 0
         if part and (not row_id or len(part) >= AT_ONCE or size > AT_ONCE_BYTES):
-            found = reader.messages(session_id, part)
-            yield from (_cut(found[each]) for each in part if each in found)
+            rows = reader.messages(session_id, part)
+            yield from (_cut(rows[each]) for each in part if each in rows)
             part, size = [], 0
         part.append(row_id)
 
 
 def _cut(row: StoredMessage) -> StoredMessage:
-    """The row without most of its long texts, those of images among them."""
+    """The row without most of its long texts, including images."""
     content = row.content
     if isinstance(content, str) and len(content) > RESULT_CHARACTERS and content.startswith("{"):
-        with suppress(ValueError, RecursionError):  # behind the output of a program stands how it ended
+        with suppress(ValueError, RecursionError):  # the end of a program's output says how it ended
             return replace(row, content=json.dumps(_short(json.JSONDecoder().raw_decode(content)[0], LEVELS)))
     return replace(row, content=_short(content, LEVELS))
 
@@ -322,9 +324,9 @@ def _short(content: Any, levels: int) -> Any:
 def _findings(
     each: Audit, reads: Iterable[Read], rows: Sequence[StoredMessage], turn: TurnSpan, cwd: str
 ) -> list[dict[str, Any]]:
-    """What was read of the required files up to the end of a turn; files that are gone by now are left out.
+    """Which required files were read up to the end of a turn; files that no longer exist are left out.
 
-    `cwd` is what the agent calls the workspace where it runs on another machine, "" where it runs on this one.
+    `cwd` is the agent's path of the workspace if it runs on another machine, "" if it runs on this one.
     """
     day = _day(_past(rows[turn.start].timestamp), each.store)
     home = str(Path.home())
@@ -333,41 +335,47 @@ def _findings(
         Requirement(one["path"], tuple(normal(path, base, home) for path in _paths(one, day) for base in bases))
         for one in each.required
     ]
-    found = audit([read for read in reads if read.message < turn.end], required, cwd or each.workspace, home)
+    results = audit([read for read in reads if read.message < turn.end], required, cwd or each.workspace, home)
     here = [existing(each.workspace, [one["named"]], day) for one in each.required]  # of the day of the turn
-    told = [
-        one if one.read else one._replace(named=now[0]) for one, now in zip(found, here, strict=True) if one.read or now
+    reported = [
+        one if one.read else one._replace(named=now[0])
+        for one, now in zip(results, here, strict=True)
+        if one.read or now
     ]
-    return [_finding(one, rows) for one in told]
+    return [_finding(one, rows) for one in reported]
 
 
 def _cwd_elsewhere(session: Session) -> str:
-    """The session's working directory if it is not on this machine: that of a container, or under another system."""
+    """The session's working directory if it is not on this machine: in a container, or on another system."""
     return "" if os.path.exists(session.cwd) else session.cwd.strip()
 
 
 def _past(at: float) -> float:
-    """A time that an agent wrote; now if it is no time, or in the future: columns hold anything, and clocks differ."""
+    """A time written by an agent; the current time if it is invalid or in the future, as columns hold anything and
+    clocks differ.
+    """
     now = time.time()
     return at if 0 < at < now else now
 
 
 def _day(at: float, store: str) -> date:
-    """The day of a time (epoch seconds) where the agent is."""
+    """The day of a time (epoch seconds) in the agent's time zone."""
     return datetime.fromtimestamp(at, UTC).astimezone(zone_of(get_store(store))).date()
 
 
 def _paths(one: Mapping[str, str], day: date) -> list[str]:
-    """A file whose name holds the date may be read under that of the day of the turn, too, or as a shell made it."""
+    """The paths under which a file may be read: as named, with the date of the turn's day, or with the date that a
+    shell inserts.
+    """
     return [one["path"], dated(one["named"], day), dated(one["named"], None)]
 
 
-def _finding(found: Finding, rows: Sequence[StoredMessage]) -> dict[str, Any]:
-    read = found.read
+def _finding(finding: Finding, rows: Sequence[StoredMessage]) -> dict[str, Any]:
+    read = finding.read
     message = None if read is None else rows[read.message].id
-    return {"named": found.named, "path": found.path, "message": message, "tool": read.tool if read else ""}
+    return {"named": finding.named, "path": finding.path, "message": message, "tool": read.tool if read else ""}
 
 
 def _ended_long_ago(each: Audit, last: StoredMessage) -> bool:
-    """Whether a turn was over long before the compaction was seen here, which one that was armed at once never is."""
+    """Whether a turn ended long before the compaction was seen here; never for an audit that was armed at once."""
     return each.armed_at.timestamp() - max(each.compacted_at, last.timestamp) > LATE_SECONDS

@@ -1,9 +1,9 @@
 """Which files a command line shows: `cat a.md`, `cd memory && head -n 5 b.md`, `sed -n 1,20p c.md | less`.
 
-A rough reading of what shells have in common, POSIX and PowerShell alike: quotes, separators, redirections, here
-documents. Expanded are the home and the working directory, variables that the script itself sets or loops over, and
-today's date, which comes out as "YYYY-MM-DD"; a word with another variable or substitution, or a glob, names no file.
-Any text is read; broken quoting costs words, nothing else.
+A rough reading of what shells have in common, POSIX and PowerShell: quotes, separators, redirections, here documents.
+Expanded are the home and the working directory, variables that the script itself sets or loops over, and today's date,
+which becomes "YYYY-MM-DD"; a word with another variable or substitution, or a glob, names no file. Any text can be
+read; broken quoting only loses words.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ _TODAY = re.compile(
     r"""\$\(date \+(["']?)(?:%F|%Y-%m-%d)\1\)|`date \+(["']?)(?:%F|%Y-%m-%d)\2`"""
     r"""|\$\(Get-Date -Format (["']?)yyyy-MM-dd\3\)"""
 )
-_OPEN = re.compile(r"[$`*?\[]|\{[^{}]*,")  # what a shell would put something in place of
+_OPEN = re.compile(r"[$`*?\[]|\{[^{}]*,")  # what a shell would replace
 
 
 class ShownFile(NamedTuple):
-    """A file as the command names it, and its path from the directory the command runs in."""
+    """A file as the command names it, and its path from the directory in which the command runs."""
 
     named: str
     path: str
@@ -78,7 +78,7 @@ class ShownFile(NamedTuple):
 
 class _Word(NamedTuple):
     text: str
-    fixed: bool  # not dependent on what the shell would put in
+    fixed: bool  # independent of what the shell would insert
 
 
 @dataclass(slots=True)
@@ -93,9 +93,9 @@ _BRACKETS = {sign: [_Command([_Word(sign, True)])] for sign in "()"}
 
 
 def files_shown(command: str | Sequence[str], directory: str | None = "", depth: int = 0) -> list[ShownFile]:
-    """The files whose text a command (a line, a script, or a list of words) prints, in order, repeated as named there.
+    """The files whose text a command (a line, a script, or a list of words) prints, in order, with repetitions.
 
-    `directory` is where it runs, "" for the workspace; a relative path is behind it, or left out where it is None.
+    `directory` is where it runs, "" for the workspace. A relative path is joined to it, or left out if it is None.
     """
     if isinstance(command, str):
         pipelines = list(_pipelines(_TODAY.sub("YYYY-MM-DD", _HERE.sub(".", command))))
@@ -107,13 +107,13 @@ def files_shown(command: str | Sequence[str], directory: str | None = "", depth:
 
 @dataclass(slots=True)
 class _Running:
-    """Where a script is: its directory (None where it cannot be told), those it goes back to at the end of a subshell
-    or with `popd`, and the words that each of its variables stands for.
+    """The state of a script: its directory (None if unknown), the directories to which it returns at the end of a
+    subshell or with `popd`, and the words of each variable.
     """
 
     directory: str | None
     depth: int
-    left: list[str | None] = field(default_factory=list)
+    directory_stack: list[str | None] = field(default_factory=list)
     values: dict[str, list[_Word]] = field(default_factory=dict)
 
     def shown(self, pipeline: list[_Command]) -> Iterator[ShownFile]:
@@ -129,13 +129,15 @@ class _Running:
                     yield from self._files(word)
 
     def _went_on(self, name: str, words: list[_Word]) -> bool:
-        """Take in what a command changes for those behind it; False for one that does nothing else."""
+        """Apply what a command changes for later commands; False for such a command, which shows no file, True for any
+        other.
+        """
         if name in _ENTER:
-            self.left.append(self.directory)
+            self.directory_stack.append(self.directory)
         if name in _CHANGE:
             self._change(words[1:])
         elif name in _LEAVE:
-            self.directory = self.left.pop() if self.left else self.directory
+            self.directory = self.directory_stack.pop() if self.directory_stack else self.directory
         elif name in ("", "export"):
             self._assign(words)
         elif name == "for" and len(words) > 3 and words[2].text == "in":
@@ -154,11 +156,11 @@ class _Running:
         if target is None:
             self.directory = "~"
         else:
-            known = self._expanded(target) if target.text != "-" else []
-            self.directory = self._behind(known[0].text) if len(known) == 1 else None
+            expanded = self._expanded(target) if target.text != "-" else []
+            self.directory = self._behind(expanded[0].text) if len(expanded) == 1 else None
 
     def _expanded(self, word: _Word) -> list[_Word]:
-        """The words that a word means: itself, or those its variables make of it; empty if that is not known."""
+        """The words that a word means: itself, or its expansions by variables; empty if they are unknown."""
         if word.fixed:
             return [word]
         names = dict.fromkeys(plain or braced for plain, braced in _VARIABLE.findall(word.text[:_LONGEST]))
@@ -180,8 +182,8 @@ class _Running:
     def _behind(self, path: str) -> str | None:
         if is_absolute(path) or self.directory == "":
             return path
-        known = self.directory is not None and len(self.directory) <= _LONGEST
-        return f"{self.directory}/{path}" if known else None
+        is_known = self.directory is not None and len(self.directory) <= _LONGEST
+        return f"{self.directory}/{path}" if is_known else None
 
 
 def _without_prefix(words: list[_Word]) -> list[_Word]:
@@ -199,7 +201,7 @@ def _name(text: str) -> str:
 
 
 def _inner_script(name: str, words: list[_Word]) -> str:
-    """What a shell is given to run, as in `bash -lc '…'`."""
+    """The script given to a shell, as in `bash -lc '…'`."""
     for at, word in enumerate(words[1:], 1):
         option = word.text.lower()
         if option in ("-command", "/c", "/k") or re.fullmatch(r"-[a-z]*c", option):
@@ -209,36 +211,36 @@ def _inner_script(name: str, words: list[_Word]) -> str:
 
 
 def _operands(name: str, words: list[_Word]) -> list[_Word]:
-    """The words that are neither options nor their values."""
+    """The words that are neither options nor values of options."""
     valued = (*_VALUED.get(name, "").split(), *_POWERSHELL)
-    found: list[_Word] = []
+    operands: list[_Word] = []
     scripted = name != "sed"
-    left = iter(words)
-    for word in left:
+    remaining = iter(words)
+    for word in remaining:
         if word.text == "--":
-            found += left
+            operands += remaining
         elif len(word.text) > 1 and (word.text[0] == "-" or (word.text[0] == "+" and name in ("less", "more", "tail"))):
             if name == "sed" and _IN_PLACE.match(word.text):
                 return []
             scripted = scripted or bool(_SCRIPT.fullmatch(word.text))
             if _takes_value(word.text, valued):
-                next(left, None)
+                next(remaining, None)
         else:
-            found.append(word)
+            operands.append(word)
     if name in ("get-content", "gc"):
-        return [_Word(part, word.fixed) for word in found for part in word.text.split(",")]
-    return found if scripted else found[1:]
+        return [_Word(part, word.fixed) for word in operands for part in word.text.split(",")]
+    return operands if scripted else operands[1:]
 
 
 def _takes_value(option: str, valued: Sequence[str]) -> bool:
-    """Whether the next word is the option's value; letters may stand together, as in `sed -ne`."""
+    """Whether the next word is the option's value; letters may be combined, as in `sed -ne`."""
     together = option[:2] != "--" and option[1:].isalpha() and len(option) < 5
     return option in valued or option.lower() in _POWERSHELL or (together and f"-{option[-1]}" in valued)
 
 
 # --- words -----------------------------------------------------------------------------------------------------------
 def _pipelines(script: str) -> Iterator[list[_Command]]:
-    """The commands of a script, those joined by "|" together."""
+    """The commands of a script; those joined by "|" are in one list."""
     pipeline, awaited = [_Command()], ""
     for kind, token in islice(_tokens(script), _MOST_TOKENS):
         if kind == "stop":

@@ -1,7 +1,7 @@
-"""What an agent is to be sent at its next turn, once: the note after a compaction, and the audit's warning.
+"""What an agent is sent at its next turn, once: the note after a compaction, and the audit's warning.
 
 Nothing is injected: an event waits until a program asks for the session's context, or takes the event and injects it
-itself. Until then its text is made for the moment of asking: the files that exist, and the time.
+itself. Until then its text is made when it is asked for: the files that exist, and the time.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from .notes import event_text, warning_text
 def of_session(
     store: Store, session_id: str, *, status: str = "", before: int | None = None, limit: int | None = None
 ) -> list[Event]:
-    """The events of a session, newest first, below the number `before`; with a status, those that have it."""
-    wanted = {"store": store.name, "session_id": plain(session_id)} | ({"status": status} if status else {})
-    events = Event.objects.filter(**wanted).select_related("audit").order_by("-pk")
+    """The events of a session, newest first, below the number `before`; only those with `status`, if given."""
+    filters = {"store": store.name, "session_id": plain(session_id)} | ({"status": status} if status else {})
+    events = Event.objects.filter(**filters).select_related("audit").order_by("-pk")
     return list((events if before is None else events.filter(pk__lt=before))[:limit])
 
 
 def pending(store: Store, session_id: str) -> list[Event]:
-    """The notes that wait, in order."""
+    """The waiting notes, in order."""
     return of_session(store, session_id, status="pending")[::-1]
 
 
 def of_audit(audit: Audit) -> list[Event]:
-    """What one audit has to tell, the note first."""
+    """The events of one audit, the note first."""
     return list(Event.objects.filter(audit=audit).select_related("audit").order_by("pk"))
 
 
 def warnings(audits: Iterable[Audit]) -> dict[int, int]:
-    """The numbers of the warnings that these audits led to, by those of the audits."""
+    """The number of the warning for each of these audits that led to one, by the audit's number."""
     return dict(Event.objects.filter(audit__in=audits, kind="warning").values_list("audit", "pk"))
 
 
@@ -54,26 +54,26 @@ def get_event(event_id: int) -> Event:
 
 
 def deliver(events: Iterable[Event]) -> list[Event]:
-    """Mark pending events as delivered, each for one caller alone; those that were this caller's, with their text."""
+    """Mark pending events as delivered, each to one caller only; returns those of this caller, with their text."""
     return [event for event in events if _delivered(event)]
 
 
 def acknowledge(event: Event) -> Event:
-    """Note that a note was passed on; nothing changes if that is known, or too late."""
+    """Record that a note was passed on; nothing changes if that is recorded already, or too late."""
     _delivered(event)
     event.refresh_from_db()
     return event
 
 
 def _delivered(event: Event) -> bool:
-    told = {"text": text_of(event), "files": files_of(event), "status": "delivered", "delivered_at": timezone.now()}
-    for name, value in told.items():
+    values = {"text": text_of(event), "files": files_of(event), "status": "delivered", "delivered_at": timezone.now()}
+    for name, value in values.items():
         setattr(event, name, value)
-    return bool(Event.objects.filter(pk=event.pk, status="pending").update(**told))
+    return bool(Event.objects.filter(pk=event.pk, status="pending").update(**values))
 
 
 def note(audit: Audit, sections: Sequence[str], named: Sequence[str]) -> None:
-    """Store the note after a compaction, once; none where the rules say nothing."""
+    """Store the note after a compaction, once; no note if there are no rules."""
     if sections:
         _store(audit, "note", sections=list(sections), named=list(named))
 
@@ -84,17 +84,17 @@ def warn(audit: Audit, missing: Sequence[str]) -> None:
 
 
 def _store(audit: Audit, kind: str, **fields: list[str]) -> None:
-    said = {"store": audit.store, "session_id": audit.session_id, **plain(fields)}
-    Event.objects.get_or_create(audit=audit, kind=kind, defaults=said)
+    defaults = {"store": audit.store, "session_id": audit.session_id, **plain(fields)}
+    Event.objects.get_or_create(audit=audit, kind=kind, defaults=defaults)
 
 
 def delete_pending(audit: Audit) -> None:
-    """Delete the events of an audit that nobody has been sent yet."""
+    """Delete the events of an audit that were not sent yet."""
     Event.objects.filter(audit=audit, status="pending").delete()
 
 
 def expire(audit: Audit) -> None:
-    """Let the notes of an audit that still wait expire."""
+    """Mark the waiting notes of an audit as expired."""
     Event.objects.filter(audit=audit, status="pending").update(status="expired")
 
 
@@ -102,7 +102,7 @@ def expire(audit: Audit) -> None:
 
 
 def text_of(event: Event) -> str:
-    """The text of an event: as it was delivered, or as it would be now."""
+    """The text of an event: as delivered, or as it would be delivered now."""
     if event.status == "delivered":
         return event.text
     audit, zone = event.audit, _zone(event)
@@ -121,7 +121,7 @@ def text_of(event: Event) -> str:
 
 
 def files_of(event: Event) -> list[str]:
-    """The files that the event is about, as it was sent: those to read that exist that day, or those not read."""
+    """The files of an event: as delivered, else the files to read that exist today; for a warning, those not read."""
     if event.kind == "warning":
         return list(event.missing)
     if event.status == "delivered":

@@ -1,4 +1,4 @@
-"""What the turns after a compaction read of the files that they should have read."""
+"""Which required files the turns after a compaction read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .reads import Read, in_chat_shape
 
 
 class Requirement(NamedTuple):
-    """A file to read: as it was named, and the normal absolute paths any of which it may be read under."""
+    """A file to read: its name in the rules, and the normal absolute paths under which it may be read."""
 
     named: str
     paths: tuple[str, ...]
@@ -28,7 +28,7 @@ class Finding(NamedTuple):
 
 
 class TurnSpan(NamedTuple):
-    """Indices of messages: the one of a person that begins the turn, and one behind its last message."""
+    """Indices of messages: the person's message that begins the turn, and the index after its last message."""
 
     start: int
     end: int
@@ -37,26 +37,26 @@ class TurnSpan(NamedTuple):
 def audit(
     reads: Sequence[Read], required: Sequence[Requirement], workspace: str, home: str = ""
 ) -> tuple[Finding, ...]:
-    """For each requirement, in order, whether and where it was read; `home` is what "~" stood for."""
+    """For each requirement, in order, whether and where it was read; `home` is the directory for "~"."""
     done = [(paths.normal(read.path, workspace, home), read) for read in reads]
     return tuple(_finding(requirement, done) for requirement in required)
 
 
 def _finding(requirement: Requirement, done: Sequence[tuple[str, Read]]) -> Finding:
     for path, read in done:
-        for wanted in requirement.paths:
-            if paths.same(path, wanted):
-                return Finding(requirement.named, wanted, read)
+        for required_path in requirement.paths:
+            if paths.same(path, required_path):
+                return Finding(requirement.named, required_path, read)
     return Finding(requirement.named, requirement.paths[0] if requirement.paths else "", None)
 
 
 def turns(messages: Sequence[Message]) -> list[TurnSpan]:
     """The complete turns, in order.
 
-    A turn begins with what a person typed; more of it before the agent says or does anything belongs to the same turn.
-    It is complete when the agent's last message is a reply without tool calls, or when the next turn begins.
+    A turn begins with what a person typed; more typed messages before the agent says or does anything belong to the
+    same turn. It is complete when the agent's last message is a reply without tool calls, or when the next turn begins.
     """
-    found: list[TurnSpan] = []
+    spans: list[TurnSpan] = []
     start, last, replied = -1, -1, False  # `last`: the last message of the agent or its tools in this turn
     for at, message in enumerate(map(in_chat_shape, messages)):
         if m.role(message) == "assistant" and not m.is_standalone_handoff(message):
@@ -65,6 +65,6 @@ def turns(messages: Sequence[Message]) -> list[TurnSpan]:
             last = at
         elif m.is_typed(message):
             if 0 <= start <= last:
-                found.append(TurnSpan(start, last + 1))
+                spans.append(TurnSpan(start, last + 1))
             start, replied = (at, False) if start < 0 or start < last else (start, replied)
-    return [*found, TurnSpan(start, last + 1)] if 0 <= start < last and replied else found
+    return [*spans, TurnSpan(start, last + 1)] if 0 <= start < last and replied else spans

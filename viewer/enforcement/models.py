@@ -6,19 +6,19 @@ from django.db import models
 from django.utils import timezone
 
 # Of an audit: no complete turn yet; some files not read, where another turn counts unless it is settled; all read; no
-# file was to be read; the compaction was taken back, or overtaken by a later one, before that could be told.
+# file was to be read; the compaction was undone, or followed by a later one, before the turn could be judged.
 AUDIT_STATUSES = ("not_yet", "missing", "passed", "nothing_required", "undone", "superseded")
 
 
 class Audit(models.Model):
-    """Whether the agent read the files its startup asks for, in the first complete turn after one compaction.
+    """Whether the agent read its startup files in the first complete turn after one compaction.
 
-    One a compaction, found by its handoff. Rows above `after` count, those up to `seen_to` were looked at. `required`
-    holds [{"named", "path"}], `path` below the workspace; `findings` [{"named", "path", "message", "tool"}] with the
-    message whose call read it, null where none did. `turns` is how many complete turns were judged: a second one only
-    where the first left something out. `settled` that the result stands; `late` that the turn was over before anybody
-    here saw the compaction, so that files are judged as they are now and nobody was told. `reason` says why nothing
-    was required.
+    One per compaction, identified by its handoff. Rows above `after` count; those up to `seen_to` were looked at.
+    `required` holds [{"named", "path"}], `path` below the workspace; `findings` [{"named", "path", "message", "tool"}]
+    with the message whose call read the file, null if none did. `turns` is the number of complete turns judged: a
+    second one only if the first did not read everything. `settled`: the result is final. `late`: the turn was over
+    before the compaction was seen here, so files are judged as they are now and no warning was sent. `reason` says why
+    nothing was required.
     """
 
     store = models.CharField(max_length=200)
@@ -56,11 +56,10 @@ EVENT_STATUSES = ("pending", "delivered", "expired")
 
 
 class Event(models.Model):
-    """Something to tell an agent at its next turn, once: the `note` after a compaction, or the audit's `warning`.
+    """A text for an agent at its next turn, once: the `note` after a compaction, or the audit's `warning`.
 
-    `sections` and `named` are what the rules said when it was stored, `missing` the files a warning is about. `text`
-    and `files` are what was delivered, empty before: until then the files that exist and the time are those of the
-    moment of asking.
+    `sections` and `named` come from the rules when it was stored; `missing` are the files of a warning. `text` and
+    `files` are what was delivered, empty before: until then they are made when asked for.
     """
 
     audit = models.ForeignKey(Audit, on_delete=models.CASCADE, related_name="events")

@@ -18,13 +18,13 @@ def event_text(
     now: str,
     day: date | None = None,
 ) -> str:
-    """The note for the turn after a compaction: what happened, which files to read again, the rules, as quoted data.
+    """The note for the turn after a compaction: what happened, which files to read again, the rules as quoted data.
 
-    `day` stands in the rules where they say YYYY-MM-DD, as it does in the names of the files (OpenClaw #32381).
-    Plain statements, labelled as a program's: content filters refuse orders, and scanners take them for injections.
+    `day` replaces YYYY-MM-DD in the rules, as in the names of the files (OpenClaw #32381). Plain statements, labelled
+    as a program's: content filters refuse orders, and scanners take them for injections.
     """
-    said = [dated(section, day) if day else section for section in sections]
-    quoted = rules_block(carried(said, EVENT_CHARS))
+    dated_sections = [dated(section, day) if day else section for section in sections]
+    quoted = rules_block(carried(dated_sections, EVENT_CHARS))
     named = f"Startup reading according to {_line(source)}. These files are named there and exist:\n{_listed(files)}"
     pieces = [
         EVENT_START,
@@ -39,7 +39,7 @@ def event_text(
 
 
 def warning_text(*, source: str, missing: Sequence[str], compacted_at: str) -> str:
-    """The note that says which files the turn after a compaction did not read; said once, as plainly."""
+    """The note that lists the files that the turn after a compaction did not read."""
     pieces = [
         WARNING_START,
         f"This note was made by Palimpsest; no person typed it. This session was compacted at {_line(compacted_at)}."

@@ -1,8 +1,8 @@
-"""Which files an agent read: the calls of known read tools and shells that gave a file's text back.
+"""Which files an agent read: calls of known read tools and shells that returned a file's text.
 
-Tools are known by name, from what Hermes (`read_file`, `terminal`), Claude Code (`Read`, `Bash`), Codex (`shell`,
+Tools are known by name, from those of Hermes (`read_file`, `terminal`), Claude Code (`Read`, `Bash`), Codex (`shell`,
 `exec_command`), OpenClaw (`read`, `exec`), Gemini CLI, Cursor, OpenHands, SWE-agent, Anthropic's text editor and MCP's
-filesystem servers call theirs. What a call gave back is judged by its structure: a file may well be about errors.
+filesystem servers. A result is judged by its structure: a file may well be about errors.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _PATH_KEYS = (
 )
 _COMMAND_KEYS = ("command", "cmd", "script", "commands", "input")
 _DIRECTORY_KEYS = ("workdir", "cwd", "working_directory", "working_dir", "workingdirectory")
-_INNER_KEYS = ("arguments", "args", "parameters", "params", "action", "input")  # under which other arguments may stand
+_INNER_KEYS = ("arguments", "args", "parameters", "params", "action", "input")  # keys that may hold more arguments
 _LONGEST = 4_096  # characters of a path
 _DEEPEST = 4  # levels of arguments inside arguments
 
 # --- what a result says ----------------------------------------------------------------------------------------------
 _JSON = json.JSONDecoder()
-_TEXT_KEYS = ("output", "content", "stdout", "result", "text")  # under which the text stands where JSON wraps it
+_TEXT_KEYS = ("output", "content", "stdout", "result", "text")  # keys of the text in a JSON object
 # Claude Code's words for a call that failed and for a file it did not send again; Hermes' for a call that an interrupt
 # left out, or that ended in its own program.
 _NOTHING_CAME = re.compile(
@@ -72,7 +72,7 @@ _MOST_COMPLAINTS = 50
 class Read(NamedTuple):
     """A file that a call read: the index of the message with the call, the tool, and the path.
 
-    The path is as the call named it, behind the directory the call itself ran in or changed to, if it says so.
+    The path is as named in the call, joined to the directory in which the call ran or to which it changed, if given.
     """
 
     message: int
@@ -87,7 +87,9 @@ class _Result(NamedTuple):
 
 
 def reads_of(messages: Sequence[Message]) -> list[Read]:
-    """The files read, in order of the calls. One that failed or got no result (yet) read nothing. Never raises."""
+    """The files read, in the order of the calls. A call that failed or has no result (yet) read
+    nothing. Never raises.
+    """
     open_calls = OpenCalls()
     reads: list[tuple[CallPosition, Read]] = []
     for at, message in enumerate(map(in_chat_shape, messages)):
@@ -107,7 +109,7 @@ def reads_of(messages: Sequence[Message]) -> list[Read]:
 
 
 def in_chat_shape(message: Message) -> Message:
-    """The message, or, of one as OpenClaw writes it (`toolCall` blocks, role `toolResult`), the same in chat shape."""
+    """The message in chat shape; OpenClaw's (`toolCall` blocks, role `toolResult`) are converted."""
     if message.get("role") == "toolResult":
         return {**message, "role": "tool", "tool_call_id": message.get("toolCallId")}
     content = message.get("content")
@@ -143,7 +145,7 @@ def _paths_read(call: Call, result: _Result) -> Iterator[str]:
 
 
 def _kind(tool: str) -> Literal["read", "editor", "shell", ""]:
-    """What a tool does, by its name: `read_file` also as "mcp__files__read_file", "functions.read_file"."""
+    """What a tool does, by its name: `read_file`, but also "mcp__files__read_file" and "functions.read_file"."""
     name = re.split(r"__|[.:/]", tool)[-1].lower().replace("-", "_")
     for kind, names in _KINDS.items():
         if name in names or (name.startswith("mcp_") and name.endswith(tuple(f"_{each}" for each in names))):
@@ -159,7 +161,7 @@ _KINDS: dict[Literal["read", "editor", "shell"], tuple[str, ...]] = {
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    """The arguments by name in lower case, those standing inside others among them; a bare text as `input`."""
+    """The arguments by name in lower case, nested ones included; a plain text is `input`."""
     value = parsed(text) if text.lstrip()[:1] in ("{", "[", '"') else text.strip()
     return _flat(value if isinstance(value, dict) else {"input": value}, _DEEPEST)
 
@@ -194,7 +196,7 @@ def _named(arguments: dict[str, Any], directory: str) -> Iterator[ShownFile]:
 
 
 def _texts(value: Any, depth: int) -> Iterator[str]:
-    """The paths in an argument: a text, a list of them, objects that name each."""
+    """The paths in an argument: a text, a list of them, or objects that each name one."""
     if isinstance(value, str):
         yield value.strip()
     elif isinstance(value, list) and depth:
@@ -214,14 +216,14 @@ def _results(message: Message) -> list[_Result]:
 
 
 def _result(text: str, content: Any, flags: dict[str, Any]) -> _Result:
-    """A result; the text that a tool wrapped in JSON replaces the JSON."""
+    """A result; if a tool wrapped its text in JSON, the text replaces the JSON."""
     values = content if isinstance(content, dict) and not text else _object(text)
     inner = next((values[key] for key in _TEXT_KEYS if isinstance(values.get(key), str)), text)
     return _Result(inner, values, is_flagged(flags))
 
 
 def _object(text: str) -> dict[str, Any]:
-    """The JSON object that a text begins with: some agents put a remark behind it."""
+    """The JSON object at the beginning of a text: some agents put a remark after it."""
     try:
         value, _ = _JSON.raw_decode(text.lstrip()) if text.lstrip()[:1] == "{" else ({}, 0)
     except (ValueError, RecursionError):
@@ -230,7 +232,7 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def _failed(result: _Result, shell: bool) -> bool:
-    """Whether nothing of a file came back."""
+    """Whether no text of a file was returned."""
     head = result.text[:HEAD]
     if result.failed or NOT_ALLOWED.match(head) or _NOTHING_CAME.match(head):
         return True
@@ -246,7 +248,7 @@ def _says_failure(values: dict[str, Any]) -> bool:
 
 
 def _exit_code(text: str) -> int:
-    """The exit code a shell's output names: in a head of its own, first, or last; 0 if there is none."""
+    """The exit code in a shell's output: in its head, first, or last; 0 if there is none."""
     head, output, _ = text[:HEAD].partition("\nOutput:")
     match = EXIT_FIRST.match(head) or (EXIT_LINE.search(head) if output else EXIT_LINE.match(head))
     match = match or _EXIT_LAST.search(text[-HEAD:])
@@ -254,7 +256,7 @@ def _exit_code(text: str) -> int:
 
 
 def _is_report(text: str) -> bool:
-    """Whether a read tool's text is a short report that the file could not be read."""
+    """Whether a read tool's text is only a short report that the file could not be read."""
     if len(text) > HEAD or text.strip().count("\n") > 4:
         return False
     first = text.strip().partition("\n")[0]
@@ -262,13 +264,15 @@ def _is_report(text: str) -> bool:
 
 
 def _complaints(text: str) -> list[str]:
-    """The lines in which programs say that they could not read one of their files."""
+    """The lines in which programs report that they could not read a file."""
     lines = (line.strip() for line in text.split("\n") if ": " in line and len(line) < HEAD)
     return list(islice((line for line in lines if _COMPLAINT.search(line)), _MOST_COMPLAINTS))
 
 
 def _is_about(complaint: str, named: str) -> bool:
-    """Whether it is this file, as in "cat: a.md: No such file" and "head: cannot open 'a.md' for reading: …"."""
+    """Whether a report is about this file, as in "cat: a.md: No such file" and "head: cannot open 'a.md' for reading:
+    …".
+    """
     if "YYYY-MM-DD" in named:  # as `files_shown` writes today's date
         complaint = _DAY.sub("YYYY-MM-DD", complaint)
     before, _, behind = complaint.partition(named)
