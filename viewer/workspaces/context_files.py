@@ -1,9 +1,9 @@
-"""The context file an agent reads in its workspace, found as the agent finds it and taken only if that is safe.
+"""The context file that an agent reads in its workspace, found as the agent finds it and read only if that is safe.
 
-A workspace belongs to whoever works there, and so may what lies in it: a link out of it, a pipe that never ends, a disk
-image, a page from the web. So the file is looked at before it is opened, opened through directories that cannot be
-exchanged for links meanwhile, looked at again, and read once up to a limit. Which file it is: `prompt_builder.py` of
-Hermes 0.19, whose `.hermes.md` may also stand above the workspace, up to the root of its git repository.
+Other people may write to a workspace, so it may contain a link out of it, a pipe that never ends, a disk image, a page
+from the web. So the file is checked before it is opened, opened through directories that cannot be replaced by links
+meanwhile, checked again, and read once up to a limit. Which file it is follows `prompt_builder.py` of Hermes 0.19,
+whose `.hermes.md` may also be above the workspace, up to the root of its git repository.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .sections import hidden_in, lines_of
 
 LARGEST = 1_000_000  # bytes of a file that is read
 SHOWN = 300  # characters of a path in a sentence
-CONTEXT_FILES = (".hermes.md", "HERMES.md", "AGENTS.md", "CLAUDE.md")  # as Hermes reads them, first found first
+CONTEXT_FILES = (".hermes.md", "HERMES.md", "AGENTS.md", "CLAUDE.md")  # in the order in which Hermes reads them
 WALKED, OWN = CONTEXT_FILES[:2], CONTEXT_FILES[2:]
 # O_PATH needs no right to list a directory, only to pass through it; where it is missing, reading must be allowed.
 _DIRECTORY = os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
@@ -39,8 +39,8 @@ _SCRIPT = re.compile(r"<script\b", re.IGNORECASE)
 
 
 class NotRead(Exception):
-    """Why nothing is read, as a sentence for people; `advice` is what to do about it on the settings page, if that is
-    the place, the beginning of a sentence.
+    """Why nothing is read, as a sentence for people. `advice` is what to do about it on the settings page, as the
+    beginning of a sentence; "" if that page cannot help.
     """
 
     def __init__(self, reason: str, advice: str = "") -> None:
@@ -60,11 +60,11 @@ class ContextFile:
 def read_context_file(
     workspace: str, roots: Sequence[str], databases: Sequence[os.stat_result] = ()
 ) -> ContextFile | None:
-    """The context file of this workspace; None if each is missing or empty.
+    """The context file of this workspace; None if all names are missing or empty.
 
     `workspace` and `roots`, the directories below which may be read, are real paths. `databases` are the files of
     stores, never opened here: closing an ordinary handle on one would drop its locks. The first name that exists
-    counts: raises Refused where it cannot be taken, and no other name is tried.
+    counts: raises NotRead if it cannot be read, and no other name is tried.
     """
     for places in _places(workspace, roots):
         context_file = _first_of(places, databases)
@@ -74,15 +74,17 @@ def read_context_file(
 
 
 def is_inside(path: str, directory: str) -> bool:
-    """Whether a path is this directory or below it, by their words alone."""
+    """Whether a path is this directory or below it, comparing only the text."""
     return PurePath(path).is_relative_to(directory)
 
 
-# -- where it may stand ------------------------------------------------------------------------------------------------
+# -- where it may be ---------------------------------------------------------------------------------------------------
 
 
 def _places(workspace: str, roots: Sequence[str]) -> Iterator[Sequence[tuple[str, str]]]:
-    """Directory and name, in the order in which the agent looks; of each list the first that exists is its choice."""
+    """Lists of directory and name, in the order in which the agent looks; in each list the first that
+    exists is used.
+    """
     upward = [path for path in _up_to_git_root(workspace) if any(is_inside(path, root) for root in roots)]
     yield [(path, name) for path in upward for name in WALKED]
     for name in OWN:
@@ -91,7 +93,7 @@ def _places(workspace: str, roots: Sequence[str]) -> Iterator[Sequence[tuple[str
 
 
 def _up_to_git_root(workspace: str) -> list[str]:
-    """The workspace and what is above it up to its git repository's root; outside of a repository it alone."""
+    """The workspace and its parents up to its git repository's root; outside of a repository only the workspace."""
     upward = [workspace, *map(str, Path(workspace).parents)]
     roots = (at for at, path in enumerate(upward) if os.path.exists(os.path.join(path, ".git")))
     return upward[: next(roots, 0) + 1]
@@ -101,8 +103,8 @@ def _first_of(places: Iterable[tuple[str, str]], databases: Sequence[os.stat_res
     for directory, name in places:
         try:
             with _opened(directory) as opened:
-                if (seen := _looked_at(opened, name)) is not None:
-                    return ContextFile(directory, name, _text(_content(opened, name, seen, databases)))
+                if (status := _looked_at(opened, name)) is not None:
+                    return ContextFile(directory, name, _text(_content(opened, name, status, databases)))
         except OSError as problem:
             reason = (problem.strerror or "unknown error").lower()
             raise NotRead(f"{_named(directory, name)} cannot be read: {reason}.") from None
@@ -117,7 +119,7 @@ def _named(directory: str, name: str) -> str:
 
 @contextmanager
 def _opened(directory: str) -> Iterator[int]:
-    """A handle on the directory, name by name from the root: a link that took the place of one of them is not followed.
+    """A handle on the directory, opened name by name from the root: a link that replaced one of them is not followed.
 
     Raises OSError.
     """
@@ -136,24 +138,24 @@ def _opened(directory: str) -> Iterator[int]:
 
 
 class _Unfit(Exception):
-    """What is wrong with a file, as the rest of a sentence that begins with its name."""
+    """Why a file is unsuitable, as the rest of a sentence that begins with its name."""
 
 
 def _looked_at(opened: int, name: str) -> os.stat_result | None:
-    """What this name of a directory is, links as links; None where there is no such name."""
+    """The status of this name in a directory, links not followed; None if there is no such name."""
     try:
         return os.stat(name, dir_fd=opened, follow_symlinks=False)
     except FileNotFoundError:
         return None
 
 
-def _content(opened: int, name: str, seen: os.stat_result, databases: Sequence[os.stat_result]) -> bytes:
-    """What the file holds. Raises _Unfit or OSError."""
-    _check(seen, databases)
+def _content(opened: int, name: str, status: os.stat_result, databases: Sequence[os.stat_result]) -> bytes:
+    """The content of the file. Raises _Unfit or OSError."""
+    _check(status, databases)
     handle = os.open(name, _FILE, dir_fd=opened)
     try:
         now = os.fstat(handle)
-        if not os.path.samestat(now, seen):
+        if not os.path.samestat(now, status):
             raise _Unfit("was exchanged for another file while it was looked at")
         _check(now, databases)
         with os.fdopen(handle, "rb", closefd=False) as file:
@@ -165,22 +167,22 @@ def _content(opened: int, name: str, seen: os.stat_result, databases: Sequence[o
     return content
 
 
-def _check(found: os.stat_result, databases: Sequence[os.stat_result]) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "no file")
+def _check(status: os.stat_result, databases: Sequence[os.stat_result]) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "no file")
         raise _Unfit(f"is {kind}; rules are read only from a regular file of the workspace")
-    if any(os.path.samestat(found, database) for database in databases):
+    if any(os.path.samestat(status, database) for database in databases):
         raise _Unfit("is the database of a store; rules are read only from a text file")
-    if found.st_nlink != 1:
+    if status.st_nlink != 1:
         raise _Unfit(
             "has a second name elsewhere (a hard link); rules are read only from a file of the workspace alone"
         )
-    if found.st_size > LARGEST:
-        raise _Unfit(f"has {found.st_size:,} bytes; at most {LARGEST:,} are read")
+    if status.st_size > LARGEST:
+        raise _Unfit(f"has {status.st_size:,} bytes; at most {LARGEST:,} are read")
 
 
 def _text(content: bytes) -> str:
-    """Raises _Unfit for what is no text, or text of another kind."""
+    """The content as text. Raises _Unfit if it is not text, or of another kind."""
     if b"\0" in content:
         raise _Unfit("is no text: it holds NUL bytes")
     try:

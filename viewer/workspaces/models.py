@@ -1,4 +1,4 @@
-"""Whose rules the sessions of a store follow, as kept in our own database."""
+"""Whose rules the sessions of a store follow, in our own database."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from django.db import models
 class StoreRules(models.Model):
     """Whose rules the sessions of a store follow, as typed on the settings page.
 
-    `workspace` is the directory of those without a working directory of their own. `sections` are the titles carried
-    over a compaction, in order: null for the usual ones, [] for none.
+    `workspace` is the directory for sessions without a working directory. `sections` are the titles carried over a
+    compaction, in order: null for the usual ones, [] for none.
     """
 
     store = models.CharField(max_length=200, unique=True)

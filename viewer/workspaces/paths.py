@@ -1,4 +1,4 @@
-"""Paths as text: the same file named on any platform comes out as the same path. Nothing here looks at a disk."""
+"""Paths as text: different spellings of one file on any platform become the same path. Nothing here reads a disk."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _URL = re.compile(r"file:(?://(?:localhost)?(?=/))?(?:/(?=[A-Za-z]:))?", re.IGNO
 
 
 def normal(path: str, workspace: str, home: str = "") -> str:
-    """The absolute path, with "/" alone, without "." and "..", a drive letter in lower case; "" for no path.
+    """The absolute path, with "/" only, without "." and "..", a drive letter in lower case; "" if it is not a path.
 
-    A relative path belongs to the workspace. Understood are `file:` URLs, "~" (which stays where no `home` is known),
-    both kinds of slashes and network shares; in a workspace on a drive also "/c/a" and "/mnt/c/a".
+    A relative path belongs to the workspace. Accepted are `file:` URLs, "~" (unchanged if `home` is unknown), both
+    kinds of slashes and network shares; in a workspace on a drive also "/c/a" and "/mnt/c/a".
     """
     path = _slashed(path)
     if not path:
@@ -30,7 +30,7 @@ def normal(path: str, workspace: str, home: str = "") -> str:
 
 
 def is_absolute(path: str) -> bool:
-    """Whether a path needs no directory to start from: "/a", "C:\\a", "\\\\server\\share", "~/a", a `file:` URL."""
+    """Whether a path is complete without a directory: "/a", "C:\\a", "\\\\server\\share", "~/a", a `file:` URL."""
     path = path.replace("\\", "/")
     return path.startswith(("/", "~/")) or path == "~" or bool(_DRIVE.match(path) or _URL.match(path))
 
@@ -56,11 +56,11 @@ def _slashed(path: str) -> str:
     if _URL.match(path):
         path = unquote(_URL.sub("", path, count=1))
     path = path.replace("\\", "/")
-    return _LONG.sub(lambda found: "//" if found[1] else "", path, count=1)
+    return _LONG.sub(lambda match: "//" if match[1] else "", path, count=1)
 
 
 def _on_drive(path: str, base: str) -> str:
-    """A path from the root of no drive, on that of the workspace."""
+    """A path without a drive, on the drive of the workspace."""
     if not _DRIVE.match(base) or not path.startswith("/") or path.startswith("//"):
         return path
     mounted = _MOUNTED.match(path)
@@ -68,7 +68,7 @@ def _on_drive(path: str, base: str) -> str:
 
 
 def _folded(path: str) -> str:
-    """Without ".", ".." and empty parts; nothing is above the root."""
+    """The path without ".", ".." and empty parts; ".." at the root is dropped."""
     root, rest = _root(path)
     parts: list[str] = []
     for part in rest.split("/"):

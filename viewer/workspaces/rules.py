@@ -1,8 +1,8 @@
 """Whose rules a session follows: its workspace, the sections of the context file there, the files those name.
 
-The workspace is the session's working directory, which an agent wrote and which may be one of another machine or of a
-container, else the one set for the store. Only what lies inside `settings.WORKSPACES` is looked at, links resolved
-first. Nothing here raises for what lies on a disk: each refusal is a sentence that tells what is wrong.
+The workspace is the session's working directory, which an agent wrote and which may be on another machine or in a
+container, else the one set for the store. Only files inside `settings.WORKSPACES` are read, after links are resolved.
+Nothing here raises because of the contents of a disk: each refusal is a sentence that says what is wrong.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ from .sections import EVENT_CHARS, MOST_REQUIRED, RULE_SECTIONS, carried, dated,
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A directory that exists here and may be read, as the session or the store names it, and where it really is."""
+    """A directory that exists here and may be read: its path as named by the session or the store, and
+    its real path.
+    """
 
     path: str
     origin: Literal["session", "store"]
@@ -42,10 +44,10 @@ class Workspace:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is carried over a compaction: `text`, made of `sections` (each cut to what a note may say) of the file
-    `source`, whose path begins at `workspace`. `named` are the files its startup asks for, undated. `reason` says why
-    nothing is carried, "" where something is, and `advice` what can be done about it on the settings page ("Set one for
-    the store"), "" where that is not the place. `own` tells what the agent does by itself, where rules are carried.
+    """What is carried over a compaction: `text`, made from the `sections` (each cut to the size of a note) of the file
+    `source`, whose path begins at `workspace`. `named` are the startup files in it, undated. `reason` says why nothing
+    is carried, "" if something is, and `advice` what can be done on the settings page ("Set one for the store"), "" if
+    nothing there helps. `own` says what the agent does itself, if rules are carried.
     """
 
     workspace: str = ""
@@ -58,24 +60,24 @@ class Rules:
     own: str = ""
 
 
-def reason_in(found: Mapping[str, Any]) -> str:
-    """Why nothing is carried, of `Rules` as an object, with the advice as a sentence."""
-    reason, advice = found.get("reason", ""), found.get("advice", "")
+def reason_in(rules: Mapping[str, Any]) -> str:
+    """Why nothing is carried, with the advice as a sentence; `rules` is `Rules` as an object."""
+    reason, advice = rules.get("reason", ""), rules.get("advice", "")
     return f"{reason} {advice} in Settings." if advice else reason
 
 
 def rules_of(store: Store, session: Session) -> Rules:
-    """The rules this session follows, read now; the context file is read once."""
+    """The rules of this session, read now; the context file is read once."""
     return rules_with(store, session.cwd, kept_rules(store))
 
 
 def kept_rules(store: Store) -> StoreRules:
-    """What is kept for this store; where nothing is, an unsaved row that means the usual."""
+    """The stored settings of this store, else an unsaved row with the usual ones."""
     return StoreRules.objects.filter(store=store.name).first() or StoreRules(store=store.name)
 
 
 def rules_with(store: Store, cwd: str, typed: StoreRules) -> Rules:
-    """What a session with this working directory, "" for none, carries by these settings of its store."""
+    """What a session with this working directory, "" for none, carries with these settings of its store."""
     agent = agent_of(store)
     titles, own = _titles(typed, agent), agent.reads_rules_by_itself()
     if own and not _are_named(typed):
@@ -88,28 +90,28 @@ def rules_with(store: Store, cwd: str, typed: StoreRules) -> Rules:
     except NotRead as problem:
         return Rules(reason=str(problem), advice=problem.advice)
     try:
-        found = _carried(workspace, _context_file(store, workspace), titles)
-        return replace(found, own=agent.repeats_rules() if found.text else "")
+        rules = _carried(workspace, _context_file(store, workspace), titles)
+        return replace(rules, own=agent.repeats_rules() if rules.text else "")
     except NotRead as problem:
         return Rules(workspace=workspace.path, reason=str(problem), advice=problem.advice)
 
 
 def existing(workspace: str, named: Sequence[str], day: date) -> list[str]:
-    """Those of the named files that are regular files inside the workspace now: their paths below it, dated, with "/".
+    """The named files that are regular files inside the workspace now: their paths below it, dated, with "/".
 
     In order, once each, at most `MOST_REQUIRED`.
     """
     real = _real(workspace)
-    found: dict[str, None] = {}
+    result: dict[str, None] = {}
     for name in named if real else ():
         below = _below(workspace, real, dated(name, day))
-        if below and len(found) < MOST_REQUIRED and _is_file_in(real, below):
-            found[below] = None
-    return list(found)
+        if below and len(result) < MOST_REQUIRED and _is_file_in(real, below):
+            result[below] = None
+    return list(result)
 
 
 def zone_of(store: Store) -> tzinfo:
-    """The zone in which the agent that owns this store tells the date; the site's own where it names none."""
+    """The time zone in which the agent of this store tells the date; the site's own if it names none."""
     return agent_of(store).zone() or timezone.get_current_timezone()
 
 
@@ -117,9 +119,10 @@ def zone_of(store: Store) -> tzinfo:
 
 
 def workspace_of(cwd: str, typed: str) -> Workspace:
-    """A session's working directory, else the one typed for its store, `~` being this user's home.
+    """A session's working directory, else the one typed for its store; `~` is this user's home.
 
-    Raises Refused: also for a working directory that is here but may not be read, where the store's would be another.
+    Raises NotRead, also for a working directory that exists here but may not be read: the store's would be a different
+    one.
     """
     if cwd.strip() and _is_here(cwd):
         return _allowed(cwd, "session")
@@ -137,7 +140,7 @@ def workspace_of(cwd: str, typed: str) -> Workspace:
 
 
 def _is_here(path: str) -> bool:
-    """Whether there is anything of this absolute path on this machine. Raises Refused for what is no such path."""
+    """Whether this absolute path exists on this machine. Raises NotRead if it is not such a path."""
     if PureWindowsPath(path).drive and not os.path.isabs(path):
         return False
     if not os.path.isabs(path):
@@ -186,12 +189,12 @@ def _shown(path: str) -> str:
     return clean_text.line(path, SHOWN)
 
 
-# -- what is carried ---------------------------------------------------------------------------------------------------
+# -- carried text ------------------------------------------------------------------------------------------------------
 
 
 def _titles(typed: StoreRules, agent: Agent) -> tuple[str, ...]:
-    """The environment's, else the store's, else those that the agent's own settings name, else the usual ones; () for
-    none.
+    """The titles from the environment, else from the store's settings, else from the agent's own settings, else the
+    usual ones; () for none.
     """
     for titles in (settings.RULE_SECTIONS, typed.sections):
         if titles is not None:
@@ -211,7 +214,7 @@ def _switched_off() -> Rules:
 
 
 def _context_file(store: Store, workspace: Workspace) -> ContextFile:
-    """Raises Refused."""
+    """The context file of the workspace. Raises NotRead."""
     context_file = read_context_file(workspace.real, _roots(), _databases(store))
     if context_file is None:
         names = ", ".join(CONTEXT_FILES)
@@ -220,11 +223,11 @@ def _context_file(store: Store, workspace: Workspace) -> ContextFile:
 
 
 def _databases(store: Store) -> list[os.stat_result]:
-    found = []
+    stats = []
     for each in (store, *all_stores()):
         with suppress(OSError, ValueError, StoreUnavailable):
-            found.append(os.stat(each.path))
-    return found
+            stats.append(os.stat(each.path))
+    return stats
 
 
 def _carried(workspace: Workspace, file: ContextFile, titles: tuple[str, ...]) -> Rules:
@@ -243,7 +246,7 @@ def _carried(workspace: Workspace, file: ContextFile, titles: tuple[str, ...]) -
 
 
 def _real(workspace: str) -> str:
-    """Where a workspace that was found earlier is now; "" where it may not be read."""
+    """The real path of a workspace that was found earlier; "" if it may not be read now."""
     with suppress(OSError, ValueError):
         real = os.path.realpath(workspace)
         if os.path.isabs(workspace) and _is_allowed(real):
@@ -252,7 +255,7 @@ def _real(workspace: str) -> str:
 
 
 def _below(workspace: str, real: str, name: str) -> str:
-    """The path of a named file below its workspace; "" for one that is elsewhere."""
+    """The path of a named file below its workspace; "" if it is elsewhere."""
     path = paths.normal(name, workspace, os.path.expanduser("~"))
     for base in (paths.normal(workspace, workspace), paths.normal(real, real)):
         if path and paths.inside(path, base):

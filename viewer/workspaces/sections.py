@@ -1,7 +1,7 @@
-"""What of a context file is carried through a compaction: its sections, within a limit, and the files they name.
+"""What of a context file is carried over a compaction: its sections, within a limit, and the files they name.
 
-The context file is data that anyone who may write to the workspace wrote. What is carried of it is short, without
-credentials, and can end neither its own block nor the summary around it.
+The context file is data from anyone who may write to the workspace. What is carried is short, without credentials, and
+can end neither its own block nor the summary around it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from . import paths
 # Titles and both limits are those of OpenClaw's enforcement after a compaction (PR #18049, #34556).
 RULES_CHARS, EVENT_CHARS = 2_000, 3_000  # of rules carried in a summary, and quoted in a note for the next turn
 RULE_SECTIONS = ("Session Startup", "Red Lines")
-LEGACY_RULE_SECTIONS = ("Every Session", "Safety")  # what OpenClaw's template called them until March 2026
+LEGACY_RULE_SECTIONS = ("Every Session", "Safety")  # their names in OpenClaw's template until March 2026
 STARTUP_SECTIONS = (RULE_SECTIONS[0], LEGACY_RULE_SECTIONS[0])  # those that name the files to read
 MOST_REQUIRED = 20  # files that one context file can name
 LONGEST_NAME = 300  # characters of a name
@@ -40,11 +40,11 @@ class _Heading(NamedTuple):
 
 
 def extract_sections(content: str, names: Sequence[str]) -> list[str]:
-    """The first section of each name, in the order of the names, heading and sub-headings included.
+    """The first section of each name, in the order of the names, with heading and sub-headings.
 
-    A section is an H2 or H3 whose whole title is the name, up to the next heading of its level or above: in any case,
-    emphasised as a whole or with a colon behind it. A heading inside a block of code or a comment is none (CommonMark
-    0.31, 4.2, 4.5 and 4.6); a fence or a comment that is never closed is none either.
+    A section is an H2 or H3 whose whole title is the name, up to the next heading of its level or above. The title is
+    compared without case, emphasis and a final colon. Headings inside a code block or a comment do not count
+    (CommonMark 0.31, 4.2, 4.5 and 4.6); an unclosed fence or comment does not hide headings.
     """
     lines = lines_of(content)
     headings = list(_headings(lines))
@@ -52,17 +52,17 @@ def extract_sections(content: str, names: Sequence[str]) -> list[str]:
     for at, heading in enumerate(headings):
         if heading.level in (2, 3):
             places.setdefault(heading.title, at)
-    wanted = dict.fromkeys(map(_folded, names))
-    return [_section(lines, headings, places[name]) for name in wanted if name in places]
+    titles = dict.fromkeys(map(_folded, names))
+    return [_section(lines, headings, places[name]) for name in titles if name in places]
 
 
 def lines_of(content: str) -> list[str]:
-    """The lines of a Markdown file, whatever ends them."""
+    """The lines of a Markdown file, with any kind of line break."""
     return content.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def sections_of(content: str, names: Sequence[str] = RULE_SECTIONS) -> list[str]:
-    """`extract_sections`; of the default names, in any order, where none is found, those that older templates use."""
+    """`extract_sections`; if none of the default names is found, the names of older templates."""
     sections = extract_sections(content, names)
     if not sections and set(map(_folded, names)) == set(map(_folded, RULE_SECTIONS)):
         return extract_sections(content, LEGACY_RULE_SECTIONS)
@@ -97,16 +97,16 @@ def _heading(at: int, line: str) -> _Heading | None:
 
 
 def _folded(title: str) -> str:
-    """A title for comparison: one case, single blanks, no emphasis around it, no colon behind it."""
+    """A title for comparison: lower case, single spaces, without emphasis around it and a colon after it."""
     title = " ".join(title.split()).casefold().removesuffix(":").rstrip()
     match = _EMPHASISED.fullmatch(title)
     return match[2].strip().removesuffix(":").rstrip() if match else title
 
 
 def hidden_in(lines: list[str]) -> list[Hidden]:
-    """For each line whether it is in a block of code, fences included, or in a comment; "" for neither.
+    """For each line, whether it is in a code block, fences included, or in a comment; "" for neither.
 
-    A fence or a comment that is never closed hides nothing.
+    An unclosed fence or comment hides nothing.
     """
     fences = [fence_of(line) for line in lines]
     longest = {"`": 0, "~": 0}  # of the fences further down that may close one
@@ -131,14 +131,14 @@ def hidden_in(lines: list[str]) -> list[Hidden]:
     return hidden
 
 
-# --- what is carried --------------------------------------------------------------------------------------------------
+# --- carried text -----------------------------------------------------------------------------------------------------
 _TAG = re.compile(r"(?i)<(\s{0,9}/?\s{0,9}workspace-critical-rules[^<>]{0,40})>")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BRACKETED = (*HEADERS, PRIOR_HEADER)
 
 
 def carried(sections: Sequence[str], limit: int = RULES_CHARS) -> str:
-    """The sections as one text of at most `limit` characters, a line saying what was cut included; "" for none.
+    """The sections as one text of at most `limit` characters, including a line about what was cut; "" for none.
 
     Without credentials, NUL and lone surrogates; quoted markers of a summary and of the block itself are defused.
     """
@@ -154,7 +154,9 @@ def _defused(text: str) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    """The text, or its first lines and how much is left out; a line longer than half of what fits is cut itself."""
+    """The text, or its first lines with a note of how much is left out; a line longer than half of the room is cut
+    itself.
+    """
     if len(text) <= limit:
         return text
     room = limit - len(CUT_SHORT.format(len(text))) - 1
@@ -181,23 +183,23 @@ _LONGEST_LINE = 2_000  # characters of a line that are looked at
 
 
 def named_files(sections: Sequence[str]) -> tuple[str, ...]:
-    """The files that the startup sections name, as they are written there, in order, each once; 20 at most.
+    """The files that the startup sections name, as written there, in order, each once; 20 at most.
 
-    In backticks, as the target of a link, or bare with a suffix; "memory/YYYY-MM-DD.md" stays so. What is a file is for
-    the disk to say: this is liberal, but for what is certainly none and for what is not to be read.
+    In backticks, as the target of a link, or bare with a suffix; "memory/YYYY-MM-DD.md" is unchanged. The disk decides
+    what is a file: this accepts everything except what is certainly not a file and what must not be read.
     """
     startup = (section for section in sections if _title(section) in _STARTUP)
-    found: dict[str, str] = {}
+    by_path: dict[str, str] = {}
     for line in (line for section in startup for line in section.split("\n")[1:]):
         for name in _names(_FORBIDDEN.sub(" ", line[:_LONGEST_LINE])):
-            found.setdefault(paths.normal(name, ""), name)
-            if len(found) == MOST_REQUIRED:
-                return tuple(found.values())
-    return tuple(found.values())
+            by_path.setdefault(paths.normal(name, ""), name)
+            if len(by_path) == MOST_REQUIRED:
+                return tuple(by_path.values())
+    return tuple(by_path.values())
 
 
 def dated(named: str, day: date | None) -> str:
-    """The name with this day in place of YYYY-MM-DD; None for one that only a shell knew."""
+    """The name with this day in place of YYYY-MM-DD; None keeps YYYY-MM-DD, for a date that only a shell knew."""
     return _DATE.sub(day.isoformat() if day else "YYYY-MM-DD", named)
 
 
@@ -221,7 +223,7 @@ def _names(line: str) -> Iterator[str]:
 
 
 def _target(link: re.Match[str]) -> str:
-    """The file a link leads to; an address elsewhere is no name of a file."""
+    """The file that a link points to, without its fragment; an address elsewhere is not the name of a file."""
     return unquote((link[1] or link[2] or "").partition("#")[0])
 
 
