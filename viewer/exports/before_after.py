@@ -1,4 +1,4 @@
-"""A boundary as a file: what a model was sent before a compaction and what after it, side by side or one of them."""
+"""A boundary as a file: what a model was sent before and after a compaction, side by side or one side only."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ h2 b { margin-left: .6rem; }
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A boundary that is to be written down, as of one moment. `file` is the identity of the store's file then."""
+    """A boundary to export, as of one moment. `file` is the identity of the store's file then."""
 
     store: Store
     session: Session
@@ -87,18 +87,18 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class ComparedMessages:
-    """One row with its cells. A row of an agent that holds a summary and a message comes as both."""
+    """One row with its cells. A row in which an agent keeps a summary and a message has both."""
 
     row: ComparedRow
     before: tuple[ExportedMessage, ...]
     after: tuple[ExportedMessage, ...]
 
 
-Band = Sequence[ComparedMessages]  # a matched row, or rows that stand between two of them
+Band = Sequence[ComparedMessages]  # a matched row, or the rows between two of them
 
 
 def comparison(store: str, session_id: str, handoff_id: int) -> Comparison:
-    """What there is to write. Raises NotFound, AlreadyUndone or StoreUnavailable."""
+    """Everything needed for the export. Raises NotFound, AlreadyUndone or StoreUnavailable."""
     with open_store(get_store(store)) as reader:
         session = reader.session(session_id)
         index = index_cache.index_of(reader, session)
@@ -112,22 +112,22 @@ def comparison(store: str, session_id: str, handoff_id: int) -> Comparison:
         return Comparison(reader.store, session, index, boundary, rows, tokens, identity(reader.store))
 
 
-def as_page(found: Comparison, *, redact: bool = True) -> Export:
-    """Both sides as one HTML file that needs nothing else; redacted unless it is switched off."""
+def as_page(compared: Comparison, *, redact: bool = True) -> Export:
+    """Both sides as one self-contained HTML file, redacted unless `redact` is false."""
     outcome = ExportOutcome()
     put = _put(outcome) if redact else None
-    session = found.session
+    session = compared.session
     if put is not None:
         session = replace(redacted_session(session, put), model=redaction.redact_shown(session.model, put))
-    name = file_name(f"{session.name} compaction {found.boundary.handoff_id}", session.id)
-    chunks = _chunks(found, _Columns(replace(found, session=session), redacted=redact), SIDES, outcome, put)
+    name = file_name(f"{session.name} compaction {compared.boundary.handoff_id}", session.id)
+    chunks = _chunks(compared, _Columns(replace(compared, session=session), redacted=redact), SIDES, outcome, put)
     return Export(f"{name}.html", CONTENT_TYPES["html"], chunks, outcome)
 
 
-def as_text(found: Comparison, side: Side, *, redact: bool) -> Iterator[bytes]:
+def as_text(compared: Comparison, side: Side, *, redact: bool) -> Iterator[bytes]:
     """One side as plain text, in pieces."""
     outcome = ExportOutcome()
-    return _chunks(found, _PlainSide(side), (side,), outcome, _put(outcome) if redact else None)
+    return _chunks(compared, _PlainSide(side), (side,), outcome, _put(outcome) if redact else None)
 
 
 def _put(outcome: ExportOutcome) -> Replacement:
@@ -139,16 +139,16 @@ def _put(outcome: ExportOutcome) -> Replacement:
 
 
 def _chunks(
-    found: Comparison,
+    compared: Comparison,
     writer: ExportFormat[Band],
     sides: Sequence[Side],
     outcome: ExportOutcome,
     put: Replacement | None,
 ) -> Iterator[bytes]:
-    sizes = [sum(_size(found.index, getattr(row, side)) for side in sides) for row in found.rows]
+    sizes = [sum(_size(compared.index, getattr(row, side)) for side in sides) for row in compared.rows]
 
     def read(window: ExportWindow) -> list[Band]:
-        rows = _read(found, found.rows[window.start : window.stop], sides, outcome, put)
+        rows = _read(compared, compared.rows[window.start : window.stop], sides, outcome, put)
         return [list(rows) for _, rows in groupby(rows, key=lambda each: each.row.band)]
 
     return written(windows_of(sizes), read, writer, outcome)
@@ -160,44 +160,44 @@ def _size(index: TranscriptIndex, part: SentPart | None) -> int:
 
 
 def _read(
-    found: Comparison,
+    compared: Comparison,
     rows: Sequence[ComparedRow],
     sides: Sequence[Side],
     outcome: ExportOutcome,
     put: Replacement | None,
 ) -> list[ComparedMessages]:
-    """The messages of these rows, over a connection of its own."""
-    wanted = {part.row_id for row in rows for side in sides if (part := getattr(row, side)) is not None}
+    """The messages of these rows, read over a separate connection."""
+    row_ids = {part.row_id for row in rows for side in sides if (part := getattr(row, side)) is not None}
     try:
-        with open_store(found.store) as reader:
-            if identity(found.store) != found.file:
-                raise StoreUnavailable(f"The file of store {found.store.name} was replaced meanwhile.")
-            stored = reader.messages(found.session.id, sorted(wanted))
+        with open_store(compared.store) as reader:
+            if identity(compared.store) != compared.file:
+                raise StoreUnavailable(f"The file of store {compared.store.name} was replaced meanwhile.")
+            stored = reader.messages(compared.session.id, sorted(row_ids))
     except StoreError as problem:
         outcome.broken_off = problem.message
         return []
-    outcome.missing += len(wanted) - len(stored)
+    outcome.missing += len(row_ids) - len(stored)
 
-    def told(part: SentPart | None) -> tuple[ExportedMessage, ...]:
+    def messages_in(part: SentPart | None) -> tuple[ExportedMessage, ...]:
         if part is None or part.row_id not in stored:
             return ()
-        made = messages_of(stored[part.row_id], part)
-        return tuple(redacted_message(each, put) for each in made) if put else tuple(made)
+        messages = messages_of(stored[part.row_id], part)
+        return tuple(redacted_message(each, put) for each in messages) if put else tuple(messages)
 
-    return [ComparedMessages(row, told(row.before), told(row.after)) for row in rows]
+    return [ComparedMessages(row, messages_in(row.before), messages_in(row.after)) for row in rows]
 
 
 def messages_of(row: StoredMessage, part: SentPart) -> Iterator[ExportedMessage]:
-    """What a part of a row holds: a message, a summary, or both where the row was not taken apart; of a row that an
-    agent keeps for itself, nothing.
+    """The contents of a part of a row: a message, a summary, or both if the row was not split; nothing for an agent's
+    own bookkeeping row.
     """
     if row.role in BOOKKEEPING_ROLES:
         return
     row = replace(row, state="live", extra={})
-    found = parted(row)
-    summary = handoff_message(row, found.summary, found.directive) if found.has_handoff else None
-    message = None if found.message is None else ExportedMessage(row.id, found.message, (row.id,))
-    both = [message, summary] if found.comes_first else [summary, message]
+    parts = parted(row)
+    summary = handoff_message(row, parts.summary, parts.directive) if parts.has_handoff else None
+    message = None if parts.message is None else ExportedMessage(row.id, parts.message, (row.id,))
+    both = [message, summary] if parts.comes_first else [summary, message]
     yield from (
         each
         for each in both
@@ -206,12 +206,12 @@ def messages_of(row: StoredMessage, part: SentPart) -> Iterator[ExportedMessage]
 
 
 def unknown(boundary: IndexedBoundary) -> list[str]:
-    """What is not known of what was sent before, as sentences."""
+    """What is not known about the context before, as sentences."""
     return [INHERITED] if boundary.inherited else [UNSURE] if boundary.unsure else []
 
 
 def said(message: ExportedMessage) -> str:
-    """What a message says and calls, as plain text."""
+    """A message's text and calls, as plain text."""
     if message.kind == "handoff":
         return "\n\n".join(filter(None, (message.directive.strip(), message.summary.strip(), message.rules.strip())))
     content = message.row.content
@@ -223,11 +223,11 @@ def said(message: ExportedMessage) -> str:
     return "\n".join(filter(None, (text, *calls)))
 
 
-def changed(found: ComparedMessages) -> diffs.Change | None:
-    """How a message on both sides differs on the right; None if it is equal."""
-    if not found.row.is_pair:
+def changed(pair: ComparedMessages) -> diffs.Change | None:
+    """The difference between both sides of a message; None if they are equal."""
+    if not pair.row.is_pair:
         return None
-    old, new = ("\n".join(map(said, side)) for side in (found.before, found.after))
+    old, new = ("\n".join(map(said, side)) for side in (pair.before, pair.after))
     return diffs.between(old, new, limit=diffs.LIMIT, lines=diffs.LINES) if old != new else None
 
 
@@ -236,7 +236,7 @@ def _escape(text: str) -> str:
 
 
 class _PlainSide:
-    """One side as plain text: who, and what was said."""
+    """One side as plain text: who, and the text."""
 
     def __init__(self, side: Side) -> None:
         self.side = side
@@ -245,8 +245,8 @@ class _PlainSide:
         return ""
 
     def message(self, band: Band, /) -> str:
-        found = [message for each in band for message in getattr(each, self.side)]
-        return "".join(f"{_who(message)}:\n{said(message)}\n\n" for message in found)
+        messages = [message for each in band for message in getattr(each, self.side)]
+        return "".join(f"{_who(message)}:\n{said(message)}\n\n" for message in messages)
 
     def end(self, outcome: ExportOutcome) -> str:
         return f"{outcome.note}\n" if outcome.note else ""
@@ -259,8 +259,8 @@ def _who(message: ExportedMessage) -> str:
 class _Columns:
     """Both sides as one page."""
 
-    def __init__(self, found: Comparison, *, redacted: bool) -> None:
-        self.found, self.redacted = found, redacted
+    def __init__(self, compared: Comparison, *, redacted: bool) -> None:
+        self.found, self.redacted = compared, redacted
 
     def start(self) -> str:
         name = _escape(line(f"Before and after a compaction, {self.found.session.name}", 200))
@@ -287,12 +287,12 @@ class _Columns:
         return page.foot(outcome, redacted=self.redacted, empty=not self.found.rows)
 
 
-def _change(found: ComparedMessages) -> str:
-    change = changed(found)
+def _change(pair: ComparedMessages) -> str:
+    change = changed(pair)
     if change is None:
         return ""
     lines = diffs.as_html(change.text)
-    is_open = " open" if found.row.left == "shortened" else ""
+    is_open = " open" if pair.row.left == "shortened" else ""
     return f'<details{is_open}><summary>{DIFFERENCE}</summary><pre class="diff">{lines}</pre></details>\n'
 
 
@@ -300,13 +300,13 @@ def _side(word: str, inside: str) -> str:
     return f'<div class="side">{f"<p class=word>{word}</p>{inside}" if inside else ""}</div>'
 
 
-def _facts(found: Comparison) -> list[tuple[str, str]]:
-    session, boundary = found.session, found.boundary
+def _facts(compared: Comparison) -> list[tuple[str, str]]:
+    session, boundary = compared.session, compared.boundary
     return [
-        ("Store", found.store.name),
+        ("Store", compared.store.name),
         ("Session", session.id),
         ("Model", session.model),
-        ("Compacted", f"{clock(boundary.time or 0.0)} {compaction_list.by(found.store, boundary.run)}".strip()),
+        ("Compacted", f"{clock(boundary.time or 0.0)} {compaction_list.by(compared.store, boundary.run)}".strip()),
         ("Messages", words.numbers_of(boundary)),
-        ("Tokens", " → ".join(f"{'about ' if each.about else ''}{each.tokens:,}" for each in found.tokens)),
+        ("Tokens", " → ".join(f"{'about ' if each.about else ''}{each.tokens:,}" for each in compared.tokens)),
     ]

@@ -1,7 +1,7 @@
-"""JSON and JSON lines: the same objects, as one document or one a line. `docs/export.md` describes them.
+"""JSON and JSON lines: the same objects, as one document or one per line. `docs/export.md` describes them.
 
-The document is written as it is read, so that its result comes at the end: `complete`, `note`,
-`masked_places` (the names of version 1 of the format).
+The document is written while it is read, so its result is at the end: `complete`, `note`, `masked_places` (the names of
+version 1 of the format).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class JsonExport:
 
 
 class JsonLinesExport:
-    """One object a line: the session, its boundaries, its messages, the end. `type` tells them apart."""
+    """One object per line: the session, its boundaries, its messages, the end. `type` distinguishes them."""
 
     def __init__(self, planned: ExportPlan, facts: ExportFacts) -> None:
         self.planned, self.facts = planned, facts
@@ -105,12 +105,14 @@ def _tail(outcome: ExportOutcome) -> dict[str, Any]:
 
 
 def _time(epoch: float) -> str | None:
-    found: datetime | None = moment(epoch)
-    return found.isoformat() if found else None
+    at: datetime | None = moment(epoch)
+    return at.isoformat() if at else None
 
 
 def _json(value: dict[str, Any]) -> str:
-    """On one line. What JSON cannot say is said as text, so that every reader takes it."""
+    """The value on one line. Values that JSON cannot express are written as text, so that every reader accepts the
+    file.
+    """
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_other)
     except (ValueError, RecursionError):
@@ -130,7 +132,7 @@ _DEEPEST = 100
 
 
 def _sayable(value: Any, depth: int = 0) -> Any:
-    """The value without numbers that are none, and without what is nested too deeply to be written."""
+    """The value with invalid numbers as text, and without what is nested too deeply to be written."""
     if isinstance(value, float):
         return value if value - value == 0 else repr(value)
     if not isinstance(value, (list, tuple, dict)):

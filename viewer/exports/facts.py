@@ -1,4 +1,4 @@
-"""What every export says of its session first."""
+"""The facts about a session at the start of every export."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXPLAINED: dict[View, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ExportFacts:
-    """The session, and what of it this export holds. Times in epoch seconds."""
+    """The session, and what of it this export contains. Times in epoch seconds."""
 
     view: View
     redacted: bool
@@ -49,9 +49,9 @@ class ExportFacts:
 
     @property
     def lines(self) -> list[tuple[str, str]]:
-        """For people: (name, value), those that are known."""
+        """For people: (name, value), only for known values."""
         ended = f"{clock(self.ended_at)} ({self.end_reason or 'closed'})" if self.ended_at is not None else ""
-        found = [
+        facts = [
             ("Store", self.store),
             ("Session", self.id),
             ("Source", self.source),
@@ -65,7 +65,7 @@ class ExportFacts:
             ("View", f"{VIEWS[self.view]}. {EXPLAINED[self.view]}"),
             ("Exported", clock(self.exported_at.timestamp())),
         ]
-        return [(name, value) for name, value in found if value]
+        return [(name, value) for name, value in facts if value]
 
     @property
     def _counts(self) -> str:
@@ -87,9 +87,9 @@ def about_secrets(*, redacted: bool) -> str:
 
 
 def facts_of(planned: ExportPlan, put: Replacement | None) -> ExportFacts:
-    """The facts; with `put`, redacted as the messages are."""
+    """The facts; with `put`, redacted like the messages."""
 
-    def said(text: str) -> str:
+    def shown(text: str) -> str:
         return redaction.redact_shown(text, put) if put else text
 
     session = redacted_session(planned.session, put) if put else planned.session
@@ -103,7 +103,7 @@ def facts_of(planned: ExportPlan, put: Replacement | None) -> ExportFacts:
         name=session.name,
         title=session.title,
         source=session.source,
-        model=said(session.model),
+        model=shown(session.model),
         cwd=session.cwd,
         started_at=session.started_at,
         last_active=session.last_active,
@@ -115,20 +115,20 @@ def facts_of(planned: ExportPlan, put: Replacement | None) -> ExportFacts:
         in_context=index.in_context,
         compactions=len(index.compactions),
         exported=planned.messages,
-        system_prompt=said(planned.system_prompt),
+        system_prompt=shown(planned.system_prompt),
     )
 
 
 def clock(epoch: float) -> str:
-    """A time in this site's zone, "2026-07-14 06:12:03 CEST"; "" for none, and for what no calendar holds."""
-    found = moment(epoch)
-    return f"{timezone.localtime(found):%Y-%m-%d %H:%M:%S %Z}" if found else ""
+    """A time in this site's zone, "2026-07-14 06:12:03 CEST"; "" if it is unknown or outside of the calendar."""
+    at = moment(epoch)
+    return f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S %Z}" if at else ""
 
 
 def moment(epoch: float) -> datetime | None:
     """A stored time; None for 0, which means unknown, and for times outside of the calendar."""
     try:
-        found = datetime.fromtimestamp(epoch, UTC) if epoch > 0 else None
-        return found if found is None or 1 < found.year < 9999 else None
+        at = datetime.fromtimestamp(epoch, UTC) if epoch > 0 else None
+        return at if at is None or 1 < at.year < 9999 else None
     except (ValueError, OverflowError, OSError):
         return None

@@ -33,7 +33,7 @@ _large = threading.Lock()
 LONGEST_NAME, LONGEST_ID = 120, 100  # bytes in the name of a file, for which most file systems have room for 255
 
 
-Item = TypeVar("Item")  # what is read and written: a message, or a row of two
+Item = TypeVar("Item")  # the item that is read and written: a message, or a row with two sides
 Written = TypeVar("Written", contravariant=True)
 
 
@@ -57,7 +57,7 @@ WRITERS: dict[Format, Callable[[ExportPlan, ExportFacts], ExportFormat[ExportedM
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A file to be. `chunks` can be read once; `outcome` is known when they have been read."""
+    """A file to be written. `chunks` can be read once; `outcome` is complete after they were read."""
 
     filename: str
     content_type: str
@@ -66,7 +66,7 @@ class Export:
 
 
 def export(store: str, session_id: str, format: Format, view: View = "history", *, redact: bool = True) -> Export:
-    """A session as a file. Raises NotFound or StoreUnavailable; what fails later, ends the file with a note."""
+    """A session as a file. Raises NotFound or StoreUnavailable; a later failure ends the file with a note."""
     planned, outcome = plan(store, session_id, view), ExportOutcome()
 
     def put(kind: str) -> str:
@@ -86,7 +86,7 @@ def written(
     writer: ExportFormat[Item],
     outcome: ExportOutcome,
 ) -> Iterator[bytes]:
-    """A file in pieces: what the writer makes of each window's items, read when it is their turn."""
+    """A file in pieces: the writer's text for the items of each window, which are read when needed."""
     yield _encoded(writer.start())
     for window in of:
         if window.is_large:
@@ -103,8 +103,8 @@ def written(
 
 
 def _write_large(items: Iterable[Item], writer: ExportFormat[Item], file: IO[bytes]) -> None:
-    """One at a time in this process, and into a file: a message of 10 MB takes many times that while it is written, and
-    somebody who downloads slowly is not to keep any of it in memory.
+    """Write one item at a time in this process, into a file: a message of 10 MB needs many times its size while it is
+    written, and a slow download must not keep any of that in memory.
     """
     for item in items:
         text = writer.message(item)
@@ -117,23 +117,25 @@ def _encoded(text: str) -> bytes:
 
 
 def file_name(name: str, session_id: str) -> str:
-    """The session's name with what every file system takes, and its id, which no two sessions of a store share."""
-    found = ("" if name == session_id else _safe(name, LONGEST_NAME), _safe(session_id, LONGEST_ID))
-    return " ".join(filter(None, found)) or "session"
+    """The session's name in characters that every file system accepts, and its id, which is unique in a store."""
+    parts = ("" if name == session_id else _safe(name, LONGEST_NAME), _safe(session_id, LONGEST_ID))
+    return " ".join(filter(None, parts)) or "session"
 
 
 def _safe(text: str, longest: int) -> str:
-    """Letters, numbers and a few signs; white space and all else as single spaces. It does not begin like an option."""
+    """Letters, numbers and a few signs; white space and all other characters become single spaces. It does not begin
+    like an option.
+    """
     characters = (c if c in "-_" or unicodedata.category(c)[0] in "LNM" else " " for c in text[:1000])
     folded = " ".join("".join(characters).split()).lstrip("- ")
     return folded.encode()[:longest].decode("utf-8", "ignore").rstrip()
 
 
-def download(made: Export) -> StreamingHttpResponse:
-    """The file as an answer that a browser keeps and never opens."""
+def download(exported: Export) -> StreamingHttpResponse:
+    """The file as a response that a browser saves and never opens."""
     headers: dict[str, Any] = {
-        "Content-Disposition": content_disposition_header(True, made.filename),
+        "Content-Disposition": content_disposition_header(True, exported.filename),
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "no-store",
     }
-    return StreamingHttpResponse(made.chunks, content_type=made.content_type, headers=headers)
+    return StreamingHttpResponse(exported.chunks, content_type=exported.content_type, headers=headers)

@@ -15,7 +15,7 @@ from .texts import ContentPart, parts, pretty
 
 
 class MarkdownExport:
-    """One text of Markdown, readable as it is."""
+    """One Markdown text, readable without rendering."""
 
     def __init__(self, planned: ExportPlan, facts: ExportFacts) -> None:
         self.facts = facts
@@ -91,8 +91,8 @@ def _code(text: str) -> str:
 
 
 def _image(address: str) -> str:
-    if found := data_image(address):
-        return f"*An image ({found[0]}, {found[1]:,} bytes); it is in the HTML and JSON exports.*"
+    if image := data_image(address):
+        return f"*An image ({image[0]}, {image[1]:,} bytes); it is in the HTML and JSON exports.*"
     if address.startswith("data:"):
         return "*An image of a kind that is not shown; it is in the JSON export.*"
     return f"*An image, not loaded:* {quoting.escaped(line(address, 2_000))}"

@@ -1,4 +1,4 @@
-"""HTML: one file that needs nothing else and runs nothing, in the site's paper and ink."""
+"""HTML: one self-contained file that runs no scripts, in the site's colours."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .texts import ContentPart, parts, pretty
 
 
 def policy(style: str) -> str:
-    """What a page may load: this style and images in it."""
+    """What a page may load: only this style and images inside the page."""
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
 
@@ -29,7 +29,7 @@ POLICY = policy(STYLE)
 
 
 def head(name: str, style: str = STYLE) -> str:
-    """A page up to its body, with its title."""
+    """A page from its start to its body, with its title."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy(style)}">\n'
@@ -70,7 +70,7 @@ def foot(outcome: ExportOutcome, *, redacted: bool, empty: bool) -> str:
 
 
 def message_html(message: ExportedMessage, *labels: str) -> str:
-    """A message or a handoff; with `labels` in its heading, one of several of its kind, and so without an id."""
+    """A message or a handoff. With `labels` in its heading it is one of several of its kind and has no id."""
     return _handoff(message, labels) if message.kind == "handoff" else _message(message, labels)
 
 
@@ -102,8 +102,8 @@ def _handoff(message: ExportedMessage, labels: tuple[str, ...]) -> str:
     )
 
 
-def _heading(found: list[str], labels: tuple[str, ...]) -> str:
-    first, *others = (_text(word) for word in found)
+def _heading(parts: list[str], labels: tuple[str, ...]) -> str:
+    first, *others = (_text(word) for word in parts)
     marks = "".join(f" <b>{_text(label)}</b>" for label in labels)
     return f"<h2>{first}{marks}{''.join(f' <span>{other}</span>' for other in others)}</h2>\n"
 

@@ -1,4 +1,4 @@
-"""Somebody's words inside a Markdown text of ours: set so that nothing in them can end or join what is around them."""
+"""Other people's words inside our Markdown text, written so that they can neither end nor join the text around them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RUN = re.compile(r"`+")
 
 
 def fenced(text: str, language: str = "") -> str:
-    """The text in a fence that nothing in it can close."""
+    """The text in a fence that its content cannot close."""
     text = clean(text)
     longest = max((len(run) for run in _RUN.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -22,8 +22,8 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def embedded(text: str) -> str:
-    """A Markdown text for between the headings of an export: its own headings go two levels down, a fence
-    that it leaves open is closed, a tag at the start of a line is text.
+    """A Markdown text to put between the headings of an export: its own headings go two levels down, an open fence is
+    closed, a tag at the start of a line becomes text.
     """
     lines: list[str] = []
     fence = ""
@@ -35,17 +35,17 @@ def embedded(text: str) -> str:
 
 def _tamed(line: str, before: str) -> str:
     if _ATX.match(line):
-        return _ATX.sub(lambda found: f"{found[1]}##{found[2]}", line, count=1)
+        return _ATX.sub(lambda match: f"{match[1]}##{match[2]}", line, count=1)
     if before.strip() and _UNDERLINE.match(line):
         return f"\\{line.lstrip(' ')}"
-    return _TAG.sub(lambda found: f"{found[0]}\\", line, count=1)
+    return _TAG.sub(lambda match: f"{match[0]}\\", line, count=1)
 
 
 def quoted(text: str) -> str:
-    """The text as a quotation of Markdown."""
+    """The text as a Markdown quotation."""
     return "\n".join(f"> {line}" if line else ">" for line in embedded(text).split("\n"))
 
 
 def escaped(text: str) -> str:
-    """A line of anybody's words, as text and nothing else."""
+    """A line in which all Markdown is escaped."""
     return re.sub(r"([\\`*{}\[\]<>#|~&]|(?<![^\W_])_|_(?![^\W_]))", r"\\\1", text)

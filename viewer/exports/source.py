@@ -1,9 +1,9 @@
 """What an export reads: the messages of one view of a session, in windows.
 
-Which messages there are is settled when it begins; their rows are read a window at a time, each over a connection of
-its own that is closed before the window is handed on, so that neither memory nor the agent's commits depend on how long
-the session is or how slowly somebody downloads it. What is appended meanwhile is left out, and
-what vanishes is listed as missing.
+The list of messages is fixed at the start; their rows are read one window at a time, each over a separate connection
+that is closed before the window is passed on, so that neither memory nor the agent's commits depend on the length of
+the session or the speed of a download. Messages appended meanwhile are left out, and rows that disappear are listed as
+missing.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ ROWS, WINDOW_BYTES = 100, 1_000_000  # of one window, which has one row at least
 
 @dataclass(frozen=True, slots=True)
 class ExportedMessage:
-    """One message, or a compaction's handoff with its `summary`, the workspace's `rules` that it carries along and the
-    instructions to the model around them.
+    """One message, or a compaction's handoff with its `summary`, the workspace's `rules` in it and the instructions to
+    the model around them.
 
-    `row` is the stored message; its content is the message's own part of it, its `extra` empty but in the view of raw
-    rows. `id` is that of the message, `rows` those of all rows that carry it. In History `boundary` is that of a
-    handoff and `by` who made it.
+    `row` is the stored message; its content is only the message's own part, and its `extra` is empty except in the view
+    of raw rows. `id` is the message's id, `rows` are the ids of all rows that carry it. In History `boundary` is that
+    of a handoff and `by` who made it.
     """
 
     id: int
@@ -52,7 +52,7 @@ class ExportedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ExportPlan:
-    """What an export will hold, as of one moment. `file` is the identity of the store's file then."""
+    """What an export will contain, as of one moment. `file` is the identity of the store's file then."""
 
     store: Store
     session: Session
@@ -63,7 +63,7 @@ class ExportPlan:
 
     @property
     def messages(self) -> int:
-        """How many messages, or for the other views rows, it will hold."""
+        """The number of messages, or in other views of rows, that it will contain."""
         return {
             "history": self.index.messages,
             "live": len(self.index.live),
@@ -73,7 +73,9 @@ class ExportPlan:
 
 @dataclass(frozen=True, slots=True)
 class ExportWindow:
-    """Messages to be read at once, of so many bytes as they are stored: more than WINDOW_BYTES only where it is one."""
+    """Messages that are read at once, with their stored size in bytes: more than WINDOW_BYTES only for a single
+    message.
+    """
 
     start: int
     stop: int
@@ -86,7 +88,9 @@ class ExportWindow:
 
 @dataclass(slots=True)
 class ExportOutcome:
-    """The result of an export, known at its end: rows that had vanished, why it broke off, how much was redacted."""
+    """The result of an export, complete at its end: rows that had disappeared, why it broke off, how
+    much was redacted.
+    """
 
     missing: int = 0
     broken_off: str = ""
@@ -98,7 +102,7 @@ class ExportOutcome:
 
     @property
     def note(self) -> str:
-        """Why the export is not complete, as a sentence; "" when it is."""
+        """Why the export is incomplete, as a sentence; "" if it is complete."""
         if self.broken_off:
             return f"This export is incomplete: it broke off here. {self.broken_off}"
         if self.missing:
@@ -108,7 +112,7 @@ class ExportOutcome:
 
 
 def plan(store: str, session_id: str, view: View) -> ExportPlan:
-    """What there is to export. Raises NotFound or StoreUnavailable."""
+    """What the export will contain. Raises NotFound or StoreUnavailable."""
     with open_store(get_store(store)) as reader:
         session = reader.session(session_id)
         return ExportPlan(
@@ -124,7 +128,7 @@ def plan(store: str, session_id: str, view: View) -> ExportPlan:
 def read(
     planned: ExportPlan, window: ExportWindow, outcome: ExportOutcome, put: Replacement | None
 ) -> list[ExportedMessage]:
-    """The messages of one window, in order; `outcome` is filled in on the way. With `put`, redacted."""
+    """The messages of one window, in order; adds to `outcome`. Redacted with `put`, if given."""
     messages = _of_history if planned.view == "history" else _of_rows
     try:
         with open_store(planned.store) as reader:
@@ -138,12 +142,12 @@ def read(
 
 
 def windows(planned: ExportPlan) -> Iterator[ExportWindow]:
-    """All messages, as many at once as a window takes; one empty window if there are no messages."""
+    """All messages, in windows; one empty window if there are no messages."""
     return windows_of(_sizes(planned.index, planned.view))
 
 
 def windows_of(sizes: Sequence[int]) -> Iterator[ExportWindow]:
-    """The windows in which items of so many bytes are read."""
+    """The windows for items of these sizes in bytes."""
     start, total = 0, 0
     for at, size in enumerate(sizes):
         if at > start and (at - start == ROWS or total + size > WINDOW_BYTES):
@@ -158,7 +162,7 @@ def _sizes(index: TranscriptIndex, view: View) -> list[int]:
         return list(index.sizes)
     if view == "live":
         return [index.sizes[number] for number in index.live]
-    full = (index.number(index.entry(place).full_id) for place in range(index.messages))
+    full = (index.number(index.entry(at).full_id) for at in range(index.messages))
     return [index.sizes[number or 0] for number in full]
 
 
@@ -195,21 +199,21 @@ def _of_rows(
 
 
 def _of_live(row: StoredMessage) -> Iterator[ExportedMessage]:
-    """Its message, its handoff, or for a merged row both."""
+    """The message of a row, its handoff, or both for a merged row."""
     row = replace(row, state="live", extra={})
-    found = parted(row)
-    if found.has_handoff:
-        yield handoff_message(row, found.summary, found.directive)
-    if found.message is not None:
-        yield ExportedMessage(row.id, replace(row, content=found.message.content), (row.id,))
+    parts = parted(row)
+    if parts.has_handoff:
+        yield handoff_message(row, parts.summary, parts.directive)
+    if parts.message is not None:
+        yield ExportedMessage(row.id, replace(row, content=parts.message.content), (row.id,))
 
 
 def _raw(row: StoredMessage) -> ExportedMessage:
     """The row as it is stored."""
-    found = parted(row)
+    parts = parted(row)
     extra = {name: value for name, value in row.extra.items() if not isinstance(value, Withheld)}
     stored = ExportedMessage(row.id, replace(row, extra=extra), (row.id,))
-    return replace(stored, kind="handoff", **_summed_up(found.summary)) if found.has_handoff else stored
+    return replace(stored, kind="handoff", **_summed_up(parts.summary)) if parts.has_handoff else stored
 
 
 def handoff_message(row: StoredMessage, summary: str, directive: str) -> ExportedMessage:
@@ -218,13 +222,13 @@ def handoff_message(row: StoredMessage, summary: str, directive: str) -> Exporte
 
 
 def _summed_up(text: str) -> dict[str, Any]:
-    """The summary in a handoff, and the rules behind it."""
+    """The summary in a handoff, and the rules after it."""
     rules = rules_in(text)
     return {"summary": without_rules(text) if rules else text, "rules": rules}
 
 
 def redacted_message(message: ExportedMessage, put: Replacement) -> ExportedMessage:
-    """The message without what looks like a secret, in whatever column. A secret that it has twice counts once."""
+    """The message without secrets, in any column. A secret that occurs twice in it counts once."""
     return replace(
         message,
         row=redacted(message.row, put),

@@ -1,4 +1,4 @@
-"""The style of an exported page: small, in the site's own colours."""
+"""The style of an exported page: small, in the site's colours."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _COLOURS = ("paper", "sheet", "ink", "faded", "rule", "scraped", "accent", "user
 
 
 def _palette() -> str:
-    """These colours as the site's stylesheet has them."""
-    found = dict(re.findall(r"--(\w+): (light-dark\([^)]*\))", _SHEET))
-    return "".join(f" --{name}: {found[name]};" for name in _COLOURS)
+    """These colours, as in the site's stylesheet."""
+    colours = dict(re.findall(r"--(\w+): (light-dark\([^)]*\))", _SHEET))
+    return "".join(f" --{name}: {colours[name]};" for name in _COLOURS)
 
 
 STYLE = (

@@ -1,4 +1,4 @@
-"""A message's content on its way to a file for people, taken apart by kind."""
+"""A message's content for export to people, split by kind."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ LONGEST = 1_000_000  # characters of JSON that are laid out
 
 
 def pretty(value: Any) -> str:
-    """A value, or the JSON text it is, over several lines; any other text as it is."""
+    """A value, or a JSON text, over several lines; any other text is unchanged."""
     text = as_text(value)
-    found = json_value(text, LONGEST) if isinstance(value, (str, bytes)) else None
-    return text if found is None else as_text(found)
+    parsed = json_value(text, LONGEST) if isinstance(value, (str, bytes)) else None
+    return text if parsed is None else as_text(parsed)
 
 
 @dataclass(frozen=True, slots=True)
 class ContentPart:
-    """A part of a content. `kind` "prose" is Markdown, "result" and "raw" are shown as they are, "image" is a data URL
-    or an address; `name` is a tool's, or the type of a block nobody knows.
+    """A part of a content. `kind` "prose" is Markdown, "result" and "raw" are shown unchanged, "image" is a data URL or
+    an address; `name` is a tool's name, or the type of an unknown block.
     """
 
     kind: Literal["prose", "thinking", "call", "result", "image", "raw"]
@@ -35,15 +35,15 @@ class ContentPart:
 
 
 def parts(row: StoredMessage) -> Iterator[ContentPart]:
-    """The parts of a message's content, what a client added to a person's words named and last; what is not understood
-    comes raw, nothing is dropped.
+    """The parts of a message's content; texts that a client added come last, with the client's name. Unknown parts come
+    raw; nothing is dropped.
     """
-    found = split(row.content, row.envelopes)
-    if row.envelopes is None or found.kind or not found.added:
+    pieces = split(row.content, row.envelopes)
+    if row.envelopes is None or pieces.kind or not pieces.added:
         yield from _parts(row.role, row.content)
         return
-    yield from _parts(row.role, found.typed)
-    yield from (ContentPart("raw", text, f"added by {row.envelopes.by}") for text in found.added)
+    yield from _parts(row.role, pieces.typed)
+    yield from (ContentPart("raw", text, f"added by {row.envelopes.by}") for text in pieces.added)
 
 
 def _parts(role: str, content: Any) -> Iterator[ContentPart]:
@@ -77,7 +77,7 @@ def _block(block: Any) -> Iterator[ContentPart]:
 
 
 def _output(content: Any) -> Iterator[ContentPart]:
-    """What a tool gave: texts as they are, images as images."""
+    """A tool's output: texts unchanged, images as images."""
     for block in content if isinstance(content, list) else [content]:
         if engine.is_image(block):
             yield _image(block)
@@ -86,6 +86,6 @@ def _output(content: Any) -> Iterator[ContentPart]:
 
 
 def _image(block: dict[str, Any]) -> ContentPart:
-    """Its data URL, or the address of one that is elsewhere."""
+    """The image's data URL, or its address if it is elsewhere."""
     address = address_of(block)
     return ContentPart("image", address) if address else ContentPart("raw", pretty(block), "image")

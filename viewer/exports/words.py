@@ -1,4 +1,4 @@
-"""What the readable exports say about a message or a boundary, the same in Markdown and in HTML."""
+"""The words about a message or a boundary in readable exports, the same in Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ NOBODYS = "This is the summary of a compaction. It replaces earlier messages; no
 
 
 def heading(message: ExportedMessage) -> list[str]:
-    """Who, which tool, when, where in the context, the row."""
+    """The parts of a heading: role, tool, time, state, message number."""
     tool = line(message.row.tool_name, 80) if message.row.role in engine.RESULT_ROLES else ""
     state = STATES.get(message.row.state, message.row.state) if message.row.state != "live" else ""
-    found = role_label(message.row.role), tool, clock(message.row.timestamp), state, f"message {message.id}"
-    return [word for word in found if word]
+    parts = role_label(message.row.role), tool, clock(message.row.timestamp), state, f"message {message.id}"
+    return [word for word in parts if word]
 
 
 def notes(message: ExportedMessage) -> Iterator[str]:
-    """What a reader should know of a message apart from its text."""
+    """What a reader should know about a message besides its text."""
     if message.shortened and message.row.state == "live":
         yield "The model now sees a shortened form of this."
     if was_cut_off(message.row.finish_reason):
@@ -42,13 +42,13 @@ def of_handoff(message: ExportedMessage) -> list[str]:
 
 
 def of_boundary(message: ExportedMessage) -> Iterator[str]:
-    """The numbers of a boundary that is shown with its handoff; none of one that another session handed on."""
+    """The numbers of a boundary that is shown with its handoff; none for a boundary inherited from another session."""
     if message.boundary is not None and not message.boundary.inherited:
         yield numbers_of(message.boundary)
 
 
 def numbers_of(boundary: IndexedBoundary) -> str:
-    """Messages before and after, summarised away and kept; where nothing left the context, how many got shorter."""
+    """Messages before and after, summarised away and kept; if none left the context, how many were shortened."""
     shortened = f", {boundary.shortened:,} of them shortened" if boundary.shortened else ""
     if boundary.shortens:
         return f"No message left the context: {boundary.kept:,} kept{shortened}."
