@@ -115,7 +115,7 @@ def codes(found: HitPage) -> list[str]:
 
 def indexed(word: str) -> int:
     """How many messages the index names for a word, whatever the stores say."""
-    return len(index.places(index.Asked((word,)), 0, 2**62, 10_000))
+    return len(index.places(index.WordQuery((word,)), 0, 2**62, 10_000))
 
 
 def sound() -> None:
@@ -201,7 +201,7 @@ def test_the_index_names_whatever_holds_the_query(lines: list[str], q: str) -> N
         if sought.empty or sought.lacks(fold(text)) or sought.forbids(fold(text)):
             continue
         words = index.indexed_words(text)
-        asked = index.asked(sought)
+        asked = index.word_query(sought)
         for word in asked.wanted if asked else ():
             held = words.split()
             assert any(each.startswith(word[:-1]) for each in held) if word.endswith("*") else word in held

@@ -1,7 +1,7 @@
-"""Lists of sessions: one query over all stores, in any order, narrowed by anything, from any place on.
+"""Lists of sessions: one query over all stores, in any order, with any filter, starting at any position.
 
-A page costs the same wherever it begins and whatever narrows it. Where what is wanted is common, it is met soon on the
-way down the order (WINDOW); where it is rare, the ways down of the few kinds that are wanted are merged.
+A page costs the same at any position and with any filter. If matching lines are common, they are soon found by reading
+in order (WINDOW); if they are rare, the ordered lines of the few matching kinds are merged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Order = Literal["recent", "created", "messages", "tokens", "cost", "title"]
 Key = tuple[float | str, str, int]  # what it is ordered by, session id, number of the line
 WINDOW = 2_000  # lines looked through in order before the kinds are
 RARE, GRAM = 1_000, 3  # lines that are looked at one by one; letters that the index of words takes together
-KINDS = 60  # whose ways are merged; of more, all lines are looked through, which takes a tenth of a second a million
+KINDS = 60  # that are merged at most; with more, all lines are read, which takes a tenth of a second per million
 COLUMNS = {
     "recent": "last_active",
     "created": "started_at",
@@ -35,17 +35,17 @@ COLUMNS = {
     "cost": "coalesce(cost, -1.0)",
     "title": "sort_name",
 }
-UNKNOWN = -1.0  # what is not counted, or has no price, comes last
-PINNED = 50  # sessions at most that stand above a list
+UNKNOWN = -1.0  # lines that are not counted, or have no price, come last
+PINNED = 50  # the most sessions above a list
 UNSHOWN = ("words", "mark", "counted", "own_words")
-ROUNDS, AHEAD = 8, 5_000  # of comparing what is about to be shown with the stores; lines in one of them
+ROUNDS, AHEAD = 8, 5_000  # of comparing lines with the stores before they are shown; lines in one round
 
 
 @dataclass(frozen=True, slots=True)
 class SessionFilter:
-    """What a list of sessions is narrowed to, where not empty. `q` is sought in titles, ids and first requests; `near`
-    asks for those that need compaction, and `delegated` for sub-agents' sessions, or for all others; `only` these
-    sessions are looked at, (name of the store, id), where it is given.
+    """The filter of a list of sessions; empty fields do not filter. `q` is searched for in titles, ids and first
+    requests; `near` selects sessions that need compaction; `delegated` selects sub-agents' sessions (True) or all
+    others (False); with `only`, only these sessions count, as (name of the store, id).
     """
 
     q: str = ""
@@ -61,7 +61,7 @@ class SessionFilter:
 
 @dataclass(frozen=True, slots=True)
 class SessionList:
-    """One page of lines with the stores they are of; `more` says that there are others behind them."""
+    """One page of lines with their stores; `more`: other lines follow."""
 
     lines: tuple[SessionIndex, ...]
     listings: tuple[StoreListing, ...]
@@ -70,32 +70,36 @@ class SessionList:
 
     @property
     def unlisted(self) -> int:
-        """Sessions of these stores that are not listed yet."""
+        """The number of sessions of these stores that are not listed yet."""
         return sum(listing.state.unlisted for listing in self.listings if listing.state)
 
     def active(self) -> set[int]:
-        """Numbers of the lines of sessions that are active now, as `stores.base.Session` has it."""
-        told = {listing.state.pk: agent_of(listing.store).open_sessions() for listing in self.listings if listing.state}
-        found = {line.pk for line in self.lines if told[line.state_id] is None and line.is_active_lately}
-        return found | {line.pk for line in self.lines if line.session_id in (told[line.state_id] or ())}
+        """Numbers of the lines of sessions that are active now, as defined in `stores.base.Session`."""
+        open_ids = {
+            listing.state.pk: agent_of(listing.store).open_sessions() for listing in self.listings if listing.state
+        }
+        lately = {line.pk for line in self.lines if open_ids[line.state_id] is None and line.is_active_lately}
+        return lately | {line.pk for line in self.lines if line.session_id in (open_ids[line.state_id] or ())}
 
 
-def page_of_lines(wanted: SessionFilter, stores: Sequence[Store], limit: int, after: Key | None = None) -> SessionList:
-    """At most `limit` lines in order behind the key `after` of an earlier page, as the stores have them now.
+def page_of_lines(
+    session_filter: SessionFilter, stores: Sequence[Store], limit: int, after: Key | None = None
+) -> SessionList:
+    """At most `limit` lines in order after the key `after` of an earlier page, as the stores have them now.
 
-    Where lines turn out to have changed, it is looked again, twice as far each time: an owner may delete hundreds.
+    If lines have changed, it reads again, twice as far each time: an owner may delete hundreds.
     """
     listings, compared = sync.store_listings(stores), limit
     for _ in range(ROUNDS):
         kinds = kinds_of(listings)
-        chosen = {kind.pk for kind in kinds if _is_wanted(kind, wanted)}
-        ids = _found(wanted, listings, sorted(chosen), compared + 1, after)
-        lines = _lines(ids, wanted.order)
+        chosen = {kind.pk for kind in kinds if _matches(kind, session_filter)}
+        ids = _line_ids(session_filter, listings, sorted(chosen), compared + 1, after)
+        lines = _lines(ids, session_filter.order)
         if _are_verified(listings, lines[:compared]):
             break
         compared = max(limit, min(2 * compared, AHEAD))
-    else:  # those that still stand are right
-        lines = [line for line in _lines(ids, wanted.order) if line.kind_id in chosen]
+    else:  # the lines that remain are correct
+        lines = [line for line in _lines(ids, session_filter.order) if line.kind_id in chosen]
     return SessionList(tuple(lines[:limit]), tuple(listings), tuple(kinds), len(lines) > limit)
 
 
@@ -103,13 +107,13 @@ _with_sessions: set[str] = set()  # places of stores that were seen with a sessi
 
 
 def have_sessions(stores: Sequence[Store]) -> bool:
-    """Whether one of these stores has a session, or cannot be read: then it may have one."""
+    """Whether one of these stores has a session, or cannot be read and so may have one."""
     if not _with_sessions.isdisjoint(store.place for store in stores):
         return True
     states = [listing.state for listing in sync.store_listings(stores) if listing.state]
-    found = SessionIndex.objects.filter(state__in=states, tip=True).values_list("state__place", flat=True).distinct()
-    _with_sessions.update(found)
-    return len(states) < len(stores) or bool(found)
+    places = SessionIndex.objects.filter(state__in=states, tip=True).values_list("state__place", flat=True).distinct()
+    _with_sessions.update(places)
+    return len(states) < len(stores) or bool(places)
 
 
 def named_tip(listing: StoreListing, title: str) -> SessionIndex | None:
@@ -118,12 +122,12 @@ def named_tip(listing: StoreListing, title: str) -> SessionIndex | None:
 
 
 def of_sessions(store: Store, ids: Sequence[str]) -> list[SessionIndex]:
-    """The lines of these sessions of a store, as far as they are listed. Raises StoreUnavailable."""
+    """The lines of these sessions of a store, if they are listed. Raises StoreUnavailable."""
     return list(upsert.lines_of(sync.state_at(store), ids).values())
 
 
 def sort_key(line: SessionIndex, order: Order) -> Key:
-    """The key of a line: what `page_of_lines` takes as `after`."""
+    """The key of a line, for the argument `after` of `page_of_lines`."""
     values: dict[Order, float | str] = {
         "recent": line.last_active,
         "created": line.started_at,
@@ -139,36 +143,36 @@ def sort_key(line: SessionIndex, order: Order) -> Key:
 
 
 def kinds_of(listings: Iterable[StoreListing]) -> list[FacetGroup]:
-    """The kinds of sessions that there are in these stores."""
+    """The kinds of sessions in these stores."""
     return [kind for listing in listings if listing.state for kind in _kinds_of_one(listing.state)]
 
 
 def forget() -> None:
-    """Read anew what is remembered of stores: for tests, which take back what they write into our own database."""
+    """Clear what is cached of stores: for tests, which roll back their writes to our own database."""
     for remembered in (_kinds_of_one, _numbers_of, _pinned_of):
         remembered.cache_clear()
 
 
 def _edition(state: StoreState) -> tuple[int, int, str]:
-    """Differs when lines of the store were written."""
+    """Changes when lines of the store were written."""
     return state.pk, state.edition, state.signature
 
 
 @cached(LRUCache(64), key=_edition, lock=Lock())
 def _kinds_of_one(state: StoreState) -> list[FacetGroup]:
-    """Those of one store; read once for each edition of its lines."""
+    """The kinds of one store; read once per edition of its lines."""
     return list(FacetGroup.objects.filter(state=state))
 
 
-def _is_wanted(kind: FacetGroup, wanted: SessionFilter) -> bool:
+def _matches(kind: FacetGroup, session_filter: SessionFilter) -> bool:
     return (
-        kind.archived == (wanted.state == "archived")
-        and (wanted.state not in ("open", "ended") or kind.ended == (wanted.state == "ended"))
-        and wanted.source in ("", kind.source)
-        and wanted.model in ("", kind.model)
-        and wanted.compacted in (None, kind.compacted)
-        and wanted.delegated in (None, kind.delegated)
-        and (kind.near or not wanted.near)
+        kind.archived == (session_filter.state == "archived")
+        and (session_filter.state not in ("open", "ended") or kind.ended == (session_filter.state == "ended"))
+        and session_filter.source in ("", kind.source)
+        and session_filter.model in ("", kind.model)
+        and session_filter.compacted in (None, kind.compacted)
+        and session_filter.delegated in (None, kind.delegated)
+        and (kind.near or not session_filter.near)
     )
 
 
@@ -183,8 +187,8 @@ def _are_verified(listings: Sequence[StoreListing], lines: Sequence[SessionIndex
         for listing in listings
         if listing.state
     ]
-    found = [sync.verified(listing, shown) for listing, shown in own]  # of every store
-    return all(found)
+    results = [sync.verified(listing, shown) for listing, shown in own]  # of every store
+    return all(results)
 
 
 # -- how many there are -----------------------------------------------------------------------------------------------
@@ -192,31 +196,31 @@ def _are_verified(listings: Sequence[StoreListing], lines: Sequence[SessionIndex
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many sessions a list has, and how many it would have with one part of its filter changed; None each where
-    that cannot be told soon, because many of them hold the words.
+    """The number of sessions in a list, and in lists with one part of the filter changed; None if that takes too long,
+    because many lines have the words.
     """
 
     kinds: tuple[FacetGroup, ...]
     numbers: dict[int, int] | None
 
-    def of(self, wanted: SessionFilter, states: Collection[int] | None = None) -> int | None:
-        """The sessions that this filter leaves; of these stores' states alone, where they are given."""
+    def of(self, session_filter: SessionFilter, states: Collection[int] | None = None) -> int | None:
+        """The number of sessions that match this filter; with `states`, only in those stores."""
         if self.numbers is None:
             return None
         kinds = (kind for kind in self.kinds if states is None or kind.state_id in states)
-        return sum(self.numbers.get(kind.pk, 0) for kind in kinds if _is_wanted(kind, wanted))
+        return sum(self.numbers.get(kind.pk, 0) for kind in kinds if _matches(kind, session_filter))
 
 
-def counts(listings: Sequence[StoreListing], wanted: SessionFilter) -> Counts:
-    """The numbers of lines of each kind in these stores; of those alone that hold the words of the filter, and that it
-    names.
+def counts(listings: Sequence[StoreListing], session_filter: SessionFilter) -> Counts:
+    """The number of lines of each kind in these stores; only lines with the words of the filter and sessions in its
+    `only`.
     """
-    kinds, words = tuple(kinds_of(listings)), _words(wanted)
-    if wanted.only is None and not words:
+    kinds, words = tuple(kinds_of(listings)), _words(session_filter)
+    if session_filter.only is None and not words:
         return Counts(
             kinds, {pk: n for listing in listings if listing.state for pk, n in _numbers_of(listing.state).items()}
         )
-    some = _with_words(words) if wanted.only is None else _numbers_of_sessions(listings, wanted.only)
+    some = _with_words(words) if session_filter.only is None else _numbers_of_sessions(listings, session_filter.only)
     if some is None:
         return Counts(kinds, None)
     rows = SessionIndex.objects.filter(pk__in=some).values_list("kind_id", "words")
@@ -225,12 +229,12 @@ def counts(listings: Sequence[StoreListing], wanted: SessionFilter) -> Counts:
 
 @cached(LRUCache(64), key=_edition, lock=Lock())
 def _numbers_of(state: StoreState) -> dict[int, int]:
-    """Lines of each kind of a store; counted once for each edition of its lines."""
+    """The number of lines of each kind of a store; counted once per edition of its lines."""
     kinds = FacetGroup.objects.filter(state=state).values("pk")
     return dict(SessionIndex.objects.filter(kind__in=kinds).values_list("kind_id").annotate(Count("pk")).order_by())
 
 
-def pinned(listed: SessionList, wanted: SessionFilter, ours: Sequence[tuple[str, str]]) -> list[SessionIndex]:
+def pinned(listed: SessionList, session_filter: SessionFilter, ours: Sequence[tuple[str, str]]) -> list[SessionIndex]:
     """The sessions of a list that are pinned, by their agent or in `ours` (name of the store, id); the most recent
     first, at most PINNED.
     """
@@ -238,7 +242,7 @@ def pinned(listed: SessionList, wanted: SessionFilter, ours: Sequence[tuple[str,
     marked.update(_numbers_of_sessions(listed.listings, ours))
     if not marked:
         return []
-    chosen = {kind.pk for kind in listed.kinds if _is_wanted(kind, wanted)}
+    chosen = {kind.pk for kind in listed.kinds if _matches(kind, session_filter)}
     few = SessionIndex.objects.filter(pk__in=marked).values_list("last_active", "pk", "kind_id")
     newest = sorted(((time, pk) for time, pk, kind in few if kind in chosen), reverse=True)[:PINNED]
     return _lines([pk for _, pk in newest], "recent") if newest else []
@@ -246,7 +250,7 @@ def pinned(listed: SessionList, wanted: SessionFilter, ours: Sequence[tuple[str,
 
 @cached(LRUCache(64), key=_edition, lock=Lock())
 def _pinned_of(state: StoreState) -> list[int]:
-    """The newest lines of a store that its agent pinned, at most RARE; read once for each edition of its lines."""
+    """The newest lines of a store that its agent pinned, at most RARE; read once per edition of its lines."""
     kinds = [kind.pk for kind in _kinds_of_one(state)]
     lines = SessionIndex.objects.filter(kind__in=kinds, pinned=True)
     return list(lines.order_by("-last_active").values_list("pk", flat=True)[:RARE])
@@ -255,16 +259,16 @@ def _pinned_of(state: StoreState) -> list[int]:
 # -- finding them ------------------------------------------------------------------------------------------------------
 
 
-def _found(
-    wanted: SessionFilter, listings: Sequence[StoreListing], kinds: Sequence[int], limit: int, after: Key | None
+def _line_ids(
+    session_filter: SessionFilter, listings: Sequence[StoreListing], kinds: Sequence[int], limit: int, after: Key | None
 ) -> list[int]:
     """The numbers of the lines of a page."""
     if not kinds:
         return []
-    words = _words(wanted)
-    query = _Query(_column(wanted.order), wanted.order == "title", kinds, words, after, limit)
-    if wanted.only is not None:
-        return query.among(_numbers_of_sessions(listings, wanted.only))
+    words = _words(session_filter)
+    query = _Query(_column(session_filter.order), session_filter.order == "title", kinds, words, after, limit)
+    if session_filter.only is not None:
+        return query.among(_numbers_of_sessions(listings, session_filter.only))
     if words:
         rare = _with_words(words)
         return query.in_order(None) if rare is None else query.among(rare)
@@ -274,8 +278,8 @@ def _found(
     return ids
 
 
-def _words(wanted: SessionFilter) -> list[str]:
-    return wanted.q.casefold().replace("\0", "").split()
+def _words(session_filter: SessionFilter) -> list[str]:
+    return session_filter.q.casefold().replace("\0", "").split()
 
 
 def _numbers_of_sessions(listings: Sequence[StoreListing], keys: Sequence[tuple[str, str]]) -> list[int]:
@@ -283,29 +287,29 @@ def _numbers_of_sessions(listings: Sequence[StoreListing], keys: Sequence[tuple[
     if not keys:
         return []
     states = {listing.store.name: listing.state.pk for listing in listings if listing.state}
-    known = {(states[store], session_id) for store, session_id in keys[:RARE] if store in states}
-    lines = SessionIndex.objects.filter(session_id__in=[session_id for _, session_id in known], tip=True)
-    return [pk for pk, *key in lines.values_list("pk", "state_id", "session_id") if tuple(key) in known]
+    pairs = {(states[store], session_id) for store, session_id in keys[:RARE] if store in states}
+    lines = SessionIndex.objects.filter(session_id__in=[session_id for _, session_id in pairs], tip=True)
+    return [pk for pk, *key in lines.values_list("pk", "state_id", "session_id") if tuple(key) in pairs]
 
 
 def _column(order: Order) -> str:
-    """What is ordered by; names in the order that this program compares them in, whatever the database's own is."""
+    """The column to order by; names are compared as Python does, whatever the database's own collation is."""
     return COLUMNS[order] + (' COLLATE "C"' if order == "title" and connection.vendor == "postgresql" else "")
 
 
 def _with_words(words: Sequence[str]) -> list[int] | None:
-    """The lines that hold all these words, in no order; None if that takes long, or they are many."""
+    """The lines with all these words, in no order; None if that takes long, or they are many."""
     indexed = [word for word in words if len(word) >= GRAM]
     if not indexed or connection.vendor != "sqlite":  # PostgreSQL takes its index by itself
         return None
-    wanted = " AND ".join('"' + word.replace('"', '""') + '"' for word in indexed)
-    ids = _ids("SELECT rowid FROM catalog_words WHERE catalog_words MATCH %s LIMIT %s", [wanted, RARE + 1])
+    expression = " AND ".join('"' + word.replace('"', '""') + '"' for word in indexed)
+    ids = _ids("SELECT rowid FROM catalog_words WHERE catalog_words MATCH %s LIMIT %s", [expression, RARE + 1])
     return ids if len(ids) <= RARE else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """The ways to one page: SQL that both SQLite and PostgreSQL answer from the indexes of `SessionIndex`."""
+    """The ways to read one page: SQL that both SQLite and PostgreSQL answer from the indexes of `SessionIndex`."""
 
     column: str
     ascending: bool
@@ -315,7 +319,7 @@ class _Query:
     limit: int
 
     def in_order(self, window: int | None) -> list[int]:
-        """Down the order, past what is not wanted, through at most so many lines."""
+        """Read lines in order and skip those that do not match, within at most `window` lines."""
         if window is None:
             return self._ordered(self._behind, self._after)
         inner = (
@@ -326,7 +330,7 @@ class _Query:
         return _ids(sql, [*self._after, window, *self.kinds, self.limit])
 
     def among(self, numbers: Sequence[int]) -> list[int]:
-        """Those of these few lines that are wanted."""
+        """The matching lines among these few."""
         few = f"id IN ({_marks(numbers)})" if numbers else "1 = 0"
         return self._ordered(f"{few} AND {self._behind}", [*numbers, *self._after])
 
@@ -337,7 +341,7 @@ class _Query:
         return _ids(sql, [*values, *self.kinds, *patterns, self.limit])
 
     def by_kind(self) -> list[int]:
-        """Down the orders of the kinds, merged."""
+        """Read the matching kinds in order and merge them."""
         one = (
             f"SELECT * FROM (SELECT id, session_id, {self.column} AS place FROM catalog_line WHERE kind_id = %s AND "
             f"{self._behind} ORDER BY {self._key} LIMIT %s) AS one"
@@ -392,8 +396,8 @@ def _ids(sql: str, values: Sequence[Any]) -> list[int]:
 
 
 def guessed(lines: Sequence[SessionIndex]) -> dict[int, SessionIndex]:
-    """For lines without a parent, the session that each seems to go on from: titled as the part before it, and begun
-    with the same words. By number of the line; nothing is made of it.
+    """For lines without a parent, the session that each seems to continue: its title is that of the previous part, and
+    it begins with the same words. By number of the line; nothing else depends on it.
     """
     later = [line for line in lines if line.part_number > 1 and not line.parent and line.first_words]
     if not later:

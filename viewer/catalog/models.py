@@ -1,6 +1,6 @@
-"""The catalog: what lists of sessions show, kept in our own database and made again from the stores if it is lost.
+"""The catalog: what lists of sessions show, in our own database, rebuilt from the stores if it is lost.
 
-Nothing here is known better than by the stores. Each row says which state of its store it was read from.
+The stores always have the correct data. Each row records which state of its store it was read from.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from django.utils import timezone
 
 
 def long_ago() -> datetime:
-    """A time at which nobody has claimed anything."""
+    """The time before which nobody has claimed anything."""
     return datetime.fromtimestamp(0, UTC)
 
 
 class StoreState(models.Model):
-    """How far one file of sessions has been read. A store whose name or place now means another file has another row,
-    so that lines of two files never mix; `retired` says that the file itself was written anew.
+    """How far one file of sessions has been read. If a store's name or place refers to another file now, that has
+    another row, so that lines of two files never mix; `retired`: the file itself was replaced.
 
-    `signature` is that of the store when it was last brought up to date, and `generation` counts those times; `edition`
-    counts every change of its lines, so that nobody writes what he read before somebody else wrote. Messages
-    up to `newest_message` and sessions (by rowid) up to `newest_session` are known, except sessions at or below
-    `unread_below`, `unlisted` of them, which are still to be read: newest first. `anchor` tells the row of the newest
-    message from another of that id. `check_at` is how far (by rowid, downwards) all lines have been compared with the
-    store since it had the signature `check_of`; `checked` the signature that the last whole comparison began with.
+    `signature` is the store's signature at the last update, and `generation` counts the updates; `edition` counts every
+    change of its lines, so that nobody overwrites newer data with older. Messages up to `newest_message` and sessions
+    (by rowid) up to `newest_session` are known, except sessions at or below `unread_below`, `unlisted` of them, which
+    are still to be read: newest first. `anchor` identifies the row of the newest message, in case another row gets its
+    id. `check_at` is how far (by rowid, downwards) all lines have been compared with the store since it had the
+    signature `check_of`; `checked` is the signature at the start of the last complete comparison.
     """
 
     name = models.CharField(max_length=200)
@@ -61,10 +61,9 @@ class StoreState(models.Model):
 
 
 class FacetGroup(models.Model):
-    """The sessions of a store that have the same values of all that lists are filtered by, under one number.
+    """The sessions of a store that have the same values of all filters, under one number.
 
-    `near`: the tokens in context are close to where the agent compacts by itself, or beyond;
-    `delegated`: a sub-agent's.
+    `near`: the tokens in context are close to or beyond the agent's threshold; `delegated`: a sub-agent's.
     """
 
     state = models.ForeignKey(StoreState, on_delete=models.CASCADE, related_name="kinds")
@@ -92,25 +91,25 @@ class FacetGroup(models.Model):
 class SessionIndex(models.Model):
     """One session as lists show it. Times in epoch seconds; `row` is its row number in the store.
 
-    The conversation: `parts` counts its sessions up to this one, `continues` is the one before, `continued` says that
-    the agent ended this one to go on in another, and `forked` that the session's own configuration denies that it
-    continues another; `base_title` and `part_number` are what its title says of that (`listing.SessionFacts`). `tip`:
-    no session follows; only such a session has a `kind` and is listed. `first_words` are those of the conversation,
-    `own_words` of this session; `words` is the text that the list's search looks through, and `sort_name` what lists in
-    the order of names go by. `pinned` is the agent's own mark.
+    The conversation: `parts` counts its sessions up to this one, `continues` is the previous one, `continued`: the
+    agent ended this one to go on in another, `forked`: the session's own configuration says that it continues no other;
+    `base_title` and `part_number` come from its title (`listing.SessionFacts`). `tip`: no session follows; only such a
+    session has a `kind` and is listed. `first_words` are those of the conversation, `own_words` of this session;
+    `words` is the text for the list's search, and `sort_name` the key for the order of names. `pinned` is the agent's
+    own mark.
 
     The numbers: `live` counts the rows that a model is sent, `in_context` the messages in them. `messages`,
     `compactions` and `tokens` are counted by the worker: null before the first count, and after any change other than
-    an appended message. `counted` is the `mark` they were counted at; `due` asks the worker to count again, until when
-    `tokens` leaves out what was appended since. `cost` is in US dollars, null where it is not known:
-    at least so much with `cost_is_least`, of which `cost_inherited` is in the cost of another session, too.
-    `refusal` is why this session alone cannot be compacted, as one sentence, "" where it can; null where no worker has
-    looked, or none of the store could be when one did.
+    an appended message. `counted` is the `mark` at which they were counted; `due` asks the worker to count again, until
+    then `tokens` excludes what was appended since. `cost` is in US dollars, null if unknown: a minimum with
+    `cost_is_least`; `cost_inherited` of it is also in the cost of another session. `refusal` is why this session alone
+    cannot be compacted, as one sentence, "" if it can; null if no worker has looked, or no session of the store could
+    be compacted then.
 
-    Compared with the store: `mark` is the digest of the session's own rows (`listing.RowsDigest`), `under` says that
-    some rows are summarised away, `verified` is the generation of the store at the last comparison. `problem` says why
-    a session cannot be read, or not even asked for: its `session_id` is a stand-in then, and its `title` what can be
-    shown of its id.
+    Compared with the store: `mark` is the digest of the session's own rows (`listing.RowsDigest`), `under`: some rows
+    are summarised away, `verified` is the generation of the store at the last comparison. `problem` says why a session
+    cannot be read, or not even asked for: then its `session_id` is a placeholder, and its `title` the readable part of
+    its id.
     """
 
     state = models.ForeignKey(StoreState, on_delete=models.CASCADE, related_name="lines")
@@ -162,7 +161,7 @@ class SessionIndex(models.Model):
         db_table = "catalog_line"  # by this name statements, triggers and a full-text table know it
         constraints = [models.UniqueConstraint(fields=["state", "session_id"], name="one_line_a_session")]
         indexes = [
-            # Lists in order, whatever they are narrowed by: `kind` can be told without the row.
+            # Lists in order, with any filter: `kind` is in the index, so the row is not read.
             models.Index(fields=["last_active", "session_id", "id", "kind"], name="lines_by_activity"),
             models.Index(fields=["started_at", "session_id", "id", "kind"], name="lines_by_start"),
             models.Index(fields=["live", "session_id", "id", "kind"], name="lines_by_messages"),
@@ -170,7 +169,7 @@ class SessionIndex(models.Model):
             models.Index(Coalesce("cost", -1.0), "session_id", "id", "kind", name="lines_by_cost"),
             models.Index(fields=["sort_name", "session_id", "id", "kind"], name="lines_by_name"),
             models.Index(fields=["kind", "last_active"], condition=Q(pinned=True), name="pinned_lines"),
-            # Lists of what is rare.
+            # Lists of rare kinds.
             models.Index(fields=["kind", "last_active", "session_id", "id"], name="kinds_by_activity"),
             models.Index(fields=["kind", "started_at", "session_id", "id"], name="kinds_by_start"),
             models.Index(fields=["kind", "live", "session_id", "id"], name="kinds_by_messages"),
@@ -202,15 +201,15 @@ class SessionIndex(models.Model):
 
     @property
     def is_active_lately(self) -> bool:
-        """Whether it has not ended and something was said in it lately."""
+        """Whether it has not ended and has a recent message."""
         from viewer.stores.base import is_active  # with all of the engine: no command is to load it for its models
 
         return is_active(self.ended_at, self.last_active)
 
 
 def name_of(line: SessionIndex, words: int | None = None) -> str:
-    """What people call a session; of a conversation in parts, its name without the number of the newest part. Of a
-    first request that stands for one at most `words` characters.
+    """The name of a session for people; for a conversation in parts, the name without the number of the newest part. If
+    a first request is used as name, at most `words` characters of it.
     """
     title = line.base_title if line.parts > 1 else ""
     return title or line.title or line.first_words[:words] or line.session_id
@@ -221,7 +220,7 @@ def name_of(line: SessionIndex, words: int | None = None) -> str:
 
 class StoreText(models.Model):
     """The full text of one store, by the store's name. `left_out` is the owner's switch; `messages` are indexed;
-    `untidy` says that words of what was dropped are still in the index's file (`search.index.tidied`).
+    `untidy`: words of dropped messages are still in the index's file (`search.index.tidied`).
     """
 
     store = models.CharField(max_length=200, unique=True)
@@ -236,10 +235,10 @@ class StoreText(models.Model):
 class SessionText(models.Model):
     """How far the text of one session is indexed: up to the reader's `cursor`.
 
-    `mark` is the session's digest (`listing.RowsDigest`) when it was last noted; `due` says that a worker has to look:
-    at what is new, or, where what was indexed is `void` or the session `gone`, at what has to be dropped; but not
-    before `wait_until` (epoch seconds). `failed` says that it could not be read the last time. `version` counts the
-    writes, so that nobody writes twice what two have read.
+    `mark` is the session's digest (`listing.RowsDigest`) when it was last noted. `due` asks a worker to look: at new
+    text or, if what was indexed is `void` or the session `gone`, at what must be dropped; but not before `wait_until`
+    (epoch seconds). `failed`: it could not be read the last time. `version` counts the writes, so that nobody writes
+    what two workers have read twice.
     """
 
     store = models.ForeignKey(StoreText, on_delete=models.CASCADE, related_name="sessions")
@@ -266,11 +265,10 @@ class SessionText(models.Model):
 
 
 class TextPortion(models.Model):
-    """Some messages of a session, as they were indexed: `words` are a line for each, packed (`search.index.packed`).
-    `oldest` and `newest` are the first and last of their places (`TextMessage`).
+    """Some indexed messages of a session: `words` has one line for each, packed (`search.index.packed`). `oldest` and
+    `newest` are the first and last of their places (`TextMessage`).
 
-    An index without the text can only take out what it is given again; and words are looked through here for what
-    stands inside of them.
+    An index without the text can remove only words that it is given again. Parts of words are also searched for here.
     """
 
     store = models.ForeignKey(StoreText, on_delete=models.CASCADE, db_index=False)
@@ -287,8 +285,8 @@ class TextPortion(models.Model):
 
 
 class TextMessage(models.Model):
-    """An indexed message. `id` is its place among all by time (`search.index.place_of`), by which the full-text index
-    knows it: a table beside this one on SQLite, a column of this one on PostgreSQL (migration 0001).
+    """An indexed message. `id` is its place among all messages by time (`search.index.place_of`), under which it is in
+    the full-text index: a separate table on SQLite, a column of this one on PostgreSQL (migration 0001).
     """
 
     id = models.BigIntegerField(primary_key=True)

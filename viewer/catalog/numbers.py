@@ -1,4 +1,4 @@
-"""What of a line takes reading messages: how many there are, how often they were compacted, and whether they can be."""
+"""The numbers of a line that require reading messages: messages, compactions, and whether it can be compacted."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ SHORT = 200  # rows; a session without a compaction that has no more is counted 
 
 
 def is_any_due(state: StoreState) -> bool:
-    """Whether lines of this store wait to be counted."""
+    """Whether lines of this store are waiting to be counted."""
     return SessionIndex.objects.filter(state=state, due=True).exists()
 
 
 def count_some(reader: Reader, state: StoreState, seconds: float) -> bool:
-    """Count lines that wait for it, the most recent first, for about so long; whether any are left."""
+    """Count waiting lines, the most recent first, for about so many seconds; returns whether any are left."""
     until = time.monotonic() + seconds
     waiting = list(SessionIndex.objects.filter(state=state, due=True).order_by("-last_active")[:AT_ONCE])
-    made = Prepared(state.edition)
+    prepared = Prepared(state.edition)
     for line in waiting:
         if _counted(reader, line, max(0.0, until - time.monotonic())):
-            made.lines[line.session_id] = line
+            prepared.lines[line.session_id] = line
         if time.monotonic() >= until:
             break
-    written = upsert.commit(reader.store, state, made)
-    return not written or len(made.lines) < len(waiting) or len(waiting) == AT_ONCE
+    written = upsert.commit(reader.store, state, prepared)
+    return not written or len(prepared.lines) < len(waiting) or len(waiting) == AT_ONCE
 
 
 def _counted(reader: Reader, line: SessionIndex, seconds: float) -> bool:
-    """`count_line`; a session at which it fails stays uncounted until it changes, or no other would have its turn."""
+    """`count_line`; a session at which it fails stays uncounted until it changes, so that others have their turn."""
     try:
         return count_line(reader, line, seconds)
     except one_session.OF_ALL:
@@ -54,9 +54,7 @@ def _counted(reader: Reader, line: SessionIndex, seconds: float) -> bool:
 
 
 def count_line(reader: Reader, line: SessionIndex, seconds: float) -> bool:
-    """Set the line's numbers from its rows as they are now, going on from where an earlier time ended; whether all are
-    counted.
-    """
+    """Set the line's numbers from its current rows, continuing an earlier count; returns whether all are counted."""
     line.due, line.counted = False, line.mark
     if not line.tip:
         return True
@@ -80,7 +78,9 @@ def count_line(reader: Reader, line: SessionIndex, seconds: float) -> bool:
 
 
 def _refusal(reader: Reader, session_id: str) -> str | None:
-    """Why this session alone cannot be compacted, "" where it can; None where no session of its store can just now."""
+    """Why this session alone cannot be compacted, "" if it can; None if no session of its store can be
+    at the moment.
+    """
     refusal = reader.compact_refusal(session_id)
     if refusal is None:
         return ""
@@ -88,15 +88,15 @@ def _refusal(reader: Reader, session_id: str) -> str | None:
 
 
 def _index(reader: Reader, session: Session, reported: ReportedUsage, seconds: float) -> tuple[TranscriptIndex, bool]:
-    """The session's index, and whether all that is wanted of it is counted. Where the agent reports the tokens in
-    context, those of single messages are wanted for what compactions saved; else pages count them when they are seen.
+    """The session's index, and whether everything needed of it is counted. If the agent reports the tokens in context,
+    those of single messages are needed only for what compactions saved; pages count the others when they are shown.
     """
     if reported.tokens is not None:
-        found = index_cache.index_of(reader, session)
-        if not found.compactions:
-            return found, True
-    found = index_cache.count_some(reader, session, seconds)
-    return found, NONE not in found.tokens
+        index = index_cache.index_of(reader, session)
+        if not index.compactions:
+            return index, True
+    index = index_cache.count_some(reader, session, seconds)
+    return index, NONE not in index.tokens
 
 
 def _note_cost(line: SessionIndex, reported: ReportedUsage) -> None:
@@ -106,13 +106,13 @@ def _note_cost(line: SessionIndex, reported: ReportedUsage) -> None:
 
 
 def _count_short(reader: Reader, line: SessionIndex) -> bool:
-    """Whether each row is a message of its own, so that History need not be known to count them."""
+    """Count a short session without its History; False if a row may not be a message of its own."""
     rows = reader.raw(line.session_id, before=None, limit=SHORT + 1)
     if len(rows) > SHORT or any(row.state != "live" or compaction.is_handoff(message_of(row)) for row in rows):
         return False
-    said = [(row.role, repr(row.content)) for row in rows]
-    moments = {(*each, row.timestamp) for each, row in zip(said, rows, strict=True)}
-    if len(moments) < len(rows) or any(one == other for one, other in pairwise(said)):
+    texts = [(row.role, repr(row.content)) for row in rows]
+    moments = {(*each, row.timestamp) for each, row in zip(texts, rows, strict=True)}
+    if len(moments) < len(rows) or any(one == other for one, other in pairwise(texts)):
         return False  # one may be another one, written twice
     sent, count = for_model(rows), counting.counter_for(line.model)
     line.messages = line.in_context = len(rows)

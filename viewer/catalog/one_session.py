@@ -1,4 +1,4 @@
-"""What is asked of one session of many: where that fails, it is said of this one, and the others go on."""
+"""Failures at one session of many: a failure is reported for this session, and the others continue."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ logger = logging.getLogger(__name__)
 
 
 def log(store: str, session_id: str, done: str, failure: Exception) -> None:
-    """Say in the log that a session of a store cannot be `done` ("indexed")."""
+    """Log that a session of a store cannot be `done` ("indexed")."""
     trace = None if isinstance(failure, PASSING) else failure
     logger.error("Session %r of store %s cannot be %s: %s", session_id, store, done, failure, exc_info=trace)
 
 
 def sentence(failure: Exception) -> str:
-    """Why it cannot be read, for people."""
+    """Why it cannot be read, as a sentence for people."""
     if isinstance(failure, StoreUnavailable):
         return failure.message
     why = failure.strerror if isinstance(failure, OSError) else ""

@@ -1,4 +1,4 @@
-"""A session of ours leaves: from its store, and all that this site's own database has of it."""
+"""Deleting a session from a store of ours, with all its data in this site's own database."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from viewer.stores.registry import open_store, writer_of
 
 
 def remove(store: Store, session_id: str) -> list[str]:
-    """Delete the session with its parts, runs and lines; the ids of what is gone.
+    """Delete the session with its parts, runs and lines; returns the deleted ids.
 
-    Raises what `deleting.delete` raises, and SessionBusy while a run is open: nothing is deleted then.
+    Raises what `deleting.delete` raises, and SessionBusy while a run is open: then nothing is deleted.
     """
     if store.is_managed:
         _check_no_run(store, session_id)

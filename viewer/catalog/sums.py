@@ -1,7 +1,7 @@
-"""Sums over all listed sessions and all runs, by day, model, source or store, and contexts that are about to be full.
+"""Sums over all listed sessions and all runs, by day, model, source or store, and contexts that will soon be full.
 
-Each is one query however many sessions there are. Branches are left out of sums, as they hold the same messages again,
-but for what they cost: of that, what was spent in another session counts there.
+Each is one query, whatever the number of sessions. Branches are left out of sums, as they have the same messages again,
+except for their cost, without the part that was spent in another session.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _KEYS = {"model": "model", "source": "source", "store": "state__name"}
 
 @dataclass(frozen=True, slots=True)
 class GroupSum:
-    """The sum of one group. `key` is a day as 2026-07-14, or a name; `of` counts sessions or compactions, of which
-    `unknown` have no number; `value` is None where none has, and `is_least` says that some of them are more.
+    """The sum of one group. `key` is a day as 2026-07-14, or a name; `of` counts sessions or compactions, `unknown` of
+    which have no number; `value` is None if none has one, and `is_least`: the true value is higher.
     """
 
     key: str
@@ -57,7 +57,7 @@ class GroupSum:
 
 @dataclass(frozen=True, slots=True)
 class FillingContext:
-    """A session whose context is full within `hours` if it goes on at its `pace`, in tokens an hour."""
+    """A session whose context is full within `hours` if it continues at its `pace`, in tokens per hour."""
 
     line: SessionIndex
     pace: float
@@ -65,8 +65,8 @@ class FillingContext:
 
 
 class _Whole(Func):
-    """A positive number without its fraction. Django's own floor is a Python function on SQLite, called for each row;
-    a cast rounds on PostgreSQL.
+    """A positive number without its fraction. Django's own floor is a Python function on SQLite, called for each row; a
+    cast rounds on PostgreSQL.
     """
 
     output_field = BigIntegerField()
@@ -89,20 +89,20 @@ def of_sessions(states: Sequence[StoreState], measure: Measure, by: By, since: f
     if by == "day":
         days = lines.annotate(day=_day_number(since)).values_list("day")
         return [
-            GroupSum(_day(day), of, of - known, value, bool(least))
-            for day, of, known, value, least in days.annotate(**sums)
+            GroupSum(_day(day), of, of - counted, value, bool(least))
+            for day, of, counted, value, least in days.annotate(**sums)
         ]
     names = dict(FacetGroup.objects.filter(state__in=states).values_list("pk", _KEYS[by]))  # few, where lines are many
-    found: dict[str, list[GroupSum]] = {}
-    for kind, of, known, value, least in lines.values_list("kind_id").annotate(**sums):
-        found.setdefault(names.get(kind, ""), []).append(GroupSum("", of, of - known, value, bool(least)))
-    return [replace(total(parts), key=key) for key, parts in found.items()]
+    by_name: dict[str, list[GroupSum]] = {}
+    for kind, of, counted, value, least in lines.values_list("kind_id").annotate(**sums):
+        by_name.setdefault(names.get(kind, ""), []).append(GroupSum("", of, of - counted, value, bool(least)))
+    return [replace(total(parts), key=key) for key, parts in by_name.items()]
 
 
 def _day_number(since: float) -> _Whole:
-    """The days from 1970 to a line's last activity, counted in this site's zone.
+    """The days from 1970 to a line's last activity, in this site's zone.
 
-    SQL adds the zone's offset of the time, which is twice as fast as its own functions of dates.
+    The SQL adds the zone's offset at that time, which is twice as fast as date functions.
     """
     offsets = _offsets(since, time.time())
     changes = [When(last_active__gte=start, then=Value(offset)) for start, offset in offsets[:-1]]
@@ -118,17 +118,17 @@ def _offsets(since: float, now: float) -> list[tuple[float, float]]:
         return offset.total_seconds() if offset else 0.0
 
     zone, at = timezone.get_current_timezone(), now // QUARTER * QUARTER + DAY
-    first, found = max(since, now - ZONE_YEARS * 366 * DAY), []
+    first, offsets = max(since, now - ZONE_YEARS * 366 * DAY), []
     while at > first:
         if ahead(at - WEEK) != ahead(at):
             steps = (at - WEEK + step * QUARTER for step in range(1, 7 * 96 + 1))
-            found.append((next(later for later in steps if ahead(later) == ahead(at)), ahead(at)))
+            offsets.append((next(later for later in steps if ahead(later) == ahead(at)), ahead(at)))
         at -= WEEK
-    return [*found, (0.0, ahead(at))]
+    return [*offsets, (0.0, ahead(at))]
 
 
 def _day(number: int) -> str:
-    """As 2026-07-14; "" for a time that no calendar holds."""
+    """As 2026-07-14; "" for a time outside of the calendar."""
     try:
         return (date(1970, 1, 1) + timedelta(days=number)).isoformat()
     except OverflowError:
@@ -137,18 +137,18 @@ def _day(number: int) -> str:
 
 def total(sums: Sequence[GroupSum]) -> GroupSum:
     """All groups as one, without a key."""
-    known = [each.value for each in sums if each.value is not None]
+    values = [each.value for each in sums if each.value is not None]
     return GroupSum(
         "",
         sum(each.of for each in sums),
         sum(each.unknown for each in sums),
-        sum(known) if known else None,
+        sum(values) if values else None,
         any(each.is_least for each in sums),
     )
 
 
 def of_reclaimed(states: Sequence[StoreState], by: By, since: float) -> list[GroupSum]:
-    """Tokens that compactions started here, and not undone, took out of contexts."""
+    """Tokens that compactions made here, and not undone, removed from contexts."""
     gain = Cast("tokens_before", BigIntegerField()) - Cast("tokens_after", BigIntegerField())
     rows = (
         _applied(states, by, since)
@@ -156,25 +156,27 @@ def of_reclaimed(states: Sequence[StoreState], by: By, since: float) -> list[Gro
         .values_list("key")
         .annotate(of=Count("pk"), known=Count(gain), value=Sum(gain))
     )
-    return [GroupSum(str(key or ""), of, of - known, value) for key, of, known, value in rows]
+    return [GroupSum(str(key or ""), of, of - counted, value) for key, of, counted, value in rows]
 
 
 def of_lost(states: Sequence[StoreState], by: By, since: float) -> list[GroupSum]:
-    """Exact details that the same compactions lost. Reports of versions that recognised less count as not known."""
-    found: dict[str, list[int | None]] = {}
+    """Exact details that the same compactions lost. Reports of versions that recognised fewer details
+    count as unknown.
+    """
+    by_key: dict[str, list[int | None]] = {}
     counted = Q(report__has_key="statements")
     applied = _applied(states, by, since)
     for key, anchors in applied.filter(counted).values_list("key", "report__anchors").iterator():
-        found.setdefault(str(key or ""), []).append(_lost(anchors))
+        by_key.setdefault(str(key or ""), []).append(_lost(anchors))
     for key, of in applied.exclude(counted).order_by().values_list("key").annotate(of=Count("pk")):
-        found.setdefault(str(key or ""), []).extend([None] * of)
-    return [_summed(key, numbers) for key, numbers in found.items()]
+        by_key.setdefault(str(key or ""), []).extend([None] * of)
+    return [_summed(key, numbers) for key, numbers in by_key.items()]
 
 
 def filling(states: Sequence[StoreState], now: float, most: int) -> list[FillingContext]:
-    """Open sessions active within a day whose context is full within another, the soonest first.
+    """Open sessions active within a day whose context is full within another day, the soonest first.
 
-    The pace is the tokens in context over the time from the session's start to its last message, an hour at least.
+    The pace is the tokens in context over the time from the session's start to its last message, at least an hour.
     """
     span = Greatest(F("last_active") - F("started_at"), HOUR, output_field=FloatField()) / HOUR
     pace = Cast("tokens", FloatField()) / span
@@ -218,5 +220,5 @@ def _lost(anchors: Any) -> int | None:
 
 
 def _summed(key: str, numbers: Sequence[int | None]) -> GroupSum:
-    known = [number for number in numbers if number is not None]
-    return GroupSum(key, len(numbers), len(numbers) - len(known), sum(known) if known else None)
+    counted = [number for number in numbers if number is not None]
+    return GroupSum(key, len(numbers), len(numbers) - len(counted), sum(counted) if counted else None)

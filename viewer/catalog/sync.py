@@ -1,8 +1,8 @@
 """Keeping the catalog up to date with the stores: a little within a request, the rest by the workers.
 
-A store whose signature is the one that was noted has not been written since, and is not opened. Else what is new is
-found by row ids; lines that are about to be shown are compared with the store by their keys; and a worker compares all
-others bit by bit, which notices what leaves no new row: take-backs, names, archiving, ends, sessions that are gone.
+A store with an unchanged signature was not written and is not opened. Otherwise new rows are found by row ids; lines
+that are about to be shown are compared with the store by their keys; and a worker compares all others in steps, which
+finds changes without new rows: take-backs, names, archiving, ends, deleted sessions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SEEN = timedelta(hours=1)  # how exactly it is noted that a store was seen
 
 @dataclass(frozen=True, slots=True)
 class StoreListing:
-    """A store as lists have it: how far it was read, and why it cannot be read now."""
+    """A store for lists: how far it was read, and why it cannot be read now."""
 
     store: Store
     state: StoreState | None
@@ -40,17 +40,17 @@ class StoreListing:
 
 
 def store_listings(stores: Sequence[Store]) -> list[StoreListing]:
-    """The stores with what is known of them, brought up to date by a bounded number of rows each."""
-    known = _known(stores)
-    return [_listing(store, known) for store in stores]
+    """The stores with their states, updated by a bounded number of rows each."""
+    states = _known(stores)
+    return [_listing(store, states) for store in stores]
 
 
-def _listing(store: Store, known: dict[tuple[str, str, str], StoreState]) -> StoreListing:
-    """A store that cannot be read must not hide the others; of one that is locked, what is known is listed."""
+def _listing(store: Store, states: dict[tuple[str, str, str], StoreState]) -> StoreListing:
+    """A store that cannot be read must not hide the others; for a locked store the known lines are listed."""
     state = None
     try:
         with for_list(store):
-            state = state_of(store, known)
+            state = state_of(store, states)
             return StoreListing(store, _freshened(store, state))
     except StoreUnanswered as problem:
         return StoreListing(store, state if state and state.generation else None, problem.message)
@@ -63,18 +63,18 @@ def _known(stores: Sequence[Store]) -> dict[tuple[str, str, str], StoreState]:
     return {(state.name, state.place, state.file): state for state in store_states}
 
 
-def state_of(store: Store, known: dict[tuple[str, str, str], StoreState]) -> StoreState:
-    """The state of the file that the store's name means now. Raises StoreUnavailable, OwnDatabaseUnavailable."""
+def state_of(store: Store, states: dict[tuple[str, str, str], StoreState]) -> StoreState:
+    """The state of the file to which the store's name refers now. Raises StoreUnavailable, OwnDatabaseUnavailable."""
     device, inode = identity(store)
     key = (store.name, store.place, f"{device} {inode}")
-    if key in known:
-        return known[key]
+    if key in states:
+        return states[key]
     with own_database.noting():
         return StoreState.objects.get_or_create(name=key[0], place=key[1], file=key[2], retired=False)[0]
 
 
 def state_at(store: Store) -> StoreState:
-    """The state of one store as it is noted. Raises StoreUnavailable, OwnDatabaseUnavailable."""
+    """The stored state of one store. Raises StoreUnavailable, OwnDatabaseUnavailable."""
     return state_of(store, _known([store]))
 
 
@@ -86,7 +86,7 @@ def _freshened(store: Store, state: StoreState) -> StoreState:
         for _ in range(ATTEMPTS):
             if state.generation and is_written_anew(reader, state):
                 state = retired(store, state)
-            with suppress(OwnDatabaseUnavailable):  # what was known is shown then
+            with suppress(OwnDatabaseUnavailable):  # then the known lines are shown
                 if not catch_up(reader, state, now, news=NEWS, more=NEWEST):
                     state.refresh_from_db()
                     continue
@@ -98,11 +98,11 @@ def _nobody_reads(state: StoreState) -> bool:
     return state.claimed_until <= timezone.now()
 
 
-# -- what is new -------------------------------------------------------------------------------------------------------
+# -- new rows ----------------------------------------------------------------------------------------------------------
 
 
 def is_written_anew(reader: Reader, state: StoreState) -> bool:
-    """Whether the file holds another database than the one that was read, under the same inode."""
+    """Whether the file now holds another database than the one that was read, with the same inode."""
     fingerprint = reader.listing.fingerprint(state.newest_message) if state.newest_message else ""
     if fingerprint is None:  # deleted with its session; the ids that were given stay given
         return reader.listing.given_messages() < state.newest_message
@@ -110,32 +110,33 @@ def is_written_anew(reader: Reader, state: StoreState) -> bool:
 
 
 def retired(store: Store, state: StoreState) -> StoreState:
-    """A fresh state for the same file; the old one's lines are shown no more."""
+    """A new state for the same file; the old one's lines are no longer shown."""
     with own_database.noting():
         StoreState.objects.filter(pk=state.pk).update(retired=True)
         return StoreState.objects.get_or_create(name=state.name, place=state.place, file=state.file, retired=False)[0]
 
 
 def catch_up(reader: Reader, state: StoreState, now: str, *, news: int, more: int) -> bool:
-    """Read at most `news` new messages and `more` sessions that are not listed; False if somebody else did meanwhile.
+    """Read at most `news` new messages and `more` sessions that are not listed; False if another process did so
+    meanwhile.
 
-    `now` is the signature that the store had before it was opened: it is noted once nothing new is left.
+    `now` is the store's signature before it was opened: it is stored when nothing new is left.
     """
     changes: dict[str, Any] = {"generation": state.generation + (state.signature != now)}
     ids = _begin(reader, changes, now, news, more) if not state.generation else _new(reader, state, changes, news, more)
-    found = dict.fromkeys(ids)
-    room = more - len(found)
+    chosen = dict.fromkeys(ids)
+    room = more - len(chosen)
     if room > 0:
-        found |= dict.fromkeys(_not_listed(reader, state, changes, room))
+        chosen |= dict.fromkeys(_not_listed(reader, state, changes, room))
     newest = changes.get("newest_message", state.newest_message)
     changes["anchor"] = (reader.listing.fingerprint(newest) or state.anchor) if newest else ""
     changes["signature"] = "" if changes.pop("left", False) else now
-    made = upsert.prepared(reader, state, list(found))
-    return upsert.commit(reader.store, state, made, changes)
+    prepared = upsert.prepared(reader, state, list(chosen))
+    return upsert.commit(reader.store, state, prepared, changes)
 
 
 def _begin(reader: Reader, changes: dict[str, Any], now: str, news: int, more: int) -> list[str]:
-    """The first look at a file: the sessions that something was said in lately. All others are not listed yet."""
+    """The first look at a file: the sessions with recent messages. All others are not listed yet."""
     ends = reader.listing.ends()
     changes |= {"newest_message": ends.message, "newest_session": ends.session}
     changes |= {"unread_below": ends.session, "unlisted": ends.sessions, "check_of": now}
@@ -153,24 +154,24 @@ def _new(reader: Reader, state: StoreState, changes: dict[str, Any], news: int, 
 
 
 def _not_listed(reader: Reader, state: StoreState, changes: dict[str, Any], limit: int) -> list[str]:
-    """The next sessions that were there before the first look, newest first."""
-    below, left = changes.get("unread_below", state.unread_below), changes.get("unlisted", state.unlisted)
+    """The next sessions that existed before the first look, newest first."""
+    below, unlisted = changes.get("unread_below", state.unread_below), changes.get("unlisted", state.unlisted)
     if not below:
         return []
     rows = reader.listing.sessions_down_from(below, limit)
     done = len(rows) < limit
     changes["unread_below"] = 0 if done else rows[-1][0] - 1
-    changes["unlisted"] = 0 if done else max(left - len(rows), 1)
+    changes["unlisted"] = 0 if done else max(unlisted - len(rows), 1)
     if done:  # whatever was not written since the first look needs no comparison
         changes |= {"checked": changes.get("check_of", state.check_of), "check_of": ""}
     return [session_id for _, session_id in rows]
 
 
-# -- what was shown and may have changed -------------------------------------------------------------------------------
+# -- listed lines that may have changed --------------------------------------------------------------------------------
 
 
 def verified(listing: StoreListing, lines: Sequence[SessionIndex]) -> bool:
-    """Whether these lines of a store say what it says; else they have been brought up to date, and lists look other."""
+    """Whether these lines are up to date with their store; if not, they have been updated, and the list changes."""
     state = listing.state
     stale = [line.session_id for line in lines if state and line.verified < state.generation]
     if state is None or not stale:
@@ -183,9 +184,9 @@ def verified(listing: StoreListing, lines: Sequence[SessionIndex]) -> bool:
 
 
 def _compared(reader: Reader, state: StoreState, ids: Sequence[str]) -> bool:
-    made = upsert.prepared(reader, state, ids)
-    if made.lines or made.gone:
-        if not upsert.commit(reader.store, state, made):
+    prepared = upsert.prepared(reader, state, ids)
+    if prepared.lines or prepared.gone:
+        if not upsert.commit(reader.store, state, prepared):
             state.refresh_from_db()
         return False
     note_verified(state, ids)
@@ -200,14 +201,14 @@ def note_verified(state: StoreState, ids: Sequence[str]) -> None:
 
 
 def note_seen(state: StoreState) -> None:
-    """That the store is still there: lines of one that stays away are forgotten one day."""
+    """Record that the store still exists: lines of one that stays away are deleted after a while."""
     if timezone.now() - state.seen_at > SEEN:
         StoreState.objects.filter(pk=state.pk).update(seen_at=Now())
 
 
 def bring(store: Store, ids: Sequence[str]) -> None:
-    """Note at once what this site itself changed of these sessions; where that cannot be noted, the next look does.
-    Raises StoreUnavailable.
+    """Apply this site's own change to these sessions at once; if that fails, the next look does it. Raises
+    StoreUnavailable.
     """
     with suppress(OwnDatabaseUnavailable):
         state = state_at(store)

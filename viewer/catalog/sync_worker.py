@@ -1,4 +1,4 @@
-"""What the workers do for the catalog: all that a request leaves, bit by bit, one worker at a time a store."""
+"""The workers' part of the catalog: everything that a request leaves, in steps, one worker at a time per store."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from viewer.stores.base import Store
 from viewer.stores.errors import StoreError
 from viewer.stores.registry import Reader, all_stores, is_here, open_store, store_version
 
-LOOK_SECONDS = 2.0  # between two looks, where nothing is left to do
+LOOK_SECONDS = 2.0  # between two looks, if nothing is left to do
 BREATH_SECONDS = 0.01  # between two steps, for the runs of this worker
 CLAIM = timedelta(seconds=30)  # how long a store is one worker's without a sign of it
 NEWS, LISTED, COMPARED, FORGOTTEN = 2_000, 500, 500, 2_000  # rows of a step
 STEP_SECONDS = 1.0  # of counting, and of indexing text, before something else has its turn
-KEPT = timedelta(days=30)  # what is known of a store that was not seen since
+KEPT = timedelta(days=30)  # the lines of a store that was not seen since
 
 logger = logging.getLogger(__name__)
 
 
 class Backlog(IntEnum):
-    """What a look left to do. Comparing all sessions again takes its time: an agent that writes every second must not
-    keep a processor busy.
+    """What is left after a look. Comparing all sessions again is done slowly: an agent that writes every second must
+    not keep a processor busy.
     """
 
     NOTHING = 0
@@ -50,43 +50,43 @@ def watch(every: float = LOOK_SECONDS) -> threading.Event:
 def _watch(every: float, ended: threading.Event) -> None:
     me = lock_owners.new_holder()
     while not ended.is_set():
-        left = Backlog.NOTHING
+        backlog = Backlog.NOTHING
         try:
-            left = look(me)
+            backlog = look(me)
         except Error as problem:
             logger.warning("The catalog: %s", problem)
         except Exception:
             logger.exception("The catalog")
         finally:
             connection.close()
-        ended.wait(BREATH_SECONDS if left == Backlog.NOW else every)
+        ended.wait(BREATH_SECONDS if backlog == Backlog.NOW else every)
 
 
 def sync_all() -> None:
-    """Bring everything up to date that is here and nobody else's just now."""
+    """Update everything that is here and that no other worker has claimed."""
     me = lock_owners.new_holder()
     while look(me):
         pass
 
 
 def look(me: str) -> Backlog:
-    """One step for each store that is here; what is left to do. Nothing is written where there is nothing to do."""
-    left = [_looked(store, me) for store in all_stores() if is_here(store)]
-    return max([*left, Backlog.NOW if forget_some() else Backlog.NOTHING])
+    """One step for each store that is here; returns what is left to do. Writes nothing if there is nothing to do."""
+    backlogs = [_looked(store, me) for store in all_stores() if is_here(store)]
+    return max([*backlogs, Backlog.NOW if forget_some() else Backlog.NOTHING])
 
 
 def _looked(store: Store, me: str) -> Backlog:
-    """A store that cannot be read, for whatever reason, must not keep the others from being read."""
+    """A store that cannot be read, for any reason, must not keep the others from being read."""
     try:
         state = sync.state_at(store)
         sync.note_seen(state)
         behind = _is_behind(state, store_version(store))
         if not (behind or state.claimed_by == me) or not _claimed(state, me):
             return Backlog.NOTHING
-        left = step(store, state) if behind else Backlog.NOTHING
-        if not left:
+        backlog = step(store, state) if behind else Backlog.NOTHING
+        if not backlog:
             _release(state, me)
-        return left
+        return backlog
     except StoreError as problem:
         logger.debug("The catalog of store %s: %s", store.name, problem.message)
     except Error:  # our own database: nothing else goes on without it either
@@ -115,8 +115,8 @@ def _release(state: StoreState, me: str) -> None:
 
 
 def step(store: Store, state: StoreState) -> Backlog:
-    """What is new, some sessions that are not listed, some that are to be compared, some to be counted, and some whose
-    text is to be indexed; what is left then.
+    """Process new rows, some unlisted sessions, some to be compared, some to be counted, and some whose text is to be
+    indexed; returns what is left.
     """
     now = store_version(store)
     new = state.signature != now
@@ -125,9 +125,7 @@ def step(store: Store, state: StoreState) -> Backlog:
             state = sync.retired(store, state)
         if new or state.unlisted:
             sync.catch_up(reader, state, now, news=NEWS, more=LISTED)
-        if (
-            state.checked != now and not state.unlisted
-        ):  # also beside an agent that has written something new at each look
+        if state.checked != now and not state.unlisted:  # even if an agent has written something new at each look
             compare_some(reader, state, now)
         to_count = numbers.count_some(reader, state, STEP_SECONDS)
         to_index = indexing.index_some(reader, STEP_SECONDS)
@@ -137,9 +135,9 @@ def step(store: Store, state: StoreState) -> Backlog:
 
 
 def compare_some(reader: Reader, state: StoreState, now: str) -> bool:
-    """Compare the next sessions, newest first, with their lines; False if somebody else wrote lines meanwhile.
+    """Compare the next sessions, newest first, with their lines; False if another process wrote lines meanwhile.
 
-    A comparison of all that began with the present signature, or a later one, need not be made again.
+    A complete comparison that began with the present signature, or a later one, is not repeated.
     """
     begins = not state.check_of
     top = state.newest_session if begins else state.check_at
@@ -152,12 +150,12 @@ def compare_some(reader: Reader, state: StoreState, now: str) -> bool:
     changes = {"check_at": low - 1, "check_of": now if begins else state.check_of}
     if done:
         changes |= {"checked": changes["check_of"], "check_of": ""}
-    made: Prepared = upsert.prepared(reader, state, list(ids))
-    return upsert.commit(reader.store, state, made, changes)
+    prepared: Prepared = upsert.prepared(reader, state, list(ids))
+    return upsert.commit(reader.store, state, prepared, changes)
 
 
 def forget_some() -> bool:
-    """Remove some lines of files that were written anew or stay away; whether there are more."""
+    """Remove some lines of files that were replaced or stay away; returns whether there are more."""
     old = StoreState.objects.filter(Q(retired=True) | Q(seen_at__lt=Now() - KEPT)).first()
     if old is None:
         return False

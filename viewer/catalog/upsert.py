@@ -1,7 +1,7 @@
-"""Facts of a store written down as lines: what is shown, which part of a conversation is listed, what narrows lists.
+"""A store's facts as lines: what is shown, which part of a conversation is listed, what lists are filtered by.
 
-First everything is read and made (`prepared`), then it is written in one transaction (`commit`), which fails when
-somebody else wrote lines of this store meanwhile: what he read may be newer.
+First everything is read and made (`prepared`), then written in one transaction (`commit`), which fails if another
+process wrote lines of this store meanwhile: its data may be newer.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ KEY = ("source", "model", "archived", "ended", "compacted", "near", "delegated")
 
 @dataclass(slots=True)
 class Prepared:
-    """Lines to be written, and those of sessions that are gone, by id; `edition` is what they were made from. Of the
-    sessions that are `shaken` other rows are known now: the parts that follow them have to be counted again. The text
-    of a store that `offers_text` is indexed here.
+    """Lines to be written, and those of sessions that are gone, by id; `edition` is the edition from which they were
+    made. The `shaken` sessions have other rows now: the parts after them must be counted again. The text of a store
+    that `offers_text` is indexed here.
     """
 
     edition: int
@@ -47,38 +47,36 @@ class Prepared:
 
 
 def prepared(reader: Reader, state: StoreState, ids: Sequence[str]) -> Prepared:
-    """What has to be written so that these sessions' lines say what the store says."""
+    """What must be written so that these sessions' lines match the store."""
     ids = [session_id for session_id in ids if is_askable(session_id)]
-    made = Prepared(state.edition, offers_text=reader.offers_text)
-    known = lines_of(state, ids)
+    result = Prepared(state.edition, offers_text=reader.offers_text)
+    lines = lines_of(state, ids)
     facts, failures = _described(reader, ids)
     unaskable = reader.listing.unaskable([session_id for session_id in ids if is_stand_in(session_id)])
     for session_id in ids:
         if session_id in unaskable:
-            line = known.get(session_id) or SessionIndex(state=state, session_id=session_id, row=0)
+            line = lines.get(session_id) or SessionIndex(state=state, session_id=session_id, row=0)
             if _note_unaskable(line, unaskable[session_id]):
-                made.lines[session_id] = line
+                result.lines[session_id] = line
         elif session_id in failures:
-            line = known.get(session_id) or SessionIndex(state=state, session_id=session_id, row=0, title=session_id)
+            line = lines.get(session_id) or SessionIndex(state=state, session_id=session_id, row=0, title=session_id)
             if _note_failure(line, failures[session_id]):
                 one_session.log(reader.store.name, session_id, "listed", failures[session_id])
-                made.lines[session_id] = line
+                result.lines[session_id] = line
         elif session_id in facts:
-            line = known.get(session_id) or SessionIndex(state=state, session_id=session_id, row=0)
+            line = lines.get(session_id) or SessionIndex(state=state, session_id=session_id, row=0)
             mark = line.mark
             if _note(reader, line, facts[session_id]):
-                made.lines[session_id] = line
+                result.lines[session_id] = line
             if line.mark != mark:
-                made.shaken.add(session_id)
-        elif session_id in known:
-            made.gone[session_id] = known[session_id]
-    return made
+                result.shaken.add(session_id)
+        elif session_id in lines:
+            result.gone[session_id] = lines[session_id]
+    return result
 
 
 def _described(reader: Reader, ids: Sequence[str]) -> tuple[dict[str, SessionFacts], dict[str, Exception]]:
-    """What the store says of these sessions, and why it says nothing of others: they must not keep those from being
-    listed.
-    """
+    """The facts of these sessions, and the exceptions for others: those must not keep the rest from being listed."""
     try:
         return reader.listing.facts(ids), {}
     except one_session.OF_ALL:
@@ -87,7 +85,7 @@ def _described(reader: Reader, ids: Sequence[str]) -> tuple[dict[str, SessionFac
         if len(ids) == 1:
             return {}, {ids[0]: failure}
     parts = [_described(reader, [session_id]) for session_id in ids]
-    facts = {name: each for found, _ in parts for name, each in found.items()}
+    facts = {name: each for described, _ in parts for name, each in described.items()}
     return facts, {name: failure for _, failures in parts for name, failure in failures.items()}
 
 
@@ -100,18 +98,18 @@ def lines_of(state: StoreState, ids: Iterable[str]) -> dict[str, SessionIndex]:
     }
 
 
-def _note_unaskable(line: SessionIndex, found: Unaskable) -> bool:
-    """Have the line say what is known of a session that cannot be asked for; whether anything changed."""
+def _note_unaskable(line: SessionIndex, unaskable: Unaskable) -> bool:
+    """Set the line of a session that cannot be asked for; returns whether anything changed."""
     before = _values(line) if line.pk else None
-    line.row, line.problem, line.due = found.row, storable(found.why), False
-    line.title, line.source = _kept(found.shown), _kept(found.source)
-    line.started_at = line.last_active = times.known(found.started_at)
+    line.row, line.problem, line.due = unaskable.row, storable(unaskable.why), False
+    line.title, line.source = _kept(unaskable.shown), _kept(unaskable.source)
+    line.started_at = line.last_active = times.known(unaskable.started_at)
     _set_words(line)
     return before != _values(line)
 
 
 def _note_failure(line: SessionIndex, failure: Exception) -> bool:
-    """Have the line say why its session cannot be read; whether anything changed."""
+    """Set why the line's session cannot be read; returns whether anything changed."""
     before = _values(line) if line.pk else None
     line.problem, line.mark, line.due = storable(one_session.sentence(failure)), "", False
     _set_words(line)
@@ -119,7 +117,7 @@ def _note_failure(line: SessionIndex, failure: Exception) -> bool:
 
 
 def _note(reader: Reader, line: SessionIndex, facts: SessionFacts) -> bool:
-    """Bring a line up to date with its facts; whether anything changed."""
+    """Update a line from its facts; returns whether anything changed."""
     before = _values(line) if line.pk else None
     line.row, line.problem = facts.row, ""
     if before is not None and line.model != _kept(facts.model):
@@ -140,12 +138,13 @@ def _note(reader: Reader, line: SessionIndex, facts: SessionFacts) -> bool:
 
 def _note_rows(reader: Reader, line: SessionIndex, facts: SessionFacts) -> None:
     mark = facts.mark
-    said = None if line.messages is None else reader.listing.appended(facts.id, line.mark, mark.digest)
-    if line.messages is None or said is None:
+    appended = None if line.messages is None else reader.listing.appended(facts.id, line.mark, mark.digest)
+    if line.messages is None or appended is None:
         _uncount(line)
         line.live = line.in_context = mark.live
-    else:  # each is a message of its own, as far as can be told before they are counted
-        line.live, line.in_context, line.messages = line.live + said, line.in_context + said, line.messages + said
+    else:  # each is probably a separate message, until they are counted
+        line.live, line.in_context = line.live + appended, line.in_context + appended
+        line.messages += appended
     line.mark, line.due = mark.digest, True
     line.under = mark.rows > mark.live and reader.listing.has_archived(facts.id)
     line.last_active = times.known(reader.listing.last_active(facts.id)) or line.started_at
@@ -157,7 +156,7 @@ def _note_rows(reader: Reader, line: SessionIndex, facts: SessionFacts) -> None:
 
 
 def _uncount(line: SessionIndex) -> None:
-    """Numbers that are no longer true are not shown until they are counted again."""
+    """Clear numbers that are no longer true until they are counted again."""
     line.messages = line.compactions = line.tokens = line.refusal = None
     line.due = True
 
@@ -169,7 +168,7 @@ def _set_words(line: SessionIndex) -> None:
 
 
 def _kept_id(session_id: str) -> str:
-    """An id as it is, or nothing: a part of it is another one."""
+    """The id unchanged, or "": a part of an id would be another id."""
     return session_id if is_askable(session_id) else ""
 
 
@@ -178,7 +177,7 @@ def _kept(text: str) -> str:
 
 
 def storable(text: str) -> str:
-    """The text without what no database takes."""
+    """The text without characters that databases refuse."""
     return sanitized(text).replace("\0", "\ufffd")
 
 
@@ -189,34 +188,34 @@ def _values(line: SessionIndex) -> list[Any]:
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def commit(store: Store, state: StoreState, made: Prepared, changes: Mapping[str, Any] | None = None) -> bool:
-    """Write the lines, and these values of the state; False, and nothing written, if they were made from old ones.
+def commit(store: Store, state: StoreState, batch: Prepared, changes: Mapping[str, Any] | None = None) -> bool:
+    """Write the lines, and these values of the state; False, without writing, if they were made from old ones.
 
     Raises OwnDatabaseUnavailable.
     """
     values = dict(changes or {})
-    if not (values or made.lines or made.gone):
+    if not (values or batch.lines or batch.gone):
         return True
     with own_database.noting():
-        same = StoreState.objects.filter(pk=state.pk, edition=made.edition)
+        same = StoreState.objects.filter(pk=state.pk, edition=batch.edition)
         if not same.update(edition=F("edition") + 1, **values):
             return False
-        if made.lines or made.gone:
-            _write(store, state, made, values.get("generation", state.generation))
-        if made.offers_text and "checked" in values:  # all that are there are listed
+        if batch.lines or batch.gone:
+            _write(store, state, batch, values.get("generation", state.generation))
+        if batch.offers_text and "checked" in values:  # all that are there are listed
             indexing.sweep(state)
-    for name, value in {**values, "edition": made.edition + 1}.items():
+    for name, value in {**values, "edition": batch.edition + 1}.items():
         setattr(state, name, value)
     return True
 
 
-def _write(store: Store, state: StoreState, made: Prepared, generation: int) -> None:
-    for chunk in chunks(sorted(made.gone)):
+def _write(store: Store, state: StoreState, batch: Prepared, generation: int) -> None:
+    for chunk in chunks(sorted(batch.gone)):
         SessionIndex.objects.filter(state=state, session_id__in=chunk).delete()
-    lines = _with_chains(state, made)
+    lines = _with_chains(state, batch)
     _set_kinds(store, state, lines)
     for line in lines:
-        if line.session_id in made.lines:
+        if line.session_id in batch.lines:
             line.verified = generation
     SessionIndex.objects.bulk_create(
         lines,
@@ -224,20 +223,20 @@ def _write(store: Store, state: StoreState, made: Prepared, generation: int) -> 
         unique_fields=["state", "session_id"],
         update_fields=[name for name in FIELDS if name not in ("state_id", "session_id")],
     )
-    if made.offers_text:
-        indexing.note(store.name, lines, made.gone)
+    if batch.offers_text:
+        indexing.note(store.name, lines, batch.gone)
 
 
 def _set_kinds(store: Store, state: StoreState, lines: Sequence[SessionIndex]) -> None:
-    found = {_key(kind): kind.pk for kind in FacetGroup.objects.filter(state=state)}
-    wanted = {line.session_id: _key_of(store, line) for line in lines if line.tip}
-    missing = {key for key in wanted.values() if key not in found}
+    kind_ids = {_key(kind): kind.pk for kind in FacetGroup.objects.filter(state=state)}
+    keys = {line.session_id: _key_of(store, line) for line in lines if line.tip}
+    missing = {key for key in keys.values() if key not in kind_ids}
     if missing:
         new = [FacetGroup(state=state, **dict(zip(KEY, key, strict=True))) for key in missing]
         FacetGroup.objects.bulk_create(new, ignore_conflicts=True)
-        found = {_key(kind): kind.pk for kind in FacetGroup.objects.filter(state=state)}
+        kind_ids = {_key(kind): kind.pk for kind in FacetGroup.objects.filter(state=state)}
     for line in lines:
-        line.kind_id = found[wanted[line.session_id]] if line.tip else None
+        line.kind_id = kind_ids[keys[line.session_id]] if line.tip else None
 
 
 def _key(kind: FacetGroup) -> tuple[Any, ...]:
@@ -253,16 +252,19 @@ def _key_of(store: Store, line: SessionIndex) -> tuple[Any, ...]:
 # -- conversations in parts --------------------------------------------------------------------------------------------
 
 
-def _with_chains(state: StoreState, made: Prepared) -> list[SessionIndex]:
-    """The lines to write with what their neighbours make of them, and those neighbours for which they change it."""
-    lines = dict(made.lines)
-    touched = {**lines, **made.gone}
+def _with_chains(state: StoreState, batch: Prepared) -> list[SessionIndex]:
+    """The lines to write with the values that depend on their neighbours, and the neighbours that change because of
+    them.
+    """
+    lines = dict(batch.lines)
+    touched = {**lines, **batch.gone}
     parents = {line.parent for line in touched.values() if line.parent}
-    known = lines_of(state, parents - set(touched)) | _children(state, parents | set(touched), lines)
-    around = ChainUpdate(lines, {name: line for name, line in known.items() if name not in made.gone}, made.shaken)
+    neighbours = lines_of(state, parents - set(touched)) | _children(state, parents | set(touched), lines)
+    there = {name: line for name, line in neighbours.items() if name not in batch.gone}
+    around = ChainUpdate(lines, there, batch.shaken)
     for session_id in parents | set(touched):
         around.set_tip(session_id)
-    for session_id in _parents_first(made.lines):
+    for session_id in _parents_first(batch.lines):
         around.set_part(session_id)
     below, seen = list(touched), set(touched)
     for _ in range(CHAIN_LIMIT):
@@ -288,29 +290,29 @@ def _parents_first(lines: Mapping[str, SessionIndex]) -> list[str]:
 
 
 def _children(state: StoreState, ids: Iterable[str], newer: Mapping[str, SessionIndex]) -> dict[str, SessionIndex]:
-    """The sessions whose parent is one of these, as they are about to be."""
-    wanted = set(ids)
-    found = {
+    """The sessions whose parent is one of these, as they will be written."""
+    parent_ids = set(ids)
+    children = {
         line.session_id: newer.get(line.session_id, line)
-        for chunk in chunks(sorted(wanted))
+        for chunk in chunks(sorted(parent_ids))
         for line in SessionIndex.objects.filter(state=state, parent__in=chunk)
     }
-    found |= {line.session_id: line for line in newer.values() if line.parent in wanted}
-    return {child: line for child, line in found.items() if line.parent in wanted}
+    children |= {line.session_id: line for line in newer.values() if line.parent in parent_ids}
+    return {child: line for child, line in children.items() if line.parent in parent_ids}
 
 
 class ChainUpdate:
-    """The lines to write and the known ones next to them; one of those that changes is written too."""
+    """The lines to write and the known lines next to them; a known line that changes is written too."""
 
-    def __init__(self, lines: dict[str, SessionIndex], known: dict[str, SessionIndex], shaken: set[str]) -> None:
-        self.lines, self.known, self.shaken = lines, known, set(shaken)
+    def __init__(self, lines: dict[str, SessionIndex], neighbours: dict[str, SessionIndex], shaken: set[str]) -> None:
+        self.lines, self.known, self.shaken = lines, neighbours, set(shaken)
         self._children: dict[str, dict[str, SessionIndex]] = {}
-        self._note(known.values())
+        self._note(neighbours.values())
         self._note(lines.values())
 
-    def learn(self, known: dict[str, SessionIndex]) -> None:
-        """More lines beside those that are known already."""
-        new = {session_id: line for session_id, line in known.items() if self.get(session_id) is None}
+    def learn(self, lines: dict[str, SessionIndex]) -> None:
+        """Add lines to those that are known already."""
+        new = {session_id: line for session_id, line in lines.items() if self.get(session_id) is None}
         self.known |= new
         self._note(new.values())
 
@@ -326,7 +328,7 @@ class ChainUpdate:
         return self.lines.get(session_id) or self.known.get(session_id)
 
     def set_tip(self, session_id: str) -> None:
-        """An ended part is listed only while nothing follows it."""
+        """Set whether a part is listed: an ended part is listed only while nothing follows it."""
         line = self.get(session_id)
         if line is None:
             return
@@ -338,20 +340,22 @@ class ChainUpdate:
             self.lines[session_id] = line
 
     def set_part(self, session_id: str) -> bool:
-        """What a part has from the part before it; whether that is something new."""
+        """Set what a part takes over from the part before it; returns whether the parts after it must
+        be set as well.
+        """
         line = self.get(session_id)
         if line is None:
             return False
         parent = self.get(line.parent) if line.parent not in ("", session_id) and not line.forked else None
         before = parent if parent is not None and parent.continued else None
-        wanted = (
+        values = (
             before.session_id if before else "",
             min(before.parts + 1, CHAIN_LIMIT) if before else 1,
             before.first_words if before else line.own_words,
         )
-        changed = wanted != (line.continues, line.parts, line.first_words)
+        changed = values != (line.continues, line.parts, line.first_words)
         if changed or (before is not None and before.session_id in self.shaken):
-            line.continues, line.parts, line.first_words = wanted
+            line.continues, line.parts, line.first_words = values
             _set_words(line)
             _uncount(line)
             self.shaken.add(session_id)

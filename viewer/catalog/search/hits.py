@@ -1,4 +1,4 @@
-"""Candidates read from their store and held against what is looked for: the hits of a page, in order."""
+"""Candidates read from their store and compared with the query: the hits of a page, in order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from viewer.catalog import one_session, upsert
 from viewer.catalog.models import SessionIndex, SessionText, StoreState, name_of
-from viewer.catalog.search.candidates import Place, PlaceBatch
+from viewer.catalog.search.candidates import Candidate, CandidateBatch
 from viewer.stores.base import redacted_name
 from viewer.stores.batches import chunks
 from viewer.stores.errors import NotFound
@@ -27,8 +27,8 @@ TERM_WEIGHT, USUAL_LENGTH = 1.2, 1_000  # of a repeated word (as in BM25), and c
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A message that holds what is looked for."""
+class MatchedMessage:
+    """A message that matches the query."""
 
     key: Key
     row: StoredMessage
@@ -37,39 +37,39 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class TextFinding:
-    """The work on one page of hits in a store with this state of its lists."""
+    """The search for one page of hits in a store with this state of its lists."""
 
     reader: Reader
     state: StoreState
     query: Query
-    wanted: SearchFilter
+    search_filter: SearchFilter
     page: PageRequest
     names: dict[int, str] = field(default_factory=dict)  # of sessions, by their numbers, as far as they were asked for
 
-    def among(self, batches: Iterable[PlaceBatch]) -> HitPage:
+    def among(self, batches: Iterable[CandidateBatch]) -> HitPage:
         """A page of hits among these candidates."""
-        return self._best(batches) if self.wanted.order == "best" else self._newest(batches)
+        return self._best(batches) if self.search_filter.order == "best" else self._newest(batches)
 
-    def _newest(self, batches: Iterable[PlaceBatch]) -> HitPage:
-        found: list[Found] = []
+    def _newest(self, batches: Iterable[CandidateBatch]) -> HitPage:
+        matches: list[MatchedMessage] = []
         until, texts, looked, reached, more = time.monotonic() + SECONDS, 0, 0, 0, False
         for batch in batches:
             looked = batch.looked
             for part in _slices(self._of_source(batch.places)):
                 if texts and (texts >= TEXTS or time.monotonic() > until):
-                    return self._hit_page(found, (0.0, reached), looked)
-                found += self._read(part)
+                    return self._hit_page(matches, (0.0, reached), looked)
+                matches += self._read(part)
                 texts, reached = texts + len(part), part[-1][0]
-                if len(found) > self.page.limit:
-                    return self._hit_page(found, None, looked)
+                if len(matches) > self.page.limit:
+                    return self._hit_page(matches, None, looked)
             reached, more = batch.reached, batch.more
             if more and time.monotonic() > until:
                 break
-        return self._hit_page(found, (0.0, reached) if more else None, looked)
+        return self._hit_page(matches, (0.0, reached) if more else None, looked)
 
-    def _best(self, batches: Iterable[PlaceBatch]) -> HitPage:
-        """By rank, among the newest: every one of them is read."""
-        places: list[Place] = []
+    def _best(self, batches: Iterable[CandidateBatch]) -> HitPage:
+        """Hits by rank, among the newest matches: every one of them is read."""
+        places: list[Candidate] = []
         looked, more = 0, False
         for batch in batches:
             looked, more = batch.looked, batch.more
@@ -83,62 +83,62 @@ class TextFinding:
         notes = (best_of(RANKED),) if more or len(places) > RANKED else ()
         return replace(self._hit_page(behind, None, looked), notes=notes)
 
-    def _rank(self, found: Found) -> float:
-        """Lower is better: how often each term occurs, counted less in a long message."""
-        folded, rank = fold(found.words.text), 0.0
+    def _rank(self, match: MatchedMessage) -> float:
+        """Lower is better: how often each term occurs, with less weight in a long message."""
+        folded, rank = fold(match.words.text), 0.0
         weight = TERM_WEIGHT * (0.25 + 0.75 * len(folded) / USUAL_LENGTH)
         for count in self.query.counts(folded):
             rank -= count * (TERM_WEIGHT + 1) / (count + weight)
         return round(rank, 6)
 
     def looked_through(self) -> HitPage:
-        """A page of hits in the wanted sessions, parts of one conversation, whose messages are looked through
-        themselves.
+        """A page of hits in the sessions of the filter, parts of one conversation, whose messages are searched
+        directly.
         """
-        found: list[Found] = []
+        matches: list[MatchedMessage] = []
         until, looked, reached = time.monotonic() + SECONDS, 0, None
-        for row in _rows(self.reader, self.wanted.sessions, self.page.after):
+        for row in _rows(self.reader, self.search_filter.sessions, self.page.after):
             if looked >= SCANNED or (looked and looked % SLICE == 0 and time.monotonic() > until):
                 break
             looked, reached, words = looked + 1, _message_key(row), words_of(row)
             if self._holds(row, words):
-                found.append(Found(reached, row, words))
-                if len(found) > self.page.limit:
+                matches.append(MatchedMessage(reached, row, words))
+                if len(matches) > self.page.limit:
                     break
         else:
             reached = None
-        hit_page = self._hit_page(found, reached, looked)
-        notes = (NOT_RANKED,) if self.wanted.order == "best" else ()
+        hit_page = self._hit_page(matches, reached, looked)
+        notes = (NOT_RANKED,) if self.search_filter.order == "best" else ()
         return replace(hit_page, scanned=True, notes=notes)
 
     # -- reading
 
-    def _of_source(self, places: Sequence[Place]) -> list[Place]:
-        if not self.wanted.source:
+    def _of_source(self, places: Sequence[Candidate]) -> list[Candidate]:
+        if not self.search_filter.source:
             return list(places)
         names = self._names(places)
-        of_source = self._lines(names.values(), source=self.wanted.source)
+        of_source = self._lines(names.values(), source=self.search_filter.source)
         return [place for place in places if names.get(place[1]) in of_source]
 
-    def _names(self, places: Sequence[Place]) -> dict[int, str]:
-        """The ids of these messages' sessions, and of others, by their numbers."""
+    def _names(self, places: Sequence[Candidate]) -> dict[int, str]:
+        """The ids of these messages' sessions, and of others read earlier, by their numbers."""
         for chunk in chunks(sorted({number for _, number, _ in places} - set(self.names))):
-            found = SessionText.objects.filter(pk__in=chunk, gone=False)
-            self.names.update(found.values_list("pk", "session_id"))
+            sessions = SessionText.objects.filter(pk__in=chunk, gone=False)
+            self.names.update(sessions.values_list("pk", "session_id"))
         return self.names
 
-    def _read(self, places: Sequence[Place]) -> Iterator[Found]:
-        """Those of these messages that are there and hold what is looked for, in this order."""
+    def _read(self, places: Sequence[Candidate]) -> Iterator[MatchedMessage]:
+        """Those of these messages that exist and match, in this order."""
         names = self._names(places)
         ids: dict[str, list[int]] = {}
         for _, number, message in places:
             if number in names:
                 ids.setdefault(names[number], []).append(message)
-        rows = {name: self._messages(name, wanted) for name, wanted in ids.items()}
+        rows = {name: self._messages(name, message_ids) for name, message_ids in ids.items()}
         for place, number, message in places:
             row = rows.get(names.get(number, ""), {}).get(message)
             if row is not None and self._holds(row, words := words_of(row)):
-                yield Found((0.0, place), row, words)
+                yield MatchedMessage((0.0, place), row, words)
 
     def _messages(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
         try:
@@ -152,11 +152,11 @@ class TextFinding:
             return {}
 
     def _holds(self, row: StoredMessage, words: Readable) -> bool:
-        wanted = self.wanted
-        if row.state == "out" or wanted.role not in ("", row.role):
+        search_filter = self.search_filter
+        if row.state == "out" or search_filter.role not in ("", row.role):
             return False
-        if (wanted.since is not None and row.timestamp < wanted.since) or (
-            wanted.until is not None and row.timestamp >= wanted.until
+        if (search_filter.since is not None and row.timestamp < search_filter.since) or (
+            search_filter.until is not None and row.timestamp >= search_filter.until
         ):
             return False
         folded = fold(words.text)
@@ -164,9 +164,9 @@ class TextFinding:
 
     # -- hits
 
-    def _hit_page(self, found: Sequence[Found], behind: Key | None, looked: int) -> HitPage:
-        """The first of what was found; it goes on behind the last of them, or, where there are no more, at `behind`."""
-        shown, full = found[: self.page.limit], len(found) > self.page.limit
+    def _hit_page(self, matches: Sequence[MatchedMessage], behind: Key | None, looked: int) -> HitPage:
+        """The first matches; the next page starts after the last of them or, if there are no more, at `behind`."""
+        shown, full = matches[: self.page.limit], len(matches) > self.page.limit
         listed = self._lines({each.row.session_id for each in shown})
         return HitPage(
             hits=tuple(self._hit(each, listed) for each in shown),
@@ -176,8 +176,8 @@ class TextFinding:
             scanned=False,
         )
 
-    def _hit(self, found: Found, listed: Mapping[str, SessionIndex]) -> Hit:
-        row, words = found.row, found.words
+    def _hit(self, match: MatchedMessage, listed: Mapping[str, SessionIndex]) -> Hit:
+        row, words = match.row, match.words
         part = words.holding(self.query)
         session = self._session(row.session_id, listed.get(row.session_id))
         shown = words_of(row, redacting=True) if self.page.redacting else words
@@ -190,7 +190,7 @@ class TextFinding:
             time=row.timestamp,
             state="under" if session.split and row.state == "live" else row.state,
             passage=shown.passage_in(part, self.query),
-            key=found.key,
+            key=match.key,
         )
 
     def _session(self, session_id: str, line: SessionIndex | None) -> HitSession:
@@ -200,30 +200,30 @@ class TextFinding:
         return HitSession(session_id, redacted_name(name) if self.page.redacting else name, line.source, line.continued)
 
     def _lines(self, ids: Iterable[str], source: str = "") -> dict[str, SessionIndex]:
-        found = upsert.lines_of(self.state, sorted(set(ids)))
-        return {name: line for name, line in found.items() if source in ("", line.source)}
+        lines = upsert.lines_of(self.state, sorted(set(ids)))
+        return {name: line for name, line in lines.items() if source in ("", line.source)}
 
 
 def _message_key(row: StoredMessage) -> Key:
-    """The key of a message that was found without the index: no place is below 0."""
+    """The key of a message found without the index: no place is below 0."""
     return 0.0, -1 - row.id
 
 
 def is_message_key(key: Key) -> bool:
-    """Whether it is one of those, and not of an indexed message."""
+    """Whether it is a `_message_key`, and not that of an indexed message."""
     return key[1] < 0
 
 
-def _slices(places: Sequence[Place]) -> Iterable[Sequence[Place]]:
+def _slices(places: Sequence[Candidate]) -> Iterable[Sequence[Candidate]]:
     return (places[start : start + SLICE] for start in range(0, len(places), SLICE))
 
 
-def _by_rank(found: Found) -> Key:
-    return found.key[0], -found.key[1]
+def _by_rank(match: MatchedMessage) -> Key:
+    return match.key[0], -match.key[1]
 
 
 def _rows(reader: Reader, parts: Sequence[str], after: Key | None) -> Iterator[StoredMessage]:
-    """The messages of a conversation's parts, newest first, from before the one with this id on."""
+    """The messages of a conversation's parts, newest first, before the one with the id in `after`."""
     before = -1 - after[1] if after else None
     if before is not None:
         row = next((row for part in parts for row in reader.messages(part, [before]).values()), None)

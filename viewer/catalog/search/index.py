@@ -1,8 +1,8 @@
-"""The full-text index in our own database: which words a message has, how they are written, taken out and asked for.
+"""The full-text index in our own database: the words of a message, and how they are written, removed and queried.
 
-A message is indexed as the set of its folded words (`stores.query`), and of any two neighbouring characters of a script
-without spaces. Neither their order nor their number is kept: what the index names is read and compared anyway. That
-makes it a fifth of the size of the text, and the text cannot be read from it.
+A message is indexed as the set of its folded words (`stores.query`), and of each pair of neighbouring characters of a
+script without spaces. Neither order nor number is stored: matches are read and compared anyway. So the index has a
+fifth of the size of the text, and the text cannot be read from it.
 
 SQLite: a contentless FTS5 table. PostgreSQL: a tsvector of the same words, which takes longer to write and to read.
 """
@@ -26,18 +26,18 @@ LONGEST_TEXT = 400_000  # characters of a message that are indexed
 LONGEST_WORD = 256  # bytes; PostgreSQL takes 2,046
 PER_SECOND = 1_000  # places
 LATEST = 2**42  # seconds
-TAKEN = 5_000  # places that are asked for at once
+TAKEN = 5_000  # places in one query
 MERGED = 500  # pages of FTS5, of 4 KB
 
 RUNS = re.compile(f"{UNSPACED}+")
-# Of ASCII, in UTF-8: lower case, and a space for what is neither letter nor digit. Other bytes stay.
+# ASCII in UTF-8: lower case, and a space for each character that is not a letter or digit. Other bytes stay.
 _ASCII = bytes(ord(chr(byte).lower()) if byte > 127 or chr(byte).isalnum() else 32 for byte in range(128)) + bytes(
     range(128, 256)
 )
 
 
 class _Others(dict[int, str]):
-    """Of any character: folded, and a space for what is neither letter nor digit. Filled as they come by."""
+    """For any character: folded, and a space if it is neither letter nor digit. Filled on first use."""
 
     def __missing__(self, code: int) -> str:
         folded = fold(chr(code))
@@ -49,7 +49,7 @@ _OTHER = _Others()
 
 
 class Words(NamedTuple):
-    """An indexed message: its place, the session (a `SessionText`) and id it is asked for by, and its words."""
+    """An indexed message: its place, its session (a `SessionText`) and id in the store, and its words."""
 
     place: int
     session: int
@@ -58,19 +58,19 @@ class Words(NamedTuple):
 
 
 def indexed_words(text: str, marks: Sequence[str] = ()) -> str:
-    """The different words of a text (composed) and these marks, with spaces between them."""
+    """The distinct words of a text (composed) and these marks, separated by spaces."""
     text = text[:LONGEST_TEXT]
-    found = set(text.encode("utf-8", "replace").translate(_ASCII).split())
+    words = set(text.encode("utf-8", "replace").translate(_ASCII).split())
     others: set[str] = set()
     if not text.isascii():
-        mixed = [word for word in found if not word.isascii()]
-        found.difference_update(mixed)
+        mixed = [word for word in words if not word.isascii()]
+        words.difference_update(mixed)
         others = _words_of_others(b" ".join(mixed).decode())
-    if len(text) * 4 > LONGEST_WORD and max(map(len, found), default=0) > LONGEST_WORD:
-        long = [word for word in found if len(word) > LONGEST_WORD]
-        found.difference_update(long)
+    if len(text) * 4 > LONGEST_WORD and max(map(len, words), default=0) > LONGEST_WORD:
+        long = [word for word in words if len(word) > LONGEST_WORD]
+        words.difference_update(long)
         others.update(cut(word.decode()) for word in long)
-    return " ".join([*marks, *([b" ".join(found).decode()] if found else []), *others])
+    return " ".join([*marks, *([b" ".join(words).decode()] if words else []), *others])
 
 
 def _words_of_others(text: str) -> set[str]:
@@ -78,17 +78,17 @@ def _words_of_others(text: str) -> set[str]:
     runs = RUNS.findall(text)
     if runs:  # other words begin and end where they do
         text = RUNS.sub(lambda run: f"{run[0][0]} {run[0][-1]}" if len(run[0]) > 1 else run[0], text)
-    found = set(text.translate(_OTHER).split())
-    if max(map(len, found), default=0) * 4 > LONGEST_WORD:
-        found = set(map(cut, found))
+    words = set(text.translate(_OTHER).split())
+    if max(map(len, words), default=0) * 4 > LONGEST_WORD:
+        words = set(map(cut, words))
     for run in map(fold, runs):
-        found.update(map("".join, zip(run, run[1:], strict=False)))
-        found.add(run[-1])  # so that each character begins one
-    return found
+        words.update(map("".join, zip(run, run[1:], strict=False)))
+        words.add(run[-1])  # so that each character begins one
+    return words
 
 
 def cut(word: str) -> str:
-    """The word as it is indexed."""
+    """The word in the length in which it is indexed."""
     return word if len(word) * 4 <= LONGEST_WORD else word.encode()[:LONGEST_WORD].decode("utf-8", "ignore")
 
 
@@ -116,72 +116,76 @@ def place_of(time: float) -> int:
     return int(min(max(time, 0.0), LATEST) * PER_SECOND) if time == time else 0
 
 
-def free_places(wanted: Sequence[int]) -> list[int]:
-    """As many places, each one of these (upwards) or a later one; the transaction has to be one that writes."""
-    found, free = _upwards(wanted), set[int]()
-    while taken := _taken([place for place in found if place not in free]):
-        free.update(place for place in found if place not in taken)
+def free_places(requested: Sequence[int]) -> list[int]:
+    """As many free places: each is the requested one (in ascending order) or a later one. Must run in a writing
+    transaction.
+    """
+    result, free = _upwards(requested), set[int]()
+    while occupied := _occupied([place for place in result if place not in free]):
+        free.update(place for place in result if place not in occupied)
         behind, moved = 0, []
-        for place in found:
-            if place in taken:
+        for place in result:
+            if place in occupied:
                 behind = behind if place < behind else _behind(place)
-            moved.append(behind if place in taken else place)
-        found = _upwards(moved)
-    return found
+            moved.append(behind if place in occupied else place)
+        result = _upwards(moved)
+    return result
 
 
-def _behind(taken: int) -> int:
-    """A free place that is directly behind a taken one, so that places of one time stay together: found in a few looks,
+def _behind(occupied: int) -> int:
+    """A free place directly after an occupied one, so that places of one time stay together: found in a few queries,
     however many there are.
     """
     step = 1
-    while _taken([taken + step]):
+    while _occupied([occupied + step]):
         step *= 2
-    low, high = taken + step // 2, taken + step
+    low, high = occupied + step // 2, occupied + step
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _taken([middle]) else (low, middle)
+        low, high = (middle, high) if _occupied([middle]) else (low, middle)
     return high
 
 
 def _upwards(places: Iterable[int]) -> list[int]:
-    """The same places, or later ones, each but once."""
-    found: list[int] = []
+    """The same places, or later ones, without repetitions."""
+    result: list[int] = []
     for place in places:
-        found.append(max(place, found[-1] + 1) if found else place)
-    return found
+        result.append(max(place, result[-1] + 1) if result else place)
+    return result
 
 
-def _taken(places: Sequence[int]) -> set[int]:
-    """Numbers are no text: thousands of them fit into one statement without a bound value each."""
-    found: set[int] = set()
+def _occupied(places: Sequence[int]) -> set[int]:
+    """Those of the places that are in use. Numbers are safe in SQL text: thousands fit into one statement without bound
+    values.
+    """
+    result: set[int] = set()
     for start in range(0, len(places), TAKEN):
         numbers = ", ".join(map(str, places[start : start + TAKEN]))
-        found.update(row[0] for row in _rows(f"SELECT id FROM catalog_textmessage WHERE id IN ({numbers})", []))
-    return found
+        result.update(row[0] for row in _rows(f"SELECT id FROM catalog_textmessage WHERE id IN ({numbers})", []))
+    return result
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def add(found: Sequence[Words]) -> None:
-    """Write these messages, by place upwards."""
+def add(messages: Sequence[Words]) -> None:
+    """Write these messages, in ascending order of place."""
     if connection.vendor == "postgresql":
         _many(
             "INSERT INTO catalog_textmessage (id, session_id, message, words) "
             "VALUES (%s, %s, %s, array_to_tsvector(string_to_array(%s, ' ')))",
-            [(each.place, each.session, each.message, each.words) for each in found],
+            [(each.place, each.session, each.message, each.words) for each in messages],
         )
         return
     _many(
         "INSERT INTO catalog_textmessage (id, session_id, message) VALUES (%s, %s, %s)",
-        [(each.place, each.session, each.message) for each in found],
+        [(each.place, each.session, each.message) for each in messages],
     )
-    _many("INSERT INTO catalog_text (rowid, words) VALUES (%s, %s)", [(each.place, each.words) for each in found])
+    _many("INSERT INTO catalog_text (rowid, words) VALUES (%s, %s)", [(each.place, each.words) for each in messages])
 
 
 def take_out(portion: bytes) -> int:
-    """Remove the messages of a packed portion; how many."""
+    """Remove the messages of a packed portion; returns their number."""
     lines = list(unpacked(portion))
     if connection.vendor != "postgresql":
         _many(
@@ -194,10 +198,10 @@ def take_out(portion: bytes) -> int:
 
 
 def tidied() -> bool:
-    """Have FTS5 merge some of its file, where words that were taken out stay until then; whether all is merged.
+    """Make FTS5 merge some of its file, where removed words stay until then; returns whether all is merged.
 
-    Two rows are changed by a statement that does nothing (https://sqlite.org/fts5.html, the `merge` command). What a
-    server keeps of deleted rows leaves with its vacuum.
+    A statement that merges nothing changes fewer than two rows (https://sqlite.org/fts5.html, the `merge` command).
+    What a server keeps of deleted rows is removed by its vacuum.
     """
     if connection.vendor == "postgresql":
         return True
@@ -208,13 +212,13 @@ def tidied() -> bool:
     return bool(after - before < 2)
 
 
-def packed(found: Iterable[Words]) -> bytes:
-    """A portion: of each message its place and words, as a line."""
-    return zlib.compress("\n".join(f"{each.place} {each.words} " for each in found).encode(), 1)
+def packed(messages: Iterable[Words]) -> bytes:
+    """A portion: one line per message, with its place and words."""
+    return zlib.compress("\n".join(f"{each.place} {each.words} " for each in messages).encode(), 1)
 
 
 def unpacked(portion: bytes, parts: Sequence[str] = ()) -> Iterator[tuple[int, str]]:
-    """Place and words, each between spaces, of the messages of a portion whose words have these parts."""
+    """Place and words, each between spaces, of those messages of a portion whose words contain these parts."""
     text = zlib.decompress(portion).decode()
     if all(part in text for part in parts):
         for line in text.split("\n"):
@@ -233,9 +237,9 @@ def _many(sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What to ask the index: words, of which a star at the end takes any that begin so; all of `wanted`, none of
-    `excluded`, and one of `either` where there are any.
+class WordQuery:
+    """A query for the index: all words of `wanted`, none of `excluded`, and one of `either` if there are any. A word
+    with a star at the end is a prefix.
     """
 
     wanted: tuple[str, ...]
@@ -243,18 +247,20 @@ class Asked:
     either: tuple[str, ...] = ()
 
 
-def asked(query: Query) -> Asked | None:
-    """What the index can tell of a query; None for nothing of what is wanted, or where parts of words are."""
+def word_query(query: Query) -> WordQuery | None:
+    """The part of a query that the index can answer; None if it can answer none of what is wanted, or parts of words
+    are wanted.
+    """
     if any(term.literal and term.has_letters and not RUNS.search(term.text) for term in query.wanted):
         return None
-    wanted = [word for term in query.wanted for word in _served(term)]
+    words = [word for term in query.wanted for word in _served(term)]
     excluded = [term.words[0] for term in query.excluded if len(term.words) == 1 and not term.prefix]
     short = [word for word in excluded if cut(word) == word]
-    return Asked(tuple(dict.fromkeys(wanted)), tuple(short)) if wanted else None
+    return WordQuery(tuple(dict.fromkeys(words)), tuple(short)) if words else None
 
 
 def _served(term: Term) -> Iterator[str]:
-    """The words that each text with this term has."""
+    """The words that each text with this term contains."""
     for word in term.words[:-1]:
         yield cut(word)
     if term.words:
@@ -264,8 +270,8 @@ def _served(term: Term) -> Iterator[str]:
         yield from (map("".join, zip(run, run[1:], strict=False)) if len(run) > 1 else [f"{run}*"])
 
 
-def places(question: Asked, low: int, high: int, limit: int) -> list[tuple[int, int, int]]:
-    """Place, session and id of the newest messages that the index names between two places, downwards."""
+def places(question: WordQuery, low: int, high: int, limit: int) -> list[tuple[int, int, int]]:
+    """Place, session and id of the newest matches between two places, in descending order."""
     if connection.vendor == "postgresql":
         sql = (
             "SELECT id, session_id, message FROM catalog_textmessage WHERE words @@ %s::tsquery "
@@ -280,21 +286,21 @@ def places(question: Asked, low: int, high: int, limit: int) -> list[tuple[int, 
     return _rows(sql, [_match(question), low, high, limit])
 
 
-def _match(question: Asked) -> str:
-    """In FTS5's language. Words and marks have no quotes in them."""
+def _match(question: WordQuery) -> str:
+    """The query in FTS5's language. Words and marks contain no quotes."""
     either = " OR ".join(map(_fts5, question.either))
-    found = " AND ".join([*map(_fts5, question.wanted), *([f"({either})"] if either else [])])
-    return f"({found})" + "".join(f" NOT {_fts5(word)}" for word in question.excluded)
+    required = " AND ".join([*map(_fts5, question.wanted), *([f"({either})"] if either else [])])
+    return f"({required})" + "".join(f" NOT {_fts5(word)}" for word in question.excluded)
 
 
 def _fts5(word: str) -> str:
     return f'"{word.removesuffix("*")}"' + ("*" if word.endswith("*") else "")
 
 
-def _tsquery(question: Asked) -> str:
+def _tsquery(question: WordQuery) -> str:
     either = " | ".join(map(_lexeme, question.either))
-    found = [*map(_lexeme, question.wanted), *([f"({either})"] if either else [])]
-    return " & ".join([*found, *(f"!{_lexeme(word)}" for word in question.excluded)])
+    required = [*map(_lexeme, question.wanted), *([f"({either})"] if either else [])]
+    return " & ".join([*required, *(f"!{_lexeme(word)}" for word in question.excluded)])
 
 
 def _lexeme(word: str) -> str:

@@ -1,8 +1,8 @@
-"""Keeping the full-text index: which sessions wait for it, and writing what their messages say, portion by portion.
+"""Maintaining the full-text index: which sessions are waiting, and writing the words of their messages in portions.
 
-Lists note what they find of sessions (`note`), and what is new is read by the cursors of the stores' readers: a little
-within a request, the rest by the workers. Each transaction writes messages together with the cursor behind them, so
-that whoever is killed leaves nothing half done, and of two who read the same one writes.
+Lists note new sessions (`note`), and new text is read by the cursors of the stores' readers: a little within a request,
+the rest by the workers. Each transaction writes messages together with the cursor after them, so that a killed process
+leaves nothing half done, and if two processes read the same text, one writes it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from viewer.web import own_database
 SESSIONS = 200  # that are asked for at once
 BATCH = 2_000_000  # characters that are written together: some 50 ms in which nobody else writes
 PORTION = 300_000  # characters of words that are packed together
-DROPPED = 8  # portions that are taken out together
+DROPPED = 8  # portions that are removed together
 SPREAD = 100  # places by which sessions with the same messages, as forks have, keep out of each other's way
 WAIT = 60.0  # seconds in which a message is finished, or never
 
@@ -34,7 +34,7 @@ WAIT = 60.0  # seconds in which a message is finished, or never
 @dataclass(frozen=True, slots=True)
 class TextProgress:
     """How far a store is indexed: of `sessions`, those that are `waiting`, and those whose text could not be read
-    (`failed`); and how many messages are.
+    (`failed`); and the number of indexed messages.
     """
 
     left_out: bool
@@ -44,11 +44,11 @@ class TextProgress:
     failed: int
 
 
-# -- what is known of stores and sessions ------------------------------------------------------------------------------
+# -- the state of stores and sessions ----------------------------------------------------------------------------------
 
 
 def text_of(store: str) -> StoreText:
-    """The store's row, or an unsaved one. Reading writes nothing."""
+    """The store's row, or an unsaved one. Writes nothing."""
     return StoreText.objects.filter(store=store).first() or StoreText(store=store)
 
 
@@ -61,24 +61,24 @@ def progress(state: StoreState) -> TextProgress:
 
 
 def failed(text: StoreText) -> int:
-    """How many sessions could not be read when they were to be indexed."""
+    """The number of sessions that could not be read for indexing."""
     return SessionText.objects.filter(store_id=text.pk, failed=True, gone=False).count()
 
 
 def is_any_due(store: str) -> bool:
-    """Whether there is anything to index of this store, or to drop."""
+    """Whether any text of this store must be indexed or dropped."""
     due = SessionText.objects.filter(store=OuterRef("pk"), due=True, wait_until__lte=time.time())
     return StoreText.objects.filter(Q(untidy=True) | Exists(due), store=store).exists()
 
 
 def are_indexed(text: StoreText, sessions: Sequence[str]) -> bool:
-    """Whether all that was noted of these sessions is indexed."""
+    """Whether everything noted of these sessions is indexed."""
     done = SessionText.objects.filter(store_id=text.pk, due=False, session_id__in=sessions)
     return not text.left_out and done.count() == len(sessions)
 
 
 def leave_out(store: str, left_out: bool) -> None:
-    """Set the owner's switch: nothing of the store is indexed, and a worker drops what was; or all of it again."""
+    """Set the owner's switch: the store is not indexed, and a worker drops its text; or all of it is indexed again."""
     with own_database.noting():
         text, _ = StoreText.objects.update_or_create(store=store, defaults={"left_out": left_out})
         SessionText.objects.filter(store=text).update(due=True, wait_until=0.0, version=F("version") + 1)
@@ -88,18 +88,18 @@ def _due(text: StoreText) -> QuerySet[SessionText]:
     return SessionText.objects.filter(store_id=text.pk, due=True, wait_until__lte=time.time())
 
 
-# -- what lists find ---------------------------------------------------------------------------------------------------
+# -- changes that lists find -------------------------------------------------------------------------------------------
 
 
 def note(store: str, lines: Iterable[SessionIndex], gone: Iterable[str]) -> None:
-    """Within the transaction that writes these lines, and deletes those of sessions that are `gone`: what of their text
-    is to be read, and what is to be dropped.
+    """Note which text must be read and which must be dropped, within the transaction that writes these lines and
+    deletes those of sessions that are `gone`.
     """
     text = StoreText.objects.get_or_create(store=store)[0]
-    found = {line.session_id: line for line in lines if not line.problem}
+    by_id = {line.session_id: line for line in lines if not line.problem}
     new = [
         SessionText(store=text, session_id=line.session_id, mark=line.mark, last_active=line.last_active)
-        for line in _unknown(text, found)
+        for line in _unknown(text, by_id)
     ]
     SessionText.objects.bulk_create(
         new,
@@ -114,19 +114,19 @@ def note(store: str, lines: Iterable[SessionIndex], gone: Iterable[str]) -> None
 
 
 def _unknown(text: StoreText, lines: Mapping[str, SessionIndex]) -> list[SessionIndex]:
-    """The lines of sessions that have messages which were not noted."""
-    known = {
+    """The lines of sessions with messages that were not noted."""
+    marks = {
         session_id: mark
         for chunk in chunks(list(lines))
         for session_id, mark in SessionText.objects.filter(store=text, session_id__in=chunk, gone=False).values_list(
             "session_id", "mark"
         )
     }
-    return [line for session_id, line in lines.items() if known.get(session_id) != line.mark]
+    return [line for session_id, line in lines.items() if marks.get(session_id) != line.mark]
 
 
 def sweep(state: StoreState) -> None:
-    """Have the text of sessions dropped that the store, all of which is listed, does not have."""
+    """Drop the text of sessions that the store does not have; all of the store must be listed."""
     listed = SessionIndex.objects.filter(state=state, session_id=OuterRef("session_id"))
     _mark_gone(SessionText.objects.filter(~Exists(listed), store__store=state.name))
 
@@ -139,7 +139,7 @@ def _mark_gone(sessions: QuerySet[SessionText]) -> None:
 
 
 def index_some(reader: Reader, seconds: float) -> bool:
-    """Index sessions that wait for it, the most recent first, for about so long; whether any are left."""
+    """Index waiting sessions, the most recent first, for about so many seconds; returns whether any are left."""
     if not reader.offers_text:  # of another store that had its name
         return forget_some(reader.store.name, seconds)
     text = text_of(reader.store.name)
@@ -159,7 +159,7 @@ def index_some(reader: Reader, seconds: float) -> bool:
 
 
 def _is_untidy(text: StoreText, until: float) -> bool:
-    """Whether words of what was dropped are left in the index's file, having merged it for a while."""
+    """Whether words of dropped text are still in the index's file, after merging it for a while."""
     untidy = StoreText.objects.filter(pk=text.pk, untidy=True)
     while untidy.exists():
         with own_database.noting():
@@ -171,7 +171,9 @@ def _is_untidy(text: StoreText, until: float) -> bool:
 
 
 def _read(reader: Reader, session: SessionText, batch: _Batch, is_over: Callable[[], bool]) -> bool:
-    """Put what is new in a session into the batch, which is written whenever it is full; whether there is time left."""
+    """Add a session's new text to the batch, which is written whenever it is full; returns whether
+    there is time left.
+    """
     more = True
     while more and session.version >= 0:
         more = _read_on(reader, session, batch)
@@ -183,19 +185,17 @@ def _read(reader: Reader, session: SessionText, batch: _Batch, is_over: Callable
 
 
 def _read_on(reader: Reader, session: SessionText, batch: _Batch) -> bool:
-    """Put the next portion of a session into the batch; whether there is more. One that cannot be read is left until it
-    changes, or for a while where that passes by itself: it must not keep the others from being indexed.
+    """Add the next portion of a session to the batch; returns whether there is more. A session that cannot be read is
+    skipped until it changes, or for a while if the failure is temporary: it must not block the others.
     """
     try:
-        found = _searchable(reader, session)
-        if found is None:
+        text = _searchable(reader, session)
+        if text is None:
             batch.note(session, ReadSoFar(session.cursor, due=True, void=True))
             return False
-        batch.take(session, found.messages)
-        batch.note(
-            session, ReadSoFar(found.cursor, due=found.more or found.waits, waits=found.waits and not found.more)
-        )
-        return found.more
+        batch.take(session, text.messages)
+        batch.note(session, ReadSoFar(text.cursor, due=text.more or text.waits, waits=text.waits and not text.more))
+        return text.more
     except one_session.OF_ALL:
         raise
     except Exception as failure:
@@ -206,18 +206,18 @@ def _read_on(reader: Reader, session: SessionText, batch: _Batch) -> bool:
 
 
 def _searchable(reader: Reader, session: SessionText) -> SearchableText | None:
-    """What is new in a session; nothing, where it is gone."""
+    """The new text of a session; empty if it is gone."""
     nothing = SearchableText((), session.cursor, more=False)
     try:
-        found = reader.searchable(session.session_id, session.cursor)
+        text = reader.searchable(session.session_id, session.cursor)
     except NotFound:  # the next comparison says so
         return nothing
-    return found if found or session.cursor else nothing
+    return text if text or session.cursor else nothing
 
 
 @dataclass(frozen=True, slots=True)
 class ReadSoFar:
-    """How far a session is read, and what is to be done with it then."""
+    """How far a session is read, and what must be done with it next."""
 
     cursor: str
     due: bool
@@ -228,7 +228,7 @@ class ReadSoFar:
 
 @dataclass(slots=True)
 class _Batch:
-    """What is to be written together: messages, and how far each session is read then."""
+    """What is written together: messages, and how far each session is read with them."""
 
     text: StoreText
     messages: list[tuple[SessionText, SearchableMessage, str]] = field(default_factory=list)
@@ -237,20 +237,20 @@ class _Batch:
 
     def take(self, session: SessionText, messages: Iterable[SearchableMessage]) -> None:
         marks = index.store_mark(self.text.pk), index.session_mark(session.pk)
-        taken = [
+        entries = [
             (session, message, index.indexed_words(message.text, (*marks, index.role_mark(message.role))))
             for message in messages
             if message.text
         ]
-        self.messages += taken
-        self.size += sum(len(message.text) for _, message, _ in taken)
+        self.messages += entries
+        self.size += sum(len(message.text) for _, message, _ in entries)
 
     def note(self, session: SessionText, read: ReadSoFar) -> None:
         session.cursor = read.cursor
         self.read[session.pk] = session, read
 
     def write(self) -> None:
-        """Of a session that somebody else wrote meanwhile, nothing."""
+        """Write the batch, but nothing of a session that another process wrote meanwhile."""
         if not self.read:
             return
         with own_database.noting():
@@ -264,7 +264,7 @@ class _Batch:
 
 
 def _moved(session: SessionText, read: ReadSoFar) -> bool:
-    """Note how far a session is read, if nobody else has written it since."""
+    """Store how far a session is read, if no other process has written it since."""
     same = SessionText.objects.filter(pk=session.pk, version=session.version)
     written = same.update(
         cursor=read.cursor,
@@ -278,19 +278,19 @@ def _moved(session: SessionText, read: ReadSoFar) -> bool:
     return bool(written)
 
 
-def _placed(found: Sequence[tuple[SessionText, SearchableMessage, str]]) -> list[Words]:
-    wanted = [index.place_of(message.time) + session.pk % SPREAD for session, message, _ in found]
-    order = sorted(range(len(found)), key=wanted.__getitem__)
-    places = index.free_places([wanted[number] for number in order])
+def _placed(entries: Sequence[tuple[SessionText, SearchableMessage, str]]) -> list[Words]:
+    requested = [index.place_of(message.time) + session.pk % SPREAD for session, message, _ in entries]
+    order = sorted(range(len(entries)), key=requested.__getitem__)
+    places = index.free_places([requested[number] for number in order])
     return [
         Words(place, session.pk, message.id, words)
-        for place, (session, message, words) in zip(places, (found[number] for number in order), strict=True)
+        for place, (session, message, words) in zip(places, (entries[number] for number in order), strict=True)
     ]
 
 
-def _portions(text: StoreText, found: Iterable[Words]) -> list[TextPortion]:
+def _portions(text: StoreText, indexed: Iterable[Words]) -> list[TextPortion]:
     by_session: dict[int, list[Words]] = {}
-    for each in found:
+    for each in indexed:
         by_session.setdefault(each.session, []).append(each)
     return [
         TextPortion(store=text, session_id=pk, oldest=part[0].place, newest=part[-1].place, words=index.packed(part))
@@ -299,10 +299,10 @@ def _portions(text: StoreText, found: Iterable[Words]) -> list[TextPortion]:
     ]
 
 
-def _parts(found: Iterable[Words]) -> Iterable[list[Words]]:
+def _parts(indexed: Iterable[Words]) -> Iterable[list[Words]]:
     part: list[Words] = []
     size = 0
-    for each in found:
+    for each in indexed:
         part.append(each)
         size += len(each.words)
         if size >= PORTION:
@@ -316,9 +316,9 @@ def _parts(found: Iterable[Words]) -> Iterable[list[Words]]:
 
 
 def _drop_some(sessions: QuerySet[SessionText], until: float) -> bool:
-    """Take what was indexed of these sessions out of the index; whether any are left at this time."""
-    while found := list(sessions.select_related("store")[:SESSIONS]):
-        for session in found:
+    """Remove these sessions from the index; returns whether any are left at this time."""
+    while batch := list(sessions.select_related("store")[:SESSIONS]):
+        for session in batch:
             while not _drop_portions(session):
                 if time.monotonic() >= until:
                     return True
@@ -326,7 +326,7 @@ def _drop_some(sessions: QuerySet[SessionText], until: float) -> bool:
 
 
 def _drop_portions(session: SessionText) -> bool:
-    """Drop some portions of a session; whether there is nothing left to do. What is partly dropped is void."""
+    """Drop some portions of a session; returns whether it is done. A partly dropped session is void."""
     with own_database.noting():
         same = SessionText.objects.filter(pk=session.pk, version=session.version)
         if not same.update(version=F("version") + 1, void=True, due=True):
@@ -347,7 +347,7 @@ def _drop_portions(session: SessionText) -> bool:
 
 
 def forget_some(store: str, seconds: float) -> bool:
-    """Drop the text of a store that stays away; whether there is more."""
+    """Drop the text of a store that is gone; returns whether there is more."""
     text = text_of(store)
     if text.pk is None:
         return False

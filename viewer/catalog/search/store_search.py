@@ -1,9 +1,9 @@
-"""Search in the messages of a store of any kind: by the store itself, or, where it has no index, by the one kept here.
+"""Search in the messages of a store of any kind: by the store itself or, if it has no index, by the one here.
 
-What the index names is read from the store and compared with the query once more, so that hits say what the store says
-now. As in stores that search by themselves, words are sought first, and inside of words only where none holds them; a
-page ends at its limits, says so, and goes on from there. What is narrowed to sessions that are not indexed is looked
-through itself.
+Matches of the index are read from the store and compared with the query again, so that hits show the store's current
+text. As in stores with their own search, words are searched for first, and parts of words only if no message has the
+words; a page ends at its limits, says so, and can be continued. A search in sessions that are not indexed reads their
+messages directly.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ from viewer.catalog import sync
 from viewer.catalog.models import StoreState, StoreText
 from viewer.catalog.search import candidates, hits, index, indexing
 from viewer.catalog.search.hits import TextFinding
-from viewer.catalog.search.index import Asked
+from viewer.catalog.search.index import WordQuery
 from viewer.stores.errors import StoreUnavailable
 from viewer.stores.registry import Reader
 from viewer.stores.search.pages import INSIDE, SHORT, HitPage, Note, PageRequest, SearchFilter
 from viewer.stores.search.query import Query
 from viewer.web.own_database import OwnDatabaseUnavailable
 
-REQUEST_SECONDS = 0.2  # of indexing what is new, where no worker is at it
+REQUEST_SECONDS = 0.2  # for indexing new text, if no worker is doing it
 LEFT_OUT = Note("left_out", "This store is left out of search (page Stores).")
 
 
-def search(reader: Reader, query: Query, wanted: SearchFilter, page: PageRequest) -> HitPage:
-    """One page of the messages that hold what is looked for. Raises StoreUnavailable, OwnDatabaseUnavailable."""
+def search(reader: Reader, query: Query, search_filter: SearchFilter, page: PageRequest) -> HitPage:
+    """One page of matching messages. Raises StoreUnavailable, OwnDatabaseUnavailable."""
     if not reader.offers_text:
-        return reader.search(query, wanted, page)
+        return reader.search(query, search_filter, page)
     if query.empty:
         return HitPage((), None, stopped=False, looked=0, scanned=False)
     state = _freshened(reader)
     text = indexing.text_of(reader.store.name)
-    finding = TextFinding(reader, state, query, wanted, page)
-    if wanted.sessions and _is_looked_through(text, wanted, page):
+    finding = TextFinding(reader, state, query, search_filter, page)
+    if search_filter.sessions and _is_looked_through(text, search_filter, page):
         return _staged(finding, TextFinding.looked_through)
     if text.left_out:
         return HitPage((), None, stopped=False, looked=0, scanned=False, notes=(LEFT_OUT,))
-    found = _staged(finding, partial(_indexed, text))
-    return replace(found, notes=(*found.notes, *_unfinished(state), *_unread(text)))
+    hit_page = _staged(finding, partial(_indexed, text))
+    return replace(hit_page, notes=(*hit_page.notes, *_unfinished(state), *_unread(text)))
 
 
 def _freshened(reader: Reader) -> StoreState:
-    """The store's state, and a little of what is new in it indexed."""
+    """The store's state, after indexing a little of its new text."""
     (listing,) = sync.store_listings([reader.store])
     if listing.state is None:
         raise StoreUnavailable(listing.problem)
@@ -58,25 +58,25 @@ def _freshened(reader: Reader) -> StoreState:
     return listing.state
 
 
-def _is_looked_through(text: StoreText, wanted: SearchFilter, page: PageRequest) -> bool:
-    """Whether the messages of the wanted sessions are looked through without the index; on all pages, or on none."""
-    if page.after and wanted.indexed:
+def _is_looked_through(text: StoreText, search_filter: SearchFilter, page: PageRequest) -> bool:
+    """Whether the messages of the filter's sessions are searched without the index; the same for all pages."""
+    if page.after and search_filter.indexed:
         return hits.is_message_key(page.after)
-    return not wanted.indexed or not indexing.are_indexed(text, wanted.sessions)
+    return not search_filter.indexed or not indexing.are_indexed(text, search_filter.sessions)
 
 
 def _unfinished(state: StoreState) -> Iterator[Note]:
-    found = indexing.progress(state) if state.unlisted or indexing.is_any_due(state.name) else None
-    if found and found.waiting:
-        said = f"{found.waiting:,} of {found.sessions:,} sessions are not searched yet: they are being indexed."
-        yield Note("index_unfinished", said)
+    progress = indexing.progress(state) if state.unlisted or indexing.is_any_due(state.name) else None
+    if progress and progress.waiting:
+        share = f"{progress.waiting:,} of {progress.sessions:,} sessions"
+        yield Note("index_unfinished", f"{share} are not searched yet: they are being indexed.")
 
 
 def _unread(text: StoreText) -> Iterator[Note]:
     if failed := indexing.failed(text):
         sessions = "1 session is" if failed == 1 else f"{failed:,} sessions are"
-        said = f"{sessions} not searched, or not whole: the text could not be read. The site's log says why."
-        yield Note("not_indexed", said, is_gap=True)
+        sentence = f"{sessions} not searched, or not whole: the text could not be read. The site's log says why."
+        yield Note("not_indexed", sentence, is_gap=True)
 
 
 def _staged(finding: TextFinding, way: Callable[[TextFinding], HitPage]) -> HitPage:
@@ -85,24 +85,24 @@ def _staged(finding: TextFinding, way: Callable[[TextFinding], HitPage]) -> HitP
     inside = replace(finding, query=query.inside) if query.inside else None
     if page.stage == "inside" and inside:
         return _inside(way(inside))
-    found = way(finding)
-    if page.stage == "words" or found.hits:
-        return replace(found, stage="words")
-    return found if found.next or not inside else _inside(way(replace(inside, page=replace(page, after=None))))
+    hit_page = way(finding)
+    if page.stage == "words" or hit_page.hits:
+        return replace(hit_page, stage="words")
+    return hit_page if hit_page.next or not inside else _inside(way(replace(inside, page=replace(page, after=None))))
 
 
-def _inside(found: HitPage) -> HitPage:
-    return replace(found, stage="inside", notes=(INSIDE, *found.notes) if found.hits else found.notes)
+def _inside(hit_page: HitPage) -> HitPage:
+    return replace(hit_page, stage="inside", notes=(INSIDE, *hit_page.notes) if hit_page.hits else hit_page.notes)
 
 
 def _indexed(text: StoreText, finding: TextFinding) -> HitPage:
-    """By words, or by parts of words; where neither are wanted, among all messages."""
-    wanted, after = finding.wanted, finding.page.after if finding.wanted.order == "newest" else None
-    scope = candidates.scope_of(text, wanted, after and after[1])
-    asked = index.asked(finding.query) if wanted.indexed else None
-    if asked:
-        return finding.among(candidates.by_words(scope, asked))
+    """By words, or by parts of words; if the query wants neither, among all messages."""
+    filters, after = finding.search_filter, finding.page.after if finding.search_filter.order == "newest" else None
+    scope = candidates.scope_of(text, filters, after and after[1])
+    word_query = index.word_query(finding.query) if filters.indexed else None
+    if word_query:
+        return finding.among(candidates.by_words(scope, word_query))
     if parts := candidates.parts_of_words(finding.query):
         return finding.among(candidates.by_parts(scope, parts))
-    every = finding.among(candidates.by_words(scope, Asked(())))
+    every = finding.among(candidates.by_words(scope, WordQuery(())))
     return replace(every, scanned=True, notes=(*every.notes, SHORT))
