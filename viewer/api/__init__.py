@@ -1,8 +1,8 @@
 """The JSON API for other tools: the same calls as the pages, under /api/v1/.
 
-A request comes in with a token and its scopes; a schema of `schemas` goes out, made in `shapes`. Every refusal of the
-rooms below is an exception with a stable code (`viewer.stores.errors`), and becomes JSON in one place, `errors`. It
-knows no HTML, and no kind of store: what a store cannot do is a sentence that the store gives.
+A request has a token with scopes; the response is a schema from `schemas`, made in `shapes`. Every refusal of lower
+layers is an exception with a stable code (`viewer.stores.errors`) and becomes JSON in one place, `errors`. The package
+knows no HTML and no kind of store: what a store cannot do is a sentence from the store.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 
 class Api(NinjaAPI):
-    """django-ninja's API with JSON for every error, and a document that is made once a process: anybody may ask for it,
-    and making it takes a quarter of a second.
+    """django-ninja's API with JSON for every error, and an OpenAPI document that is made once per process: anybody may
+    request it, and making it takes a quarter of a second.
     """
 
     _document: OpenAPISchema | None = None
@@ -45,7 +45,7 @@ class Api(NinjaAPI):
 
 
 def _explain_names(document: OpenAPISchema) -> None:
-    """Say of each path how names are written in it."""
+    """Add to each path in the document how names are written in it."""
     for call in (call for path in document["paths"].values() for call in path.values()):
         for parameter in call["parameters"]:
             if parameter["in"] == "path" and parameter["name"] in ("store", "session_id"):
@@ -53,7 +53,7 @@ def _explain_names(document: OpenAPISchema) -> None:
 
 
 class Whatever:
-    """Django's path converter for the rest of a path, line breaks and all; its own `path` ends at one."""
+    """Django's path converter for the rest of a path, including line breaks; Django's own `path` ends at one."""
 
     regex = "(?s:.+)"
 
@@ -82,7 +82,7 @@ rest = Router()
 
 @rest.api_operation(METHODS, "/{whatever:path}", auth=None, include_in_schema=False)
 def unknown(request: HttpRequest, path: str) -> None:
-    """Whatever no call answers."""
+    """Any path that no call answers."""
     raise Http404
 
 

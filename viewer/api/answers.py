@@ -1,4 +1,4 @@
-"""What a call may answer, for the OpenAPI document: its own shape, or a problem."""
+"""The possible responses of a call, for the OpenAPI document: its own shape, or a problem."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ PROBLEMS = frozenset({400, 401, 403, 404, 405, 409, 413, 422, 500, 503})
 
 
 def answers(shape: type[Schema], status: int = 200) -> dict[Any, type[Schema]]:
-    """django-ninja's `response=` for a call that answers `shape` with this status."""
+    """django-ninja's `response=` for a call that answers with `shape` and this status."""
     return {status: shape, PROBLEMS: ProblemOut}

@@ -1,4 +1,4 @@
-"""Branches: a new session with the context another one has, or had before one of its compactions."""
+"""Branches: a new session with the context of another one, now or before one of its compactions."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ router = Router(tags=["sessions"])
     summary="Branch a session",
 )
 def branch(request: HttpRequest, store: str, session_id: str, body: BranchIn | None = None) -> Status[BranchOut]:
-    """Make a session that goes on from another one's context, now or `before` a compaction; that one stays as it is."""
-    found = get_store(store)
-    return Status(201, branch_out(found, branching.branch(found, session_id, body.before if body else None)))
+    """Make a session that continues another one's context, now or `before` a compaction; the other one is unchanged."""
+    target = get_store(store)
+    return Status(201, branch_out(target, branching.branch(target, session_id, body.before if body else None)))
 
 
 def branch_out(store: Store, session_id: str) -> BranchOut:
-    """A new session with the command by which the agent goes on with it."""
+    """A new session with the command that makes the agent continue it."""
     with open_store(store) as reader:
         session = shapes.session(reader, reader.session(session_id))
     return BranchOut(**session.dict(), resume=agent_of(store).resume_command(session_id))

@@ -27,11 +27,11 @@ CONTEXT = f"{SESSION}/context"
 
 class ContextOut(Schema):
     """What a model should be sent now. `tokens` are those of the messages, without the system prompt, and with the
-    `note_tokens` of what the agent itself sends with them (of hooks, of skills), which `messages` do not hold.
+    `note_tokens` of texts that the agent itself sends with them (of hooks, of skills), which are not in `messages`.
 
-    `events` are notes and warnings for the agent: of a GET those that wait, which `messages` do not hold; of a POST
-    those that `messages` hold now and no other call will deliver. `sends_otherwise` says why the agent sends something
-    else, such as by another context engine, "" where it does not.
+    `events` are notes and warnings for the agent: in a GET the waiting ones, which are not in `messages`; in a POST
+    those that are in `messages` now and that no other call will deliver. `sends_otherwise` says why the agent sends
+    something else, such as by another context engine, "" if it does not.
     """
 
     session: str
@@ -51,10 +51,10 @@ def context(request: HttpRequest, store: str, session_id: str) -> ContextOut:
 
 @router.post(CONTEXT, auth=WRITE, response=answers(ContextOut), summary="The same with the notes for the agent, once")
 def deliver_context(request: HttpRequest, store: str, session_id: str) -> ContextOut:
-    """For the next turn: each event that waits is a system message before the request that waits for its answer.
+    """For the next turn: each waiting event is a system message before the request that waits for its answer.
 
-    It is marked and never delivered again, so call this only for a turn that is run. Nothing is written to the
-    agent's own database.
+    It is marked and never delivered again, so call this only for a turn that is run. Nothing is written to the agent's
+    own database.
     """
     return _context(get_store(store), session_id, deliver=True)
 
@@ -71,10 +71,10 @@ def _context(store: Store, session_id: str, *, deliver: bool) -> ContextOut:
     _, note_tokens = counting.note_tokens(rows, count)
     sent, tokens = [messages.openai(row) for row in rows], sum(counting.row_tokens(row, count) for row in rows)
     over = {audit.pk for audit in audits if audit.settled or audit.late}
-    found = [event for event in events.pending(store, session_id) if event.audit_id not in over]
-    if deliver:  # last: what fails before this has told nothing
-        found = events.deliver(found)
-        notes = [{"role": "system", "content": event.text} for event in found]
+    pending = [event for event in events.pending(store, session_id) if event.audit_id not in over]
+    if deliver:  # last: after an earlier failure nothing is marked as delivered
+        pending = events.deliver(pending)
+        notes = [{"role": "system", "content": event.text} for event in pending]
         sent, tokens = _with_notes(sent, notes), tokens + sum(message_tokens(note, count) for note in notes)
     return ContextOut(
         session=session_id,
@@ -82,12 +82,12 @@ def _context(store: Store, session_id: str, *, deliver: bool) -> ContextOut:
         messages=sent,
         tokens=tokens,
         note_tokens=note_tokens,
-        events=list(map(event_out, found)),
+        events=list(map(event_out, pending)),
         sends_otherwise=agent_of(store).sends_otherwise(),
     )
 
 
 def _with_notes(sent: list[dict[str, Any]], notes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The messages with the notes before the request at their end, or at the very end if there is no such request."""
-    asked = len(sent) - 1 if sent and sent[-1]["role"] == "user" else len(sent)
-    return [*sent[:asked], *notes, *sent[asked:]]
+    end = len(sent) - 1 if sent and sent[-1]["role"] == "user" else len(sent)
+    return [*sent[:end], *notes, *sent[end:]]

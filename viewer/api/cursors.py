@@ -1,4 +1,4 @@
-"""Opaque cursors: where the next page of one kind of list begins."""
+"""Opaque cursors: the position at which the next page of one kind of list begins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def written(kind: str, *key: Any) -> str:
 
 
 def read(cursor: str, kind: str, *types: type) -> list[Any]:
-    """The key in a cursor of this kind, of values of these types. Raises BadCursor."""
+    """The key in a cursor of this kind; its values must have these types. Raises BadCursor."""
     try:
         values = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
     except (binascii.Error, ValueError, RecursionError):

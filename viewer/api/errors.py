@@ -1,4 +1,4 @@
-"""Every refusal as {"error": {"code", "message"}}: those of store and runs by their code, and the web's own."""
+"""Every refusal as {"error": {"code", "message"}}: those of stores and runs by their code, and HTTP's own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class BadCursor(StoreError):
-    """The cursor is not one this call gave."""
+    """The cursor does not come from this call."""
 
     code = "bad_cursor"
     status = 422
@@ -38,7 +38,7 @@ def problem(status: int, code: str, message: str) -> JsonResponse:
 
 
 def install(api: NinjaAPI) -> None:
-    """Have `api` answer every exception in that shape."""
+    """Make `api` answer every exception in that shape."""
     handlers: list[tuple[type[Exception], Callable[[HttpRequest, Any], HttpResponse]]] = [
         (StoreError, _refused),
         (compaction.CompactionError, _nothing),
@@ -83,7 +83,7 @@ def _too_large(request: HttpRequest, refused: RequestDataTooBig) -> HttpResponse
 
 
 def unknown(request: HttpRequest, missing: Http404 | None = None) -> HttpResponse:
-    """The answer to a call that there is not."""
+    """The response to a call that does not exist."""
     message = "There is no such call; /api/v1/docs lists them, and says how an id with a slash is written in a path."
     return problem(404, "not_found", message)
 
@@ -104,7 +104,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def all_in_json(patterns: list[URLResolver | URLPattern]) -> list[URLResolver | URLPattern]:
-    """The same addresses with JSON for what django-ninja leaves out: the 405, and the 404 of the bare /api/v1/."""
+    """The same URL patterns with JSON for what django-ninja leaves out: the 405, and the 404 of the bare /api/v1/."""
     return [_in_json(pattern) if isinstance(pattern, URLPattern) else pattern for pattern in patterns]
 
 

@@ -1,4 +1,4 @@
-"""After a compaction: notes for the agent, and whether it read what its startup asks for."""
+"""After a compaction: notes for the agent, and whether it read its startup files."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ router = Router(tags=["after a compaction"])
 class EventOut(Schema):
     """A `note` after a compaction, or the `warning` of an audit. `text` is what was delivered, or what would be now.
 
-    `status` is pending, delivered, or expired: not delivered any more, because a turn was audited or the compaction
-    taken back. `files` are those to read that exist now, or those that were not read, below `workspace`; `source` is
-    the context file that names them.
+    `status` is pending, delivered, or expired: no longer delivered, because a turn was audited or the compaction taken
+    back. `files` are those to read that exist now, or those that were not read, below `workspace`; `source` is the
+    context file that names them.
     """
 
     id: int
@@ -52,7 +52,7 @@ class EventsOut(Schema):
 
 
 class RequiredOut(Schema):
-    """A file to read, below the workspace; the message whose `tool` call read it, null and "" where none did yet."""
+    """A file to read, below the workspace; the message whose `tool` call read it, null and "" if none has yet."""
 
     name: str
     read_by: int | None
@@ -64,7 +64,7 @@ class AuditOut(Schema):
 
     `status` is not_yet (no complete turn), passed, missing (`settled` false: one more turn counts), nothing_required
     (`reason` says why), undone, or superseded by a later compaction. `turns` were judged; `missing` names what none of
-    them read; `warned` is the event that says so. `late`: the turn was over before anybody here saw the compaction.
+    them read; `warned` is the event with the warning. `late`: the turn was over before the compaction was seen here.
     """
 
     id: int
@@ -103,26 +103,26 @@ def session_events(
 ) -> EventsOut:
     """Newest first. For a runtime that passes them on itself and then acknowledges each one."""
     before = cursors.read(cursor, "events", int)[0] if cursor else None
-    found = get_store(store)
-    with open_store(found) as reader:
-        reader.session(session_id)  # refused where there is none
-    listed = events.of_session(found, session_id, status=status, before=before, limit=limit + 1)
+    target = get_store(store)
+    with open_store(target) as reader:
+        reader.session(session_id)  # raises NotFound if there is none
+    listed = events.of_session(target, session_id, status=status, before=before, limit=limit + 1)
     more = cursors.written("events", listed[limit - 1].pk) if len(listed) > limit else None
     return EventsOut(items=[event_out(event) for event in listed[:limit]], next=more)
 
 
 @router.post("/events/{int:event_id}/ack", auth=WRITE, response=answers(EventOut), summary="Say that it was passed on")
 def acknowledge(request: HttpRequest, event_id: int) -> EventOut:
-    """Mark an event as delivered, after which no call delivers it; one that was delivered or expired stays so."""
+    """Mark an event as delivered, so that no call delivers it; one that was delivered or expired is unchanged."""
     return event_out(events.acknowledge(events.get_event(event_id)))
 
 
 @router.get(f"{SESSION}/audits", auth=READ, response=answers(AuditsOut), summary="Did the agent read its files?")
 def audits(request: HttpRequest, store: str, session_id: str) -> AuditsOut:
-    """The audit of each compaction, newest first, by the messages as they are now."""
-    found = _look(get_store(store), session_id)
-    warned = events.warnings(found)
-    return AuditsOut(items=[_audit(audit, warned.get(audit.pk)) for audit in found])
+    """The audit of each compaction, newest first, judged by the current messages."""
+    items = _look(get_store(store), session_id)
+    warned = events.warnings(items)
+    return AuditsOut(items=[_audit(audit, warned.get(audit.pk)) for audit in items])
 
 
 def _look(store: Store, session_id: str) -> list[Audit]:
@@ -175,7 +175,7 @@ def _audit(audit: Audit, warned: int | None) -> AuditOut:
 
 
 def _required(audit: Audit) -> list[RequiredOut]:
-    """What was asked for and its result; no result before the first complete turn."""
+    """The required files and their results; no results before the first complete turn."""
     if audit.turns:
         return [RequiredOut(name=each["named"], read_by=each["message"], tool=each["tool"]) for each in audit.findings]
     return [RequiredOut(name=each["path"], read_by=None, tool="") for each in audit.required]

@@ -41,9 +41,9 @@ def export(
     redact: bool = True,
     mask: bool = True,
 ) -> StreamingHttpResponse:
-    """Markdown, HTML, JSON or JSON lines, as `docs/export.md` describes them.
+    """Markdown, HTML, JSON or JSON lines, as described in `docs/export.md`.
 
     What looks like a secret is redacted unless `redact=0` (or `mask=0`, until December 2027). The file ends with a note
-    when rows vanished meanwhile.
+    if rows disappeared meanwhile.
     """
     return exports.download(exports.export(store, session_id, format, view, redact=redact and mask))

@@ -1,4 +1,4 @@
-"""Sessions that come and go: create one in any store that can be written, delete one of a store of our own."""
+"""Creating sessions in any writable store, and deleting them from a store of our own."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ __all__ = ["router"]
 
 @router.post("/stores/{name:store}/sessions", auth=WRITE, response=answers(SessionOut, 201), summary="Create a session")
 def create(request: HttpRequest, store: str, body: CreateIn | None = None) -> Status[SessionOut]:
-    """A session of its own, empty or with first messages, in one write; the agent can go on with it."""
-    found, asked = get_store(store), body or CreateIn()
-    session_id = writer_of(found).create(
+    """A new session, empty or with first messages, in one write; the agent can continue it."""
+    target, fields = get_store(store), body or CreateIn()
+    session_id = writer_of(target).create(
         now=time.time(),
-        title=asked.title,
-        source=asked.source,
-        model=asked.model,
-        cwd=asked.cwd,
-        messages=[message.model_dump(exclude_none=True) for message in asked.messages],
+        title=fields.title,
+        source=fields.source,
+        model=fields.model,
+        cwd=fields.cwd,
+        messages=[message.model_dump(exclude_none=True) for message in fields.messages],
     )
-    sync.bring(found, [session_id])
-    with open_store(found) as reader:
+    sync.bring(target, [session_id])
+    with open_store(target) as reader:
         return Status(201, shapes.session(reader, reader.session(session_id)))
 
 
 @router.delete(SESSION, auth=WRITE, response=answers(DeletedOut), summary="Delete a session of the demo store")
 def delete(request: HttpRequest, store: str, session_id: str) -> DeletedOut:
-    """Only in the demo store, where practice copies are: with the parts it continues, its messages and its runs.
+    """Only in the demo store, where practice copies are: deletes the session with the parts it continues, its messages
+    and its runs.
 
     In every other store 409 `not_ours`: its sessions belong to the agent. Refused while a run is open.
     """

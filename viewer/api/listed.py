@@ -1,4 +1,4 @@
-"""Sessions as the catalog lists them, in the API's shapes: nothing is read from the store for one of them."""
+"""Sessions from the catalog in the API's shapes; nothing is read from the store for a single one."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .schemas import SessionOut, SessionsOut, moment
 ENDED = "An older compaction ended this session; the agent does not go on with it. Branch it to go on."
 
 
-def page(store: Store, wanted: SessionFilter, limit: int, cursor: str) -> SessionsOut:
+def page(store: Store, session_filter: SessionFilter, limit: int, cursor: str) -> SessionsOut:
     """One page of the sessions of a store. Raises StoreUnavailable, BadCursor."""
-    kind = f"sessions by {wanted.order}"
-    after = cursors.read(cursor, kind, str if wanted.order == "title" else float, str, int) if cursor else None
-    listed = lines.page_of_lines(wanted, [store], limit, (after[0], after[1], after[2]) if after else None)
+    kind = f"sessions by {session_filter.order}"
+    after = cursors.read(cursor, kind, str if session_filter.order == "title" else float, str, int) if cursor else None
+    listed = lines.page_of_lines(session_filter, [store], limit, (after[0], after[1], after[2]) if after else None)
     if problem := listed.listings[0].problem:
         raise StoreUnavailable(problem)
     with open_store(store, listed=True) as reader:
@@ -32,7 +32,7 @@ def page(store: Store, wanted: SessionFilter, limit: int, cursor: str) -> Sessio
         lambda line: session_out(line, store.name, reason, active=line.pk in active),
         lambda line: (line.session_id, store.name),
     )
-    return SessionsOut(items=list(items), next=_next(kind, listed, wanted.order), broken=shapes.broken(broken))
+    return SessionsOut(items=list(items), next=_next(kind, listed, session_filter.order), broken=shapes.broken(broken))
 
 
 def _next(kind: str, listed: SessionList, order: Order) -> str | None:

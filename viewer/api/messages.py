@@ -35,7 +35,7 @@ def page(reader: Reader, session: Session, view: View, around: int | None, limit
 
 
 def openai(row: StoredMessage) -> dict[str, Any]:
-    """The message in OpenAI's chat shape, without what only the agent that owns it knows."""
+    """The message in OpenAI's chat shape, without keys that only its agent understands."""
     message = message_of(row)
     return {key: message[key] for key in OPENAI_KEYS if key in message}
 
@@ -52,7 +52,7 @@ def _history_page(
 
 
 def _edge(index: TranscriptIndex, around: int | None, after: int | None) -> dict[str, int]:
-    """Where a window begins: after the cursor, around a message, else at the first one."""
+    """The start of a window: after the cursor, around a message, else at the first one."""
     if after is not None:
         return {"after": after}
     first = index.entry(0).id if index.messages else None
@@ -82,11 +82,11 @@ def _row_page(
 ) -> tuple[list[MessageOut], int | None]:
     ids = index.live_ids if view == "live" else index.ids
     start = _start(ids, around, after, limit)
-    wanted = ids[start : start + limit]
-    rows = reader.messages(session_id, wanted)
-    shown = [rows[row_id] for row_id in wanted if row_id in rows]
+    row_ids = ids[start : start + limit]
+    rows = reader.messages(session_id, row_ids)
+    shown = [rows[row_id] for row_id in row_ids if row_id in rows]
     items = [item for row in shown for item in (_of_live(row) if view == "live" else [_raw(row)])]
-    return items, wanted[-1] if start + limit < len(ids) else None
+    return items, row_ids[-1] if start + limit < len(ids) else None
 
 
 def _start(ids: array[int], around: int | None, after: int | None, limit: int) -> int:
@@ -94,25 +94,25 @@ def _start(ids: array[int], around: int | None, after: int | None, limit: int) -
         return bisect_right(ids, after)
     if around is None:
         return 0
-    place = bisect_left(ids, around)
-    if ids[place : place + 1] != array("q", [around]):
+    position = bisect_left(ids, around)
+    if ids[position : position + 1] != array("q", [around]):
         raise NotFound(f"Message {around} is not in this view of the session.")
-    return max(0, min(place - limit // 2, len(ids) - limit))
+    return max(0, min(position - limit // 2, len(ids) - limit))
 
 
 def _of_live(row: StoredMessage) -> Iterator[MessageOut]:
-    """A live row: its message, its handoff, or for a merged row both."""
-    found = parted(row)
-    if found.has_handoff:
-        yield _handoff(row, found.summary, [row.id])
-    if found.message is not None:
-        yield _message(row, found.message.content, [row.id])
+    """A live row: its message, its handoff, or both for a merged row."""
+    parts = parted(row)
+    if parts.has_handoff:
+        yield _handoff(row, parts.summary, [row.id])
+    if parts.message is not None:
+        yield _message(row, parts.message.content, [row.id])
 
 
 def _raw(row: StoredMessage) -> MessageOut:
     """The row as it is stored."""
-    found, stored = parted(row), _message(row, row.content, [row.id])
-    return stored.model_copy(update={"kind": "handoff", "summary": found.summary}) if found.has_handoff else stored
+    parts, stored = parted(row), _message(row, row.content, [row.id])
+    return stored.model_copy(update={"kind": "handoff", "summary": parts.summary}) if parts.has_handoff else stored
 
 
 def _handoff(row: StoredMessage, summary: str, rows: list[int]) -> MessageOut:

@@ -1,4 +1,4 @@
-"""The shapes of runs in the API's answers and requests."""
+"""The shapes of runs in the API's responses and requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .schemas import Body, BrokenOut, ErrorOut, RulesOut
 
 
 class UsageOut(Schema):
-    """What a model was asked and answered, in tokens as its provider counts; `cost` in US dollars, null if unknown."""
+    """A model's usage, in tokens as its provider counts; `cost` in US dollars, null if unknown."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -21,11 +21,11 @@ class UsageOut(Schema):
 
 
 class RunOut(Schema):
-    """`progress.sentence` says what is being done; `error` what stopped it last; `model` what wrote the summary;
-    `fallback` what is set for the store and was not possible in this session, "" for nothing.
+    """`progress.sentence` says what is being done; `error` is the last error; `model` wrote the summary; `fallback` is
+    the store's setting that was not possible in this session, "" for none.
 
-    `tokens_after` and `messages_after` are null until there is a summary, and of a run that came to nothing. `summary`
-    is without the rules, which follow it if they are carried. `address` is that of the session.
+    `tokens_after` and `messages_after` are null until there is a summary, and for a run without a result. `summary` is
+    without the rules, which follow it if they are carried. `address` is that of the session.
     """
 
     id: int
@@ -69,9 +69,9 @@ class ApplyIn(Body):
 
 
 class ReportOut(LossesOut):
-    """What a run makes of the messages, by row id, and what was done besides, in sentences. Lists name at most 500.
+    """What a run does with each message, by row id, and its other changes, in sentences. Lists name at most 500.
 
-    A run of an older version has no `statements`: it recognised less.
+    A run of an older version has no `statements`: it recognised fewer details.
     """
 
     run: int

@@ -53,16 +53,17 @@ def run(request: HttpRequest, run_id: int) -> RunOut:
 
 @router.get("/runs/{int:run_id}/report", auth=READ, response=answers(ReportOut), summary="What a run keeps and loses")
 def report(request: HttpRequest, run_id: int) -> ReportOut:
-    """There is one as soon as there is a summary."""
-    found = service.get_run(run_id)
-    if not found.report:
-        raise WrongStatus(f"Run {run_id} is {found.status} and has no summary to report on.")
-    return ReportOut(run=run_id, reasons=found.plan["reasons"], recompaction=found.plan["recompaction"], **found.report)
+    """Available as soon as there is a summary."""
+    stored = service.get_run(run_id)
+    if not stored.report:
+        raise WrongStatus(f"Run {run_id} is {stored.status} and has no summary to report on.")
+    reasons, recompaction = stored.plan["reasons"], stored.plan["recompaction"]
+    return ReportOut(run=run_id, reasons=reasons, recompaction=recompaction, **stored.report)
 
 
 @router.post("/runs/{int:run_id}/apply", auth=COMPACT, response=answers(RunOut, 202), summary="Write a candidate")
 def apply(request: HttpRequest, run_id: int, body: ApplyIn | None = None) -> Status[RunOut]:
-    """Hand a ready candidate to a worker, with the text given or as it is."""
+    """Hand a ready candidate to a worker, with the given text or unchanged."""
     return Status(202, shapes.run(service.apply(service.get_run(run_id), body.summary if body else None)))
 
 
@@ -81,16 +82,16 @@ def cancel(request: HttpRequest, run_id: int) -> RunOut:
 @router.post("/runs/{int:run_id}/undo", auth=COMPACT, response=answers(RunOut), summary="Take a compaction back")
 def undo(request: HttpRequest, run_id: int) -> RunOut:
     """The messages from before return to the context; those written since stay."""
-    found = service.get_run(run_id)
-    service.undo_run(found)
-    return shapes.run(found)
+    stored = service.get_run(run_id)
+    service.undo_run(stored)
+    return shapes.run(stored)
 
 
 @router.post("/runs/{int:run_id}/redo", auth=COMPACT, response=answers(RunOut), summary="Apply an undone one again")
 def redo(request: HttpRequest, run_id: int) -> RunOut:
-    """Where the store can do it (Codex) and no later compaction was made: the same summary, and what was written since
-    stays behind it.
+    """If the store can do it (Codex) and no later compaction was made: the same summary, followed by what was written
+    since.
     """
-    found = service.get_run(run_id)
-    service.redo_run(found)
-    return shapes.run(found)
+    stored = service.get_run(run_id)
+    service.redo_run(stored)
+    return shapes.run(stored)

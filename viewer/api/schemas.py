@@ -1,4 +1,4 @@
-"""The shapes of the API's answers and requests.
+"""The shapes of the API's responses and requests.
 
 Times are ISO 8601 in UTC, ids of messages are rows.
 """
@@ -21,21 +21,23 @@ from .losses import DetailsOut
 
 
 def _whole(value: object) -> object:
-    """For JSON 4.0 is a whole number like 4, and some programs write it so."""
+    """In JSON 4.0 is a whole number like 4, and some programs write it so."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-WHOLE = BeforeValidator(_whole)  # behind the limits of a number, which the document would not name before it
+WHOLE = BeforeValidator(_whole)  # after the limits of a number: before them, the document would not contain them
 Limit = Annotated[int, Field(ge=1, le=500)]
 
 
 def _one_of(names: Iterable[str]) -> WithJsonSchema:
-    """A choice as the OpenAPI document names it; others are refused by who knows them, as `unknown_choice`."""
+    """A choice as the OpenAPI document names it; other values are refused by the code that knows them, as
+    `unknown_choice`.
+    """
     return WithJsonSchema({"type": "string", "enum": list(names)})
 
 
 def moment(seconds: float | None) -> datetime | None:
-    """A stored time, epoch seconds, as the API gives it; None for one that is not known or cannot be true."""
+    """A stored time, epoch seconds, as the API gives it; None if it is unknown or impossible."""
     at = times.known(seconds)
     return datetime.fromtimestamp(at, UTC) if at else None
 
@@ -46,7 +48,7 @@ class ErrorOut(Schema):
 
 
 class ProblemOut(Schema):
-    """Every answer with a status of 400 or above."""
+    """Every response with a status of 400 or above."""
 
     error: ErrorOut
 
@@ -57,8 +59,8 @@ class HealthOut(Schema):
 
 
 class StoreOut(Schema):
-    """`error` says why a store is not open; what it can do is null then. `remarks` are sentences on what of an open
-    one is left out, and where links are followed.
+    """`error` says why a store is not open; then what it can do is null. `remarks` are sentences about what is left out
+    of an open store, and where links are followed.
     """
 
     name: str
@@ -75,7 +77,7 @@ class StoreOut(Schema):
 
 
 class BrokenOut(Schema):
-    """A line that cannot be given: what it is about, as far as that is known, and why. The other lines are given."""
+    """A line that cannot be given: what it is about, if that is known, and why. The other lines are given."""
 
     id: str
     store: str
@@ -91,19 +93,17 @@ class StoresOut(Schema):
 class SessionOut(Schema):
     """Tokens and messages of the live context; `messages_total` counts each message of History once.
 
-    `tokens_live` is null while a long session's tokens are not all counted: a worker does that. In a list it is also
-    null from what is said until a worker has counted it; so are `messages_total` and `compactions` of a session that no
-    worker has looked at since something else happened to it than that something was said. `can_compact` and
-    `compact_reason` are those of the session; in a list as a worker last counted it, and those of its store before.
-    `address` is the path of the session's page and, below `/api/v1`, of its calls. Where the agent notes what its
-    requests had, `tokens_live` is what the newest one had (system prompt and tools included), and `cost` is US dollars
-    for all of them by the public price list, null where that is not known; with `cost_is_least` the price of some is
-    not known, and it is more.
-    `sends_otherwise` says why the agent sends a model something else than its session says, such as by another context
-    engine: "" where it does not, null in a list. `untried_version` says that a newer version of the agent wrote the
-    session than any that was tried with this site, "" where none did, null in a list.
-    `title` is what the agent keeps, "" for none; `name` is what pages call the session: its title, else the beginning
-    of its first request, else its id.
+    `tokens_live` is null while the tokens of a long session are not all counted: a worker does that. In a list it is
+    also null after a new message until a worker has counted it; `messages_total` and `compactions` are null there after
+    any other change until a worker has looked at the session. `can_compact` and `compact_reason` are those of the
+    session; in a list those from a worker's last count, or those of its store before the first count. `address` is the
+    path of the session's page and, below `/api/v1`, of its calls. If the agent records the usage of its requests,
+    `tokens_live` is that of the newest one (with system prompt and tools), and `cost` is US dollars for all of them by
+    the public price list, null if unknown; with `cost_is_least` some prices are unknown, and the true cost is higher.
+    `sends_otherwise` says why the agent sends a model something else than the session contains, such as by another
+    context engine: "" if it does not, null in a list. `untried_version` says that a newer version of the agent wrote
+    the session than any that was tried with this site, "" if none did, null in a list. `title` is the agent's title, ""
+    for none; `name` is the name on pages: the title, else the beginning of the first request, else the id.
     """
 
     id: str
@@ -141,15 +141,15 @@ class SessionsOut(Schema):
 
 
 class Body(Schema):
-    """What a caller sends: an unknown field is an error, because a misspelt `apply` must not pass for a preview; and so
-    is a value of another type, because 0 or "no" is no answer to whether an agent's database is to be written.
+    """A request body. An unknown field is an error, because a misspelt `apply` must not pass for a preview; so is a
+    value of another type, because 0 or "no" must not decide whether an agent's database is written.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class SessionIn(Body):
-    """What to change; a field that is left out stays."""
+    """What to change; a field that is left out is unchanged."""
 
     title: Annotated[str, Field(max_length=100)] | None = None
     archived: bool | None = None
@@ -162,16 +162,16 @@ class BranchIn(Body):
 
 
 class BranchOut(SessionOut):
-    """The new session; `resume` is what to type into a terminal to have the agent go on with it."""
+    """The new session; `resume` is the command for a terminal that makes the agent continue it."""
 
     resume: str
 
 
 class MessageOut(Schema):
     """A message, or a compaction's handoff with its `summary`. `rows` are all rows that carry it, oldest first.
-    `suspected` says that a message has the shape of a handoff of a form that is not known here: it is treated as none.
-    `typed` is what a person typed in it where the client added words of its own to its `content` ("" where nobody typed
-    any), null where it added none.
+    `suspected`: the message has the shape of a handoff in an unknown form and is treated as an ordinary message.
+    `typed` is what a person typed in it if the client added words to its `content` ("" if the person typed nothing),
+    null if it added none.
     """
 
     id: int
@@ -213,7 +213,9 @@ class AppendIn(Body):
 
 
 class CreateIn(Body):
-    """A new session; `title` must be free in the store. `source` says where it comes from, as the agent's do."""
+    """A new session; `title` must be free in the store. `source` says where it comes from, as in the
+    agent's sessions.
+    """
 
     title: Annotated[str, Field(max_length=100)] = ""
     source: Annotated[str, Field(min_length=1, max_length=40)] = "api"
@@ -223,7 +225,7 @@ class CreateIn(Body):
 
 
 class DeletedOut(Schema):
-    """The sessions that are gone: the one asked for and the parts it continued."""
+    """The deleted sessions: the one in the request and the parts it continued."""
 
     ids: list[str]
 
@@ -240,8 +242,8 @@ class MessagesOut(Schema):
 
 
 class ReportedOut(Schema):
-    """What an agent itself noted of its compaction: `trigger` is its own word ("auto", "manual"), tokens are those of
-    whole requests, `scope` is "up_to" or "from" where a person chose the message up to or from which it summarised.
+    """What an agent itself recorded of its compaction: `trigger` is its own word ("auto", "manual"), tokens are those
+    of whole requests, `scope` is "up_to" or "from" if a person chose the message up to or from which it summarised.
     """
 
     trigger: str
@@ -253,12 +255,12 @@ class ReportedOut(Schema):
 class CompactionOut(Schema):
     """`boundary_message_id` is the first message that was kept: the boundary is before it.
 
-    `rules` are those at the end of `summary`, "" for none; `audit` is the status of the audit of the turn
-    after it, null if there is no audit; `details` and `statements` count those still there, null of the agent's own
-    compactions: there it is looked for when `compactions/{handoff_id}/details` is asked for. `reported` is what the
-    agent noted of one of its own, null where it notes nothing. `unsure` says that an earlier compaction is out of
-    context and the agent's rows do not tell whether it was undone or its messages were taken back: they are listed as
-    summarised, and this one is not undoable.
+    `rules` are those at the end of `summary`, "" for none; `audit` is the status of the audit of the next turn, null if
+    there is none; `details` and `statements` count those that still exist, null for the agent's own compactions:
+    request `compactions/{handoff_id}/details` for these. `reported` is what the agent recorded of its own compaction,
+    null if it records nothing. `unsure`: an earlier compaction is out of context, and the agent's rows do not show
+    whether it was undone or its messages were taken back; they are listed as summarised, and this compaction cannot be
+    undone.
     """
 
     at: datetime | None
@@ -293,10 +295,9 @@ class PlanIn(Body):
     """The choices for one compaction.
 
     `strategy` is `summary`, or `prune`: old tool output becomes one line each, without a summary or a summariser.
-    `mask` is the old name of `prune`, taken until December 2027. `mode` is where the result goes: `in_place`, into the
-    session itself, or `split`, into a new session that goes on. What of these two is not named is as the settings of
-    the store say.
-    `rules` false leaves the rules of the workspace out of the handoff.
+    `mask` is the old name of `prune`, accepted until December 2027. `mode` is where the result goes: `in_place`, into
+    the session itself, or `split`, into a new session that continues. If one of the two is missing, the store's setting
+    applies. `rules` false leaves the rules of the workspace out of the handoff.
     """
 
     strategy: Annotated[str, _one_of([*STRATEGIES, *OLD_NAMES])] | None = None
@@ -320,7 +321,7 @@ class PartOut(Schema):
 
 
 class HeldOut(Schema):
-    """Who holds a lock or a turn, since when and until when unless it is renewed."""
+    """Who holds a lock or a turn, since when, and when it expires unless it is renewed."""
 
     holder: str
     since: datetime | None
@@ -333,8 +334,8 @@ class BusyOut(Schema):
 
 
 class RulesOut(Schema):
-    """What was found of the workspace's rules: `sections` of the file `source`, and the `text` made of them, exactly as
-    the handoff has it if it is `carried`. `reason` says why there is nothing to carry.
+    """The workspace's rules: `sections` of the file `source`, and the `text` made from them, exactly as in the handoff
+    if it is `carried`. `reason` says why there is nothing to carry.
     """
 
     workspace: str = ""
@@ -349,12 +350,12 @@ class PlanOut(Schema):
     """A dry run: `head` and `tail` stay, `middle` would be summarised, earlier handoffs (`lifted`, and those merged
     into kept rows; `earlier_tokens` together) are folded into the new one.
 
-    `strategy` and `mode` are those that were taken: named in the call, or set for the store. `fallback` says what is
-    set for the store and not possible in this session, "" for nothing.
+    `strategy` and `mode` are those in effect: from the call, or the store's settings. `fallback` says which setting of
+    the store is not possible in this session, "" for none.
     With the strategy `prune` the `middle` are the messages whose tool output or arguments would be shortened, the
     `head` all others before the `tail`, only earlier notes of this strategy are `lifted`, and no rules are carried.
-    `notes` are texts that the agent sends beside messages (of hooks, of skills); their `note_tokens` are part of the
-    other numbers, and they leave the context with the message that they stand beside.
+    `notes` are texts that the agent sends next to messages (of hooks, of skills); their `note_tokens` are part of the
+    other numbers, and they leave the context together with their message.
     """
 
     strategy: str

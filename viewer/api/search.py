@@ -30,15 +30,15 @@ FIRST: Stage = "none"
 
 
 class PieceOut(Schema):
-    """A stretch of text; `marked` says that it is what was looked for."""
+    """A stretch of text; `marked`: it matches the query."""
 
     text: str
     marked: bool
 
 
 class HitOut(Schema):
-    """A message that was found, by the newest row that carries it. `kind` is summary for what a compaction wrote;
-    `state` is under for what was summarised away; `address` is that of the session.
+    """A matching message, by the newest row that carries it. `kind` is summary for text that a compaction wrote;
+    `state` is under for a message that was summarised away; `address` is that of the session.
     """
 
     id: int
@@ -59,8 +59,8 @@ class NoteOut(Schema):
 
 
 class HitsOut(Schema):
-    """`looked` counts the rows that were looked at for this page. `complete` false says that it ended at its limits
-    before it was full: `next` goes on from there. `notes` say what the store's indexes cannot find.
+    """`looked` counts the rows that were looked at for this page. `complete` false: the page ended at its limits before
+    it was full, and `next` continues it. `notes` say what the store's indexes cannot find.
     """
 
     items: list[HitOut]
@@ -86,17 +86,18 @@ def find(
     limit: Limit = 50,
     cursor: str = "",
 ) -> HitsOut:
-    """Words, "exact phrases", prefix* and -excluded; what was summarised away is found too. The last word is a prefix
-    unless it is quoted. Where a store holds nothing so, the text is sought inside words too: note `inside_words`.
+    """Words, "exact phrases", prefix* and -excluded; messages that were summarised away are found too. The last word is
+    a prefix unless it is quoted. If a store has no such message, parts of words are searched for too: note
+    `inside_words`.
 
-    `session` takes the parts before it along. Times without a zone are UTC; `until` is excluded.
+    `session` includes the parts before it. Times without a zone are UTC; `until` is excluded.
     """
     kind = f"search by {order}"
-    after, stage = _place(cursors.read(cursor, kind, float, int, str)) if cursor else (None, FIRST)
+    after, stage = _position(cursors.read(cursor, kind, float, int, str)) if cursor else (None, FIRST)
     with open_store(get_store(store)) as reader:
         if session:
             reader.session(session)
-        wanted = SearchFilter(
+        search_filter = SearchFilter(
             role=role,
             sessions=tuple(reader.parts(session)) if session else (),
             source=source,
@@ -105,7 +106,7 @@ def find(
             order=order,
             indexed=indexed,
         )
-        hit_page = store_search.search(reader, parse(q), wanted, PageRequest(limit, after, stage))
+        hit_page = store_search.search(reader, parse(q), search_filter, PageRequest(limit, after, stage))
     return _hits_out(hit_page, store, kind)
 
 
@@ -121,7 +122,7 @@ def _hits_out(hit_page: HitPage, store: str, kind: str) -> HitsOut:
     )
 
 
-def _place(values: list[Any]) -> tuple[Key, Stage]:
+def _position(values: list[Any]) -> tuple[Key, Stage]:
     rank, row_id, stage = values
     if not math.isfinite(rank) or abs(row_id) >= 2**63 or stage not in get_args(Stage):
         raise BadCursor("This cursor is not from the list it was given to; begin again without one.")

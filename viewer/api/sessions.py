@@ -55,11 +55,11 @@ def sessions(
 ) -> SessionsOut:
     """Newest first by `order`.
 
-    Of a conversation split into parts, the newest part alone; archived ones only on request. `near` asks for those
-    whose tokens are close to where the agent compacts by itself.
+    For a conversation split into parts, only the newest part; archived ones only on request. `near` selects sessions
+    whose tokens are close to the agent's threshold.
     """
-    wanted = SessionFilter(q=q, source=source, model=model, state=state, compacted=compacted, near=near, order=order)
-    return listed.page(get_store(store), wanted, limit, cursor)
+    filters = SessionFilter(q=q, source=source, model=model, state=state, compacted=compacted, near=near, order=order)
+    return listed.page(get_store(store), filters, limit, cursor)
 
 
 @router.get(SESSION, auth=READ, response=answers(SessionOut), summary="One session")
@@ -71,14 +71,14 @@ def session(request: HttpRequest, store: str, session_id: str) -> SessionOut:
 
 @router.patch(SESSION, auth=WRITE, response=answers(SessionOut), summary="Rename or archive")
 def change(request: HttpRequest, store: str, session_id: str, body: SessionIn) -> SessionOut:
-    """Give a title, or put the session into the archive or take it out; nothing is deleted."""
-    found = get_store(store)
+    """Set a title, or move the session into the archive or out of it; nothing is deleted."""
+    target = get_store(store)
     if body.title is not None:
-        writer_of(found).rename(session_id, body.title)
+        writer_of(target).rename(session_id, body.title)
     if body.archived is not None:
-        writer_of(found).set_archived(session_id, body.archived)
-    sync.bring(found, [session_id])
-    with open_store(found) as reader:
+        writer_of(target).set_archived(session_id, body.archived)
+    sync.bring(target, [session_id])
+    with open_store(target) as reader:
         return shapes.session(reader, reader.session(session_id))
 
 
@@ -102,11 +102,11 @@ def session_messages(
 
 @router.post(f"{SESSION}/messages", auth=WRITE, response=answers(AppendedOut, 201), summary="Append messages")
 def append_messages(request: HttpRequest, store: str, session_id: str, body: AppendIn) -> Status[AppendedOut]:
-    """Behind what the model sees, in one write; refused while a turn runs. The agent reads them with its next turn."""
+    """After what the model sees, in one write; refused while a turn runs. The agent reads them with its next turn."""
     new = [message.model_dump(exclude_none=True) for message in body.messages]
-    found = get_store(store)
-    ids = writer_of(found).append(session_id, new, now=time.time())
-    auditing.on_appended(found, session_id)
+    target = get_store(store)
+    ids = writer_of(target).append(session_id, new, now=time.time())
+    auditing.on_appended(target, session_id)
     return Status(201, AppendedOut(ids=ids))
 
 
@@ -133,7 +133,7 @@ def compactions(request: HttpRequest, store: str, session_id: str) -> Compaction
     summary="What a compaction lost",
 )
 def compaction_details(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> LossesOut:
-    """Of the agent's compactions, too: there it is looked for in the rows, which takes longer the more there are."""
+    """For the agent's compactions, too: there the rows are searched, which takes longer the more there are."""
     with open_store(get_store(store)) as reader:
         index = index_cache.index_of(reader, reader.session(session_id))
         boundary = index.boundary_at(handoff_id)

@@ -1,4 +1,4 @@
-"""What stores and runs hold, in the API's shapes."""
+"""Data of stores and runs in the API's shapes."""
 
 from __future__ import annotations
 
@@ -42,38 +42,38 @@ from .schemas import (
 COUNTING_SECONDS = 2.0  # that a call waits for tokens nobody has counted yet
 
 
-def session(reader: Reader, found: Session) -> SessionOut:
-    """A session with the numbers of its context; the tokens of a long one are known once the worker counted them."""
-    index = index_cache.count_some(reader, found, COUNTING_SECONDS, context_alone=True)
-    reported = reader.usage(found.id)
-    refusal = reader.compact_refusal(found.id)
+def session(reader: Reader, stored: Session) -> SessionOut:
+    """A session with the numbers of its context; the tokens of a long one are known once a worker has counted them."""
+    index = index_cache.count_some(reader, stored, COUNTING_SECONDS, context_alone=True)
+    reported = reader.usage(stored.id)
+    refusal = reader.compact_refusal(stored.id)
     return SessionOut(
-        id=found.id,
-        address=session_address(found.store, found.id),
-        store=found.store,
-        title=found.title,
-        name=found.name,
-        source=found.source,
-        model=found.model,
-        started_at=moment(found.started_at),
-        last_active=moment(found.last_active),
-        active=found.active,
-        archived=found.archived,
+        id=stored.id,
+        address=session_address(stored.store, stored.id),
+        store=stored.store,
+        title=stored.title,
+        name=stored.name,
+        source=stored.source,
+        model=stored.model,
+        started_at=moment(stored.started_at),
+        last_active=moment(stored.last_active),
+        active=stored.active,
+        archived=stored.archived,
         messages_live=len(index.live),
         messages_total=index.messages,
         tokens_live=index.tokens_live if reported.tokens is None else reported.tokens,
-        context_window=counting.context_window(found.model, found.window),
+        context_window=counting.context_window(stored.model, stored.window),
         compactions=len(index.compactions),
-        parent=found.parent or None,
-        cwd=found.cwd,
-        git_branch=found.git_branch,
+        parent=stored.parent or None,
+        cwd=stored.cwd,
+        git_branch=stored.git_branch,
         cost=reported.cost.dollars if reported.cost else None,
         cost_is_least=bool(reported.cost and reported.cost.is_least),
-        parts=found.parts,
+        parts=stored.parts,
         can_compact=refusal is None,
         compact_reason=refusal.message if refusal else "",
         sends_otherwise=agent_of(reader.store).sends_otherwise(),
-        untried_version=agent_of(reader.store).untried_version(found.id),
+        untried_version=agent_of(reader.store).untried_version(stored.id),
     )
 
 
@@ -83,7 +83,7 @@ def broken(lines: Iterable[UnreadableLine]) -> list[BrokenOut]:
 
 def compaction(view: CompactionView, audit: str | None) -> CompactionOut:
     """A compaction with the status of its audit."""
-    known = counted(view.run)
+    counts = counted(view.run)
     return CompactionOut(
         at=moment(view.at),
         by=view.by,
@@ -103,8 +103,8 @@ def compaction(view: CompactionView, audit: str | None) -> CompactionOut:
         undoable=view.undoable,
         unsure=view.unsure,
         reported=ReportedOut(**asdict(view.reported)) if view.reported else None,
-        details=_lost(known.details) if known else None,
-        statements=_lost(known.statements) if known else None,
+        details=_lost(counts.details) if counts else None,
+        statements=_lost(counts.statements) if counts else None,
     )
 
 
@@ -125,84 +125,84 @@ def options(body: PlanIn) -> Options:
 
 
 def plan(draft: DryRun) -> PlanOut:
-    made = draft.plan
+    engine_plan = draft.plan
     busy = BusyOut(lock=_held(draft.lock), turn=_held(draft.lease)) if draft.lock or draft.lease else None
     return PlanOut(
         strategy=draft.strategy,
         mode=draft.mode,
         fallback=draft.fallback,
-        head=_part(draft.head_ids, made.head_tokens),
-        middle=_part(draft.middle_ids, made.middle_tokens),
-        tail=_part(draft.tail_ids, made.tail_tokens),
+        head=_part(draft.head_ids, engine_plan.head_tokens),
+        middle=_part(draft.middle_ids, engine_plan.middle_tokens),
+        tail=_part(draft.tail_ids, engine_plan.tail_tokens),
         lifted=list(draft.lifted_ids),
-        earlier_tokens=made.earlier_tokens,
-        reasons=list(made.reasons),
+        earlier_tokens=engine_plan.earlier_tokens,
+        reasons=list(engine_plan.reasons),
         tokens_before=draft.tokens_before,
         tokens_after_estimate=draft.tokens_after_estimate,
         notes=draft.notes,
         note_tokens=draft.note_tokens,
-        recompaction=made.recompaction,
+        recompaction=engine_plan.recompaction,
         lock_seconds_estimate=round(draft.lock_seconds, 2),
         context_window=draft.window,
         tokens_are_estimates=draft.estimate,
         pick_up=draft.pick_up,
         sends_otherwise=draft.sends_otherwise,
         busy=busy,
-        rules=_rules(asdict(draft.rules), wanted=bool(made.policy.rules)),
+        rules=_rules(asdict(draft.rules), is_carried=bool(engine_plan.policy.rules)),
     )
 
 
-def _rules(found: Mapping[str, Any], wanted: bool) -> RulesOut:
-    """`workspaces.Rules` as an object, {} of a run that has not looked for them."""
-    known = {name: found[name] for name in RulesOut.model_fields if name in found} | {"reason": reason_in(found)}
-    return RulesOut(**known, carried=wanted and bool(found.get("text")))
+def _rules(rules: Mapping[str, Any], is_carried: bool) -> RulesOut:
+    """`workspaces.Rules` as an object, {} for a run that has not looked for them."""
+    values = {name: rules[name] for name in RulesOut.model_fields if name in rules} | {"reason": reason_in(rules)}
+    return RulesOut(**values, carried=is_carried and bool(rules.get("text")))
 
 
 def _part(ids: tuple[int, ...], tokens: int) -> PartOut:
     return PartOut(ids=list(ids), count=len(ids), tokens=tokens)
 
 
-def _held(held: Holder | None) -> HeldOut | None:
-    return HeldOut(holder=held.holder, since=moment(held.since), expires=moment(held.expires)) if held else None
+def _held(holder: Holder | None) -> HeldOut | None:
+    return HeldOut(holder=holder.holder, since=moment(holder.since), expires=moment(holder.expires)) if holder else None
 
 
-def runs(found: Sequence[Run]) -> tuple[tuple[RunOut, ...], tuple[UnreadableLine, ...]]:
-    """Many of them, each store opened once."""
-    undoable = undoable_among(each.pk for each in found)
-    return lines_of(found, lambda run: _run(run, run.pk in undoable), lambda run: (run.pk, run.store))
+def runs(listed: Sequence[Run]) -> tuple[tuple[RunOut, ...], tuple[UnreadableLine, ...]]:
+    """Many runs; each store is opened once."""
+    undoable = undoable_among(each.pk for each in listed)
+    return lines_of(listed, lambda run: _run(run, run.pk in undoable), lambda run: (run.pk, run.store))
 
 
-def run(found: Run) -> RunOut:
-    return _run(found, service.is_undoable(found))
+def run(stored: Run) -> RunOut:
+    return _run(stored, service.is_undoable(stored))
 
 
-def _run(found: Run, undoable: bool) -> RunOut:
-    error = ErrorOut(code=found.error_code, message=found.error_message) if found.error_code else None
+def _run(stored: Run, undoable: bool) -> RunOut:
+    error = ErrorOut(code=stored.error_code, message=stored.error_message) if stored.error_code else None
     return RunOut(
-        id=found.pk,
-        store=found.store,
-        session_id=found.session_id,
-        address=session_address(found.store, found.session_id),
-        status=found.status,
-        strategy=found.strategy,
-        summarizer=found.summarizer,
-        focus=found.focus,
-        keep_last=found.keep_last,
-        apply=found.apply,
-        mode=found.mode,
-        fallback=found.fallback,
-        new_session_id=found.new_session_id or None,
-        model=found.model,
-        usage=UsageOut(**found.usage),
-        progress=found.progress,
-        tokens_before=found.tokens_before,
-        tokens_after=None if found.came_to_nothing else found.tokens_after,
-        messages_before=found.messages_before,
-        messages_after=None if found.came_to_nothing else found.messages_after,
-        summary=found.summary,
-        rules=_rules(found.rules, wanted=found.carry and planning.strategy_of(found.strategy).carries_rules),
+        id=stored.pk,
+        store=stored.store,
+        session_id=stored.session_id,
+        address=session_address(stored.store, stored.session_id),
+        status=stored.status,
+        strategy=stored.strategy,
+        summarizer=stored.summarizer,
+        focus=stored.focus,
+        keep_last=stored.keep_last,
+        apply=stored.apply,
+        mode=stored.mode,
+        fallback=stored.fallback,
+        new_session_id=stored.new_session_id or None,
+        model=stored.model,
+        usage=UsageOut(**stored.usage),
+        progress=stored.progress,
+        tokens_before=stored.tokens_before,
+        tokens_after=None if stored.came_to_nothing else stored.tokens_after,
+        messages_before=stored.messages_before,
+        messages_after=None if stored.came_to_nothing else stored.messages_after,
+        summary=stored.summary,
+        rules=_rules(stored.rules, is_carried=stored.carry and planning.strategy_of(stored.strategy).carries_rules),
         error=error,
         undoable=undoable,
-        created_at=found.created_at,
-        finished_at=found.finished_at,
+        created_at=stored.created_at,
+        finished_at=stored.finished_at,
     )

@@ -22,7 +22,7 @@ router = Router(tags=["stores"])
 
 @router.get("/health", auth=None, response=answers(HealthOut), summary="Is the site up?")
 def health(request: HttpRequest) -> HealthOut:
-    """Answers when the site and its own database do."""
+    """Answers if the site and its own database do."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
     return HealthOut(status="ok", version=VERSION)
@@ -36,7 +36,7 @@ def stores(request: HttpRequest) -> StoresOut:
 
 
 def store_out(store: Store) -> StoreOut:
-    """A store with what it can do; with the error where it cannot be opened."""
+    """A store with what it can do, or the error if it cannot be opened."""
     try:
         with open_store(store, listed=True) as reader:
             able, is_indexed_here = reader.capabilities(), reader.offers_text
