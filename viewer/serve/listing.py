@@ -8,7 +8,9 @@ from viewer.stores.registry import all_stores, open_store, remarks, unread_homes
 
 
 def lines() -> Iterator[str]:
-    """One line a store: name, path, schema, sessions, can compact or why not; then homes that are not readable yet."""
+    """One line per store: name, path, schema, sessions, whether it can compact or why not; then homes that cannot be
+    read yet.
+    """
     stores = all_stores()
     width = max(len(store.name) for store in stores)
     for store in stores:

@@ -1,4 +1,4 @@
-"""How a child process learns that it is to end, also where its parent was killed by SIGKILL, which nobody can catch."""
+"""How a child process learns that it must end, even if its parent was killed by SIGKILL, which cannot be caught."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import threading
 
 
 def end_with_it() -> None:
-    """Send this process one SIGTERM when standard input ends: a pipe whose other end only the parent holds."""
+    """Send this process one SIGTERM when standard input ends: a pipe whose other end only the parent has."""
     threading.Thread(target=_watch, name="parent", daemon=True).start()
 
 

@@ -1,4 +1,4 @@
-"""What a start checks and makes: the port, own database, demo store, static files. A second start changes nothing."""
+"""What a start checks and creates: the port, own database, demo store, static files. A second start changes nothing."""
 
 import errno
 import hashlib
@@ -22,21 +22,21 @@ class CannotStart(Exception):
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens there, for the servers to come. Raises CannotStart."""
+    """A listening socket for the servers. Raises CannotStart."""
     try:
         family, _, _, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except socket.gaierror:
         raise CannotStart(f"HOST {host} is not known: set it to an address of this machine.") from None
-    found = socket.socket(family, socket.SOCK_STREAM)
+    listener = socket.socket(family, socket.SOCK_STREAM)
     # A port that was closed a moment ago is free; one that somebody listens on is not.
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind(target)
-        found.listen(BACKLOG)
+        listener.bind(target)
+        listener.listen(BACKLOG)
     except OSError as problem:
-        found.close()
+        listener.close()
         raise CannotStart(_port_problem(problem.errno, host, port)) from None
-    return found
+    return listener
 
 
 def _port_problem(number: int | None, host: str, port: int) -> str:
@@ -48,7 +48,7 @@ def _port_problem(number: int | None, host: str, port: int) -> str:
 
 
 def check_stores() -> None:
-    """Every configured store is of a kind there is, and has its file. Raises CannotStart."""
+    """Check that every configured store is of a known kind and has its file. Raises CannotStart."""
     for store in all_stores():
         if not is_of_a_kind(store):
             raise CannotStart(f"PALIMPSEST_STORES: no kind of store has addresses like {store.url}.")
@@ -57,7 +57,7 @@ def check_stores() -> None:
 
 
 def own_database() -> None:
-    """Bring the site's own tables up to date, and keys to the present secret key. Raises CannotStart."""
+    """Migrate the site's own tables, and re-encrypt keys with the present secret key. Raises CannotStart."""
     from viewer.runs.providers import connections  # models, which need Django to be set up
 
     try:
@@ -74,12 +74,12 @@ def own_database() -> None:
 
 
 def demo_store() -> bool:
-    """Make the demo store if it is missing; whether it was made."""
+    """Create the demo store if it is missing; returns whether it was created."""
     return make_demo()
 
 
 def static_files() -> bool:
-    """Collect and compress the static files if one of them changed since the last time; whether they were."""
+    """Collect and compress the static files if one of them changed since the last time; returns whether it did."""
     stamp = settings.DATA_DIR / "static.stamp"
     fingerprint = _static_fingerprint()
     if stamp.is_file() and stamp.read_text() == fingerprint:

@@ -1,7 +1,7 @@
-"""The web server, a child of `manage.py up`: `python -m viewer.serve.server DESCRIPTOR`, of a socket that listens.
+"""The web server, a child of `manage.py up`: `python -m viewer.serve.server DESCRIPTOR`, of a listening socket.
 
-Waitress, because one thread of it reads all requests and writes all answers. A thread that computes an answer gets a
-request when it is complete and is free when its answer is in a buffer, so no slow client holds one.
+Waitress, because one thread reads all requests and writes all responses. A worker thread gets a request when it is
+complete and is free when its response is in a buffer, so no slow client blocks one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from viewer.serve import parent
 OPTIONS: dict[str, Any] = {
     "threads": 8,  # a page that waits for a locked store holds one for some seconds
     "connection_limit": 400,  # with up to two temporary files each, below the usual 1,024 descriptors of a process
-    "channel_timeout": 60,  # seconds in which nothing arrives, or nothing of an answer is taken
+    "channel_timeout": 60,  # seconds in which nothing arrives, or nothing of a response is read
     "cleanup_interval": 5,  # seconds between two looks for such connections
     "max_request_header_size": 65_536,
     # Twice what Django reads (DATA_UPLOAD_MAX_MEMORY_SIZE): up to here the site refuses a body, in its own words.
@@ -32,7 +32,7 @@ OPTIONS: dict[str, Any] = {
 
 
 def main(descriptor: int) -> None:
-    """Serve until asked to end; answers in progress have five seconds then."""
+    """Serve until asked to end; then responses in progress have five seconds."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     parent.end_with_it()
     from viewer.web import own_database

@@ -1,6 +1,6 @@
-"""Server and worker as child processes: started, started again when they end, ended together.
+"""Server and worker as child processes: started, restarted when they end, ended together.
 
-Each child leads a session of its own, so that Ctrl-C in a terminal reaches this process alone, and ends when its
+Each child leads its own process session, so that Ctrl-C in a terminal reaches only this process, and ends when its
 standard input does (`viewer.serve.parent`): a pipe whose other end is here.
 """
 
@@ -20,10 +20,10 @@ from django.conf import settings
 TICK_SECONDS = 0.2
 START_SECONDS = 2.0  # at least, between two starts of a child
 SAME_SIGNAL_SECONDS = 1.0  # a service manager signals make and its child, and make passes its own on: still one
-NOTICE_SECONDS = 1.5  # before saying what the end waits for
+NOTICE_SECONDS = 1.5  # before printing what the shutdown waits for
 
 # glibc's malloc: large blocks go back to the system at once, and threads share two heaps instead of one for each; with
-# its defaults a server that was asked for messages of 10 MB stayed at several times what it needs. Others ignore these.
+# its defaults a server that was asked for messages of 10 MB kept several times the needed memory. Others ignore these.
 MEMORY = {"MALLOC_MMAP_THRESHOLD_": "262144", "MALLOC_ARENA_MAX": "2"}
 
 
@@ -61,7 +61,7 @@ class Child:
         self.process.stdin.close()
 
     def kill(self) -> None:
-        """Kill the child and what it started, which may have outlived it."""
+        """Kill the child and the processes it started, which may have outlived it."""
         with suppress(ProcessLookupError, PermissionError):  # macOS answers EPERM for a group of zombies
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -69,10 +69,10 @@ class Child:
 
 
 def run(listening: socket.socket, on_answer: Callable[[], None], parent: int | None = None) -> int:
-    """Keep server and worker running until a signal, or the end of this parent process; the exit code.
+    """Keep server and worker running until a signal, or the end of this parent process; returns the exit code.
 
-    The socket is kept open here, so that connections wait while a server is started again. `on_answer` is called once,
-    when the server answers its first request; a server that ends before that ends all, so that somebody looks.
+    The socket stays open here, so that connections wait while a server is restarted. `on_answer` is called once, when
+    the server answers its first request; if a server ends before that, everything ends, so that somebody looks.
     """
     signals: list[float] = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -81,14 +81,14 @@ def run(listening: socket.socket, on_answer: Callable[[], None], parent: int | N
     descriptor = listening.fileno()
     server = Child("server", ["-m", "viewer.serve.server", str(descriptor)], (descriptor,))
     worker = Child("worker", ["-m", "viewer", "worker", "--supervised"])
-    answer, said = threading.Event(), False
+    answer, announced = threading.Event(), False
     threading.Thread(target=_wait_for_answer, args=(listening.getsockname()[:2], answer), daemon=True).start()
     try:
         while not signals and parent in (None, os.getppid()):
-            if answer.is_set() and not said:
-                said = True
+            if answer.is_set() and not announced:
+                announced = True
                 on_answer()
-            if not said and not server.alive:
+            if not announced and not server.alive:
                 print(f"The server ended (exit code {server.process.returncode}).", file=sys.stderr, flush=True)
                 return 1
             server.restart_if_ended()
@@ -103,7 +103,7 @@ def run(listening: socket.socket, on_answer: Callable[[], None], parent: int | N
 
 
 def _wait_for_answer(address: tuple[str, int], answered: threading.Event) -> None:
-    """In a thread of its own: a request that waits for the server delays no signal."""
+    """Runs in a thread, so that a request that waits for the server delays no signal."""
     while not answered.is_set():
         with closing(http.client.HTTPConnection(*address)) as connection, suppress(OSError, http.client.HTTPException):
             connection.request("GET", "/sign-in/", headers={"Host": "localhost"})
@@ -113,7 +113,7 @@ def _wait_for_answer(address: tuple[str, int], answered: threading.Event) -> Non
 
 
 def _end(server: Child, worker: Child, signals: list[float]) -> int:
-    """Ask both to end and wait for them; a later signal ends them at once, with exit code 1."""
+    """Ask both to end and wait for them; another signal ends them at once, with exit code 1."""
     server.ask_to_end()
     worker.ask_to_end()
     asked_at = time.monotonic()
