@@ -1,4 +1,4 @@
-"""What every request passes, whichever page or call it is for: who may open what (`auth`), headers and cookies
-(`middleware`), names and ids as parts of an address (`url_segments`, `session_urls`), and this site's own database
-where it is locked, full or away (`own_database`).
+"""What every request passes, for any page or call: who may open what (`auth`), headers and cookies (`middleware`),
+names and ids in URLs (`url_segments`, `session_urls`), and this site's own database when it is locked, full or
+unreachable (`own_database`).
 """

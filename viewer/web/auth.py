@@ -1,7 +1,7 @@
 """Who may open what: a signed-in browser every page, a bearer token the JSON API within its scopes.
 
-There is one owner and no password. `make run` and `manage.py signin` print a link; opening it shows a button, and
-only the button uses the link up, so that a chat program that previews the link does not.
+There is one owner and no password. `make run` and `manage.py signin` print a link. Opening it shows a button, and only
+the button uses up the link, so that a chat program's preview does not.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ _SEEN_EVERY = timedelta(minutes=1)
 
 
 def new_link() -> str:
-    """Make a sign-in link and return its path, such as `/sign-in/<token>`; links that expired are removed."""
+    """Create a sign-in link and return its path, such as `/sign-in/<token>`; expired links are removed."""
     SignInLink.objects.filter(expires_at__lt=timezone.now() - timedelta(days=30)).delete()
     token = secrets.token_urlsafe(24)
     SignInLink.objects.create(token_hash=_hash(token))
@@ -86,7 +86,7 @@ def sign_in_help(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_in_page(request: HttpRequest, token: str) -> HttpResponse:
-    """GET asks to continue and changes nothing; POST uses the link up and signs in."""
+    """GET asks to continue and changes nothing; POST uses up the link and signs in."""
     link = SignInLink.objects.filter(token_hash=_hash(token)).first()
     if request.method == "POST" and link and _use(link):
         sign_in(request)
@@ -94,8 +94,8 @@ def sign_in_page(request: HttpRequest, token: str) -> HttpResponse:
     problem = _problem(link)
     if problem and is_signed_in(request):
         return redirect("pages:sessions")
-    said = {"problem": problem, "command": settings.COMMAND}
-    return render(request, "access/sign_in.html", said, status=410 if problem else 200)
+    context = {"problem": problem, "command": settings.COMMAND}
+    return render(request, "access/sign_in.html", context, status=410 if problem else 200)
 
 
 @require_POST
@@ -106,13 +106,13 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 
 
 def _use(link: SignInLink) -> bool:
-    """Take the link in one UPDATE, so that of two clicks at once only one signs in."""
+    """Use up the link in one UPDATE, so that of two simultaneous clicks only one signs in."""
     now = timezone.now()
     return SignInLink.objects.filter(pk=link.pk, used_at=None, expires_at__gt=now).update(used_at=now) == 1
 
 
 def _problem(link: SignInLink | None) -> str:
-    """Why a link does not work (unknown, used, expired), or nothing if it does."""
+    """Why a link does not work (unknown, used, expired), "" if it does."""
     if link is None:
         return "unknown"
     link.refresh_from_db()
@@ -126,17 +126,17 @@ def _problem(link: SignInLink | None) -> str:
 
 @sensitive_variables("token")
 def new_token(name: str, scopes: Iterable[str]) -> str:
-    """Make an API token and return it; it cannot be shown again.
+    """Create an API token and return it; it cannot be shown again.
 
-    Raises ValueError when the name is taken or cannot be one, or a scope is not one of SCOPES.
+    Raises ValueError if the name is in use or invalid, or a scope is not one of SCOPES.
     """
-    wanted = set(scopes)
-    if not wanted or not wanted <= set(SCOPES):
+    requested = set(scopes)
+    if not requested or not requested <= set(SCOPES):
         raise ValueError(f"Scopes are one or more of {', '.join(SCOPES)}.")
     if not name.strip() or len(name) > NAME_LIMIT or not name.isprintable():
         raise ValueError(f"A token's name is one line of at most {NAME_LIMIT} characters.")
     token = f"palimpsest_{secrets.token_urlsafe(32)}"
-    ordered = [scope for scope in SCOPES if scope in wanted]
+    ordered = [scope for scope in SCOPES if scope in requested]
     try:
         with transaction.atomic():
             ApiToken.objects.create(name=name, token_hash=_hash(token), scopes=ordered)
@@ -153,10 +153,10 @@ class Scope(HttpBearer):
         self.scope = scope
 
     def authenticate(self, request: HttpRequest, token: str) -> ApiToken | None:
-        known = _known(token)
-        if known and self.scope not in known.scopes:
-            raise HttpError(403, f"The token {known.name} does not have the scope {self.scope}.")
-        return known
+        api_token = _token_of(token)
+        if api_token and self.scope not in api_token.scopes:
+            raise HttpError(403, f"The token {api_token.name} does not have the scope {self.scope}.")
+        return api_token
 
 
 def require(scope: str) -> Scope:
@@ -166,18 +166,18 @@ def require(scope: str) -> Scope:
     return Scope(scope)
 
 
-def _known(token: str) -> ApiToken | None:
-    known = ApiToken.objects.filter(token_hash=_hash(token)).first()
-    if known:
+def _token_of(token: str) -> ApiToken | None:
+    api_token = ApiToken.objects.filter(token_hash=_hash(token)).first()
+    if api_token:
         # Once a minute is enough for "last used", and spares a write on every call.
         now = timezone.now()
         stale = Q(last_used_at=None) | Q(last_used_at__lt=now - _SEEN_EVERY)
-        if known.last_used_at is None or known.last_used_at < now - _SEEN_EVERY:
+        if api_token.last_used_at is None or api_token.last_used_at < now - _SEEN_EVERY:
             with suppress(OwnDatabaseUnavailable), own_database.noting():
-                ApiToken.objects.filter(stale, pk=known.pk).update(last_used_at=now)
-    return known
+                ApiToken.objects.filter(stale, pk=api_token.pk).update(last_used_at=now)
+    return api_token
 
 
 def _hash(token: str) -> str:
-    """sha256 is enough for tokens of 192 random bits and more: there is nothing to guess from."""
+    """sha256 is enough for tokens of 192 random bits and more, which cannot be guessed."""
     return hashlib.sha256(token.encode()).hexdigest()

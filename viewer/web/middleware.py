@@ -1,4 +1,4 @@
-"""What every answer passes: the Content-Security-Policy header, and `Secure` cookies behind a proxy that ends TLS."""
+"""What every response passes: the Content-Security-Policy header, and `Secure` cookies behind a proxy that ends TLS."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _POLICY = (
 
 
 class ContentSecurityPolicy:
-    """Middleware: nothing inline runs unless the template gave it this answer's nonce (`csp_nonce`)."""
+    """Middleware: nothing inline runs unless the template gave it this response's nonce (`csp_nonce`)."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -36,9 +36,9 @@ def nonce(request: HttpRequest) -> dict[str, str]:
 
 
 class BehindTls:
-    """Middleware: believes `X-Forwarded-Proto` of the proxies that are named and of nobody else, and marks cookies.
+    """Middleware: trusts `X-Forwarded-Proto` only from the configured proxies, and marks cookies as Secure.
 
-    Those for this machine itself, such as http://127.0.0.1:8000, are never marked unless they came by TLS.
+    Cookies for this machine itself, such as http://127.0.0.1:8000, are marked only if the request came by TLS.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -55,7 +55,7 @@ class BehindTls:
 
 
 def _came_by_tls(request: HttpRequest) -> bool:
-    """Whether a named proxy says so; of several values the last is its own."""
+    """Whether a configured proxy says so; of several values the last is its own."""
     scheme = request.headers.get("X-Forwarded-Proto", "").rpartition(",")[2].strip().lower()
     try:
         peer = ip_address(request.META.get("REMOTE_ADDR", ""))

@@ -1,7 +1,7 @@
-"""This site's own database where it is locked, full or away: reading goes on, and what must write says so.
+"""This site's own database when it is locked, full or unreachable: reading continues, and what must write reports it.
 
-What is written on the way of reading (when a token was last used, lines of lists, indexes of Histories, audits) is a
-*note*: it is made again later where it cannot be written now, so that no answer waits for it or fails by it.
+What is written while reading (the last use of a token, lines of lists, indexes of Histories, audits) is a *note*: if it
+cannot be written now it is written later, so that no response waits for it or fails because of it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from viewer.stores.errors import StoreError
 if TYPE_CHECKING:
     from django.db.migrations import Migration
 
-PATIENCE = 5.0  # seconds that what must write waits for another writer while somebody waits for the answer
-NOTE_SECONDS = 0.2  # that a note waits in a request, once: while it had to be left out just now, the next do not wait
+PATIENCE = 5.0  # seconds that a necessary write waits for another writer while somebody waits for the response
+NOTE_SECONDS = 0.2  # that a note waits in a request; after one was left out just now, the next ones do not wait
 REMEMBERED = 3.0  # seconds
 CONNECTED_SECONDS = 60  # that a thread of the web server keeps a connection
 _LOCKED = "another program has it locked"
@@ -60,7 +60,7 @@ class OwnDatabaseUnavailable(StoreError):
 
 
 def refusal(problem: BaseException | None) -> OwnDatabaseUnavailable | None:
-    """What an error of the database means to who asked, None for one that is a fault of ours."""
+    """What a database error means to the caller, None if it is our own fault."""
     if not isinstance(problem, Error):
         return None
     cause = problem.__cause__
@@ -79,7 +79,7 @@ def _sentence(reason: str) -> str:
 
 
 def is_behind() -> bool:
-    """Whether migrations wait to be applied: nobody started the site with this version yet."""
+    """Whether migrations must still be applied: the site was not started with this version yet."""
     from django.db.migrations.executor import MigrationExecutor  # a command that works needs none of it
 
     executor = MigrationExecutor(connection)
@@ -87,7 +87,7 @@ def is_behind() -> bool:
 
 
 def newer_migrations() -> list[str]:
-    """What a newer version of this site applied and this one does not have: its tables are not those known here."""
+    """Migrations that a newer version of this site applied and this one does not have: its tables are unknown here."""
     migrations, applied = _migrations()
     ours = {config.label for config in apps.get_app_configs() if config.name.startswith("viewer")}
     newest = {label: max(name for app, name in migrations if app == label) for label, _ in migrations if label in ours}
@@ -96,8 +96,8 @@ def newer_migrations() -> list[str]:
 
 
 def is_too_old() -> bool:
-    """Whether of the migrations that one of this version replaces some were applied and others, which are not here any
-    more, were not: Django leaves out the one that replaces them then.
+    """Whether only some of the migrations were applied that one of this version replaces, and the others no longer
+    exist: then Django leaves out the one that replaces them.
     """
     migrations, applied = _migrations()
     replacing = [set(migration.replaces) for migration in migrations.values()]
@@ -105,7 +105,7 @@ def is_too_old() -> bool:
 
 
 def _migrations() -> tuple[dict[tuple[str, str], Migration], set[tuple[str, str]]]:
-    """Those of this version, and the names of those that were applied."""
+    """The migrations of this version, and the names of the applied ones."""
     from django.db.migrations.loader import MigrationLoader
     from django.db.migrations.recorder import MigrationRecorder
 
@@ -115,7 +115,7 @@ def _migrations() -> tuple[dict[tuple[str, str], Migration], set[tuple[str, str]
 
 
 def trouble() -> str:
-    """Why what is shown may be behind: the sentence of a note that was left out just now, "" where none was."""
+    """Why the shown data may be outdated: the message of a note that was left out just now, "" if none was."""
     at, message = _left_out
     return message if time.monotonic() - at < REMEMBERED else ""
 
@@ -141,7 +141,7 @@ def noting() -> Iterator[None]:
 
 @contextmanager
 def _waiting(seconds: float) -> Iterator[None]:
-    """A transaction in which another writer is waited for so long."""
+    """A transaction that waits so many seconds for another writer."""
     if connection.vendor == "postgresql":
         with transaction.atomic():
             _execute(f"SET LOCAL lock_timeout = '{max(1, round(seconds * 1000))}ms'")
@@ -172,8 +172,8 @@ def _limit(wrapper: BaseDatabaseWrapper, seconds: float) -> None:
 
 
 def keep_open() -> None:
-    """Keep a connection to a SQLite file for as long as this thread lives: what readers share with writers (`-shm`) is
-    removed with the last connection, and could not be made again on a full disk.
+    """Keep a connection to a SQLite file for the lifetime of this thread: the file that readers share with writers
+    (`-shm`) is removed with the last connection, and could not be created again on a full disk.
     """
     if connection.vendor == "sqlite":
         with suppress(Error):
@@ -184,7 +184,7 @@ def keep_open() -> None:
 
 
 def watch_requests() -> None:
-    """Have every connection that is opened for a request wait PATIENCE at most."""
+    """Make every connection that is opened for a request wait at most PATIENCE."""
     request_started.connect(_begin, dispatch_uid="own database")
     request_finished.connect(_end, dispatch_uid="own database")
     connection_created.connect(_created, dispatch_uid="own database")
@@ -207,16 +207,16 @@ def _created(connection: BaseDatabaseWrapper, **_: Any) -> None:
 
 
 def stay_connected() -> None:
-    """Have threads keep their connections from request to request: a new one reads the schema first. To be called
-    before there are any.
+    """Make threads keep their connections between requests: a new one reads the schema first. Call it before there are
+    any.
     """
     for settings in connections.settings.values():
         settings["CONN_MAX_AGE"], settings["CONN_HEALTH_CHECKS"] = CONNECTED_SECONDS, True
 
 
 def _file() -> tuple[int, int] | None:
-    """Which file the database is now: an open connection goes on with one that was replaced."""
+    """The identity of the database's file now: an open connection continues with a file that was replaced."""
     with suppress(OSError, TypeError):
-        found = os.stat(connection.settings_dict["NAME"])
-        return found.st_dev, found.st_ino
+        status = os.stat(connection.settings_dict["NAME"])
+        return status.st_dev, status.st_ino
     return None

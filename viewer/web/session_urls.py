@@ -1,4 +1,4 @@
-"""The addresses of one session's pages, for links in page data."""
+"""The URLs of one session's pages, for links in page data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.urls import get_script_prefix, reverse
 
 @dataclass(frozen=True, slots=True)
 class SessionUrls:
-    """A session of a store. Every address is derived from `href`, so that a long page resolves URLs once."""
+    """A session of a store. Every URL is derived from `href`, so that a long page resolves it once."""
 
     store: str
     session: str
@@ -21,7 +21,7 @@ class SessionUrls:
         object.__setattr__(self, "href", _session_page(get_script_prefix(), self.store, self.session))
 
     def message(self, row_id: int, words: str = "") -> str:
-        """The permalink of a message: opens its own window and marks it, and there the words that were looked for."""
+        """The permalink of a message: opens its window and marks the message, and in it the words of a search."""
         return f"{self.view(q=words, around=row_id)}#m{row_id}"
 
     def boundary(self, handoff_id: int, words: str = "") -> str:
@@ -40,11 +40,11 @@ class SessionUrls:
         return f"{self.href}/messages/{row_id}/colours?{urlencode({'part': part, **query})}"
 
     def listed(self, handoff_id: int, which: str) -> str:
-        """What belongs to a boundary, such as "summarised", "kept", "details", "undo" or "before-after"."""
+        """A part of a boundary, such as "summarised", "kept", "details", "undo" or "before-after"."""
         return f"{self.href}/boundaries/{handoff_id}/{which}"
 
     def abandoned(self, number: int) -> str:
-        """A branch that was left, by its number in order."""
+        """An abandoned branch, by its number in order."""
         return f"{self.href}/abandoned#left{number}"
 
     def view(self, name: str = "", **query: object) -> str:
@@ -55,5 +55,5 @@ class SessionUrls:
 
 @lru_cache(4_096)
 def _session_page(prefix: str, store: str, session: str) -> str:
-    """The address of a session's page where the site lies below `prefix`, as it does now."""
+    """The URL of a session's page if the site is below `prefix`, as it is now."""
     return reverse("pages:session", args=[store, session])

@@ -1,4 +1,4 @@
-"""Lists of what stores hold: a line that cannot be made is listed with its problem, and the others are as usual."""
+"""Lists of stores' data: a line that cannot be made is listed with its problem, and the others are unaffected."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class UnreadableLine:
-    """A line that cannot be shown: what it is about, as far as that is known, and a sentence why."""
+    """A line that cannot be shown: what it is about, if that is known, and a sentence why."""
 
     id: str
     store: str
@@ -24,27 +24,27 @@ class UnreadableLine:
 
 
 def lines_of(
-    rows: Iterable[Row], make: Callable[[Row], Shown | UnreadableLine], known: Callable[[Row], tuple[object, str]]
+    rows: Iterable[Row], make: Callable[[Row], Shown | UnreadableLine], identify: Callable[[Row], tuple[object, str]]
 ) -> tuple[tuple[Shown, ...], tuple[UnreadableLine, ...]]:
-    """What `make` makes of each row, and what it cannot be made of; `known` gives a row's id and store.
+    """`make` applied to each row, and the rows for which it failed; `identify` gives a row's id and store.
 
-    Refusals of a store, and errors of its database, are no row's fault: they go on to the caller.
+    Refusals of a store, and errors of its database, are not a row's fault and pass through to the caller.
     """
     shown: list[Shown] = []
     broken: list[UnreadableLine] = []
     for row in rows:
         try:
-            made = make(row)
+            line = make(row)
         except (StoreError, *DATABASE_ERRORS):
             raise
-        except Exception as failure:  # whatever a row may hold; the log says where it failed
-            row_id, store = known(row)
+        except Exception as failure:  # a row may contain anything; the log says where it failed
+            row_id, store = identify(row)
             logger.exception("A line of a list cannot be shown: %r of store %s", row_id, store)
-            made = UnreadableLine(
+            line = UnreadableLine(
                 str(row_id), store, f"It cannot be shown ({type(failure).__name__}): see the site's log."
             )
-        if isinstance(made, UnreadableLine):
-            broken.append(made)
+        if isinstance(line, UnreadableLine):
+            broken.append(line)
         else:
-            shown.append(made)
+            shown.append(line)
     return tuple(shown), tuple(broken)

@@ -1,8 +1,8 @@
-"""Names of stores and ids of sessions as one segment of an address: any text, and nobody on the way changes it.
+"""Names of stores and ids of sessions as one URL segment: any text, which no server or browser changes on the way.
 
-An agent may give its sessions any id. "%2F" is decoded by servers and proxies, "." and ".." are taken out by browsers,
-an empty segment is lost; only letters, digits and "-._~" are left alone by everybody (RFC 3986 section 2.3). So what is
-not ordinary is written as its UTF-8 bytes, each "~" and two hexadecimal digits: "telegram/123" is "telegram~2F123".
+An agent may give its sessions any id. "%2F" is decoded by servers and proxies, "." and ".." are removed by browsers, an
+empty segment is lost; only letters, digits and "-._~" are always unchanged (RFC 3986 section 2.3). So all other
+characters are written as their UTF-8 bytes, each "~" and two hexadecimal digits: "telegram/123" is "telegram~2F123".
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ def segment(name: str) -> str:
     """The name as a segment; `name_in` is the inverse."""
     if name in (".", ".."):
         return name.replace(".", "~2E")
-    # Lone surrogates, which no store holds, make an address that leads nowhere.
+    # Lone surrogates, which no store contains, make a URL that matches nothing.
     escaped = quote(name, safe=":", errors="surrogatepass").replace("~", "~7E").replace("%", "~")
     return escaped or EMPTY
 
 
 def name_in(text: str) -> str:
-    """The name that a segment says. Raises ValueError for what no store can hold: no UTF-8, or NUL.
+    """The name in a segment. Raises ValueError for what no store can contain: invalid UTF-8, or NUL.
 
-    What `segment` would have escaped may also stand as it is, as in addresses of older versions.
+    Characters that `segment` would have escaped may also be unescaped, as in URLs of older versions.
     """
     if text == EMPTY:
         return ""
-    name = _ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode()), text.encode()).decode()
+    name = _ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode()), text.encode()).decode()
     if "\0" in name:
         raise ValueError("No store can hold NUL in a name.")
     return name
@@ -51,7 +51,7 @@ def session_address(store: str, session_id: str) -> str:
 
 
 class NameConverter:
-    """Django's path converter `<name:…>`: the views are given the name itself, `reverse` takes it."""
+    """Django's path converter `<name:…>`: views get the name itself, and `reverse` accepts it."""
 
     regex = "[^/]+"
 
