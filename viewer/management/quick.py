@@ -1,4 +1,4 @@
-"""What all commands of this site share."""
+"""The base class of this site's commands."""
 
 from django.core.management.base import BaseCommand
 

@@ -31,18 +31,18 @@ class Command(QuickCommand):
 
     def handle(self, *args: Any, store: str, session: str, before: int | None, json: bool, **options: Any) -> None:
         try:
-            found = get_store(store)
-            made = branch_out(found, branching.branch(found, session, before))
+            target = get_store(store)
+            new = branch_out(target, branching.branch(target, session, before))
         except StoreError as refused:
             if json:
                 problem = ProblemOut(error=ErrorOut(code=refused.code, message=refused.message))
                 self.stdout.write(problem.model_dump_json(indent=2))
             sys.exit(refused.message)
         if json:
-            self.stdout.write(made.model_dump_json(indent=2))
+            self.stdout.write(new.model_dump_json(indent=2))
         else:
-            tokens = "" if made.tokens_live is None else f", {made.tokens_live:,} tokens"  # nobody counted them yet
+            tokens = "" if new.tokens_live is None else f", {new.tokens_live:,} tokens"  # nobody counted them yet
             self.stdout.write(
-                f"Branched: session {made.id}, “{made.title}”, {made.messages_live:,} messages{tokens}. "
-                f"Go on with it: {made.resume}"
+                f"Branched: session {new.id}, “{new.title}”, {new.messages_live:,} messages{tokens}. "
+                f"Go on with it: {new.resume}"
             )

@@ -70,15 +70,15 @@ class Command(QuickCommand):
         if json:
             self.stdout.write(shapes.plan(draft).model_dump_json(indent=2))
             return
-        made = draft.plan
-        shortens = made.keeps_middle
+        plan = draft.plan
+        shortens = plan.keeps_middle
         where = "into a new session (split)" if draft.mode == "split" else "in place"
         self.stdout.write(f"how             {strategy_of(draft.strategy).label}, {where}")
         for name, ids, tokens in [
-            ("kept before" if shortens else "start, kept", draft.head_ids, made.head_tokens),
-            ("earlier note" if shortens else "earlier summary", draft.lifted_ids, made.earlier_tokens),
-            ("to shorten" if shortens else "to summarise", draft.middle_ids, made.middle_tokens),
-            ("recent, kept", draft.tail_ids, made.tail_tokens),
+            ("kept before" if shortens else "start, kept", draft.head_ids, plan.head_tokens),
+            ("earlier note" if shortens else "earlier summary", draft.lifted_ids, plan.earlier_tokens),
+            ("to shorten" if shortens else "to summarise", draft.middle_ids, plan.middle_tokens),
+            ("recent, kept", draft.tail_ids, plan.tail_tokens),
         ]:
             self.stdout.write(
                 f"{name:<15} {len(ids):>6,} {'message ' if len(ids) == 1 else 'messages'} {tokens:>9,} tokens"
@@ -86,21 +86,21 @@ class Command(QuickCommand):
         self.stdout.write(f"context         {draft.tokens_before:,} -> about {draft.tokens_after_estimate:,} tokens")
         if draft.notes:
             self.stdout.write(f"of which        {draft.notes:,} notes of the agent, {draft.note_tokens:,} tokens")
-        for sentence in (draft.fallback, *made.reasons, planning.slow_sentence(draft.lock_seconds)):
+        for sentence in (draft.fallback, *plan.reasons, planning.slow_sentence(draft.lock_seconds)):
             if sentence:
                 self.stdout.write(sentence)
         if not shortens:
-            self._show_rules(draft.rules, made.policy.rules)
+            self._show_rules(draft.rules, plan.policy.rules)
 
-    def _show_rules(self, found: Rules, carried: str) -> None:
-        place = clean_text.clean(f"{found.source} in {found.workspace}")
+    def _show_rules(self, rules: Rules, carried: str) -> None:
+        source = clean_text.clean(f"{rules.source} in {rules.workspace}")
         if carried:
-            self.stdout.write(f"After the summary: {len(carried):,} characters of rules from {place}:")
+            self.stdout.write(f"After the summary: {len(carried):,} characters of rules from {source}:")
             self.stdout.write(indent(clean_text.clean(carried), "    "))
-        elif found.text:
-            self.stdout.write(f"No rules are carried, as you chose; there are some in {place}.")
+        elif rules.text:
+            self.stdout.write(f"No rules are carried, as you chose; there are some in {source}.")
         else:
-            self.stdout.write(f"No rules are carried. {reason_in(asdict(found))}")
+            self.stdout.write(f"No rules are carried. {reason_in(asdict(rules))}")
 
     def _show_run(self, run: Run, json: bool) -> None:
         if json:
@@ -126,7 +126,7 @@ class Command(QuickCommand):
 
 
 def _done(store: Store, session_id: str, options: Options) -> Run:
-    """The run, carried out in this process; Ctrl-C cancels it."""
+    """The run, executed in this process; Ctrl-C cancels it."""
     run = service.prepare(store, session_id, options, apply=True)
     try:
         job.compact(run.pk)

@@ -14,5 +14,5 @@ class Command(QuickCommand):
     help = "Make the demo store if it is missing."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        made = prepare.demo_store()
-        self.stdout.write(f"{'Made' if made else 'It is there already:'} {settings.DEMO_STORE}")
+        created = prepare.demo_store()
+        self.stdout.write(f"{'Made' if created else 'It is there already:'} {settings.DEMO_STORE}")

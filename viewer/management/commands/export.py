@@ -26,15 +26,15 @@ class Command(QuickCommand):
         self, *args: Any, store: str, session: str, format: Format, view: View, no_redact: bool, **options: Any
     ) -> None:
         try:
-            made = export(store, session, format, view, redact=not no_redact)
+            exported = export(store, session, format, view, redact=not no_redact)
         except StoreError as refused:
             sys.exit(refused.message)
         try:
-            for chunk in made.chunks:
+            for chunk in exported.chunks:
                 sys.stdout.buffer.write(chunk)
             sys.stdout.buffer.flush()
         except BrokenPipeError:  # whoever reads it has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
-        if not made.outcome.complete:
-            sys.exit(made.outcome.note)
+        if not exported.outcome.complete:
+            sys.exit(exported.outcome.note)

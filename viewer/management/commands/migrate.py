@@ -1,4 +1,4 @@
-"""`manage.py migrate`: Django's, which would leave out the tables of a database that is too old, and say nothing."""
+"""`manage.py migrate`: Django's command, which would silently leave out the tables of a database that is too old."""
 
 import sys
 from typing import Any

@@ -1,4 +1,4 @@
-"""`manage.py stores`: what is open, and what works there or why not; `--create` makes the tables of a new one."""
+"""`manage.py stores`: what is open, and what works there or why not; `--create` creates the tables of a new store."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from viewer.stores.registry import get_store, make_empty
 
 
 class Command(QuickCommand):
-    """List the stores, or make one."""
+    """List the stores, or create one."""
 
     help = "List the stores: path, schema, sessions, and whether their sessions can be compacted or why not."
 
@@ -31,7 +31,7 @@ class Command(QuickCommand):
 
 
 def _create(name: str) -> str:
-    """Make the store of this name; what was made, as a sentence."""
+    """Create the store of this name; returns what was created, as a sentence."""
     try:
         store = get_store(name)
         return make_empty(store)

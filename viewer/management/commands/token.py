@@ -13,7 +13,7 @@ from viewer.web import auth
 
 
 class Command(QuickCommand):
-    """Make, list or revoke API tokens."""
+    """Create, list or revoke API tokens."""
 
     help = "Make, list or revoke tokens of the JSON API."
 

@@ -1,4 +1,4 @@
-"""`manage.py up`: everything, then serve with a worker (`make run`)."""
+"""`manage.py up`: prepare everything, then serve with a worker (`make run`)."""
 
 import os
 import socket

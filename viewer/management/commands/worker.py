@@ -24,10 +24,10 @@ logger = logging.getLogger(__name__)
 
 
 class Loop:
-    """Takes one queued run after the other until a signal or, in a batch, until there is none.
+    """Executes one queued run after the other until a signal or, in a batch, until there is none.
 
-    A signal ends it between two runs. A second one ends the run, too, which is then taken up by another worker; where
-    it is supervised, the supervisor does that.
+    The first signal ends it after the current run. A second one ends the run as well, which another worker then
+    continues; a supervised process is killed by its supervisor instead.
     """
 
     def __init__(self, *, batch: bool = False, supervised: bool = False) -> None:
@@ -52,7 +52,7 @@ class Loop:
                 time.sleep(POLL_SECONDS)
 
     def stop(self, number: int, frame: FrameType | None) -> None:
-        """The handler of signals."""
+        """The signal handler."""
         if not self.running and not self.supervised:
             signal.signal(number, signal.SIG_DFL)
             raise SystemExit(1)
