@@ -1,4 +1,4 @@
 """Session text as parts to show: Markdown, code, diffs, terminal output, tool calls. Used by pages and exports.
 
-What enters is untrusted text; what leaves is text, or HTML that nh3 or escaping made safe. It knows no request.
+The input is untrusted text; the output is text, or HTML that nh3 or escaping made safe. The package knows no requests.
 """

@@ -1,10 +1,10 @@
-"""The pieces of a message's content, one class a kind; each names the template that renders it.
+"""The pieces of a message's content, one class per kind; each names the template that renders it.
 
-Content has any shape (`docs/hermes.md` section 1): text, a list of parts in OpenAI's or Anthropic's words, an
-object, nothing. What is not known is shown raw and labelled, never dropped. Every kind is bounded by characters before
-its renderer starts; `whole`, the address that shows a text uncut, leads on.
+Content has any shape (`docs/hermes.md` section 1): text, a list of parts in OpenAI's or Anthropic's format, an object,
+nothing. Unknown content is shown raw with a label, never dropped. Every kind is limited in characters before its
+renderer starts; `whole` is the URL that shows the whole text.
 
-Colouring code is slow, so code comes plain where it is not asked for in `colours`; `waits` says that it could be.
+Colouring code is slow, so code is plain unless `colours` is set; `waits` says that it could be coloured.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .images import address_of, data_image
 from .texts import as_text, clean, json_value, line, pretty
 
 MARKDOWN_LIMIT = 16_000  # characters of a message shown at once; the rest is one click away
-OUTPUT_LIMIT = 6_000  # of a tool's output, which stands in a fold among many
+OUTPUT_LIMIT = 6_000  # of a tool's output, which is in one of many folds
 IMAGE_LIMIT = 8_000_000
 INLINE_IMAGE = 32_000  # characters of an image that comes with its page; a larger one is loaded from its own address
 PARTS, TEXTS = 100, 5  # parts of one content, texts of one object
@@ -33,7 +33,7 @@ AT_ONCE = 500  # characters of code in a message that are coloured without being
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """What was cut off: `href` shows the whole."""
+    """The text that was cut off: `href` shows the whole."""
 
     href: str
     size: str
@@ -57,7 +57,7 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """What stood on a terminal, in its colours."""
+    """Terminal output, in its colours."""
 
     template: ClassVar[str] = "blocks/terminal.html"
     html: SafeString
@@ -76,7 +76,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """A change; `added` and `removed` are None where it was too long to count."""
+    """A change; `added` and `removed` are None if it was too long to count."""
 
     template: ClassVar[str] = "blocks/diff.html"
     html: SafeString
@@ -103,7 +103,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """An image or file somewhere else: a link, or the mere text when it is no web address."""
+    """An image or file somewhere else: a link, or only the text if it is not a web address."""
 
     template: ClassVar[str] = "blocks/remote.html"
     label: str
@@ -132,7 +132,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class AddedText:
-    """What a client added to the words of a person, folded; `begins` is its element, or its first line."""
+    """Text that a client added to a person's words, folded; `begins` is its element, or its first line."""
 
     template: ClassVar[str] = "blocks/added.html"
     by: str
@@ -166,19 +166,19 @@ def by_template(template: str, block: object) -> SafeString:
 
 
 def of_content(content: Any, whole: str, *, colours: bool = False) -> tuple[Block, ...]:
-    """The blocks of a message a person or a model wrote. `whole` is the address that shows the text uncut."""
+    """The blocks of a message from a person or a model. `whole` is the URL of the whole text."""
     return tuple(_parts(content, whole, lambda part, at: _of_part(part, whole, at, colours)))
 
 
 def of_output(content: Any, whole: str, *, language: str = "", colours: bool = False) -> tuple[Block, ...]:
-    """The blocks of a tool's result: JSON, diffs and terminal output laid out; other text as code of `language`."""
+    """The blocks of a tool's result: JSON, diffs and terminal output formatted; other text as code of `language`."""
     if isinstance(content, str):
         return tuple(_output(content, whole, language, colours))
     return tuple(_parts(content, whole, lambda part, at: _of_output_part(part, whole, at, language, colours)))
 
 
 def of_reasoning(reasoning: str, extra: dict[str, Any], whole: str, *, colours: bool = False) -> tuple[Block, ...]:
-    """A row's thinking, folded, and a line for each opaque thing its provider left with it."""
+    """A row's thinking, folded, and a line for each opaque item of its provider."""
     shown: list[Block] = [thinking(reasoning, whole, colours=colours)] if reasoning.strip() else []
     for name in ("reasoning_details", "codex_reasoning_items", "codex_message_items"):
         shown += _opaque(name, extra.get(name))
@@ -230,7 +230,7 @@ def _of_output_part(part: Any, whole: str, at: str, language: str, colours: bool
         yield from _output(text, whole, language, colours)
     elif isinstance(part, dict) and "type" not in part:  # a result that is an object
         yield from fields_of(part, whole, len(engine.as_json(part)), language, colours)
-    elif isinstance(part, dict) and part.get("type") == "tool_result":  # no result holds results
+    elif isinstance(part, dict) and part.get("type") == "tool_result":  # results are not nested
         yield unknown("block of type tool_result", part, whole)
     else:
         yield from _of_part(part, whole, at, colours)
@@ -257,9 +257,9 @@ def _laid_out(text: str, whole: str, language: str, colours: bool) -> Plain | Te
 
 
 def fields_of(value: dict[str, Any], whole: str, length: int, language: str, colours: bool) -> Iterator[Block]:
-    """An object as JSON, but its texts of several lines each as what they are, under their names.
+    """An object as JSON, but each of its texts with several lines separately, in its own format and under its name.
 
-    `length` is that of the text it was stored as.
+    `length` is that of the stored text.
     """
     texts = {name: text for name, text in list(value.items())[:PARTS] if isinstance(text, str) and _is_long(text)}
     texts = dict(list(texts.items())[:TEXTS])
@@ -306,7 +306,7 @@ def terminal_block(text: str, whole: str) -> Terminal:
 
 
 def code(text: str, language: str, whole: str, *, colours: bool = False, length: int = 0) -> Code:
-    """Code in a known language. `length` is that of the text it was laid out from, where that is another."""
+    """Code in a known language. `length` is that of the original text, if it is another one."""
     shown, rest = _cut(text, OUTPUT_LIMIT, whole)
     if rest is not None and length:
         rest = replace(rest, size=formats.counted(length, "character"))
@@ -315,7 +315,7 @@ def code(text: str, language: str, whole: str, *, colours: bool = False, length:
 
 
 def json_code(value: Any, whole: str, length: int, *, colours: bool = False) -> Code:
-    """A value as JSON, laid out as far as it is shown."""
+    """A value as JSON, formatted as far as it is shown."""
     return code(pretty(value, 2 * OUTPUT_LIMIT), "json", whole, colours=colours, length=length)
 
 
@@ -349,7 +349,7 @@ def changed(change: diffs.Change, whole: str) -> Diff:
 def image(part: dict[str, Any], href: str = "") -> Image | Remote:
     """An image in OpenAI's, the Responses API's or Anthropic's shape; shown only from a data: URL.
 
-    A large one is loaded from `href`, where there is one.
+    A large one is loaded from `href`, if given.
     """
     url = data_url(part)
     if url:
@@ -361,20 +361,20 @@ def image(part: dict[str, Any], href: str = "") -> Image | Remote:
 
 
 def data_url(part: dict[str, Any]) -> str:
-    """The data: URL of an image part, "" where it has none that this site shows."""
+    """The data: URL of an image part, "" if it has none that this site shows."""
     url = address_of(part)
     return url if len(url) <= IMAGE_LIMIT and data_image(url) else ""
 
 
 def _cut(text: str, limit: int, whole: str) -> tuple[str, Rest | None]:
-    """At most `limit` characters, up to the end of a line where one is near."""
+    """At most `limit` characters, up to the end of a line if one is near."""
     if len(text) <= limit * 1.1:
         return text, None
     end = text.rfind("\n", limit - 400, limit)
     return text[: end if end > 0 else limit], Rest(whole, formats.counted(len(text), "character"))
 
 
-# -- what only a provider can read -----------------------------------------------------------------------------------
+# -- data that only a provider can read ------------------------------------------------------------------------------
 
 CHECKPOINT = "Checkpoint of the model's provider"
 _OPAQUE = {
@@ -387,12 +387,12 @@ _OPAQUE = {
 
 
 def _sealed(part: dict[str, Any]) -> Opaque | None:
-    """A part of which nothing can be read: encrypted, without any text."""
+    """A part of which nothing is readable: encrypted, without any text."""
     readable = any(part.get(name) for name in ("content", "summary", "text"))
-    held = next((part[name] for name in ("encrypted_content", "data") if isinstance(part.get(name), str)), None)
-    if readable or (held is None and part.get("type") == "reasoning"):
+    data = next((part[name] for name in ("encrypted_content", "data") if isinstance(part.get(name), str)), None)
+    if readable or (data is None and part.get("type") == "reasoning"):
         return None
-    return Opaque(_OPAQUE[part["type"]], formats.size(len(held or "")))
+    return Opaque(_OPAQUE[part["type"]], formats.size(len(data or "")))
 
 
 def _opaque(name: str, stored: Any) -> Iterator[Block]:

@@ -1,7 +1,7 @@
-"""What is shown of a row's content, calls and results as HTML, rendered once and kept by the text it comes from.
+"""The HTML of a row's content, calls and results, rendered once and cached by the text it is made from.
 
-A key holds everything its HTML depends on: the text, the kind of row, the address that shows it whole, and whether code
-is in colours. Who sees a redacted text has another text, and so another key.
+A key contains everything that its HTML depends on: the text, the kind of row, the URL of the whole text, and whether
+code is coloured. A redacted text is another text and so has another key.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ARGUMENTS = 2_000_000  # characters of a call's arguments that are read, such as
 
 @dataclass(frozen=True, slots=True)
 class RenderedBlocks:
-    """Blocks as HTML; `waits` says that code in them could be in colours. The rest is set where it applies."""
+    """Blocks as HTML; `waits` says that code in them could be coloured. The other fields are set if they apply."""
 
     html: SafeString
     waits: bool
@@ -39,49 +39,49 @@ _CACHE: lru.SizedCache[RenderedBlocks] = lru.SizedCache(lambda shown: sys.getsiz
 
 
 def clear() -> None:
-    """Forget everything rendered, as a new process has."""
+    """Empty the cache."""
     _CACHE.clear()
 
 
-def said(row: StoredMessage, place: SessionUrls, *, colours: bool = False) -> RenderedBlocks:
-    """The blocks of what a row says: thinking first, then its content by role."""
+def said(row: StoredMessage, urls: SessionUrls, *, colours: bool = False) -> RenderedBlocks:
+    """The blocks of a row's own words: thinking first, then its content by role."""
     beside = [row.extra.get(name) for name in ("reasoning_details", "codex_reasoning_items", "codex_message_items")]
     key = (
         "said",
         _kind(row.role),
-        place.href,
+        urls.href,
         row.id,
         colours,
         row.envelopes and row.envelopes.by,
         *map(lru.digest, (row.content, row.reasoning, beside)),
     )
-    return _CACHE.get(key, lambda: _shown(_said(row, place, colours)))
+    return _CACHE.get(key, lambda: _shown(_said(row, urls, colours)))
 
 
 def _kind(role: str) -> str:
     return "talk" if role in ("user", "assistant") else "raw"
 
 
-def _said(row: StoredMessage, place: SessionUrls, colours: bool) -> Iterable[blocks.Block]:
-    yield from blocks.of_reasoning(row.reasoning, row.extra, place.whole(row.id, "reasoning"), colours=colours)
-    whole = place.whole(row.id, "content")
+def _said(row: StoredMessage, urls: SessionUrls, colours: bool) -> Iterable[blocks.Block]:
+    yield from blocks.of_reasoning(row.reasoning, row.extra, urls.whole(row.id, "reasoning"), colours=colours)
+    whole = urls.whole(row.id, "content")
     if _kind(row.role) == "talk":
-        found = split(row.content, row.envelopes)
-        own = row.content if found.kind else found.typed
+        parts = split(row.content, row.envelopes)
+        own = row.content if parts.kind else parts.typed
         yield from blocks.of_content(own, whole, colours=colours)
-        if row.envelopes is not None and not found.kind:
-            yield from (blocks.added(text, row.envelopes.by, whole) for text in found.added)
+        if row.envelopes is not None and not parts.kind:
+            yield from (blocks.added(text, row.envelopes.by, whole) for text in parts.added)
     elif row.content is not None and row.content != "":  # system rows and rows of roles nobody knows: as they are
         yield blocks.plain(as_text(row.content), whole)
 
 
-def answered(row: StoredMessage, place: SessionUrls, language: str = "", *, colours: bool = False) -> RenderedBlocks:
+def answered(row: StoredMessage, urls: SessionUrls, language: str = "", *, colours: bool = False) -> RenderedBlocks:
     """The blocks of a tool's result, how it says that its call ended, and the sessions that it names."""
-    key = ("answered", place.href, row.id, language, colours, lru.digest(row.content))
+    key = ("answered", urls.href, row.id, language, colours, lru.digest(row.content))
 
     def make() -> RenderedBlocks:
-        made = blocks.of_output(row.content, place.whole(row.id, "content"), language=language, colours=colours)
-        return _shown(made, outcome=outcomes.outcome(row.content), sessions=outcomes.sessions_in(row.content))
+        shown_blocks = blocks.of_output(row.content, urls.whole(row.id, "content"), language=language, colours=colours)
+        return _shown(shown_blocks, outcome=outcomes.outcome(row.content), sessions=outcomes.sessions_in(row.content))
 
     return _CACHE.get(key, make)
 
@@ -114,11 +114,11 @@ def _arguments(
 
 
 def by_template(template: str, block: Hashable) -> SafeString:
-    """A block rendered by its template; the block itself is the key, as its template knows nothing else."""
+    """A block rendered by its template; the block itself is the key, because the template gets nothing else."""
     return _CACHE.get((template, block), lambda: RenderedBlocks(blocks.by_template(template, block), waits=False)).html
 
 
-def _shown(made: Iterable[blocks.Block], **beside: Any) -> RenderedBlocks:
-    listed = list(made)
+def _shown(shown_blocks: Iterable[blocks.Block], **beside: Any) -> RenderedBlocks:
+    listed = list(shown_blocks)
     waits = any(isinstance(block, (blocks.Code, blocks.Markdown)) and block.waits for block in listed)
     return RenderedBlocks(blocks.as_html(listed), waits, **beside)

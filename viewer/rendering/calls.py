@@ -1,6 +1,6 @@
 """Tool calls with their results: which result answers which call, and how one call is shown.
 
-Ids repeat within real sessions, so a result is first looked for directly behind its call, then by id
+Ids repeat within real sessions, so a result is first matched with the calls directly before it, then by id
 (`docs/hermes.md` section 1).
 """
 
@@ -23,10 +23,10 @@ LIMIT = 60  # calls of one row that are shown; no agent known makes so many at o
 
 @dataclass(frozen=True, slots=True)
 class ShownResult:
-    """A tool's answer, and how its text says that the call ended.
+    """A tool's result, and how the call ended according to its text.
 
-    `colours` is the address of the same in colours, "" where there is nothing to colour; `copy` of its raw text;
-    `sessions` are (id, address) of the sub-agents' sessions it names.
+    `colours` is the URL of the same in colours, "" if there is nothing to colour; `copy` that of its raw text;
+    `sessions` are (id, URL) of the sub-agents' sessions it names.
     """
 
     id: int
@@ -44,7 +44,7 @@ class ShownResult:
 
 @dataclass(frozen=True, slots=True)
 class ShownCall:
-    """One tool call in one fold: what it does in its line, arguments and result inside."""
+    """One tool call in one fold: a summary line, with arguments and result inside."""
 
     template: ClassVar[str] = "blocks/call.html"
     name: str
@@ -60,7 +60,7 @@ class ShownCall:
 
     @property
     def fold(self) -> SafeString:
-        """The call as HTML, kept under all that is said here."""
+        """The call as HTML, cached by all its fields."""
         return cache.by_template(self.template, self)
 
 
@@ -73,7 +73,7 @@ def calls_of(row: StoredMessage) -> list[engine.Call]:
 
 
 def left_out(row: StoredMessage) -> int:
-    """How many calls of a row are not shown."""
+    """The number of calls of a row that are not shown."""
     return max(0, len(row.tool_calls) - LIMIT)
 
 
@@ -83,9 +83,9 @@ def pair(rows: Sequence[StoredMessage], called: Sequence[Sequence[engine.Call]])
     open_calls: list[tuple[int, int, str]] = []  # calls without a result so far, oldest first
     for index, row in enumerate(rows):
         if row.role in engine.RESULT_ROLES:
-            found = _answered(open_calls, row.tool_call_id)
-            if found is not None:
-                at, position, _ = open_calls.pop(found)
+            number = _answered(open_calls, row.tool_call_id)
+            if number is not None:
+                at, position, _ = open_calls.pop(number)
                 pairs[at, position] = index
         else:
             open_calls += [(index, position, call.ids[0]) for position, call in enumerate(called[index])]
@@ -93,15 +93,17 @@ def pair(rows: Sequence[StoredMessage], called: Sequence[Sequence[engine.Call]])
 
 
 def _answered(open_calls: list[tuple[int, int, str]], call_id: str) -> int | None:
-    """Which open call a result answers: the first of its id in the newest row that calls, else the newest of it."""
+    """The open call that a result answers: the first with its id in the newest row with calls, else the newest with its
+    id.
+    """
     newest = open_calls[-1][0] if open_calls else -1
-    near = [place for place, call in enumerate(open_calls) if call[0] == newest and (call[2] == call_id or not call_id)]
+    near = [at for at, call in enumerate(open_calls) if call[0] == newest and (call[2] == call_id or not call_id)]
     if near:
         return near[0]
-    return next((place for place in reversed(range(len(open_calls))) if open_calls[place][2] == call_id != ""), None)
+    return next((at for at in reversed(range(len(open_calls))) if open_calls[at][2] == call_id != ""), None)
 
 
 def duration(call: StoredMessage, result: StoredMessage) -> str:
-    """How long the tool took, where the times of the two rows can tell."""
+    """How long the tool took, if the times of the two rows can tell."""
     passed = result.timestamp - call.timestamp
     return formats.seconds(passed) if 0.05 <= passed < 3_600 else ""

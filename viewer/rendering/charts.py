@@ -12,7 +12,7 @@ WIDEST = 24.0
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One day, or one stretch of days, and what it says on hover."""
+    """One day, or one stretch of days, and its text on hover."""
 
     x: str
     y: str
@@ -23,7 +23,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """`most` labels the highest bar, `first` and `last` are the days at the ends, `words` says all of it."""
+    """`most` labels the highest bar, `first` and `last` are the days at the ends, `words` says everything as text."""
 
     bars: tuple[Bar, ...]
     most: str
@@ -33,13 +33,13 @@ class Chart:
 
 
 def bars(values: Sequence[tuple[int, float, str]], places: int) -> tuple[Bar, ...]:
-    """Bars of (place from 0, value, words) along so many places; a value that is not 0 is seen."""
+    """Bars of (position from 0, value, words) for so many places; every value above 0 is visible."""
     highest = max((value for _, value, _ in values), default=0.0)
     step = WIDTH / places
     width = min(WIDEST, step * 0.8)
     return tuple(
-        _bar(place * step + (step - width) / 2, width, max(1.0, value / highest * HEIGHT), words)
-        for place, value, words in values
+        _bar(position * step + (step - width) / 2, width, max(1.0, value / highest * HEIGHT), words)
+        for position, value, words in values
         if value > 0
     )
 

@@ -27,9 +27,9 @@ _SIDES = (
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change as a diff's text, cut at `LIMIT`. `files` it touches, `added` and `removed` lines in all of it.
+    """A change as a diff's text, cut at `LIMIT`. `files` that it touches, `added` and `removed` lines in all of it.
 
-    The counts are None where the text was too long to count or compare in whole.
+    The counts are None if the text was too long to count or compare completely.
     """
 
     text: str
@@ -40,13 +40,13 @@ class Change:
 
 
 def is_diff(text: str) -> bool:
-    """Whether a text is a unified diff: it starts as one and has a hunk."""
+    """Whether a text is a unified diff: it begins like one and has a hunk."""
     start = text[:400].lstrip()
     return start.startswith(("diff ", "--- ", "@@ -", "Index: ")) and bool(_HUNK.search(text[:20_000]))
 
 
 def envelope(text: str) -> str:
-    """The "*** Begin Patch" envelope in a text, such as a shell's here-document; "" where there is none."""
+    """The "*** Begin Patch" envelope in a text, such as a shell's here-document; "" if there is none."""
     at = text.find(ENVELOPE, 0, 2_000)
     if at < 0:
         return ""
@@ -55,22 +55,22 @@ def envelope(text: str) -> str:
 
 
 def change_of(arguments: Any) -> Change | None:
-    """The change that the arguments of a call ask for; None if it is not known."""
+    """The change that a call's arguments request; None if it is not known."""
     if isinstance(arguments, str):
-        found = envelope(arguments) or (arguments if is_diff(arguments) else "")
-        return written(found) if found else None
+        diff = envelope(arguments) or (arguments if is_diff(arguments) else "")
+        return written(diff) if diff else None
     if not isinstance(arguments, dict):
         return None
     for name in ("patch", "diff", "input", "command", "cmd"):
         value = arguments.get(name)
         text = "\n".join(map(str, value[:8])) if isinstance(value, list) else value
-        if isinstance(text, str) and (found := envelope(text) or (text if is_diff(text) else "")):
-            return written(found)
+        if isinstance(text, str) and (diff := envelope(text) or (text if is_diff(text) else "")):
+            return written(diff)
     return _replaced(arguments)
 
 
 def written(text: str) -> Change:
-    """A diff or an envelope as it is written, its lines counted."""
+    """A diff or an envelope unchanged, with its lines counted."""
     whole = len(text) <= 200_000
     kinds = kinds_of(text.split("\n")) if whole else []
     files = dict.fromkeys(name.strip() for name in _NAMED.findall(text[:200_000]) + _DELETED.findall(text[:200_000]))
@@ -97,8 +97,8 @@ def _replaced(arguments: dict[str, Any]) -> Change | None:
 
 
 def between(old: str, new: str, *, limit: int = SUMMARY_LIMIT, lines: int = SUMMARY_LINES) -> Change:
-    """What one text has otherwise than another, as lines of a diff; of longer texts (than any summary, if not told
-    otherwise), their starts.
+    """The differences between two texts, as lines of a diff; of texts longer than the limits only their starts are
+    compared.
     """
     rows = list(_compared(old, new, limit, lines))
     kinds = kinds_of(rows)
@@ -115,14 +115,14 @@ def _sides(edit: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _compared(old: str, new: str, limit: int = LIMIT, lines: int = LINES) -> Iterable[str]:
-    """The lines of a diff without its heading; an edit says where by its text and not by numbers, so neither do we."""
+    """The lines of a diff without its heading and line numbers; an edit names its place by text, not by numbers."""
     before, after = (side[:limit].splitlines()[:lines] for side in (old, new))
     for row in list(difflib.unified_diff(before, after, lineterm=""))[2:]:
         yield "@@" if row.startswith("@@") else row
 
 
 def file_of(arguments: dict[str, Any]) -> str:
-    """The file that a call's arguments name, "" for none."""
+    """The file that a call's arguments name, "" if none."""
     for name in ("file_path", "path", "filename", "notebook_path", "file"):
         if isinstance(arguments.get(name), str):
             return str(arguments[name])
@@ -138,7 +138,7 @@ def kinds_of(rows: Sequence[str]) -> list[str]:
     for at, row in enumerate(rows):
         if row.startswith(("diff ", "index ", "*** ")):
             kinds[at] = "file"
-        # A heading stands before a hunk; elsewhere such lines are changed lines that begin with dashes and pluses.
+        # A heading comes before a hunk; elsewhere such lines are changed lines that begin with dashes and pluses.
         elif row.startswith("--- ") and [each[:2] for each in rows[at + 1 : at + 3]] == ["++", "@@"]:
             kinds[at] = kinds[at + 1] = "file"
     return kinds

@@ -66,7 +66,7 @@ def size(count: int) -> str:
 
 
 def dollars(value: float, is_least: bool = False) -> str:
-    """A price: "about $0.02"; a smaller one as "less than $0.01"; "at least $0.02" where some of it is not known."""
+    """A price: "about $0.02"; a smaller one as "less than $0.01"; "at least $0.02" if some of it is unknown."""
     if is_least:
         return f"at least ${value:,.2f}"
     if value and value < 0.01:
@@ -99,7 +99,7 @@ def moment(at: float | datetime | None) -> SafeString:
 
 
 def day(at: float | datetime | None) -> date | None:
-    """The day of a time in this site's zone; None for a time that is not known."""
+    """The day of a time in this site's zone; None if it is unknown."""
     here = _local(at)
     return here.date() if here is not None else None
 
@@ -127,17 +127,17 @@ def ago_text(at: datetime, now: datetime) -> str:
 
 
 def _time(at: datetime, text: str, more: str = "", *, shape: str = "") -> SafeString:
-    """The text with the exact time, and `more`, on hover. With a `shape`, the page's script says it in the browser's
+    """The text with the exact time, and `more`, on hover. With a `shape`, the page's script shows it in the browser's
     zone, in the same words (static/js/times.js).
     """
-    said = format_html(' data-at="{}"', shape) if shape else ""
+    attribute = format_html(' data-at="{}"', shape) if shape else ""
     exact = at.isoformat(timespec="seconds")
     title = f"{exact[:10]} {exact[11:19]} {at.tzname()}{more}"
-    return format_html('<time datetime="{}"{} title="{}">{}</time>', exact, said, title, text)
+    return format_html('<time datetime="{}"{} title="{}">{}</time>', exact, attribute, title, text)
 
 
 def _local(at: float | datetime | None) -> datetime | None:
-    """None for an unknown time, for 0, which means unknown, and for times outside of the calendar."""
+    """The time in this site's zone; None if it is unknown, 0 (which means unknown), or outside of the calendar."""
     if isinstance(at, datetime):
         return timezone.localtime(at)
     try:

@@ -1,7 +1,7 @@
-"""Code in colours by Pygments, about 2 ms a kilobyte: only for what somebody looks at, and never for long.
+"""Code in colours by Pygments, about 2 ms per kilobyte: only for code that is looked at, and never for long.
 
-A message says itself which language its code is in, and may be written to keep a lexer busy for minutes. So lexers run
-in processes of their own, which the system ends (see `highlighter`); the text is then shown plain.
+A message names the language of its code itself, and may be written to keep a lexer busy for minutes. So lexers run in
+separate processes, which the system ends (see `highlighter`); the text is then shown plain.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _LANGUAGES = {
 
 
 def language_of(path: str) -> str:
-    """The language of a file by the end of its name, "" for one that tells none."""
+    """The language of a file by the end of its name, "" if it is unknown."""
     name = path[-200:].rstrip().rpartition("/")[2].lower()
     return _LANGUAGES.get(name.rpartition(".")[2], "") if "." in name else ""
 
@@ -59,15 +59,15 @@ def is_known(language: str) -> bool:
 
 
 def coloured(text: str, language: str) -> str:
-    """The text as HTML with Pygments' classes; plain where the language is not known, or the text is long or slow."""
+    """The text as HTML with Pygments' classes; plain if the language is unknown, or the text is long or slow."""
     lexer = _names().get(language.lower())
-    made = _coloured(text, lexer) if lexer is not None and len(text) <= LIMIT else None
-    return html.escape(text, quote=False) if made is None else made
+    markup = _coloured(text, lexer) if lexer is not None and len(text) <= LIMIT else None
+    return html.escape(text, quote=False) if markup is None else markup
 
 
 @lru_cache(maxsize=1)
 def _names() -> dict[str, str]:
-    """Every name of a language that is coloured, and the lexer's."""
+    """Every name of a language that is coloured, with its lexer's name."""
     return {name: names[0] for _, names, _, _ in get_all_lexers(plugins=False) if _LEXERS & {*names} for name in names}
 
 
@@ -84,13 +84,13 @@ class _Process:
         )
 
     def ask(self, lexer: str, text: str) -> tuple[str | None, float]:
-        """HTML, None if the lexer failed, and seconds. Raises OSError or ValueError if the process ends over it."""
+        """HTML, None if the lexer failed, and seconds. Raises OSError or ValueError if the process ends during it."""
         stdin, stdout = self._popen.stdin, self._popen.stdout
         assert stdin is not None and stdout is not None
         stdin.write(json.dumps([lexer, text]) + "\n")
         stdin.flush()
-        made, seconds = json.loads(stdout.readline())
-        return made, seconds
+        markup, seconds = json.loads(stdout.readline())
+        return markup, seconds
 
     def end(self) -> None:
         self._popen.kill()
@@ -103,13 +103,13 @@ for _ in range(PROCESSES):
 
 
 def _coloured(text: str, lexer: str) -> str | None:
-    left = getattr(_REQUEST, "left", None)
-    if left is not None and left <= 0:
+    remaining = getattr(_REQUEST, "left", None)
+    if remaining is not None and remaining <= 0:
         return None
-    made, seconds = _asked(text, lexer)
-    if left is not None:
-        _REQUEST.left = left - seconds
-    return made
+    markup, seconds = _asked(text, lexer)
+    if remaining is not None:
+        _REQUEST.left = remaining - seconds
+    return markup
 
 
 def _asked(text: str, lexer: str) -> tuple[str | None, float]:
@@ -119,7 +119,7 @@ def _asked(text: str, lexer: str) -> tuple[str | None, float]:
         answer = process.ask(lexer, text)
     except (OSError, ValueError):  # it has ended, or could not be started
         pass
-    finally:  # one that was not heard out never answers again: it might answer what it was asked before
+    finally:  # an interrupted process is not used again: it might answer the earlier request
         _IDLE.put(process if answer else None)
     if process is not None and answer is None:
         process.end()
@@ -137,7 +137,7 @@ def _end() -> None:
             process.end()
 
 
-# -- what a request has left -----------------------------------------------------------------------------------------
+# -- the time left for a request -------------------------------------------------------------------------------------
 
 _REQUEST = threading.local()  # left: seconds; none outside of a request
 

@@ -1,8 +1,8 @@
 """The process that colours code for `highlight`: `python -m viewer.rendering.highlighter SECONDS`, line in, line out.
 
-Pygments' lexers are regular expressions, of which a single match may take minutes, and no thread can end a match. So
-the system ends the process that is in one: ITIMER_PROF counts the processor time of this process, and nobody handles
-SIGPROF. Lines are JSON: [lexer, text] in; [HTML or null, seconds] out.
+Pygments' lexers are regular expressions. A single match may take minutes, and no thread can end a match. So the system
+ends the process: ITIMER_PROF counts its processor time, and SIGPROF is not handled. Lines are JSON: [lexer, text] in;
+[HTML or null, seconds] out.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def main(seconds: float) -> None:
         lexer = _lexer(name)  # before the clock runs: the first of a kind is loaded
         started = time.process_time()
         signal.setitimer(signal.ITIMER_PROF, seconds)
-        made = _coloured(text, lexer)
+        markup = _coloured(text, lexer)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        print(json.dumps([made, time.process_time() - started]), flush=True)
+        print(json.dumps([markup, time.process_time() - started]), flush=True)
 
 
 def _coloured(text: str, lexer: Any) -> str | None:

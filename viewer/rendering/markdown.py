@@ -1,9 +1,9 @@
-"""Session text as HTML: Markdown by comrak, its code by Pygments. Whatever comes out passes nh3 last.
+"""Session text as HTML: Markdown by comrak, its code by Pygments. All output passes nh3 last.
 
-comrak escapes raw HTML, so tags in a transcript show as text. Nothing is loaded from elsewhere: only images in data:
-URLs stay images, every other image becomes a link. Headings become paragraphs with a class: a transcript's headings are
-not this page's outline. Text that would grow beyond measure on its way (a table of thousands of columns, quotes nested
-by the thousand) is shown as the plain text it is.
+comrak escapes raw HTML, so tags in a transcript are shown as text. Nothing is loaded from elsewhere: only images in
+data: URLs stay images, every other image becomes a link. Headings become paragraphs with a class, because a
+transcript's headings do not belong to this page's outline. Text whose HTML would become enormous (a table of thousands
+of columns, quotes nested by the thousand) is shown as plain text.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _sanitised(markup: str) -> SafeString:
         tags=_TAGS,
         attributes=_ATTRIBUTES,
         attribute_filter=_allowed,
-        set_tag_attribute_values={"blockquote": {"dir": "auto"}},  # its rule stands on the side it reads from
+        set_tag_attribute_values={"blockquote": {"dir": "auto"}},  # its rule is on the side from which it is read
         url_schemes={"http", "https", "mailto", "data"},
         link_rel="noopener noreferrer nofollow",
     )
@@ -75,7 +75,7 @@ _BOX = re.compile(r'<input type="checkbox"( checked="")? disabled="" />')
 
 
 def markdown(text: str) -> SafeString:
-    """A Markdown text as sanitised HTML, code in colours; rendered once and kept."""
+    """A Markdown text as sanitised HTML, code in colours; rendered once and cached."""
     return _KEPT.get(lru.digest(text), lambda: rendered(text, colours=True))
 
 
@@ -85,24 +85,24 @@ _KEPT: lru.SizedCache[SafeString] = lru.SizedCache(len, limit=8_000_000)
 def rendered(text: str, *, colours: bool) -> SafeString:
     """A Markdown text as sanitised HTML, rendered now; its code in colours or plain."""
     text = clean(text)
-    made = _laid_out(text) if len(text) <= LONGEST else None
-    if made is None:
+    markup = _laid_out(text) if len(text) <= LONGEST else None
+    if markup is None:
         return _as_it_is(text)
-    made = _FENCE.sub(_coloured_fence if colours else _plain_fence, made)
-    made = _IMAGE.sub(_image, made)
-    made = made.replace("<table>", '<table tabindex="0">')  # wide ones are moved sideways, by keys too
-    made = _HEADING.sub(lambda found: "</p>" if found[1] else f'<p class="h h{found[2]}">', made)
-    made = _BOX.sub(lambda found: "☑" if found[1] else "☐", made)
-    return _sanitised(made)
+    markup = _FENCE.sub(_coloured_fence if colours else _plain_fence, markup)
+    markup = _IMAGE.sub(_image, markup)
+    markup = markup.replace("<table>", '<table tabindex="0">')  # wide ones are moved sideways, by keys too
+    markup = _HEADING.sub(lambda match: "</p>" if match[1] else f'<p class="h h{match[2]}">', markup)
+    markup = _BOX.sub(lambda match: "☑" if match[1] else "☐", markup)
+    return _sanitised(markup)
 
 
 def _laid_out(text: str) -> str | None:
-    """A Markdown text as comrak lays it out, tags in it escaped; None for one that would grow beyond measure."""
+    """The HTML of a Markdown text from comrak, tags in it escaped; None if it would become enormous."""
     if _QUOTES.search(text):
         return None
     extensions = _WITHOUT_TABLES if _is_vast_table(text) else _EXTENSIONS
-    made = comrak.render_markdown(text, extension_options=extensions, render_options=_RENDERING)
-    return made if len(made) <= GROWTH * len(text) + GROWTH_FLOOR else None
+    markup = comrak.render_markdown(text, extension_options=extensions, render_options=_RENDERING)
+    return markup if len(markup) <= GROWTH * len(text) + GROWTH_FLOOR else None
 
 
 _QUOTES = re.compile(r"(?:>[ \t]*){50}")
@@ -116,7 +116,7 @@ def _is_vast_table(text: str) -> bool:
 
 
 def code_size(text: str) -> int:
-    """About how many characters of a Markdown text are code in a language that can be coloured."""
+    """The approximate number of characters in a Markdown text that are code in a language that can be coloured."""
     if "```" not in text and "~~~" not in text:
         return 0
     return sum(len(match[3]) for match in _FENCED.finditer(text) if highlight.is_known(match[2]))
@@ -129,19 +129,19 @@ def _as_it_is(text: str) -> SafeString:
     return _sanitised(f"<pre>{html.escape(text, quote=False)}</pre>")
 
 
-def _coloured_fence(found: re.Match[str]) -> str:
-    language = (found[1] or "").split(" ")[0]
-    return f'<pre class="code" tabindex="0"><code>{highlight.coloured(html.unescape(found[2]), language)}</code></pre>'
+def _coloured_fence(match: re.Match[str]) -> str:
+    language = (match[1] or "").split(" ")[0]
+    return f'<pre class="code" tabindex="0"><code>{highlight.coloured(html.unescape(match[2]), language)}</code></pre>'
 
 
-def _plain_fence(found: re.Match[str]) -> str:
-    return f'<pre class="code" tabindex="0"><code>{found[2]}</code></pre>'
+def _plain_fence(match: re.Match[str]) -> str:
+    return f'<pre class="code" tabindex="0"><code>{match[2]}</code></pre>'
 
 
-def _image(found: re.Match[str]) -> str:
-    source, alt = found[1], found[2]
+def _image(match: re.Match[str]) -> str:
+    source, alt = match[1], match[2]
     if data_image(html.unescape(source)):
-        return found[0]
+        return match[0]
     if not _LINK.match(source):
         return f"[image: {alt or source}]"
     return f'<a href="{source}">{alt or source} (image, not loaded)</a>'

@@ -1,7 +1,7 @@
-"""Marks at words within HTML that is rendered already: what somebody looked for, shown at its place.
+"""Marks at words in rendered HTML: the words of a search, at their positions.
 
-Marks are set in the text between tags alone, which is escaped again; text of the page's own, such as the line of a fold
-or a button, is left as it is.
+Marks are set only in the text between tags, which is escaped again; the page's own text, such as the line of a fold or
+a button, is unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Span = tuple[int, int]
 
 
 class WordMarks:
-    """The places of a search's words: the text just as it was typed, or any of its words; else parts of words."""
+    """Finds a search's words: the whole text as typed, or any of its words; if there are none, parts of words."""
 
     def __init__(self, typed: str) -> None:
         words, whole = parse(typed), parse(typed, whole=True)
@@ -32,25 +32,25 @@ class WordMarks:
         self._ways = [first, [inside.marks] if inside is not None else []]
 
     def spans(self, text: str) -> list[Span]:
-        """The places in a composed text, in order, none within another."""
+        """The positions in a composed text, in order, without overlaps."""
         folded = fold(text)
         for way in self._ways:
-            found = sorted(match.span() for pattern in way for match in pattern.finditer(folded))
-            if found:
-                return _joined(found)
+            matches = sorted(match.span() for pattern in way for match in pattern.finditer(folded))
+            if matches:
+                return _joined(matches)
         return []
 
     def marked(self, html: SafeString) -> SafeString:
-        """The HTML with the words in it marked; itself if it has none of them."""
+        """The HTML with the words in it marked; unchanged if it has none of them."""
         pieces = _TAG.split(html)
         texts = _texts(pieces)
         spans = self.spans("".join(texts))
         return mark_safe("".join(_with_marks(pieces, texts, spans))) if spans else html  # noqa: S308  # text is escaped
 
 
-def _joined(found: Sequence[Span]) -> list[Span]:
+def _joined(spans: Sequence[Span]) -> list[Span]:
     joined: list[Span] = []
-    for start, stop in found:
+    for start, stop in spans:
         if joined and start < joined[-1][1]:
             joined[-1] = (joined[-1][0], max(stop, joined[-1][1]))
         elif stop > start:
@@ -59,7 +59,7 @@ def _joined(found: Sequence[Span]) -> list[Span]:
 
 
 def _texts(pieces: Sequence[str]) -> list[str]:
-    """The text of each piece as a reader sees it; "" for a tag, and for what is the page's own."""
+    """The text of each piece as a reader sees it; "" for a tag, and for the page's own text."""
     texts, own = [], 0
     for at, piece in enumerate(pieces):
         if at % 2:

@@ -1,4 +1,4 @@
-"""What a tool's result says about how its call ended: silence is neither success nor failure."""
+"""How a call ended according to its tool's result; without a statement it is neither success nor failure."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{5,100}")
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """`word` is "" or how it went wrong: "failed", "failed, exit 1", "refused". `well` where the text says success."""
+    """`word` is "" or how it failed: "failed", "failed, exit 1", "refused". `well`: the text states success."""
 
     word: str = ""
     well: bool = False
 
 
 def outcome(content: Any) -> CallOutcome:
-    """How a call ended, by the text of its result."""
+    """How a call ended, from the text of its result."""
     text = engine.text(content) if not isinstance(content, dict) or "text" in content else ""
     value = content if isinstance(content, dict) and not text else json_value(text, limit=50_000)
     if isinstance(value, dict):
@@ -62,7 +62,7 @@ def _of_code(code: int) -> CallOutcome:
 
 
 def sessions_in(content: Any) -> tuple[str, ...]:
-    """The sessions that a sub-agent's result names."""
+    """The sessions named in a sub-agent's result."""
     value = json_value(engine.text(content), limit=200_000)
     return tuple(dict.fromkeys(_named(value, 3)))[:5]
 
@@ -71,9 +71,9 @@ def _named(value: Any, depth: int) -> Iterator[str]:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     if isinstance(value, dict):
         for name in _NAMES:
-            found = value.get(name)
-            if isinstance(found, str) and _SESSION.fullmatch(found):
-                yield found
+            session_id = value.get(name)
+            if isinstance(session_id, str) and _SESSION.fullmatch(session_id):
+                yield session_id
     if depth:
         for each in list(inner)[:50]:
             yield from _named(each, depth - 1)

@@ -1,4 +1,4 @@
-"""What a store says without what looks like a secret, for showing and exporting it. What is stored stays as it is."""
+"""A store's data without what looks like a secret, for showing and exporting. Stored data is unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from viewer.stores.message import Handoff, HistoryMessage, Preview, StoredMessag
 
 
 def redacted(row: StoredMessage, put: Replacement | None = None) -> StoredMessage:
-    """The row with credentials replaced by what they are, "[redacted: GitHub token]", wherever session text is.
+    """The row with credentials replaced by their kind, "[redacted: GitHub token]", in all session text.
 
     `put` gets the kind of each and returns its replacement.
     """
@@ -37,7 +37,7 @@ def redacted_item(item: HistoryMessage | Handoff, put: Replacement | None = None
 
 
 def redacted_session(session: Session, put: Replacement | None = None) -> Session:
-    """A session with what people call it redacted, and what else somebody wrote into its row."""
+    """A session whose names and other texts from its row are redacted."""
     return replace(
         session,
         title=redacted_name(session.title, put),

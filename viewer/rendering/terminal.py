@@ -1,7 +1,7 @@
-"""Terminal output as a person saw it: colours kept, progress bars and redrawn lines in their last state.
+"""Terminal output as a person saw it: with colours, and with progress bars and redrawn lines in their last state.
 
 A small part of a terminal (ECMA-48): SGR colours and styles, carriage return, cursor up and down, erasing lines and
-screens. Every other control sequence is left out; none ever reaches a page.
+screens. All other control sequences are left out; none ever reaches a page.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from django.utils.safestring import SafeString, mark_safe
 
 from .texts import visible
 
-SCANNED = 200_000  # characters of an output that are played; what counts of it is its last state
+SCANNED = 200_000  # characters of an output that are interpreted; its last state counts
 RUNS = 1_500  # changes of style that are shown at once
 COLOURS = ("", "r", "g", "y", "u", "m", "c", "")  # classes by SGR number; black and white are the page's own ink
 _STEP = re.compile(
-    r"\x1b\[(?P<arguments>[0-?]*)[ -/]*(?P<final>[@-~])?"  # a control sequence, or what was cut off of one
+    r"\x1b\[(?P<arguments>[0-?]*)[ -/]*(?P<final>[@-~])?"  # a control sequence, or an incomplete one
     r"|\x1b\][^\x07\x1b]{0,8192}(?:\x07|\x1b\\)?"  # a window title, a link
     r"|\x1b[PX^_][^\x1b]{0,8192}(?:\x1b\\)?"  # strings for devices
     r"|\x1b[ -/]*[0-~]?"
@@ -35,7 +35,7 @@ class _Style:
 
     @property
     def classes(self) -> str:
-        """Text on a coloured ground gets that colour itself, bold: legible on paper of either theme."""
+        """The CSS classes. Text on a coloured background gets that colour itself, in bold: readable in both themes."""
         if self.behind:
             return f"{self.behind} b"
         return " ".join([self.colour, *sorted(self.marks)] if self.colour else sorted(self.marks))
@@ -43,7 +43,7 @@ class _Style:
 
 @dataclass(slots=True)
 class _Screen:
-    """Lines written so far; `fresh` says that the next text replaces the line at `row`."""
+    """Lines written so far; `fresh`: the next text replaces the line at `row`."""
 
     lines: list[list[Run]] = field(default_factory=lambda: [[]])
     row: int = 0
@@ -75,12 +75,12 @@ class _Screen:
 
 
 def is_terminal(text: str) -> bool:
-    """Whether a text holds what only a terminal plays."""
+    """Whether a text has control sequences that only a terminal interprets."""
     return "\x1b" in text or "\r" in text.replace("\r\n", "")
 
 
 def played(text: str) -> list[list[Run]]:
-    """The lines that stood on the screen at the end, each as runs of (classes, text)."""
+    """The lines on the screen at the end, each as runs of (classes, text)."""
     screen, style, at = _Screen(), _Style(), 0
     text = text[:SCANNED]
     for step in _STEP.finditer(text):
@@ -94,7 +94,9 @@ def played(text: str) -> list[list[Run]]:
 
 
 def started(lines: list[list[Run]], limit: int) -> tuple[list[list[Run]], bool]:
-    """The first lines, about `limit` characters and at most `RUNS` changes of style; whether that cut something off."""
+    """The first lines, about `limit` characters and at most `RUNS` changes of style; and whether
+    something was cut off.
+    """
     length = runs = 0
     for at, line in enumerate(lines):
         room = limit - length
@@ -149,9 +151,9 @@ def _restyle(style: _Style, arguments: str) -> None:
     while at < len(codes):
         code = codes[at]
         if code in (38, 48):
-            colour, taken = _wide(codes[at + 1 :])
+            colour, used = _wide(codes[at + 1 :])
             style.colour, style.behind = (colour, style.behind) if code == 38 else (style.colour, colour)
-            at += taken
+            at += used
         else:
             _apply(style, code)
         at += 1
@@ -176,7 +178,7 @@ def _apply(style: _Style, code: int) -> None:
 
 
 def _wide(rest: list[int]) -> tuple[str, int]:
-    """The class nearest to a colour of 256 (`5;n`) or of 16 million (`2;r;g;b`), and how many codes it took."""
+    """The class nearest to a colour of 256 (`5;n`) or of 16 million (`2;r;g;b`), and how many codes it used."""
     if rest[:1] == [5] and len(rest) > 1:
         code = rest[1]
         if code < 16:

@@ -1,4 +1,4 @@
-"""Values of rows as text on their way to a page."""
+"""Values of rows as text for a page."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ _LINK = re.compile(r"!?\[([^\]\n]{0,200})\]\([^)\s]{0,500}\)")
 
 
 def prose(text: str, limit: int) -> str:
-    """The first words of a text in one line without Markdown's signs and machines' markers; "" for nothing else."""
+    """The first words of a text on one line, without Markdown's signs and machines' markers; "" if there is nothing
+    else.
+    """
     return line(_MARKERS.sub(" ", _LINK.sub(r"\1", text[: 10 * limit])), limit)
 
 
 def as_text(value: Any) -> str:
-    """Any value of a row as text: text as it is, other values as JSON over several lines."""
+    """Any value of a row as text: text unchanged, other values as JSON over several lines."""
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
@@ -36,7 +38,9 @@ def as_text(value: Any) -> str:
 
 
 def pretty(value: Any, limit: int | None = None) -> str:
-    """A value as JSON over several lines, its first `limit` characters and a few more; else as Python writes it."""
+    """A value as JSON over several lines, about its first `limit` characters; in Python's notation if JSON cannot
+    express it.
+    """
     written: list[str] = []
     length = 0
     try:
@@ -61,7 +65,7 @@ _LAID_OUT = json.JSONEncoder(ensure_ascii=False, indent=2, default=repr)
 
 
 def json_value(text: str, limit: int = 200_000) -> Any:
-    """The list or object that a text is as JSON, None for any other text and for one longer than `limit`."""
+    """The list or object that a JSON text contains, None for any other text and for one longer than `limit`."""
     if len(text) > limit or not text.lstrip().startswith(("{", "[")):
         return None
     try:

@@ -1,8 +1,8 @@
-"""The line by which a tool call is read: "Read src/app.py, lines 10–40", "Ran pytest -x", "To-do list, 3 of 7 done".
+"""The summary line of a tool call: "Read src/app.py, lines 10–40", "Ran pytest -x", "To-do list, 3 of 7 done".
 
-Tools of Hermes, Claude Code, Codex, OpenClaw, pi and SWE-agent are known by name and arguments; a call whose arguments
-do not fit, and any other tool, keeps its name and its key argument. A line says what was asked for: that it was done,
-only where the result does not speak against it, and that something was changed, only where the result says so.
+Tools of Hermes, Claude Code, Codex, OpenClaw, pi and SWE-agent are known by name and arguments. A call whose arguments
+do not fit, and any other tool, is shown with its name and its key argument. A line says what was requested. It says
+that it was done only if the result does not contradict it, and that something was changed only if the result says so.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KEY_ARGUMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """`did` is emphasised, `what` follows it. `known`: it is a sentence about the call and not the tool's mere name."""
+    """`did` is emphasised, `what` follows it. `known`: it is a sentence about the call and not only the tool's name."""
 
     did: str
     what: str
@@ -37,9 +37,9 @@ class Title:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """How a known tool's call reads: asked for, done, and by which arguments. `strict`: done only if a result says so.
+    """The wording of a known tool's call: requested, done, and its arguments. `strict`: done only if a result says so.
 
-    `what` gives None for arguments it does not know.
+    `what` returns None for arguments it does not know.
     """
 
     asked: str
@@ -49,7 +49,9 @@ class Tool:
 
 
 def title(name: str, text: str, arguments: Any, change: Change | None, result: CallOutcome | None) -> Title:
-    """The line of a call: `text` its arguments as stored, `arguments` as JSON says them, `result` if there is one."""
+    """The summary line of a call: `text` is its arguments as stored, `arguments` the same as JSON values, `result` its
+    result, if any.
+    """
     short = line(name, 80)
     key = short.lower().removeprefix("functions.")
     tool = _TOOLS.get(key)
@@ -62,13 +64,13 @@ def title(name: str, text: str, arguments: Any, change: Change | None, result: C
 
 
 def is_sub_agent(name: str) -> bool:
-    """Whether a tool hands work to another agent, whose session its result may name."""
+    """Whether a tool gives work to another agent, whose session its result may name."""
     return name.lower().removeprefix("functions.") in ("task", "agent", "delegate_task", "spawn_agent")
 
 
 def _word(tool: Tool, result: CallOutcome | None) -> str:
-    said = result is not None and (result.well if tool.strict else result.word != "refused")
-    return tool.done if said else tool.asked
+    is_done = result is not None and (result.well if tool.strict else result.word != "refused")
+    return tool.done if is_done else tool.asked
 
 
 def _changed(change: Change) -> str:
@@ -93,7 +95,7 @@ def _short(value: Any) -> str:
     return as_text(value)[:LIMIT]
 
 
-# -- what the known tools' arguments say -----------------------------------------------------------------------------
+# -- arguments of the known tools ------------------------------------------------------------------------------------
 
 
 def _text(*names: str) -> Callable[[Arguments], str | None]:
@@ -112,12 +114,12 @@ def _file(arguments: Arguments) -> str | None:
 
 
 def _number(arguments: Arguments, *names: str) -> int | None:
-    found = (arguments.get(name) for name in names)
-    return next((value for value in found if isinstance(value, int) and not isinstance(value, bool)), None)
+    values = (arguments.get(name) for name in names)
+    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), None)
 
 
 def _reading(arguments: Arguments) -> str | None:
-    """A file and which of its lines."""
+    """A file and the lines that are read."""
     name = file_of(arguments)
     first = _number(arguments, "offset", "start_line", "line_number")
     count, last = _number(arguments, "limit"), _number(arguments, "end_line")
@@ -142,12 +144,12 @@ def _writing(arguments: Arguments) -> str | None:
 
 def _command(arguments: Arguments) -> str | None:
     """A command line; of `["bash", "-lc", line]` the line."""
-    found = next((arguments[name] for name in ("command", "cmd", "script") if arguments.get(name)), None)
-    if isinstance(found, list) and all(isinstance(word, str) for word in found[:20]):
-        if len(found) == 3 and found[1] in ("-c", "-lc", "-ic"):
-            return str(found[2])
-        return shlex.join(word[:LIMIT] for word in found[:20])
-    return found if isinstance(found, str) else None
+    command = next((arguments[name] for name in ("command", "cmd", "script") if arguments.get(name)), None)
+    if isinstance(command, list) and all(isinstance(word, str) for word in command[:20]):
+        if len(command) == 3 and command[1] in ("-c", "-lc", "-ic"):
+            return str(command[2])
+        return shlex.join(word[:LIMIT] for word in command[:20])
+    return command if isinstance(command, str) else None
 
 
 def _search(arguments: Arguments) -> str | None:
@@ -182,7 +184,7 @@ def _addresses(arguments: Arguments) -> str | None:
 
 
 def _progress(arguments: Arguments) -> str | None:
-    """How many items of a list are done; a list that only changes some items does not tell."""
+    """How many items of a list are done; None for a list that only changes some items."""
     listed = next((arguments[name] for name in ("todos", "plan", "items") if name in arguments), None)
     if listed is None:
         return ""
@@ -292,7 +294,9 @@ def language(name: str, text: str) -> str:
 
 
 def change(name: str, text: str, arguments: Any) -> Change | None:
-    """The change a call asks for. `text` is used for arguments that are no JSON, such as Codex' free-form patches."""
+    """The change that a call requests. `text` is used for arguments that are not JSON, such as Codex' free-form
+    patches.
+    """
     if isinstance(arguments, dict):
         return diffs.change_of(arguments)
     return diffs.change_of(text) if name.lower().endswith("patch") or text.startswith(diffs.ENVELOPE) else None

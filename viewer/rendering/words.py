@@ -1,4 +1,4 @@
-"""What pages and exports call roles and states."""
+"""The words for roles and states on pages and in exports."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ CUT_OFF = "The model was cut off at its length limit."
 
 
 def role_label(role: str) -> str:
-    """A role as a person reads it; one this site does not know is named as it is."""
+    """A role in words for people; an unknown role keeps its own name."""
     if role in BOOKKEEPING_ROLES:
         return "The agent's own record"
     return NAMES.get(role) or f"Role “{line(role, 40)}”"
 
 
 def was_cut_off(finish_reason: str) -> bool:
-    """Whether a message ended because the model had said as much as it may."""
+    """Whether a message ended because the model reached its output limit."""
     return finish_reason in ("length", "max_tokens")

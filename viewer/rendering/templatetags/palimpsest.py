@@ -75,7 +75,9 @@ def part(template_name: str, **values: Any) -> SafeString:
 
 @register.simple_tag
 def term(word: str, label: str = "") -> SafeString:
-    """The word as a button that shows its explanation, once on a page; `label` is what the button says instead."""
+    """The word as a button that shows its explanation, once per page; `label` is the button's text if it is not the
+    word.
+    """
     return format_html(
         '<button type="button" class="term" popovertarget="what-{0}">{1}</button>'
         '<span popover id="what-{0}" class="explained"><b>{2}</b> {3}</span>',
