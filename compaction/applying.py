@@ -280,9 +280,9 @@ def _appended_behind(content: Any, handoff: str) -> Any:
     return [_text_block(before, content), *m.blocks(content), _text_block(behind, content)]
 
 
-def _text_block(text: str, beside: Any) -> dict[str, str]:
+def _text_block(text: str, content: Any) -> dict[str, str]:
     """A text block in the same API shape as the other blocks."""
-    responses = any(isinstance(b, dict) and b.get("type") in ("input_text", "input_image") for b in m.blocks(beside))
+    responses = any(isinstance(b, dict) and b.get("type") in ("input_text", "input_image") for b in m.blocks(content))
     return {"type": "input_text" if responses else "text", "text": text}
 
 

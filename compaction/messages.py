@@ -251,7 +251,7 @@ def is_typed(message: Message) -> bool:
 
 
 def is_readable_reply(message: Message) -> bool:
-    """Whether this is an assistant message with text of its own that a person could read."""
+    """Whether this is an assistant message with text that a person can read."""
     return message.get("role") == "assistant" and bool(said(live_content(message)).strip())
 
 

@@ -102,7 +102,7 @@ def counter_for(model: str | None) -> Counter:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """The text in pieces of at most 500,000 characters, cut behind a newline where there is one."""
+    """The text in pieces of at most 500,000 characters, cut after a newline if there is one."""
     start = 0
     while start < len(text):
         end = start + PIECE

@@ -28,7 +28,7 @@ from .lexicon import (
 )
 from .names import Kind, colours_in, names_of
 
-Found = tuple[Kind, int, int]  # kind, start and end in the text
+DetailSpan = tuple[Kind, int, int]  # kind, start and end in the text
 
 _YEAR = r"(?:(?:,| de| del)? (?:19|20)\d\d)?"
 _DATES = (
@@ -140,13 +140,13 @@ class Phrases:
         self.text = text
         self.taken = bytearray(len(text))
         self.has_digits = bool(_DIGIT.search(text))
-        self.found: list[Found] = []
+        self.spans: list[DetailSpan] = []
 
     def take(self, kind: Kind, start: int, end: int) -> None:
         """Add a detail, unless another one already has some of its characters."""
         if start < end and self.taken.find(1, start, end) < 0:
             self.taken[start:end] = b"\1" * (end - start)
-            self.found.append((kind, start, end))
+            self.spans.append((kind, start, end))
 
     def all(self, kind: Kind, pattern: re.Pattern[str], group: int = 0) -> None:
         """Add every match of the pattern, or of a group in it."""
@@ -329,7 +329,7 @@ def details_of(text: str, origin: str) -> list[tuple[Kind, str, int]]:
         phrases.symbols()
     phrases.people_and_places()
     phrases.codes()
-    return sorted(((kind, text[a:b], a) for kind, a, b in phrases.found), key=lambda each: each[2])
+    return sorted(((kind, text[a:b], a) for kind, a, b in phrases.spans), key=lambda each: each[2])
 
 
 def defined_in(code: str) -> list[str]:

@@ -105,7 +105,7 @@ def prompt_of(request: SummaryRequest) -> Prompt:
     mark = _mark(transcript, notes, focus, *request.taken_back)
     paragraphs = [
         _notes_so_far(notes, mark) if notes else "",
-        _place(request),
+        _stage(request),
         f"<transcript{mark}>\n{transcript}\n</transcript{mark}>",
         f"{'Bring the notes up to date' if notes else 'Write the notes'} now, under these headings:\n{_headings()}",
         _retractions_note(request.taken_back, mark) if request.taken_back else "",
@@ -124,7 +124,7 @@ def _notes_so_far(notes: str, mark: str) -> str:
     )
 
 
-def _place(request: SummaryRequest) -> str:
+def _stage(request: SummaryRequest) -> str:
     if request.chunks == 1:
         return "This is the transcript, oldest message first."
     more = "It is the last one." if request.chunk == request.chunks else "The later parts follow in further requests."

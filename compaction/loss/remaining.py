@@ -58,7 +58,7 @@ class RemainingLines:
         )
         self.spoken, self.flat = spoken, f"{spoken}\n{printed}"
         self.tokens = {token[0] for token in _TOKEN.finditer(self.flat)}
-        self._found: dict[str, set[int]] = {}
+        self._lines_with: dict[str, set[int]] = {}
         self._stems: list[set[str]] = []  # the beginnings of the words of every sentence
         self._of_line: list[int] = []  # the line it is from
         self._by_stem: dict[str, set[int]] = {}
@@ -116,7 +116,7 @@ class RemainingLines:
         """All remaining text without the characters that people put into phone and account numbers."""
         return _SPACED.sub("", self.flat)
 
-    def stands(self, text: str, *, printed: bool) -> bool:
+    def has_text(self, text: str, *, printed: bool) -> bool:
         """Whether a line occurs in what was said and called, or anywhere (`printed`), whatever its line breaks."""
         text = " ".join(text.lower().split())
         if not self.tokens.issuperset(_TOKEN.findall(text)):
@@ -126,9 +126,9 @@ class RemainingLines:
     def places(self, text: str) -> set[int]:
         """The lines in which a text occurs as a whole."""
         text = " ".join(text.lower().split())
-        if text not in self._found:
-            self._found[text] = set(self._places(text)) if self.tokens.issuperset(_TOKEN.findall(text)) else set()
-        return self._found[text]
+        if text not in self._lines_with:
+            self._lines_with[text] = set(self._places(text)) if self.tokens.issuperset(_TOKEN.findall(text)) else set()
+        return self._lines_with[text]
 
     def _places(self, text: str) -> Iterator[int]:
         at = next(_occurrences(text, self.text), -1)

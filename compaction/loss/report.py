@@ -71,13 +71,13 @@ class Leaving:
             if passage.source == "call":
                 self._called(passage, n in newest)
             else:
-                self._said(passage, n in newest)
+                self._spoken(passage, n in newest)
         self.words = set()  # what is beyond the thorough part of the talk may be printed as well
         for passage in texts:
             if passage.source == "tool":
                 self._printed(passage)
 
-    def _said(self, passage: Passage, detailed: bool) -> None:
+    def _spoken(self, passage: Passage, detailed: bool) -> None:
         """What people and the agent said; of talk that is too old to be read thoroughly, names inside words alone."""
         if error := pasted_error(passage.text):
             self._line("error", error, passage)
@@ -244,7 +244,7 @@ def _spoken_details(leaving: Leaving, stay: RemainingLines) -> Iterator[tuple[An
     for (_, value), anchor in leaving.details.items():
         yield anchor, stay.holds(anchor.kind, anchor.text, value)
     for anchor in leaving.lines.values():
-        yield anchor, stay.stands(anchor.text, printed=anchor.kind == "error")
+        yield anchor, stay.has_text(anchor.text, printed=anchor.kind == "error")
 
 
 def _printed_details(leaving: Leaving, stay: RemainingLines) -> tuple[Counts, list[Anchor]]:
@@ -255,10 +255,10 @@ def _printed_details(leaving: Leaving, stay: RemainingLines) -> tuple[Counts, li
     for at, ((kind, text), message) in enumerate(leaving.printed.items()):
         value = value_of(kind, text) if kind in ("number", "date") else text.lower()
         if (kind, value) not in other_keys:
-            stands = stay.stands(text, printed=True) if kind == "error" else text.lower() in stay.names
-            stands = stands or (kind == "date" and bool(stay.saying(value)))
-            kept.append((kind, stands))
-            if not stands:
+            survives = stay.has_text(text, printed=True) if kind == "error" else text.lower() in stay.names
+            survives = survives or (kind == "date" and bool(stay.saying(value)))
+            kept.append((kind, survives))
+            if not survives:
                 lost.append((_RANK.get(kind, 1), -message, at, kind, text))
     first = nsmallest(PRINTED_SHOWN, reversed(lost))  # from the newest on few have to be put in between
     return _counts(kept), [Anchor(kind, text, -newest, source="tool") for _, newest, _, kind, text in first]

@@ -52,7 +52,7 @@ class NameLists:
     def lines(self, room: int, count: Counter) -> Iterator[SummaryLine]:
         """A bullet for each list, while they fit into the room."""
         lists: dict[str, list[str]] = {}
-        names = self._wanted()
+        names = self._needed()
         folders = shared_folders([name for name, kind in names.items() if kind == "path"])
         for name, kind in names.items():
             folder = folders.get(name)
@@ -65,7 +65,7 @@ class NameLists:
         for at, (label, listed) in enumerate(lists.items()):
             yield SummaryLine(f"- {label}: {' '.join(listed)}", at)
 
-    def _wanted(self) -> dict[str, Kind]:
+    def _needed(self) -> dict[str, Kind]:
         """The names, the most needed first: said, arguments of calls, files that were read; in each group the newest
         first.
         """

@@ -77,7 +77,7 @@ class Cut:
         self.role: Role | None = "user"
         if not policy.tail_only:
             self.role = self._seat()
-            self.around += growth(*self._kept(), sizes.count)
+            self.around += growth(*self._sent_rows(), sizes.count)
 
     def head(self) -> Iterator[int]:
         """The rows before the handoff."""
@@ -116,7 +116,7 @@ class Cut:
     def _between(self, start: int, end: int) -> Iterator[int]:
         return (i for i in self._own(start, end) if i not in self.held)
 
-    def _kept(self) -> tuple[list[Message], list[Message]]:
+    def _sent_rows(self) -> tuple[list[Message], list[Message]]:
         return [self.rows[i] for i in self.head()], [self.rows[i] for i in self.tail()]
 
     # --- anchors -----------------------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ class Cut:
 
     def _neighbours(self) -> tuple[Message | None, Message | None]:
         """The last row before the handoff (None: only system rows) and the first one after it, as they are sent."""
-        head, tail = self._kept()
+        head, tail = self._sent_rows()
         changed = repairs(head, tail)
         sent = [
             patched(row, changes) if (changes := changed.get(at, {})) is not None else None

@@ -257,10 +257,12 @@ def _redacted_items(value: dict[Any, Any], put: Replacement, depth: int) -> Iter
     item.
     """
     names = (item for key, item in value.items() if key in _NAMES and isinstance(item, str))
-    beside = next(names, "")[-_LONGEST_NAME:]
+    other_name = next(names, "")[-_LONGEST_NAME:]
     for key, item in value.items():
         name = key if isinstance(key, str) else ""
-        shown_name = beside if name in _VALUES and (LABEL.search(beside) or _HEADERS.search(beside)) else name
+        shown_name = (
+            other_name if name in _VALUES and (LABEL.search(other_name) or _HEADERS.search(other_name)) else name
+        )
         yield _redacted_text(key, put, depth) if name else key, _redacted_value(item, shown_name, put, depth)
 
 
