@@ -45,7 +45,7 @@ class ContextOut(Schema):
 
 @router.get(CONTEXT, auth=READ, response=answers(ContextOut), summary="What a model should be sent now")
 def context(request: HttpRequest, store: str, session_id: str) -> ContextOut:
-    """The live context in OpenAI's chat shape, with the handoff; the system prompt is a field of its own."""
+    """The live context in OpenAI's chat shape, with the handoff; the system prompt is a separate field."""
     return _context(get_store(store), session_id, deliver=False)
 
 

@@ -126,7 +126,7 @@ def options(body: PlanIn) -> Options:
 
 def plan(draft: DryRun) -> PlanOut:
     engine_plan = draft.plan
-    busy = BusyOut(lock=_held(draft.lock), turn=_held(draft.lease)) if draft.lock or draft.lease else None
+    busy = BusyOut(lock=_holder_out(draft.lock), turn=_holder_out(draft.lease)) if draft.lock or draft.lease else None
     return PlanOut(
         strategy=draft.strategy,
         mode=draft.mode,
@@ -162,7 +162,7 @@ def _part(ids: tuple[int, ...], tokens: int) -> PartOut:
     return PartOut(ids=list(ids), count=len(ids), tokens=tokens)
 
 
-def _held(holder: Holder | None) -> HeldOut | None:
+def _holder_out(holder: Holder | None) -> HeldOut | None:
     return HeldOut(holder=holder.holder, since=moment(holder.since), expires=moment(holder.expires)) if holder else None
 
 

@@ -326,7 +326,7 @@ class _Query:
             f"SELECT id, session_id, kind_id, {self.column} AS place FROM catalog_line WHERE {self._behind} "
             f"ORDER BY {self._key} LIMIT %s"
         )
-        sql = f"SELECT id FROM ({inner}) AS near WHERE {self._wanted} ORDER BY {self._placed} LIMIT %s"
+        sql = f"SELECT id FROM ({inner}) AS near WHERE {self._condition} ORDER BY {self._placed} LIMIT %s"
         return _ids(sql, [*self._after, window, *self.kinds, self.limit])
 
     def among(self, numbers: Sequence[int]) -> list[int]:
@@ -336,7 +336,7 @@ class _Query:
 
     def _ordered(self, where: str, values: Sequence[Any]) -> list[int]:
         words = " AND words LIKE %s ESCAPE '!'" * len(self.words)
-        sql = f"SELECT id FROM catalog_line WHERE {where} AND {self._wanted}{words} ORDER BY {self._key} LIMIT %s"
+        sql = f"SELECT id FROM catalog_line WHERE {where} AND {self._condition}{words} ORDER BY {self._key} LIMIT %s"
         patterns = [f"%{_escaped(word)}%" for word in self.words]
         return _ids(sql, [*values, *self.kinds, *patterns, self.limit])
 
@@ -372,7 +372,7 @@ class _Query:
         return self.after or ()
 
     @property
-    def _wanted(self) -> str:
+    def _condition(self) -> str:
         return f"kind_id IN ({_marks(self.kinds)})"
 
 

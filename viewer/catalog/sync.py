@@ -41,7 +41,7 @@ class StoreListing:
 
 def store_listings(stores: Sequence[Store]) -> list[StoreListing]:
     """The stores with their states, updated by a bounded number of rows each."""
-    states = _known(stores)
+    states = _stored_states(stores)
     return [_listing(store, states) for store in stores]
 
 
@@ -58,7 +58,7 @@ def _listing(store: Store, states: dict[tuple[str, str, str], StoreState]) -> St
         return StoreListing(store, None, problem.message)
 
 
-def _known(stores: Sequence[Store]) -> dict[tuple[str, str, str], StoreState]:
+def _stored_states(stores: Sequence[Store]) -> dict[tuple[str, str, str], StoreState]:
     store_states = StoreState.objects.filter(name__in=[store.name for store in stores], retired=False)
     return {(state.name, state.place, state.file): state for state in store_states}
 
@@ -75,7 +75,7 @@ def state_of(store: Store, states: dict[tuple[str, str, str], StoreState]) -> St
 
 def state_at(store: Store) -> StoreState:
     """The stored state of one store. Raises StoreUnavailable, OwnDatabaseUnavailable."""
-    return state_of(store, _known([store]))
+    return state_of(store, _stored_states([store]))
 
 
 def _freshened(store: Store, state: StoreState) -> StoreState:

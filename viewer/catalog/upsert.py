@@ -102,7 +102,7 @@ def _note_unaskable(line: SessionIndex, unaskable: Unaskable) -> bool:
     """Set the line of a session that cannot be asked for; returns whether anything changed."""
     before = _values(line) if line.pk else None
     line.row, line.problem, line.due = unaskable.row, storable(unaskable.why), False
-    line.title, line.source = _kept(unaskable.shown), _kept(unaskable.source)
+    line.title, line.source = _shortened(unaskable.shown), _shortened(unaskable.source)
     line.started_at = line.last_active = times.known(unaskable.started_at)
     _set_words(line)
     return before != _values(line)
@@ -120,15 +120,15 @@ def _note(reader: Reader, line: SessionIndex, facts: SessionFacts) -> bool:
     """Update a line from its facts; returns whether anything changed."""
     before = _values(line) if line.pk else None
     line.row, line.problem = facts.row, ""
-    if before is not None and line.model != _kept(facts.model):
+    if before is not None and line.model != _shortened(facts.model):
         line.tokens, line.due = None, True  # each model counts in its own way
-    line.source, line.model, line.title = _kept(facts.source), _kept(facts.model), _kept(facts.title)
+    line.source, line.model, line.title = _shortened(facts.source), _shortened(facts.model), _shortened(facts.title)
     line.parent, line.forked = _kept_id(facts.parent), facts.parent in facts.forked_from
     line.branched_from, line.delegated = _kept_id(facts.branched_from), facts.delegated
-    line.base_title, line.part_number = _kept(facts.base_title), facts.part_number
+    line.base_title, line.part_number = _shortened(facts.base_title), facts.part_number
     line.started_at, line.ended_at, line.continued = times.known(facts.started_at), facts.ended_at, facts.continued
     line.archived, line.pinned = facts.archived, facts.pinned
-    line.cwd, line.git_branch = _kept(facts.cwd), _kept(facts.git_branch)
+    line.cwd, line.git_branch = _shortened(facts.cwd), _shortened(facts.git_branch)
     line.window = counting.context_window(line.model, facts.window)
     if before is None or line.mark != facts.mark.digest:
         _note_rows(reader, line, facts)
@@ -148,7 +148,7 @@ def _note_rows(reader: Reader, line: SessionIndex, facts: SessionFacts) -> None:
     line.mark, line.due = mark.digest, True
     line.under = mark.rows > mark.live and reader.listing.has_archived(facts.id)
     line.last_active = times.known(reader.listing.last_active(facts.id)) or line.started_at
-    line.own_words = _kept(reader.listing.first_words(facts.id))
+    line.own_words = _shortened(reader.listing.first_words(facts.id))
     if not line.continues:
         line.first_words = line.own_words
     if not mark.rows:
@@ -172,7 +172,7 @@ def _kept_id(session_id: str) -> str:
     return session_id if is_askable(session_id) else ""
 
 
-def _kept(text: str) -> str:
+def _shortened(text: str) -> str:
     return storable(text[:LONGEST])
 
 

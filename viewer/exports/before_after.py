@@ -260,15 +260,15 @@ class _Columns:
     """Both sides as one page."""
 
     def __init__(self, compared: Comparison, *, redacted: bool) -> None:
-        self.found, self.redacted = compared, redacted
+        self.compared, self.redacted = compared, redacted
 
     def start(self) -> str:
-        name = _escape(line(f"Before and after a compaction, {self.found.session.name}", 200))
-        facts = [*_facts(self.found), ("Exported", clock(timezone.now().timestamp()))]
+        name = _escape(line(f"Before and after a compaction, {self.compared.session.name}", 200))
+        facts = [*_facts(self.compared), ("Exported", clock(timezone.now().timestamp()))]
         rows = "".join(
             f"<dt>{_escape(term)}</dt><dd>{_escape(line(value, 500))}</dd>" for term, value in facts if value
         )
-        notes = "".join(f'<p class="note">{_escape(note)}</p>\n' for note in (ABOUT, *unknown(self.found.boundary)))
+        notes = "".join(f'<p class="note">{_escape(note)}</p>\n' for note in (ABOUT, *unknown(self.compared.boundary)))
         heads = "".join(f"<h2>{head}</h2>" for head in HEADS.values())
         return (
             f'{page.head(name, COLUMNS)}<header>\n<h1 dir="auto">{name}</h1>\n<dl>{rows}</dl>\n{notes}'
@@ -284,7 +284,7 @@ class _Columns:
         return pair + changes
 
     def end(self, outcome: ExportOutcome) -> str:
-        return page.foot(outcome, redacted=self.redacted, empty=not self.found.rows)
+        return page.foot(outcome, redacted=self.redacted, empty=not self.compared.rows)
 
 
 def _change(pair: ComparedMessages) -> str:

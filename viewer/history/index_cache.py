@@ -245,7 +245,7 @@ def all_runs(store: Store) -> AllRuns:
     by_session: dict[str, list[tuple[int, str, int | None]]] = {}
     of_store = Compaction.objects.filter(store=store.name, run__isnull=False)
     for session_id, *run in of_store.values_list("session_id", *_OF_A_RUN):
-        by_session.setdefault(session_id, []).append(_known(*run))
+        by_session.setdefault(session_id, []).append(_as_in_mark(*run))
     return by_session
 
 
@@ -255,13 +255,13 @@ def _runs(
     if of_store is not None:
         return tuple(sorted(run for session_id in sessions for run in of_store.get(session_id, ())))
     runs = Compaction.objects.filter(store=store.name, session_id__in=sessions, run__isnull=False)
-    return tuple(_known(*run) for run in runs.order_by("run").values_list(*_OF_A_RUN))
+    return tuple(_as_in_mark(*run) for run in runs.order_by("run").values_list(*_OF_A_RUN))
 
 
 _OF_A_RUN = ("run", "undone", "handoff_id")
 
 
-def _known(run: int, undone: bool, handoff_id: int) -> tuple[int, str, int | None]:
+def _as_in_mark(run: int, undone: bool, handoff_id: int) -> tuple[int, str, int | None]:
     return run, "undone" if undone else "applied", handoff_id
 
 

@@ -339,7 +339,7 @@ def diff(text: str, whole: str) -> Diff:
 
 
 def changed(change: diffs.Change, whole: str) -> Diff:
-    """A change as a diff, cut where it is long."""
+    """A change as a diff, cut if it is long."""
     shown, rest = _cut(change.text, OUTPUT_LIMIT, whole)
     if rest is None and change.added is None:
         rest = Rest(whole, formats.counted(change.length, "character"))

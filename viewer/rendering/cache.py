@@ -45,7 +45,7 @@ def clear() -> None:
 
 def said(row: StoredMessage, urls: SessionUrls, *, colours: bool = False) -> RenderedBlocks:
     """The blocks of a row's own words: thinking first, then its content by role."""
-    beside = [row.extra.get(name) for name in ("reasoning_details", "codex_reasoning_items", "codex_message_items")]
+    extras = [row.extra.get(name) for name in ("reasoning_details", "codex_reasoning_items", "codex_message_items")]
     key = (
         "said",
         _kind(row.role),
@@ -53,16 +53,16 @@ def said(row: StoredMessage, urls: SessionUrls, *, colours: bool = False) -> Ren
         row.id,
         colours,
         row.envelopes and row.envelopes.by,
-        *map(lru.digest, (row.content, row.reasoning, beside)),
+        *map(lru.digest, (row.content, row.reasoning, extras)),
     )
-    return _CACHE.get(key, lambda: _shown(_said(row, urls, colours)))
+    return _CACHE.get(key, lambda: _shown(_blocks_of_row(row, urls, colours)))
 
 
 def _kind(role: str) -> str:
     return "talk" if role in ("user", "assistant") else "raw"
 
 
-def _said(row: StoredMessage, urls: SessionUrls, colours: bool) -> Iterable[blocks.Block]:
+def _blocks_of_row(row: StoredMessage, urls: SessionUrls, colours: bool) -> Iterable[blocks.Block]:
     yield from blocks.of_reasoning(row.reasoning, row.extra, urls.whole(row.id, "reasoning"), colours=colours)
     whole = urls.whole(row.id, "content")
     if _kind(row.role) == "talk":
@@ -91,10 +91,12 @@ def asked(
 ) -> RenderedBlocks:
     """The line of a call, and the blocks of its arguments."""
     key = ("asked", call.name, whole, result, colours, lru.digest(call.arguments, in_full=True))
-    return _CACHE.get(key, lambda: _asked(call, whole, result, colours))
+    return _CACHE.get(key, lambda: _blocks_of_call(call, whole, result, colours))
 
 
-def _asked(call: engine.Call, whole: str, result: outcomes.CallOutcome | None, colours: bool) -> RenderedBlocks:
+def _blocks_of_call(
+    call: engine.Call, whole: str, result: outcomes.CallOutcome | None, colours: bool
+) -> RenderedBlocks:
     arguments = json_value(call.arguments, limit=ARGUMENTS)
     change = tools.change(call.name, call.arguments, arguments)
     title = tools.title(call.name, call.arguments, arguments, change, result)
@@ -118,7 +120,7 @@ def by_template(template: str, block: Hashable) -> SafeString:
     return _CACHE.get((template, block), lambda: RenderedBlocks(blocks.by_template(template, block), waits=False)).html
 
 
-def _shown(shown_blocks: Iterable[blocks.Block], **beside: Any) -> RenderedBlocks:
+def _shown(shown_blocks: Iterable[blocks.Block], **fields: Any) -> RenderedBlocks:
     listed = list(shown_blocks)
     waits = any(isinstance(block, (blocks.Code, blocks.Markdown)) and block.waits for block in listed)
-    return RenderedBlocks(blocks.as_html(listed), waits, **beside)
+    return RenderedBlocks(blocks.as_html(listed), waits, **fields)

@@ -106,13 +106,13 @@ def _coloured(text: str, lexer: str) -> str | None:
     remaining = getattr(_REQUEST, "left", None)
     if remaining is not None and remaining <= 0:
         return None
-    markup, seconds = _asked(text, lexer)
+    markup, seconds = _ask_process(text, lexer)
     if remaining is not None:
         _REQUEST.left = remaining - seconds
     return markup
 
 
-def _asked(text: str, lexer: str) -> tuple[str | None, float]:
+def _ask_process(text: str, lexer: str) -> tuple[str | None, float]:
     process, answer = _IDLE.get(), None
     try:
         process = process or _Process()

@@ -115,7 +115,7 @@ def by_parts(scope: TextScope, parts: Sequence[str]) -> Iterator[CandidateBatch]
             lines = index.unpacked(bytes(portion.words), [*role, *parts])
             places = [place for place, _ in lines if scope.low <= place <= scope.high]
             looked += len(places)
-            for each in _known(places):
+            for each in _indexed_messages(places):
                 heappush(waiting, (-each[0], each))
         ready: list[Candidate] = []
         while waiting and waiting[0][1][0] > below:
@@ -135,6 +135,6 @@ def _portions(scope: TextScope) -> Iterator[tuple[list[TextPortion], int]]:
         yield list(TextPortion.objects.filter(pk__in=numbers)), behind[0][1] if behind else scope.low - 1
 
 
-def _known(places: Sequence[int]) -> Iterator[Candidate]:
+def _indexed_messages(places: Sequence[int]) -> Iterator[Candidate]:
     for chunk in chunks(places):
         yield from TextMessage.objects.filter(pk__in=chunk).values_list("pk", "session_id", "message")
