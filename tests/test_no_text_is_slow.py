@@ -180,7 +180,7 @@ ELSEWHERE = {
         viewer.rendering.templatetags.palimpsest.part viewer.rendering.templatetags.palimpsest.term
         viewer.rendering.lru.SizedCache
         viewer.pages.parts.losses.named_lost viewer.pages.session.timeline.apart viewer.runs.candidate
-        viewer.runs.detail_loss viewer.pages.search.hits.grouped viewer.pages.switches.remembered
+        viewer.runs.detail_loss viewer.pages.search.hits.grouped viewer.pages.preferences.remembered
         viewer.runs.planning.Basis viewer.runs.planning.plan_of viewer.runs.planning.recorded viewer.stores.changes
         viewer.stores.hermes.receipts
         viewer.stores.hermes.chains.Chains viewer.stores.hermes.codec.decode_row viewer.stores.hermes.change_tokens

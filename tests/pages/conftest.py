@@ -40,7 +40,7 @@ def demo(demo_original: Path, tmp_path: Path, settings: Settings) -> Callable[[s
 @pytest.fixture
 def short_demo(demo: Callable[[str], str], settings: Settings) -> Callable[[str], str]:
     """The demo store with two sessions left in it, for what is asked of its list."""
-    from viewer.pages.demo import FIRST
+    from viewer.pages.preferences import FIRST
 
     with closing(sqlite3.connect(settings.DEMO_STORE)) as con, con:
         con.execute("DELETE FROM sessions WHERE title NOT IN ('Lisbon in October, five people and a dog', ?)", [FIRST])

@@ -12,7 +12,7 @@ from pytest_django import Settings
 from tests.factories.stores import EmptyStore
 from tests.html import Element, read
 from viewer.catalog import sync_worker
-from viewer.pages.demo import FIRST
+from viewer.pages.preferences import FIRST
 from viewer.stores.hermes import schema
 
 LISBON = "Lisbon in October, five people and a dog"

@@ -18,8 +18,7 @@ from tests.factories.session_lists import fill, settle
 from tests.factories.stores import PRESENT, EmptyStore
 from tests.html import Element, read
 from viewer.catalog import sync, sync_worker
-from viewer.pages import demo as demo_switch
-from viewer.pages.demo import FIRST
+from viewer.pages.preferences import DEMO_COOKIE, FIRST
 from viewer.pages.sessions import views as sessions
 from viewer.stores.hermes import schema
 
@@ -177,7 +176,7 @@ def test_what_is_active_now_says_so_in_words(
 def test_more_messages_mean_no_more_queries(
     signed_in: Client, tmp_path: Path, settings: Settings, statements: list[str]
 ) -> None:
-    signed_in.cookies[demo_switch.COOKIE] = "1"  # a first visit looks twice, to see whether the store has sessions
+    signed_in.cookies[DEMO_COOKIE] = "1"  # a first visit looks twice, to see whether the store has sessions
     counts = []
     for size in (10, 600):
         path = tmp_path / f"{size}.db"

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from tests.browser import Visit, require_accessible
 from tests.factories.stores import EmptyStore
 from tests.html import Element, read
-from viewer.pages.theme import COOKIE
+from viewer.pages.preferences import THEME_COOKIE as COOKIE
 
 DARK, LIGHT = "rgb(22, 21, 19)", "rgb(246, 243, 236)"  # --paper
 PAPER = "getComputedStyle(document.body).backgroundColor"

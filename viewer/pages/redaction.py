@@ -1,19 +1,16 @@
-"""The switch that redacts what looks like a secret on pages: a cookie of the browser's, off until it is switched on."""
+"""What pages redact of what looks like a secret, if a cookie of the browser says so: off until it is switched on."""
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
+from django.http import HttpRequest
 
 from compaction.redaction import redact_shown
-from viewer.pages.switches import remembered, way_back
 from viewer.rendering.redaction import redacted, redacted_item, redacted_session, redacted_text
 from viewer.stores.base import Session, redacted_name
 
 __all__ = [
     "COOKIE", "name", "redacted", "redacted_item", "redacted_session", "redacted_text", "redacts", "session_for",
-    "switch", "text_for",
+    "text_for",
 ]  # fmt: skip
 
 COOKIE = "palimpsest_mask"  # its first name: another one would silently show what was hidden
@@ -37,9 +34,3 @@ def session_for(request: HttpRequest, session: Session) -> Session:
 def name(text: str, redacting: bool) -> str:
     """A session's name, or the first words that stand for one, redacted or not."""
     return redacted_name(text) if redacting else text
-
-
-@require_POST
-def switch(request: HttpRequest) -> HttpResponse:
-    """Redact, or show what is redacted, and go back to the page the switch was on."""
-    return remembered(redirect(way_back(request)), COOKIE, "1" if request.POST.get("redact") == "1" else "")

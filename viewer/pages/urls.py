@@ -4,7 +4,7 @@ from django.urls import path
 
 import viewer.web.url_segments  # noqa: F401  # registers <name:…>
 
-from . import demo, redaction, theme
+from . import preferences
 from .about import views as about
 from .boundary import before_after, branch, startup_audit, tabs, undo
 from .boundary import views as boundary
@@ -46,9 +46,9 @@ urlpatterns = [
     path("settings/compaction/<name:store>", settings.change_compaction, name="change_compaction"),
     path("settings/rules/<name:store>", settings.change_rules, name="change_rules"),
     path("about", about.about, name="about"),
-    path("demo", demo.switch, name="demo"),
-    path("redact", redaction.switch, name="redact"),
-    path("theme", theme.switch, name="theme"),
+    path("demo", preferences.switch_demo, name="demo"),
+    path("redact", preferences.switch_redaction, name="redact"),
+    path("theme", preferences.switch_theme, name="theme"),
     path("runs/<int:run_id>", runs.run, name="run"),
     path("runs/<int:run_id>/apply", runs.apply, name="apply"),
     path("runs/<int:run_id>/draft", runs.draft, name="draft"),

@@ -126,7 +126,7 @@ TEMPLATES = [
             "context_processors": [
                 "django.template.context_processors.request",
                 "viewer.web.middleware.nonce",
-                "viewer.pages.theme.site",
+                "viewer.pages.preferences.site",
             ],
             "builtins": ["viewer.rendering.templatetags.palimpsest"],
         },

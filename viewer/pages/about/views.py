@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from viewer.pages.demo import first_session
 from viewer.pages.filters import Link
 from viewer.pages.http import page
+from viewer.pages.preferences import first_session
 from viewer.rendering.templatetags.palimpsest import TERMS
 
 

@@ -16,9 +16,9 @@ from viewer.catalog.models import SessionIndex
 from viewer.enforcement.audit_statistics import Habit, habits
 from viewer.history import index_cache
 from viewer.labels.sessions import all_labels
-from viewer.pages import demo
 from viewer.pages.http import page
 from viewer.pages.parts.run_card import STATUS, after_tokens
+from viewer.pages.preferences import listed_stores
 from viewer.pages.redaction import redacts, session_for
 from viewer.pages.sessions.lines import SessionLine, shown_lines
 from viewer.rendering import formats
@@ -125,7 +125,7 @@ class StoreFindings:
 
 @require_safe
 def compactions(request: HttpRequest) -> HttpResponse:
-    runs, stores = service.listed(RUNS, large="report"), demo.listed_stores(request)
+    runs, stores = service.listed(RUNS, large="report"), listed_stores(request)
     found = _in_stores(request, stores, runs)
     near = page_of_lines(SessionFilter(near=True), stores, NEAR)
     near_lines, unshown = shown_lines(near, all_labels(), redacting=redacts(request))

@@ -17,9 +17,9 @@ from viewer.catalog.models import StoreState
 from viewer.catalog.sums import By, FillingContext, GroupSum, Measure, total
 from viewer.catalog.sync import StoreListing
 from viewer.enforcement.audit_statistics import habits
-from viewer.pages.demo import real_stores
 from viewer.pages.filters import Group, Link
 from viewer.pages.http import page
+from viewer.pages.preferences import real_stores
 from viewer.pages.redaction import redacts
 from viewer.pages.sessions.lines import named
 from viewer.rendering import formats

@@ -11,9 +11,9 @@ from django.utils.safestring import SafeString
 
 from viewer.catalog.lines import SessionFilter, page_of_lines
 from viewer.catalog.models import SessionIndex, name_of
+from viewer.pages.preferences import THEMES
 from viewer.pages.redaction import name as redacted
 from viewer.pages.session.header import resume_command
-from viewer.pages.theme import THEMES
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.base import Store

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from viewer.pages.demo import listed_stores
 from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.preferences import listed_stores, theme, way_here
 from viewer.pages.redaction import redacts
-from viewer.pages.theme import theme, way_here
 from viewer.rendering.texts import line
 
 from .entries import Asker, PaletteGroup, groups, session_at

@@ -11,9 +11,9 @@ from django.views.decorators.http import require_safe
 
 from viewer.catalog import lines, sync
 from viewer.catalog.search import store_search
-from viewer.pages import demo
 from viewer.pages.filters import Group
 from viewer.pages.http import page, shows_refusals
+from viewer.pages.preferences import listed_stores
 from viewer.rendering import formats
 from viewer.stores.base import Store
 from viewer.stores.errors import StoreError
@@ -32,7 +32,7 @@ SECONDS = 1.0  # for all choices of the filters together; those that are not rea
 def total(request: HttpRequest) -> HttpResponse:
     """How many messages match in the session that the address names, as a sentence."""
     asked = asked_for(request.GET)
-    stores = [store for store in demo.listed_stores(request, asked.store) if asked.store in ("", store.name)]
+    stores = [store for store in listed_stores(request, asked.store) if asked.store in ("", store.name)]
     number, more = _count(asked, stores)
     words = f"more than {number:,} messages" if more else formats.counted(number, "message")
     return HttpResponse(words, content_type="text/plain; charset=utf-8")
@@ -43,7 +43,7 @@ def total(request: HttpRequest) -> HttpResponse:
 def facets(request: HttpRequest) -> HttpResponse:
     """The filters of the search with the number of messages that each choice would find, without those of none."""
     asked = asked_for(request.GET)
-    stores = demo.listed_stores(request, asked.store)
+    stores = listed_stores(request, asked.store)
     kinds = lines.kinds_of(sync.store_listings(stores))
     groups = tuple(_counted(tuple(filter_groups(asked, stores, kinds)), stores))
     return page(request, "search/_facets.html", groups)

@@ -17,9 +17,10 @@ from viewer.catalog import lines
 from viewer.catalog.lines import SessionFilter, SessionList
 from viewer.catalog.models import FacetGroup, SessionIndex, name_of
 from viewer.catalog.search import store_search
-from viewer.pages import demo, redaction
+from viewer.pages import redaction
 from viewer.pages.filters import Group, Link
 from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.preferences import listed_stores
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.base import Store
@@ -123,7 +124,7 @@ class SearchPage:
 @shows_refusals
 def messages(request: HttpRequest) -> HttpResponse:
     asked = asked_for(request.GET)
-    stores = demo.listed_stores(request, asked.store)
+    stores = listed_stores(request, asked.store)
     if asked.store and asked.store not in {store.name for store in stores}:
         raise NotFound(f"There is no store named {asked.store!r}.")
     query, places = parse(asked.q), hits.positions(asked.after)

@@ -14,7 +14,7 @@ from viewer.catalog import sync
 from viewer.catalog.lines import Order, SessionList, page_of_lines, pinned, sort_key
 from viewer.catalog.sync import StoreListing
 from viewer.labels.sessions import all_labels
-from viewer.pages import demo
+from viewer.pages import preferences
 from viewer.pages.filters import Group, Link
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import redacts
@@ -88,7 +88,7 @@ class SessionsPage:
 @shows_refusals
 def sessions(request: HttpRequest) -> HttpResponse:
     asked = asked_for(request.GET)
-    stores = demo.listed_stores(request, asked.store)
+    stores = preferences.listed_stores(request, asked.store)
     if asked.store and asked.store not in {store.name for store in stores}:
         raise NotFound(f"There is no store named {asked.store!r}.")
     shown = [store for store in stores if asked.store in ("", store.name)]
@@ -97,7 +97,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
         return HttpResponse(status=204)
     listed = page_of_lines(asked.filter, shown, PAGE, asked.after)
     further = is_fragment(request) and asked.after is not None
-    newcomer = not (asked.store or demo.is_asked_for(request)) and any(store.is_managed for store in stores)
+    newcomer = not (asked.store or preferences.is_demo_shown(request)) and any(store.is_managed for store in stores)
     data = _page(asked, [] if further else stores, listed, newcomer=newcomer, redacting=redacts(request))
     return page(request, "sessions/_lines.html" if further else "sessions/sessions.html", data)
 
@@ -143,7 +143,7 @@ def _page(
         unlisted=formats.counted(listed.unlisted, "older session") if listed.unlisted else "",
         behind=own_database.trouble(),
         newcomer=newcomer,
-        start=demo.first_session() if newcomer else None,
+        start=preferences.first_session() if newcomer else None,
         demo_hidden=not any(store.is_managed for store in stores),
         known=_edition(listed.listings),
     )

@@ -1,0 +1,129 @@
+"""What a browser remembers in cookies: the theme, whether secrets are redacted, whether lists show the demo store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST
+from django_htmx.http import trigger_client_event
+
+from viewer.catalog import sync
+from viewer.catalog.lines import have_sessions, named_tip
+from viewer.pages import redaction
+from viewer.pages.filters import Link
+from viewer.pages.http import is_fragment, page
+from viewer.stores.base import Store
+from viewer.stores.registry import all_stores
+from viewer.web.session_urls import SessionUrls
+
+Response = TypeVar("Response", bound=HttpResponseBase)
+YEAR = 365 * 24 * 3600
+THEME_COOKIE, DEMO_COOKIE = "palimpsest_theme", "palimpsest_demo"
+THEMES = {"": "System", "light": "Light", "dark": "Dark"}
+FIRST = "Stocktaking, ten warehouses"  # almost fills its model's window
+
+
+def way_back(request: HttpRequest) -> str:
+    """The address within this site that a form names as `next`; the list of sessions where it names none."""
+    back = request.POST.get("next", "")
+    safe = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
+    return back if safe else reverse("pages:sessions")
+
+
+def remembered(response: Response, cookie: str, value: str) -> Response:
+    """The answer, with which the browser keeps this value of a switch, or forgets it for ""."""
+    if value:
+        response.set_cookie(
+            cookie, value, max_age=YEAR, httponly=True, samesite="Lax", path=settings.SESSION_COOKIE_PATH
+        )
+    else:
+        response.delete_cookie(cookie, samesite="Lax", path=settings.SESSION_COOKIE_PATH)
+    return response
+
+
+# -- the theme ---------------------------------------------------------------------------------------------------------
+
+
+def theme(request: HttpRequest) -> str:
+    """ "light", "dark", or "" for that of the system; from a cookie, so that no page flashes."""
+    asked = request.COOKIES.get(THEME_COOKIE, "")
+    return asked if asked in THEMES else ""
+
+
+def site(request: HttpRequest) -> dict[str, Any]:
+    """Template context of every page: the `theme` in use, all `themes` with their labels, the site's `version`, and
+    `here`, the address that leads back to the page.
+    """
+    return {"theme": theme(request), "themes": THEMES, "version": settings.VERSION, "here": way_here(request)}
+
+
+def way_here(request: HttpRequest) -> str:
+    """The address of the page somebody looks at: that from which htmx asks, or the one that is answered; the list of
+    sessions for the answer to a form.
+    """
+    from_page = ""
+    with suppress(ValueError):  # no browser sends an address that is none
+        from_page = request.htmx.current_url_abs_path or ""  # type: ignore[attr-defined]  # set by django-htmx
+    return from_page or (request.get_full_path() if request.method in ("GET", "HEAD") else reverse("pages:sessions"))
+
+
+@require_POST
+def switch_theme(request: HttpRequest) -> HttpResponse:
+    """Take a theme. For htmx the switch anew, with an event that has the page show it; else back to the page."""
+    wanted = request.POST.get("theme", "")
+    wanted = wanted if wanted in THEMES else ""
+    response: HttpResponse = redirect(way_back(request))
+    if is_fragment(request):
+        response = trigger_client_event(page(request, "_theme.html", wanted), "theme", {"value": wanted})
+    return remembered(response, THEME_COOKIE, wanted)
+
+
+# -- redaction ---------------------------------------------------------------------------------------------------------
+
+
+@require_POST
+def switch_redaction(request: HttpRequest) -> HttpResponse:
+    """Redact, or show what is redacted, and go back to the page the switch was on."""
+    return remembered(redirect(way_back(request)), redaction.COOKIE, "1" if request.POST.get("redact") == "1" else "")
+
+
+# -- the demo store ----------------------------------------------------------------------------------------------------
+
+
+def listed_stores(request: HttpRequest, named: str = "") -> list[Store]:
+    """The stores that lists are about: all, or all but the demo store. A store that is `named` is one of them."""
+    stores = all_stores()
+    return stores if is_demo_shown(request) else real_stores(stores, named)
+
+
+def is_demo_shown(request: HttpRequest) -> bool:
+    """Whether this browser asks for the demo store in lists; else it is there while no other store has a session."""
+    return request.COOKIES.get(DEMO_COOKIE) == "1"
+
+
+def real_stores(stores: Sequence[Store], named: str = "") -> list[Store]:
+    """Without the demo store, unless it is `named` or no other has a session."""
+    if not have_sessions([store for store in stores if not store.is_managed]):
+        return list(stores)
+    return [store for store in stores if not store.is_managed or store.name == named]
+
+
+def first_session() -> Link | None:
+    """The demo session to try a compaction on; it may have been renamed or deleted."""
+    for listing in sync.store_listings([store for store in all_stores() if store.is_managed]):
+        if found := named_tip(listing, FIRST):
+            return Link(FIRST, SessionUrls(listing.store.name, found.session_id).href)
+    return None
+
+
+@require_POST
+def switch_demo(request: HttpRequest) -> HttpResponse:
+    """Show the demo store in lists, or hide it, and go back to the page the switch was on."""
+    return remembered(redirect(way_back(request)), DEMO_COOKIE, "1" if request.POST.get("demo") == "1" else "")
