@@ -16,7 +16,7 @@ from tests.browser import Visit, require_accessible
 from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import Element, read
 from viewer.catalog import sync_worker
-from viewer.pages.palette import entries
+from viewer.pages.palette import views as palette
 
 KEY = "ghp_aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYabcd"
 
@@ -131,7 +131,7 @@ def test_a_few_queries_however_many_sessions(signed_in: Client, empty_store: Emp
             assert len(offered(signed_in, q)["Sessions"]) == shown
         return len(queries)
 
-    for numbers, shown in ((range(2), 2), (range(2, 60), entries.SESSIONS)):
+    for numbers, shown in ((range(2), 2), (range(2, 60), palette.SESSIONS)):
         for number in numbers:
             empty_store.session(f"s{number}", title=f"Sewing box {number}")
         time.sleep(0.1)  # longer than a write counts as just done

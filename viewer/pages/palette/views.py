@@ -1,35 +1,144 @@
-"""The command palette's page, and the list that its dialog asks for while somebody types."""
+"""The command palette: each entry leads somewhere, or does what a form or a button elsewhere does. It is a page, and
+the list that its dialog asks for while somebody types.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import Resolver404, get_script_prefix, resolve, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
+from viewer.catalog.lines import SessionFilter, page_of_lines
+from viewer.catalog.models import SessionIndex, name_of
 from viewer.pages.http import is_fragment, page, shows_refusals
-from viewer.pages.preferences import listed_stores, theme, way_here
-from viewer.pages.redaction import redacts
+from viewer.pages.preferences import THEMES, listed_stores, theme, way_here
+from viewer.pages.redaction import name, redacts
+from viewer.pages.session.header import resume_command
+from viewer.rendering import formats
 from viewer.rendering.texts import line
-
-from .entries import Asker, PaletteGroup, groups, session_at
+from viewer.stores.base import Store
+from viewer.stores.errors import NotFound
+from viewer.stores.registry import get_store
+from viewer.web.session_urls import SessionUrls
+from viewer.web.unreadable import UnreadableLine, lines_of
 
 LONGEST = 200  # characters that are looked for
+SESSIONS = 6
+PAGES = (
+    ("Sessions", "pages:sessions", ""),
+    ("Compactions", "pages:compactions", ""),
+    ("Insights", "pages:insights", ""),
+    ("Stores", "pages:stores", ""),
+    ("Settings", "pages:settings", ""),
+    ("Settings: API tokens", "pages:settings", "#tokens"),
+    ("Settings: rules of the workspace", "pages:settings", "#rules"),
+    ("Search every message", "pages:search", ""),
+    ("Help", "pages:about", ""),
+    ("API docs", "reference", ""),
+)
+_THEME = {"": "Follow the system's theme", "light": "Switch to the light theme", "dark": "Switch to the dark theme"}
 
 
 @dataclass(frozen=True, slots=True)
-class Palette:
-    """The words, the page from which they were asked, and what there is for them."""
+class PaletteEntry:
+    """One thing to go to or to do. `href` leads there, or takes the POST of `field` where `posts`. On a page where one
+    of the CSS selectors `press` finds something, the script presses or focuses that instead; `copies` is what is
+    copied.
+    """
 
-    q: str
-    at: str
-    groups: tuple[PaletteGroup, ...]
+    label: str
+    href: str = ""
+    note: SafeString | str = ""
+    press: str = ""
+    copies: str = ""
+    posts: bool = False
+    field: tuple[str, str] = ("", "")
 
 
 @require_safe
 @shows_refusals
 def palette(request: HttpRequest) -> HttpResponse:
+    """What there is for the words `q`, in groups; `at` is the page on which they were typed."""
     at = way_here(request) if is_fragment(request) else request.GET.get("at", "")
-    q = line(request.GET.get("q", ""), LONGEST)
-    data = Palette(q, at, groups(Asker(q, session_at(at), listed_stores(request), theme(request), redacts(request))))
+    q, place, redacting = line(request.GET.get("q", ""), LONGEST), session_at(at), redacts(request)
+    groups = (
+        ("This session", _matching(q, _of_session(place, redacting=redacting) if place else ())),
+        ("Sessions", _sessions(q, listed_stores(request), redacting=redacting)),
+        ("Pages", _matching(q, _pages())),
+        ("Actions", _matching(q, _actions(theme(request), redacting=redacting))),
+        ("Search", tuple(_searches(q, place) if q else ())),
+    )
+    data = {"q": q, "at": at, "groups": [group for group in groups if group[1]]}
     return page(request, "palette/_found.html" if is_fragment(request) else "palette/palette.html", data)
+
+
+def session_at(address: str) -> SessionUrls | None:
+    """The session whose page has this address, None for any other page."""
+    try:
+        named = resolve("/" + address.partition("?")[0].removeprefix(get_script_prefix())).kwargs
+        return SessionUrls(get_store(named["store"]).name, named["session_id"])
+    except (Resolver404, KeyError, NotFound):
+        return None
+
+
+def _matching(q: str, entries: Iterable[PaletteEntry]) -> tuple[PaletteEntry, ...]:
+    """Those that have every word in their label."""
+    words = q.casefold().split()
+    return tuple(each for each in entries if all(word in each.label.casefold() for word in words))
+
+
+def _of_session(place: SessionUrls, *, redacting: bool) -> Iterator[PaletteEntry]:
+    yield PaletteEntry("Compact…", f"{place.href}#plan", press=".sheet-open a, #plan, #side")
+    yield PaletteEntry("Find in this session", place.view("find"), press="#find")
+    yield PaletteEntry("History", place.view())
+    yield PaletteEntry("What the model sees", place.view("context"))
+    yield PaletteEntry("Export…", place.view("export"))
+    if command := resume_command(get_store(place.store), place.session, redacting=redacting):
+        yield PaletteEntry("Copy the resume command", note=command, copies=command)
+    yield PaletteEntry("Rename, tags and note…", place.view("rename"), press="#session-name ~ .rename")
+    yield PaletteEntry("Branch this session…", place.view("branch"))
+    yield PaletteEntry("Raw rows", place.view("rows"))
+
+
+def _sessions(q: str, stores: Sequence[Store], *, redacting: bool) -> tuple[PaletteEntry, ...]:
+    """Sessions by title, first words or id, newest first; without words the newest, but for sub-agents'."""
+    listed = page_of_lines(SessionFilter(q=q, delegated=None if q else False), stores, SESSIONS)
+    names = {listing.state.pk: listing.store.name for listing in listed.listings if listing.state}
+
+    def make(each: SessionIndex) -> PaletteEntry | UnreadableLine:
+        store = names[each.state_id]
+        label = line(name(name_of(each), redacting), 120)
+        if each.problem:
+            return UnreadableLine(label, store, each.problem)
+        note = format_html("{} · {}", store, formats.ago(each.last_active))
+        return PaletteEntry(label, SessionUrls(store, each.session_id).href, note)
+
+    return lines_of(listed.lines, make, lambda each: (each.session_id, names[each.state_id]))[0]
+
+
+def _pages() -> Iterator[PaletteEntry]:
+    for label, view, place in PAGES:
+        yield PaletteEntry(label, reverse(view) + place)
+
+
+def _actions(used: str, *, redacting: bool) -> Iterator[PaletteEntry]:
+    """What can be done everywhere; `used` is the theme in use."""
+    for value in THEMES:
+        if value != used:
+            press = f"#theme [value='{value}']"
+            yield PaletteEntry(_THEME[value], reverse("pages:theme"), press=press, posts=True, field=("theme", value))
+    label = "Show what is redacted" if redacting else "Redact what looks like a secret"
+    yield PaletteEntry(label, reverse("pages:redact"), posts=True, field=("redact", str(int(not redacting))))
+    yield PaletteEntry("Keys", press="[data-keys]")
+    yield PaletteEntry("Sign out", reverse("sign-out"), posts=True)
+
+
+def _searches(q: str, place: SessionUrls | None) -> Iterator[PaletteEntry]:
+    yield PaletteEntry(f"Search every message for “{q}”", reverse("pages:search", query={"q": q}))
+    if place:
+        yield PaletteEntry(f"Find “{q}” in this session", place.view("find", q=q))
