@@ -43,6 +43,10 @@ class TextProgress:
     messages: int
     failed: int
 
+    @property
+    def indexed(self) -> int:
+        return self.sessions - self.waiting
+
 
 # -- the state of stores and sessions ----------------------------------------------------------------------------------
 
