@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.factories.stores import HermesStore
 from tests.html import read
-from viewer.pages.compactions.reclaimed import DAYS, drawn
+from viewer.pages.compactions.views import DAYS, drawn
 from viewer.rendering.charts import WIDTH
 from viewer.runs import service
 from viewer.runs.planning import Options

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from functools import partial
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from viewer.catalog.lines import SessionFilter, page_of_lines
 from viewer.catalog.models import SessionIndex
-from viewer.enforcement.audit_statistics import Habit, habits
+from viewer.enforcement.audit_statistics import habits
 from viewer.history import index_cache
 from viewer.labels.sessions import all_labels
 from viewer.pages.http import page
 from viewer.pages.parts.run_card import STATUS, after_tokens
 from viewer.pages.preferences import listed_stores
 from viewer.pages.redaction import redacts, session_for
-from viewer.pages.sessions.lines import SessionLine, shown_lines
+from viewer.pages.sessions.lines import shown_lines
 from viewer.rendering import formats
-from viewer.rendering.charts import Chart
+from viewer.rendering.charts import Chart, bars, day_name
 from viewer.rendering.texts import line
 from viewer.runs import compaction_list, service
 from viewer.runs.compaction_list import Numbers
@@ -34,80 +36,34 @@ from viewer.stores.registry import Reader, all_stores, open_store
 from viewer.web.session_urls import SessionUrls
 from viewer.web.unreadable import UnreadableLine, lines_of
 
-from .reclaimed import drawn
-
 RUNS = 50
 NEAR = 20  # sessions that need compaction, the ones active last
 SESSIONS = 50  # compacted sessions whose boundaries are listed, the newest of each store
-
-
-@dataclass(frozen=True, slots=True)
-class RunLine:
-    """One run. `lost` counts the exact details that are lost by it, `took` how long it went, `cost` what the
-    model cost, `tokens_after` what is in context then; each is "" where there is nothing to tell.
-    """
-
-    href: str
-    id: int
-    session: str
-    session_href: str
-    store: str
-    status: str
-    tokens_before: SafeString
-    tokens_after: SafeString
-    lost: str
-    took: str
-    cost: str
-    started: SafeString
+DAYS = 60  # bars at most; a longer time is drawn in stretches of several days
 
 
 @dataclass(frozen=True, slots=True)
 class BoundaryLine:
-    """One compaction that stands in a store, ours or the agent's. `reclaimed`, `tokens` as a number, is below zero when
-    the context grew. `adds` says that it counts in sums: not that of a branch, which its origin has too, nor the demo.
+    """One compaction that is in effect in a store, ours or the agent's; a value that names what its HTML depends on.
+
+    `session` is the session's name and `time` its time. `adds` says that it counts in sums: not that of a branch,
+    which its origin has too, nor the demo.
     """
 
-    at: float | None
-    tokens: int
-    adds: bool
-    href: str
+    numbers: Numbers
+    place: SessionUrls
     session: str
-    store: str
-    by: str
     time: SafeString
-    messages: str
-    tokens_before: SafeString
-    tokens_after: SafeString
-    reclaimed: SafeString
+    adds: bool
 
+    @property
+    def href(self) -> str:
+        return self.place.boundary(self.numbers.handoff_id)
 
-@dataclass(frozen=True, slots=True)
-class HabitLine:
-    """How often agents of a store and model read again what their startup asks for, each as "1 of 3"."""
-
-    store: str
-    model: str
-    at_once: str
-    a_turn_later: str
-    not_read: str
-
-
-@dataclass(frozen=True, slots=True)
-class CompactionsPage:
-    """`near` are sessions close to where their agent compacts by itself, `more_near` says that there are others;
-    `problems` say which stores cannot be read, `broken` which lines cannot be shown; `cut` that a store has more
-    compacted sessions.
-    """
-
-    runs: tuple[RunLine, ...]
-    boundaries: tuple[BoundaryLine, ...]
-    chart: Chart | None
-    habits: tuple[HabitLine, ...]
-    near: tuple[SessionLine, ...]
-    more_near: bool
-    broken: tuple[UnreadableLine, ...]
-    problems: tuple[str, ...]
-    cut: bool
+    @property
+    def reclaimed(self) -> int:
+        """Tokens; below zero when the context grew."""
+        return self.numbers.tokens_before - self.numbers.tokens_after
 
 
 @dataclass(slots=True)
@@ -130,17 +86,17 @@ def compactions(request: HttpRequest) -> HttpResponse:
     near = page_of_lines(SessionFilter(near=True), stores, NEAR)
     near_lines, unshown = shown_lines(near, all_labels(), redacting=redacts(request))
     run_lines, unshown_runs = lines_of(runs, partial(_run, found.names), lambda run: (f"Run {run.pk}", run.store))
-    data = CompactionsPage(
-        runs=run_lines,
-        boundaries=tuple(sorted(found.boundaries, key=lambda each: each.at or 0.0, reverse=True)),
-        chart=drawn((each.at, each.tokens) for each in found.boundaries if each.adds),
-        habits=tuple(map(_habit, habits())),
-        near=near_lines,
-        more_near=near.more,
-        broken=(*found.broken, *unshown, *unshown_runs),
-        problems=tuple(found.problems),
-        cut=found.cut,
-    )
+    data = {
+        "runs": run_lines,
+        "boundaries": sorted(found.boundaries, key=lambda each: each.numbers.at or 0.0, reverse=True),
+        "chart": drawn((each.numbers.at, each.reclaimed) for each in found.boundaries if each.adds),
+        "habits": habits(),
+        "near": near_lines,
+        "more_near": near.more,
+        "broken": (*found.broken, *unshown, *unshown_runs),
+        "problems": found.problems,
+        "cut": found.cut,
+    }
     return page(request, "compactions/compactions.html", data)
 
 
@@ -192,45 +148,11 @@ def _boundaries(
     counted = compaction_list.numbers(reader, session, runs_here)
     name = line(session_for(request, session).name, 80)
     adds = not listed.branched_from and not reader.store.is_managed
-    return [_boundary(each, place, name, adds) for each in counted]
-
-
-def _boundary(each: Numbers, place: SessionUrls, name: str, adds: bool) -> BoundaryLine:
-    return BoundaryLine(
-        at=each.at,
-        tokens=each.tokens_before - each.tokens_after,
-        adds=adds,
-        href=place.boundary(each.handoff_id),
-        session=name,
-        store=place.store,
-        by=each.by,
-        time=formats.moment(each.at),
-        messages=_messages(each),
-        tokens_before=formats.number(each.tokens_before, "tokens"),
-        tokens_after=formats.number(each.tokens_after, "tokens"),
-        reclaimed=formats.number(each.tokens_before - each.tokens_after, "tokens"),
-    )
-
-
-def _messages(each: Numbers) -> str:
-    """How many were in context before and after, or how many were shortened where none left it."""
-    if each.shortened_ids and not each.summarised_ids:
-        return f"{len(each.shortened_ids):,} shortened"
-    return f"{each.messages_before:,} → {each.messages_after:,}"
-
-
-def _habit(each: Habit) -> HabitLine:
-    return HabitLine(
-        store=line(each.store, 80),
-        model=line(each.model, 80) or "not known",
-        at_once=f"{each.at_once:,} of {each.audited:,}",
-        a_turn_later=f"{each.a_turn_later:,} of {each.audited:,}",
-        not_read=f"{each.not_read:,} of {each.audited:,}",
-    )
+    return [BoundaryLine(each, place, name, formats.moment(each.at), adds) for each in counted]
 
 
 def _lost(run: Run) -> str:
-    """Nothing of a run whose version recognised less."""
+    """Exact details that the run lost, of all; "" if its report was made by a version that recognised less."""
     report = run.report or {}
     lost, total = lost_of(report["anchors"]) if "statements" in report else (0, 0)
     return f"{lost:,} of {total:,}" if total else ""
@@ -255,18 +177,57 @@ def _names(request: HttpRequest, reader: Reader, store: Store, runs: list[Run]) 
     return names
 
 
-def _run(names: dict[tuple[str, str], str], run: Run) -> RunLine:
-    return RunLine(
-        href=reverse("pages:run", args=[run.pk]),
-        id=run.pk,
-        session=names.get((run.store, run.session_id)) or line(run.session_id, 80),
-        session_href=SessionUrls(run.store, run.session_id).href,
-        store=run.store,
-        status=STATUS.get(run.status, run.status),
-        tokens_before=formats.number(run.tokens_before, "tokens") if run.tokens_before is not None else SafeString(),
-        tokens_after=after_tokens(run),
-        lost=_lost(run),
-        took=formats.seconds(run.worked_seconds) if run.worked_seconds is not None else "",
-        cost=_cost(run),
-        started=formats.moment(run.created_at),
+def _run(names: dict[tuple[str, str], str], run: Run) -> dict[str, Any]:
+    """A run with the name of its session; what it lost and cost is "" where there is nothing to say."""
+    return {
+        "run": run,
+        "place": SessionUrls(run.store, run.session_id),
+        "session": names.get((run.store, run.session_id)) or line(run.session_id, 80),
+        "status": STATUS.get(run.status, run.status),
+        "tokens_after": after_tokens(run),
+        "lost": _lost(run),
+        "cost": _cost(run),
+    }
+
+
+# -- the chart of tokens reclaimed -------------------------------------------------------------------------------------
+
+
+def drawn(found: Iterable[tuple[float | None, int]]) -> Chart | None:
+    """The chart of compactions, (epoch seconds, tokens reclaimed); None where it would be a single bar. Those whose
+    time is not known, and those that made the context larger, are left out.
+    """
+    days = [(day, tokens) for at, tokens in found if tokens > 0 and (day := formats.day(at)) is not None]
+    if len({day for day, _ in days}) < 2:
+        return None
+    first, last = min(days)[0], max(days)[0]
+    every = -(-((last - first).days + 1) // DAYS)
+    sums, counts = Counter[int](), Counter[int]()
+    for day, tokens in days:
+        sums[(day - first).days // every] += tokens
+        counts[(day - first).days // every] += 1
+    most = max(sums.values())
+    return Chart(
+        bars=bars(
+            [(at, tokens, _words(at, tokens, counts[at], first, every)) for at, tokens in sorted(sums.items())],
+            (last - first).days // every + 1,
+        ),
+        most=f"{formats.thin(most)} tokens",
+        first=day_name(first),
+        last=day_name(last),
+        words=_in_words(len(days), sum(sums.values()), most, (first, last), every),
     )
+
+
+def _in_words(count: int, total: int, most: int, between: tuple[date, date], every: int) -> str:
+    of, days = formats.counted(count, "compaction"), formats.counted(every, "day")
+    return (
+        f"{formats.thin(total)} tokens reclaimed by {of} from {day_name(between[0])} to {day_name(between[1])}, "
+        f"at most {formats.thin(most)} in {days}."
+    )
+
+
+def _words(at: int, tokens: int, count: int, first: date, every: int) -> str:
+    begins = first + timedelta(days=at * every)
+    ends = f" to {day_name(begins + timedelta(days=every - 1))}" if every > 1 else ""
+    return f"{day_name(begins)}{ends}: {formats.thin(tokens)} tokens, {formats.counted(count, 'compaction')}"

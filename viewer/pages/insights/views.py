@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from datetime import date
+from typing import Any, cast
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, QueryDict
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
@@ -23,12 +26,9 @@ from viewer.pages.preferences import real_stores
 from viewer.pages.redaction import redacts
 from viewer.pages.sessions.lines import named
 from viewer.rendering import formats
-from viewer.rendering.charts import Chart
+from viewer.rendering.charts import Chart, bars, day_name
 from viewer.rendering.texts import line
 from viewer.stores.registry import all_stores
-from viewer.web.session_urls import SessionUrls
-
-from .tables import SumRow, chart, exactly, table
 
 PERIODS = {"7": "7 days", "": "30 days", "90": "90 days", "all": "all"}
 MEASURES = {
@@ -42,49 +42,21 @@ MEASURES = {
 GROUPINGS = {"": "day", "model": "model", "source": "source", "store": "store"}
 OF_RUNS = ("reclaimed", "lost")
 FILLING = 20
+MOST = 100  # rows; the others are summed in one
+NAMES = {"model": "model not known", "source": "source not known", "day": "time unknown"}
 
 
 @dataclass(frozen=True, slots=True)
-class FillingLine:
-    """A session whose context will be full within a day; `pace` is in tokens an hour, `left` an estimate."""
-
-    href: str
-    name: str
-    store: str
-    tokens: SafeString
-    pace: SafeString
-    left: str
-
-
-@dataclass(frozen=True, slots=True)
-class SkippedReading:
-    """How often agents of a store and model did not read again what their startup asks for."""
-
-    store: str
-    model: str
-    skipped: str
-
-
-@dataclass(frozen=True, slots=True)
-class InsightsPage:
-    """`of` names what is counted beside each sum; `uncounted` says how many sessions are not listed yet; `demo` that
-    nothing but the demo store is shown.
+class SumRow:
+    """One row of the table. `href` leads to the sessions of its group, "" where the list cannot be narrowed to it.
+    `share` of the largest is the length of its bar, of 100.
     """
 
-    groups: tuple[Group, ...]
-    measure: str
-    by: str
-    of: str
-    of_runs: bool
-    total: SafeString
-    counted: str
-    rows: tuple[SumRow, ...]
-    chart: Chart | None
-    filling: tuple[FillingLine, ...]
-    skipped: tuple[SkippedReading, ...]
-    problems: tuple[str, ...]
-    uncounted: str
-    demo: bool
+    sum: GroupSum
+    label: str
+    href: str
+    value: SafeString
+    share: str
 
 
 @require_safe
@@ -96,23 +68,22 @@ def insights(request: HttpRequest) -> HttpResponse:
     measure, by = query["measure"] or "tokens", cast(By, query["by"] or "day")
     found = _sums(states, measure, by, since)
     all_of_them, of = total(found), "compaction" if measure in OF_RUNS else "session"
-    unlisted = sum(state.unlisted for state in states)
-    data = InsightsPage(
-        groups=_groups(query),
-        measure=MEASURES[query["measure"]],
-        by=by,
-        of=f"{of}s",
-        of_runs=measure in OF_RUNS,
-        total=exactly(all_of_them, measure),
-        counted=formats.counted(all_of_them.of, of),
-        rows=table(found, measure, by),
-        chart=chart(found, measure) if by == "day" else None,
-        filling=_filling(sums.filling(states, now, FILLING), redacting=redacts(request)),
-        skipped=_skipped({state.name for state in states}),
-        problems=tuple(listing.problem for listing in listings if listing.problem),
-        uncounted=formats.counted(unlisted, "session") if unlisted else "",
-        demo=demo,
-    )
+    data = {
+        "groups": _groups(query),
+        "measure": MEASURES[query["measure"]],
+        "by": by,
+        "of": f"{of}s",
+        "of_runs": measure in OF_RUNS,
+        "total": exactly(all_of_them, measure),
+        "counted": formats.counted(all_of_them.of, of),
+        "rows": table(found, measure, by),
+        "chart": chart(found, measure) if by == "day" else None,
+        "filling": _filling(sums.filling(states, now, FILLING), redacting=redacts(request)),
+        "habits": [habit for habit in habits() if habit.store in {state.name for state in states}],
+        "problems": [listing.problem for listing in listings if listing.problem],
+        "unlisted": sum(state.unlisted for state in states),
+        "demo": demo,
+    }
     return page(request, "insights/insights.html", data)
 
 
@@ -130,26 +101,100 @@ def _sums(states: Sequence[StoreState], measure: str, by: By, since: float) -> l
     return sums.of_sessions(states, cast(Measure, measure), by, since)
 
 
-def _filling(found: Sequence[FillingContext], *, redacting: bool) -> tuple[FillingLine, ...]:
-    return tuple(
-        FillingLine(
-            href=SessionUrls(each.line.state.name, each.line.session_id).href,
-            name=named([each.line], redacting=redacting)[each.line.session_id],
-            store=each.line.state.name,
-            tokens=formats.of_window(each.line.tokens or 0, each.line.window),
-            pace=formats.number(round(each.pace), "tokens an hour"),
-            left="full now" if each.hours <= 0 else f"about {formats.counted(max(round(each.hours), 1), 'hour')}",
-        )
+def _filling(found: Sequence[FillingContext], *, redacting: bool) -> list[dict[str, Any]]:
+    """Contexts with the names of their sessions; whole tokens an hour, and whole hours, 0 for one that is full."""
+    return [
+        {
+            "line": each.line,
+            "name": named([each.line], redacting=redacting)[each.line.session_id],
+            "pace": round(each.pace),
+            "hours": max(round(each.hours), 1) if each.hours > 0 else 0,
+        }
         for each in found
+    ]
+
+
+# -- the table, and the chart of days ----------------------------------------------------------------------------------
+
+
+def table(sums: Sequence[GroupSum], measure: str, by: str) -> tuple[SumRow, ...]:
+    """Days newest first, all else the largest first."""
+    ordered = sorted(sums, key=lambda each: each.key, reverse=True)
+    if by != "day":
+        ordered.sort(key=lambda each: (each.value is None, -(each.value or 0.0)))
+    highest = max((each.value or 0.0 for each in sums), default=0.0)
+    rows = [_row(each, measure, by, highest) for each in ordered[:MOST]]
+    if ordered[MOST:]:
+        rows.append(_row(total(ordered[MOST:]), measure, "others", highest))
+    return tuple(rows)
+
+
+def chart(sums: Sequence[GroupSum], measure: str) -> Chart | None:
+    """The chart of days; None where it would be a single column."""
+    days = sorted((day, each.value or 0.0) for each in sums if (day := _date(each.key)) and (each.value or 0) > 0)
+    if len(days) < 2:
+        return None
+    first, last, whole = days[0][0], days[-1][0], total(sums)
+    most = max(value for _, value in days)
+    drawn = [((day - first).days, value, f"{day_name(day)}: {words(value, measure)}") for day, value in days]
+    return Chart(
+        bars=bars(drawn, (last - first).days + 1),
+        most=words(most, measure),
+        first=day_name(first),
+        last=day_name(last),
+        words=f"{words(whole.value, measure, is_least=whole.is_least)} from {day_name(first)} to {day_name(last)}, "
+        f"at most {words(most, measure)} in one day.",
     )
 
 
-def _skipped(stores: set[str]) -> tuple[SkippedReading, ...]:
-    return tuple(
-        SkippedReading(each.store, line(each.model, 80) or "not known", f"{each.not_read:,} of {each.audited:,}")
-        for each in habits()
-        if each.store in stores
+def words(value: float | None, measure: str, *, is_least: bool = False) -> str:
+    """A sum in short words; "not known" where nothing gave a number."""
+    if value is None:
+        return "not known"
+    return formats.dollars(value, is_least=is_least) if measure == "cost" else formats.thin(int(value))
+
+
+def exactly(found: GroupSum, measure: str) -> SafeString:
+    """The same with the exact number on hover."""
+    value = found.value
+    if value is None or measure != "cost":
+        return SafeString("not known") if value is None else formats.number(int(value))
+    price = formats.dollars(value, is_least=found.is_least)
+    return format_html('<span title="{}">{}</span>', f"${value:,.4f}", price)
+
+
+def _row(each: GroupSum, measure: str, by: str, highest: float) -> SumRow:
+    share = (each.value or 0.0) / highest * 100 if highest else 0.0
+    return SumRow(
+        sum=each,
+        label=_label(each.key, by),
+        href=_href(each.key, by),
+        value=exactly(each, measure),
+        share=f"{min(max(share, 0.0), 100.0):.1f}",
     )
+
+
+def _label(key: str, by: str) -> str:
+    if by == "others":
+        return "all others"
+    if by == "day" and (day := _date(key)):
+        return day_name(day)
+    return line(key, 80) or NAMES.get(by, "")
+
+
+def _href(key: str, by: str) -> str:
+    """Sessions of this group; of sub-agents too, as they count."""
+    if not key or by not in ("model", "source", "store"):
+        return ""
+    return reverse("pages:sessions", query={by: key, "sub-agents": "shown"})
+
+
+def _date(key: str) -> date | None:
+    """None for a time that no calendar holds."""
+    try:
+        return date.fromisoformat(key)
+    except ValueError:
+        return None
 
 
 # -- the query ---------------------------------------------------------------------------------------------------------
