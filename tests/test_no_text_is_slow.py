@@ -155,7 +155,7 @@ ELSEWHERE = {
         viewer.runs.providers.connections.draft viewer.runs.providers.connections.remove
         viewer.runs.providers.connections.kept_key viewer.history.records viewer.runs.workers viewer.runs.recovery
         viewer.catalog.search.index.add viewer.catalog.search.indexing
-        viewer.catalog.search.index.unpacked viewer.labels.sessions.set_label viewer.pages.sessions.saved.saved_views
+        viewer.catalog.search.index.unpacked viewer.labels.sessions.set_label viewer.pages.sessions.views.saved_views
         viewer.catalog.search.index.places""",
     "opens a store or a file by its name": """
         viewer.settings.environment

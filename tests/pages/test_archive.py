@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from tests.factories.stores import EmptyStore
 from tests.html import read
-from viewer.pages.sessions import chosen
+from viewer.pages.sessions import bulk_actions
 
 FRAGMENT = {"HX-Request": "true"}
 
@@ -88,7 +88,7 @@ def test_nothing_ticked_and_too_many_are_said(
     signed_in: Client, three: EmptyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "No session was ticked." in read(signed_in.post("/archive", {"archived": "yes"})).one("main").text
-    monkeypatch.setattr(chosen, "MOST", 2)
+    monkeypatch.setattr(bulk_actions, "MOST", 2)
     page = read(signed_in.post("/archive", {"session": ["own/a", "own/b", "own/c"]}), 409)
     assert "At most 2 sessions can be chosen at once" in page.one("main").text
     assert archived(three) == set()

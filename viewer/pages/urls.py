@@ -17,7 +17,7 @@ from .search import totals
 from .search import views as search
 from .session import abandoned, colours, contents, context, export, find, live, practice, rows, timeline
 from .session import views as session
-from .sessions import archive, bulk_actions, rename, saved
+from .sessions import bulk_actions, rename
 from .sessions import views as sessions
 from .settings import views as settings
 from .stores import views as stores
@@ -31,8 +31,8 @@ urlpatterns = [
     path("search/total", totals.total, name="search_total"),
     path("search/facets", totals.facets, name="search_facets"),
     path("palette", palette.palette, name="palette"),
-    path("archive", archive.archive, name="archive"),
-    path("views", saved.save, name="save_view"),
+    path("archive", bulk_actions.archive, name="archive"),
+    path("views", sessions.save, name="save_view"),
     path("compact", bulk_actions.compact, name="compact_many"),
     path("export", bulk_actions.export, name="export_many"),
     path("stores", stores.stores, name="stores"),

@@ -1,69 +1,134 @@
-"""Many sessions at once: compacted each as *Compact now* would, or exported into one zip file."""
+"""What is done to the sessions ticked in the list: they are put into the archive (the agent's own flag) or taken out,
+compacted each as *Compact now* would, or exported into one zip file.
+"""
 
 from __future__ import annotations
 
 import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from tempfile import TemporaryFile
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 
 from viewer import exports
-from viewer.catalog import lines
+from viewer.catalog import lines, sync
 from viewer.catalog.models import SessionIndex
 from viewer.exports import CONTENT_TYPES, Format
-from viewer.pages.http import page, shows_refusals
+from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.parts.compact_panel import usual_summarizer
 from viewer.pages.redaction import redacts
 from viewer.pages.session.export import FORMATS
-from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.runs import service
 from viewer.runs.models import CompactionSetting
 from viewer.runs.planning import Options
 from viewer.runs.providers.summarizers import summarizers
 from viewer.stores.errors import StoreError
-from viewer.stores.registry import get_store, splits
+from viewer.stores.registry import get_store, splits, writer_of
 from viewer.web.session_urls import SessionUrls
-from viewer.web.url_segments import segment
+from viewer.web.url_segments import name_in, segment
 
-from .chosen import chosen
 from .lines import named
 
+MOST = 500  # sessions at once
 AT_ONCE = 20  # sessions that are compacted together; each makes a run
 NOT_EXPORTED = "not exported.txt"
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenSession:
-    """One of the chosen sessions, `split` when its store is set to split. After the start, `run` is the number of its
-    run, or `problem` why there is none.
+    """One of the chosen sessions: its `row` of the catalog, None for one that is not there any more; `split` when its
+    store is set to split. After the start, `run` is the number of its run, or `problem` why there is none.
     """
 
     key: str
     place: SessionUrls
+    row: SessionIndex | None
     name: str
-    tokens: str
     summarizer: str
     split: bool = False
     run: int | None = None
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BulkActionPage:
-    """What is asked before, and said after: `done` that the runs were started. `back` is the address of the list."""
+def chosen(request: HttpRequest) -> list[tuple[str, str]]:
+    """(name of the store, id) of each, once, in order. Raises StoreError for more than MOST."""
+    keys = list(dict.fromkeys(request.POST.getlist("session")))
+    if len(keys) > MOST:
+        raise StoreError(f"At most {MOST} sessions can be chosen at once; {len(keys):,} were.")
+    found = []
+    for key in keys:
+        store, _, session_id = key.partition("/")
+        with suppress(ValueError):  # else it is no key of ours, and names nothing
+            store, session_id = name_in(store), name_in(session_id)
+        found.append((store, session_id))
+    return found
 
-    sessions: tuple[ChosenSession, ...]
-    done: bool
-    formats: tuple[tuple[Format, str, str], ...] = ()
 
-    @property
-    def splits(self) -> bool:
-        return any(each.split for each in self.sessions)
+# -- the archive -------------------------------------------------------------------------------------------------------
+
+
+@require_POST
+@shows_refusals
+def archive(request: HttpRequest) -> HttpResponse:
+    archived, back = request.POST.get("archived") != "no", request.POST.get("back", "")
+    data = {
+        **_archived(chosen(request), archived, redacting=redacts(request)),
+        "archived": archived,
+        "back": back if back.startswith("?") else "",  # the query of the list, never a place elsewhere
+    }
+    if "unlisted" in request.POST:  # asked for from the receipt: their lines have left the page already
+        data["changed"] = ()
+    return page(request, "sessions/_archived.html" if is_fragment(request) else "sessions/archived.html", data)
+
+
+def _archived(keys: Sequence[tuple[str, str]], archived: bool, *, redacting: bool) -> dict[str, Any]:
+    """What was done: the `keys` of the sessions that changed, the rows of those of them that were listed (`changed`),
+    and the names of those that stay as they were, by reason (`refused`).
+    """
+    by_store: dict[str, list[str]] = {}
+    for store, session_id in keys:
+        by_store.setdefault(store, []).append(session_id)
+    done: list[str] = []
+    rows: list[SessionIndex] = []
+    refused: list[tuple[str, list[str]]] = []
+    for store, ids in by_store.items():
+        changed, reasons, known = _of_store(store, ids, archived, redacting=redacting)
+        done += [f"{segment(store)}/{segment(session_id)}" for session_id in changed]
+        rows += known
+        refused += reasons.items()
+    return {"keys": done, "changed": rows, "refused": refused}
+
+
+def _of_store(
+    name: str, ids: Sequence[str], archived: bool, *, redacting: bool
+) -> tuple[list[str], dict[str, list[str]], list[SessionIndex]]:
+    """The sessions of one store that were changed, the names of those that were not by reason, and the rows of the
+    changed.
+    """
+    try:
+        store = get_store(name)
+        known = {each.session_id: each for each in lines.of_sessions(store, ids)}
+    except StoreError as problem:
+        return [], {problem.message: [line(each, 80) for each in ids]}, []
+    names = named(list(known.values()), redacting=redacting)
+    changed: list[str] = []
+    reasons: dict[str, list[str]] = {}
+    for session_id in ids:
+        try:
+            writer_of(store).set_archived(session_id, archived)
+            changed.append(session_id)
+        except StoreError as problem:
+            reasons.setdefault(problem.message, []).append(names.get(session_id) or line(session_id, 80))
+    sync.bring(store, ids)
+    return changed, reasons, [known[session_id] for session_id in changed if session_id in known]
+
+
+# -- compacting --------------------------------------------------------------------------------------------------------
 
 
 @require_POST
@@ -75,7 +140,8 @@ def compact(request: HttpRequest) -> HttpResponse:
         raise StoreError(f"At most {AT_ONCE} sessions are compacted together; {len(keys):,} were chosen.")
     confirmed = "confirm" in request.POST
     found = [_compacted(each) if confirmed else each for each in _chosen(keys, redacting=redacts(request))]
-    return page(request, "sessions/compact_many.html", BulkActionPage(tuple(found), confirmed))
+    data = {"sessions": found, "done": confirmed, "splits": any(each.split for each in found)}
+    return page(request, "sessions/compact_many.html", data)
 
 
 def _compacted(each: ChosenSession) -> ChosenSession:
@@ -116,16 +182,18 @@ def _session(
 ) -> ChosenSession:
     store, session_id = key
     names = named([found], redacting=redacting) if found else {}
-    tokens = formats.of_window(found.tokens, found.window) if found and found.tokens is not None else ""
     missing = "" if found else "There is no such session any more."
     return ChosenSession(
         key=f"{segment(store)}/{segment(session_id)}",
         place=SessionUrls(store, session_id),
+        row=found,
         name=names.get(session_id) or line(session_id, 80),
-        tokens=tokens,
         summarizer=by.get(store, ""),
         problem=problem or missing,
     )
+
+
+# -- exporting ---------------------------------------------------------------------------------------------------------
 
 
 @require_POST
@@ -135,7 +203,7 @@ def export(request: HttpRequest) -> HttpResponse:
     keys, format = chosen(request), request.POST.get("format", "")
     if format not in CONTENT_TYPES:
         found = _chosen(keys, redacting=redacts(request))
-        return page(request, "sessions/export_many.html", BulkActionPage(tuple(found), False, FORMATS))
+        return page(request, "sessions/export_many.html", {"sessions": found, "formats": FORMATS})
     file = TemporaryFile()  # noqa: SIM115  # closed by the answer, when it is sent
     _zip(keys, format, file, redact="redact" in request.POST)
     file.seek(0)

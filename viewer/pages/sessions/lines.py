@@ -21,44 +21,58 @@ from viewer.web.session_urls import SessionUrls
 from viewer.web.unreadable import UnreadableLine, lines_of
 from viewer.web.url_segments import segment
 
-UNCOUNTED = "not counted yet"
-
 
 @dataclass(frozen=True, slots=True)
 class SessionLine:
-    """One session in the list. `key` names it in a form; `mark` is the id of its line on the page, `share` the part of
-    its window that is filled, 0 to 100; `directory` the name of its working directory `cwd`; `state` is what is most
-    urgent about it: "running", "needs compaction", "compacted"; `goes_on` the session that it seems to continue, though
-    nothing says so. `tags`, `note` and `pinned` are what somebody added here, or the agent's own pin.
+    """One session in the list: its `row` of the catalog, and the row's texts, cut and redacted as the page asks.
+
+    A value that names all that the line's HTML depends on (the tag `part`), so `last_active` is the time as it is shown
+    now. `directory` is the name of the working directory `cwd`; `state` is what is most urgent: "running", "needs
+    compaction" (`near`), "compacted"; `goes_on` the session that it seems to continue, though nothing says so. `tags`,
+    `note` and `pinned` are what somebody added here, or the agent's own pin.
     """
 
-    key: str
-    mark: str
-    href: str
+    row: SessionIndex
+    place: SessionUrls
     name: str
-    store: str
     source: str
     model: str
-    parts: int
     cwd: str
     directory: str
     branch: str
-    tokens: SafeString | str
-    cost: str
-    cost_said: str
-    share: str
-    context: str
-    messages: str
-    compacted: str
     last_active: SafeString
     state: str
-    ended: bool
-    archived: bool
     near: bool
     goes_on: Link | None
     tags: tuple[str, ...]
     note: str
     pinned: bool
+
+    @property
+    def key(self) -> str:
+        """By which the session is named in a form (`bulk_actions.chosen`)."""
+        return f"{segment(self.place.store)}/{segment(self.row.session_id)}"
+
+    @property
+    def share(self) -> str:
+        """The part of its window that is filled, 0.0 to 100.0."""
+        return f"{100 * min(1.0, (self.row.tokens or 0) / self.row.window):.1f}" if self.row.window else "0.0"
+
+    @property
+    def in_context(self) -> str:
+        """ "239 of 1,246 messages in context"; without the second number while it is not counted."""
+        live, messages = self.row.in_context, self.row.messages
+        if messages is None:
+            return f"{formats.counted(live, 'message')} in context"
+        if live == messages:
+            return f"{formats.counted(messages, 'message')}, all in context" if messages else "no messages"
+        return f"{live:,} of {formats.counted(messages, 'message')} in context"
+
+    @property
+    def compacted(self) -> str:
+        """ "compacted once", "compacted 3 times"; "" for never."""
+        count = self.row.compactions
+        return f"compacted {({1: 'once', 2: 'twice'}).get(count, f'{count} times')}" if count else ""
 
 
 def shown_lines(
@@ -93,58 +107,27 @@ def shown_line(
     near: bool,
 ) -> SessionLine:
     """A line of the list; `before` is the session that it seems to continue."""
+
+    def shown(text: str, limit: int) -> str:
+        return one_line(redacted(text, redacting), limit)
+
     return SessionLine(
-        key=f"{segment(store)}/{segment(each.session_id)}",
-        mark=f"l{each.pk}",
-        href=SessionUrls(store, each.session_id).href,
-        name=one_line(redacted(name_of(each), redacting), 120),
-        store=store,
-        source=one_line(redacted(each.source, redacting), 30),
-        model=one_line(redacted(each.model, redacting), 40),
-        parts=each.parts,
-        tokens=UNCOUNTED if each.tokens is None else formats.of_window(each.tokens, each.window, about=each.due),
-        share=f"{100 * min(1.0, (each.tokens or 0) / each.window):.1f}" if each.window else "0.0",
-        directory=one_line(redacted(os.path.basename(each.cwd.rstrip("/")), redacting), 40),
-        cwd=one_line(redacted(each.cwd, redacting), 300),
-        branch=one_line(redacted(each.git_branch, redacting), 40),
-        cost=formats.short_dollars(each.cost, is_least=each.cost_is_least) if each.cost else "",
-        cost_said=formats.dollars(each.cost, is_least=each.cost_is_least) if each.cost else "",
-        context=in_context(each.in_context, each.messages),
-        messages=of_messages(each.in_context, each.messages),
-        compacted=f"compacted {times(each.compactions)}" if each.compactions else "",
+        row=each,
+        place=SessionUrls(store, each.session_id),
+        name=shown(name_of(each), 120),
+        source=shown(each.source, 30),
+        model=shown(each.model, 40),
+        cwd=shown(each.cwd, 300),
+        directory=shown(os.path.basename(each.cwd.rstrip("/")), 40),
+        branch=shown(each.git_branch, 40),
         last_active=formats.ago(each.last_active),
         state=state or ("compacted" if each.compactions else ""),
-        ended=each.ended_at is not None,
-        archived=each.archived,
         near=near,
-        goes_on=None if before is None else _link(store, before, redacting),
-        tags=tuple(one_line(redacted(tag, redacting), 30) for tag in label.tags),
-        note=one_line(redacted(label.note, redacting), 200),
+        goes_on=Link(shown(name_of(before), 80), SessionUrls(store, before.session_id).href) if before else None,
+        tags=tuple(shown(tag, 30) for tag in label.tags),
+        note=shown(label.note, 200),
         pinned=each.pinned or label.pinned,
     )
-
-
-def _link(store: str, each: SessionIndex, redacting: bool) -> Link:
-    return Link(one_line(redacted(name_of(each), redacting), 80), SessionUrls(store, each.session_id).href)
-
-
-def in_context(live: int, messages: int | None) -> str:
-    """ "239 of 1,246 messages in context"; without the second number while it is not counted."""
-    if messages is None:
-        return f"{formats.counted(live, 'message')} in context"
-    if live == messages:
-        return f"{formats.counted(messages, 'message')}, all in context" if messages else "no messages"
-    return f"{live:,} of {formats.counted(messages, 'message')} in context"
-
-
-def of_messages(live: int, messages: int | None) -> str:
-    """ "239 of 1,246", the messages in context and all; one number where that is all, or all is not counted."""
-    return f"{live:,}" if messages in (None, live) else f"{live:,} of {messages:,}"
-
-
-def times(count: int) -> str:
-    """ "once", "twice", "3 times"; "" for never."""
-    return {0: "", 1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def named(found: Sequence[SessionIndex], *, redacting: bool) -> dict[str, str]:

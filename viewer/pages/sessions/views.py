@@ -4,84 +4,38 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_safe
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
 
 from viewer.catalog import sync
 from viewer.catalog.lines import Order, SessionList, page_of_lines, pinned, sort_key
 from viewer.catalog.sync import StoreListing
+from viewer.labels.models import SavedView
 from viewer.labels.sessions import all_labels
 from viewer.pages import preferences
-from viewer.pages.filters import Group, Link
+from viewer.pages.filters import Link
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import redacts
-from viewer.rendering import formats
+from viewer.rendering.texts import line
 from viewer.stores.base import Store
 from viewer.stores.errors import NotFound
 from viewer.stores.registry import remarks
 from viewer.web import own_database
-from viewer.web.unreadable import UnreadableLine
 
-from .facets import Facets
-from .form import ListForm, asked_for, query_of
-from .lines import SessionLine, shown_lines
-from .saved import saved_views
+from .filters import Facets, ListForm, asked_for, query_of
+from .lines import shown_lines
 
 PAGE = 40
+NAME, MOST = 60, 30  # characters of the name of a saved view; views that are kept
 HEADS: dict[Order, str] = {
     "title": "Session", "tokens": "Context", "messages": "Messages", "cost": "Cost", "recent": "Last active",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class StoreLine:
-    """A store as the list introduces it: why it is open, or why it cannot be read; and remarks on what is read."""
-
-    name: str
-    why: str
-    problem: str
-    remarks: tuple[str, ...]
-    is_demo: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SessionsPage:
-    """`here` is the address of the list, `query` its query as it is saved under a name, and `saved_as` that name;
-    `more` is the address of the next lines, "" at the end. `narrowed` says that a filter or words are set, `filtered`
-    that a filter is; `total` how many sessions there are; `columns` are the heads of the lines, and `pinned` lines
-    stand above the others. `readable`: any store can be read. `unlisted` says how many sessions are still to be listed,
-    "" for none; `behind` why what happened lately may be missing; `broken` are lines that cannot be shown. `newcomer`
-    says that there is nothing but the demo yet, and `start` leads to its session to begin with; `demo_hidden` that the
-    demo store is left out. `known` is what a look for news sends.
-    """
-
-    q: str
-    here: str
-    query: str
-    hidden: tuple[tuple[str, str], ...]
-    groups: tuple[Group, ...]
-    total: str
-    views: tuple[Link, ...]
-    saved_as: str
-    columns: tuple[Link, ...]
-    stores: tuple[StoreLine, ...]
-    pinned: tuple[SessionLine, ...]
-    lines: tuple[SessionLine, ...]
-    broken: tuple[UnreadableLine, ...]
-    more: str
-    narrowed: bool
-    filtered: bool
-    archived: bool
-    readable: bool
-    unlisted: str
-    behind: str
-    newcomer: bool
-    start: Link | None
-    demo_hidden: bool
-    known: str
 
 
 @require_safe
@@ -98,7 +52,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
     listed = page_of_lines(asked.filter, shown, PAGE, asked.after)
     further = is_fragment(request) and asked.after is not None
     newcomer = not (asked.store or preferences.is_demo_shown(request)) and any(store.is_managed for store in stores)
-    data = _page(asked, [] if further else stores, listed, newcomer=newcomer, redacting=redacts(request))
+    data = _page(asked, None if further else stores, listed, newcomer=newcomer, redacting=redacts(request))
     return page(request, "sessions/_lines.html" if further else "sessions/sessions.html", data)
 
 
@@ -108,45 +62,54 @@ def _edition(listings: Sequence[StoreListing]) -> str:
 
 
 def _page(
-    asked: ListForm, stores: Sequence[Store], listed: SessionList, *, newcomer: bool, redacting: bool
-) -> SessionsPage:
-    """The page's data; without stores, that of further lines alone."""
-    query = query_of(asked)
+    asked: ListForm, stores: Sequence[Store] | None, listed: SessionList, *, newcomer: bool, redacting: bool
+) -> dict[str, Any]:
+    """The page's data; without stores (None), that of further lines alone.
+
+    `here` is the address of the list, `query` its query as it is saved under a name, and `saved_as` that name; `more`
+    is the address of the next lines, "" at the end. `narrowed` says that a filter or words are set, `filtered` that a
+    filter is. `behind` says why what happened lately may be missing; `newcomer` that there is nothing but the demo yet.
+    """
+    pairs = query_of(asked)
+    query = urlencode(pairs)
     labels = all_labels()
     above = pinned(listed, asked.filter, labels.pinned())
     numbers = {line.pk for line in above}
     below = [line for line in listed.lines if line.pk not in numbers]
-    on_page = replace(listed, lines=(*(above if stores else ()), *below))
+    on_page = replace(listed, lines=(*(() if stores is None else above), *below))
     shown, broken = shown_lines(on_page, labels, redacting=redacting)
-    marks = {f"l{number}" for number in numbers}
-    views = saved_views(urlencode(query)) if stores else ()
-    facets = Facets(asked, stores, listed, labels) if stores else None
-    return SessionsPage(
-        q=asked.filter.q,
-        here=f"?{urlencode(query)}",
-        query=urlencode(query),
-        hidden=tuple(pair for pair in query if pair[0] != "q"),
-        groups=tuple(facets.groups()) if facets else (),
-        total=facets.total() if facets else "",
-        views=views,
-        saved_as=next((view.label for view in views if view.current), ""),
-        columns=tuple(_columns(asked)),
-        stores=tuple(_store_line(listing) for listing in listed.listings) if stores else (),
-        pinned=tuple(line for line in shown if line.mark in marks),
-        lines=tuple(line for line in shown if line.mark not in marks),
-        broken=broken,
-        more=_more(asked, listed),
-        narrowed=bool([name for name, _ in query if name != "order"]),
-        filtered=bool([name for name, _ in query if name not in ("order", "q")]),
-        archived=asked.filter.state == "archived",
-        readable=any(listing.state for listing in listed.listings),
-        unlisted=formats.counted(listed.unlisted, "older session") if listed.unlisted else "",
-        behind=own_database.trouble(),
-        newcomer=newcomer,
-        start=preferences.first_session() if newcomer else None,
-        demo_hidden=not any(store.is_managed for store in stores),
-        known=_edition(listed.listings),
-    )
+    data = {
+        "lines": [line for line in shown if line.row.pk not in numbers],
+        "broken": broken,
+        "more": _more(asked, listed),
+    }
+    if stores is None:
+        return data
+    views = saved_views(query)
+    facets = Facets(asked, stores, listed, labels)
+    return data | {
+        "q": asked.filter.q,
+        "here": f"?{query}",
+        "query": query,
+        "hidden": [pair for pair in pairs if pair[0] != "q"],
+        "groups": list(facets.groups()),
+        "total": facets.total(),
+        "views": views,
+        "saved_as": next((view.label for view in views if view.current), ""),
+        "columns": list(_columns(asked)),
+        "stores": [_introduced(listing) for listing in listed.listings],
+        "pinned": [line for line in shown if line.row.pk in numbers],
+        "narrowed": any(name != "order" for name, _ in pairs),
+        "filtered": any(name not in ("order", "q") for name, _ in pairs),
+        "archived": asked.filter.state == "archived",
+        "readable": any(listing.state for listing in listed.listings),
+        "unlisted": listed.unlisted,
+        "behind": own_database.trouble(),
+        "newcomer": newcomer,
+        "start": preferences.first_session() if newcomer else None,
+        "demo_hidden": not any(store.is_managed for store in stores),
+        "known": _edition(listed.listings),
+    }
 
 
 def _more(asked: ListForm, listed: SessionList) -> str:
@@ -166,12 +129,9 @@ def _columns(asked: ListForm) -> Iterator[Link]:
 # -- the stores --------------------------------------------------------------------------------------------------------
 
 
-def _store_line(listing: StoreListing) -> StoreLine:
-    known = " Its sessions are listed as they were before." if listing.problem and listing.state else ""
-    said = () if listing.problem else tuple(remarks(listing.store))
-    return StoreLine(
-        listing.store.name, why_open(listing.store), listing.problem + known, said, listing.store.is_managed
-    )
+def _introduced(listing: StoreListing) -> tuple[StoreListing, str, list[str]]:
+    """A store with why it is listed, and remarks on what is read of it."""
+    return listing, why_open(listing.store), [] if listing.problem else list(remarks(listing.store))
 
 
 def why_open(store: Store) -> str:
@@ -181,3 +141,24 @@ def why_open(store: Store) -> str:
         "found": f"found at {store.place}",
         "demo": "examples written for this site; nothing in it is real",
     }[store.origin]
+
+
+# -- saved views -------------------------------------------------------------------------------------------------------
+
+
+def saved_views(query: str) -> tuple[Link, ...]:
+    """The saved views by name; the one that this list is, marked."""
+    return tuple(Link(view.name, f"?{view.query}", view.query == query) for view in SavedView.objects.order_by("name"))
+
+
+@require_POST
+def save(request: HttpRequest) -> HttpResponse:
+    """Save the list of this query under a name, or forget the name; then go to the list."""
+    query = urlencode(query_of(asked_for(QueryDict(request.POST.get("query", "")))))
+    name = line(request.POST.get("name", ""), NAME)
+    if "forget" in request.POST:
+        SavedView.objects.filter(name=name).delete()
+    elif name and (SavedView.objects.count() < MOST or SavedView.objects.filter(name=name).exists()):
+        SavedView.objects.update_or_create(name=name, defaults={"query": query})
+    here = reverse("pages:sessions")
+    return redirect(f"{here}?{query}" if query else here)
