@@ -1,18 +1,14 @@
-"""API tokens on the settings page: the list, and the form that makes one. A token itself stands in the one answer that
-made it, and in no address.
+"""API tokens on the settings page: the list, and the form that makes one. A token itself is in the one answer that made
+it, and in no address.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from typing import Any
 
-from django.urls import reverse
-from django.utils.safestring import SafeString
+from django import forms
 
 from viewer.models import ApiToken
-from viewer.rendering import formats
-from viewer.rendering.texts import clean
 from viewer.web import auth
 
 SCOPES = {  # in the order of `auth.SCOPES`
@@ -20,60 +16,36 @@ SCOPES = {  # in the order of `auth.SCOPES`
     "write": "create, append, rename, archive, branch, mark notes as passed on",
     "compact": "compact, apply and discard, undo",
 }
+_NO_SCOPE = "Choose at least one scope."
 
 
-@dataclass(frozen=True, slots=True)
-class TokenLine:
-    """One token as the list shows it."""
-
-    id: int
-    href: str
-    name: str
-    scopes: str
-    made: SafeString
-    last_used: SafeString | None
-
-
-@dataclass(frozen=True, slots=True)
-class TokenSection:
-    """All tokens, and the form: `scopes` are value, explanation and whether it is ticked; `made` a token that was made
-    just now, `made_name` its name; `revoked` that one was revoked; `errors` by field.
-    """
-
-    lines: tuple[TokenLine, ...]
-    scopes: tuple[tuple[str, str, bool], ...]
-    limit: int = auth.NAME_LIMIT
-    name: str = ""
-    made: str = ""
-    made_name: str = ""
-    revoked: bool = False
-    errors: dict[str, str] = field(default_factory=dict)
-
-
-def section(*, revoked: bool = False, made: str = "", made_name: str = "") -> TokenSection:
-    """The list with an empty form, and the news of it."""
-    return TokenSection(_lines(), _scopes(("read",)), revoked=revoked, made=made, made_name=made_name)
-
-
-def refused(name: str, scopes: Sequence[str], errors: dict[str, str]) -> TokenSection:
-    """The list with the form as it was typed."""
-    return TokenSection(_lines(), _scopes(scopes), name=clean(name[: auth.NAME_LIMIT]), errors=errors)
-
-
-def _lines() -> tuple[TokenLine, ...]:
-    return tuple(_line(token) for token in ApiToken.objects.order_by("name"))
-
-
-def _line(token: ApiToken) -> TokenLine:
-    return TokenLine(
-        id=token.pk,
-        href=reverse("pages:revoke", args=[token.pk]),
-        name=clean(token.name),
-        scopes=", ".join(token.scopes),
-        made=formats.ago(token.created_at.timestamp()),
-        last_used=formats.ago(token.last_used_at.timestamp()) if token.last_used_at else None,
+class TokenForm(forms.Form):
+    name = forms.CharField(required=False, initial="")
+    scopes = forms.MultipleChoiceField(
+        choices=list(SCOPES.items()),
+        initial=["read"],
+        error_messages={"required": _NO_SCOPE, "invalid_choice": _NO_SCOPE},
     )
 
+    def make(self) -> str:
+        """Make the token and return it; "" where what was typed is refused, as `errors` say."""
+        if self.is_valid():
+            try:
+                return auth.new_token(self.cleaned_data["name"], self.cleaned_data["scopes"])
+            except ValueError as problem:
+                self.add_error("name", str(problem))
+        return ""
 
-def _scopes(ticked: Sequence[str]) -> tuple[tuple[str, str, bool], ...]:
-    return tuple((scope, explained, scope in ticked) for scope, explained in SCOPES.items())
+
+def section(
+    form: TokenForm | None = None, *, made: str = "", made_name: str = "", revoked: bool = False
+) -> dict[str, Any]:
+    """All tokens, and the form. `made` is a token that was made just now, `revoked` says that one was revoked."""
+    return {
+        "tokens": ApiToken.objects.order_by("name"),
+        "form": form or TokenForm(),
+        "limit": auth.NAME_LIMIT,
+        "made": made,
+        "made_name": made_name,
+        "revoked": revoked,
+    }

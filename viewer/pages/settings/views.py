@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass, field, replace
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings as site
@@ -27,14 +28,12 @@ from viewer.runs.providers.provider import ModelAccess, Provider
 from viewer.runs.providers.summarizers import ConnectionTest, try_connection
 from viewer.settings.server_url import is_server_url
 from viewer.stores.registry import get_store
-from viewer.web import auth
-from viewer.workspaces.rule_settings import save_rules
 from viewer.workspaces.rules import kept_rules
 
 from . import compacting, rules, tokens
 from .compacting import CompactionForm
-from .rules import RuleForms, StoreForm
-from .tokens import TokenSection
+from .rules import RulesForm
+from .tokens import TokenForm
 
 MODEL_LIMIT, ADDRESS_LIMIT, KEY_LIMIT = 200, 500, 1_000  # characters, as wide as the columns
 MOST_WINDOW = 100_000_000  # tokens
@@ -104,8 +103,8 @@ class SettingsPage:
     sections: tuple[Section, ...]
     compaction: tuple[CompactionForm, ...]
     compaction_saved: str
-    rules: RuleForms
-    tokens: TokenSection
+    rules: dict[str, Any]
+    tokens: dict[str, Any]
     unknown_window: str
     data: str
 
@@ -197,14 +196,11 @@ def change_compaction(request: HttpRequest, store: str) -> HttpResponse:
 @shows_refusals
 def change_rules(request: HttpRequest, store: str) -> HttpResponse:
     """What the form of one store's rules asks by its buttons: save, or show what would be carried."""
-    found, typed = get_store(store), rules.read(request.POST)
-    if request.POST.get("do") == "look":
-        now = rules.looked_at(found, typed)
-        return _page(request, typed=rules.typed_form(found, request.POST, typed.errors, now))
-    if errors := typed.errors:
-        return _page(request, typed=rules.typed_form(found, request.POST, errors))
-    kept = kept_rules(found).sections
-    save_rules(found, typed.workspace, kept if typed.sections is None else typed.sections)
+    found, only_shown = get_store(store), request.POST.get("do") == "look"
+    form = RulesForm(found, kept_rules(found), request.POST, only_shown=only_shown)
+    if only_shown or not form.is_valid():
+        return _page(request, typed=form)
+    form.save()
     return redirect(f"{reverse('pages:settings')}?{urlencode({'rules': store})}#rules")
 
 
@@ -213,16 +209,10 @@ def change_rules(request: HttpRequest, store: str) -> HttpResponse:
 def make_token(request: HttpRequest) -> HttpResponse:
     """Make an API token: the one page that shows it. A token itself opens no page, so it cannot make another."""
     request.exception_reporter_filter = _HidesKeys()
-    name = request.POST.get("name", "").strip()
-    scopes = [scope for scope in auth.SCOPES if scope in request.POST.getlist("scopes")]
-    errors = {} if scopes else {"scopes": "Choose at least one scope."}
-    try:
-        made = auth.new_token(name, scopes) if scopes else ""
-    except ValueError as problem:
-        made, errors = "", {"name": str(problem)}
-    if errors:
-        return _page(request, listed=tokens.refused(name, scopes, errors))
-    return _page(request, listed=tokens.section(made=made, made_name=name))
+    form = TokenForm(request.POST)
+    if made := form.make():
+        return _page(request, listed=tokens.section(made=made, made_name=form.cleaned_data["name"]))
+    return _page(request, listed=tokens.section(form))
 
 
 @require_POST
@@ -236,10 +226,10 @@ def _page(
     request: HttpRequest,
     *shown: Section,
     saved: str = "",
-    typed: StoreForm | None = None,
+    typed: RulesForm | None = None,
     compaction: CompactionForm | None = None,
     compaction_saved: str = "",
-    listed: TokenSection | None = None,
+    listed: dict[str, Any] | None = None,
 ) -> HttpResponse:
     given = {section.provider.name: section for section in shown}
     data = SettingsPage(

@@ -1,6 +1,6 @@
 """Template filters for numbers, sizes and times, and the tags `part` and `term`.
 
-The filters are the functions of `formats` under the same names, and `texts.line`: `{{ plan.tokens|number:"tokens" }}`,
+The filters are the functions of `formats` under the same names, and `clean` and `line` of `texts`: `{{ plan.tokens|number:"tokens" }}`,
 `{{ boundary.time|moment }}`. `part` is an include that knows the values it is given alone, rendered once for equal
 ones: the parts of a page are frozen dataclasses of text, most of which were on the page before. A pickle of them names
 what their HTML depends on, with the types, by which a text that is safe differs from one that is not.
@@ -19,7 +19,7 @@ from django.utils.safestring import SafeString
 
 from .. import formats
 from ..lru import SizedCache
-from ..texts import line
+from ..texts import clean, line
 
 TERMS = {
     "in context": "What the model is sent with the next request. It costs tokens each time, and has to fit into the "
@@ -57,6 +57,7 @@ for function in (
     formats.hour,
 ):
     register.filter(function.__name__, function)
+register.filter("clean", clean)
 register.filter("line", line)
 register.simple_tag(formats.of_window)
 
