@@ -16,15 +16,20 @@ from viewer.rendering.words import STATES, role_label
 from viewer.stores.search.pages import Hit, HitPage, Key, Stage
 from viewer.stores.search.passages import PassagePart
 from viewer.web.session_urls import SessionUrls
+from viewer.web.url_segments import segment
 
 FIRST = 3  # hits of a session that are shown unfolded
 
 
 @dataclass(frozen=True, slots=True)
 class ShownHit:
-    """One message found. `who` says it, or that a compaction wrote it; `state` is what it is in where it is not
-    in context; `passage` is text with what was found marked."""
+    """One message found; a value that names what its HTML depends on (the tag `part`), so `time` is as it is shown now.
 
+    `who` says it, or that a compaction wrote it; `state` is what it is in where it is not in context; `passage` is text
+    with what was found marked. `session` is the name of its session, `source` where that came from.
+    """
+
+    place: SessionUrls
     href: str
     id: int
     who: str
@@ -33,42 +38,34 @@ class ShownHit:
     time: SafeString
     passage: tuple[PassagePart, ...]
     session: str
-    session_href: str
-    store: str
     source: str
 
 
 @dataclass(frozen=True, slots=True)
 class HitGroup:
-    """The hits of one session on a page: the first few, and those that are folded behind them. `within` is the address
-    of the search in this session alone, `total_href` that of how many there are in all of it.
-    """
+    """The hits of one session on a page. `within` is the query of the search in this session alone."""
 
-    name: str
-    href: str
-    store: str
-    source: str
-    first: tuple[ShownHit, ...]
-    folded: tuple[ShownHit, ...]
+    hits: tuple[ShownHit, ...]
     within: str
-    total_href: str
+
+    @property
+    def first(self) -> tuple[ShownHit, ...]:
+        return self.hits[:FIRST]
+
+    @property
+    def folded(self) -> tuple[ShownHit, ...]:
+        return self.hits[FIRST:]
 
 
 def grouped(found: Sequence[ShownHit], address: Callable[[str, str], str]) -> tuple[HitGroup, ...]:
     """The hits by session, in the order in which each session is met first. `address` makes the query of the search in
     one session, from the name of the store and the id as addresses hold it.
     """
-    sessions: dict[str, list[ShownHit]] = {}
+    sessions: dict[SessionUrls, list[ShownHit]] = {}
     for hit in found:
-        sessions.setdefault(hit.session_href, []).append(hit)
-    return tuple(_group(href, each, address(each[0].store, href.rsplit("/", 1)[-1])) for href, each in sessions.items())
-
-
-def _group(href: str, found: Sequence[ShownHit], query: str) -> HitGroup:
-    one = found[0]
-    folded = tuple(found[FIRST:])
-    return HitGroup(
-        one.session, href, one.store, one.source, tuple(found[:FIRST]), folded, query, f"search/total{query}"
+        sessions.setdefault(hit.place, []).append(hit)
+    return tuple(
+        HitGroup(tuple(each), address(place.store, segment(place.session))) for place, each in sessions.items()
     )
 
 
@@ -79,6 +76,7 @@ def shown_hit(hit: Hit, place: SessionUrls, words: str = "") -> ShownHit:
     name = line(hit.session.title, 120)
     boundary = hit.kind == "summary" and hit.standalone
     return ShownHit(
+        place=place,
         href=place.boundary(hit.id, words) if boundary else place.message(hit.id, words),
         id=hit.id,
         who="Summary by a compaction" if hit.kind == "summary" else role_label(hit.role),
@@ -87,8 +85,6 @@ def shown_hit(hit: Hit, place: SessionUrls, words: str = "") -> ShownHit:
         time=formats.moment(hit.time),
         passage=tuple(PassagePart(clean(piece.text), piece.marked) for piece in hit.passage),
         session=name or hit.session.id,
-        session_href=place.href,
-        store=place.store,
         source=line(hit.session.source, 30),
     )
 

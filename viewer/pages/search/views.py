@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime, time, timedelta
+from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 from django.utils.dateparse import parse_date
-from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from viewer.catalog import lines
@@ -21,7 +21,6 @@ from viewer.pages import redaction
 from viewer.pages.filters import Group, Link
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.preferences import listed_stores
-from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.base import Store
 from viewer.stores.errors import NotFound, StoreError
@@ -34,7 +33,7 @@ from viewer.web.unreadable import UnreadableLine, lines_of
 from viewer.web.url_segments import name_in, segment
 
 from . import hits
-from .hits import HitGroup, Positions
+from .hits import Positions
 
 PAGE = 25
 SESSIONS = 5  # found by their names
@@ -64,6 +63,10 @@ class SearchForm:
     def session_id(self) -> str:
         return name_in(self.session)
 
+    @property
+    def is_narrowed(self) -> bool:
+        return any((self.store, self.session, self.role, self.source, self.since, self.until))
+
 
 @dataclass(frozen=True, slots=True)
 class Searched:
@@ -78,46 +81,10 @@ class Searched:
 class NamedSession:
     """A session found by its name, its id or its first words: `name` and `words` with what was found marked."""
 
-    href: str
+    row: SessionIndex
+    place: SessionUrls
     name: tuple[PassagePart, ...]
     words: tuple[PassagePart, ...]
-    store: str
-    source: str
-    last_active: SafeString
-
-
-@dataclass(frozen=True, slots=True)
-class SearchPage:
-    """`found` are the hits by session, `facets` is the address of the filters with numbers, `more` that of the next
-    hits, "" at the end; `limits` say where a page ended before it was full, `notes` how it was searched, and `gaps`,
-    behind the last hits, what no index holds. `scan` is the address of the same search without the indexes, `indexed`
-    with them, `cleared` without filters. `stores` are those that were searched, `unsearched` those that could not be;
-    `broken` are lines that cannot be shown; `tips` are what else to try for what was typed.
-    """
-
-    asked: SearchForm
-    hidden: tuple[tuple[str, str], ...]
-    groups: tuple[Group, ...]
-    facets: str
-    sessions: tuple[NamedSession, ...]
-    found: tuple[HitGroup, ...]
-    broken: tuple[UnreadableLine, ...]
-    more: str
-    limits: tuple[str, ...]
-    notes: tuple[str, ...]
-    gaps: tuple[str, ...]
-    problems: tuple[str, ...]
-    scan: str
-    stores: tuple[str, ...]
-    unsearched: tuple[str, ...]
-    tips: tuple[str, ...]
-    cleared: str
-    indexed: str
-
-    @property
-    def narrowed(self) -> bool:
-        asked = self.asked
-        return any((asked.store, asked.session, asked.role, asked.source, asked.since, asked.until))
 
 
 @require_safe
@@ -138,7 +105,7 @@ def messages(request: HttpRequest) -> HttpResponse:
     further = is_fragment(request) and bool(asked.after)
     listed = SessionList((), (), (), more=False) if further else _named(query, chosen, asked)
     data = _page(asked, query, stores, listed, searched, places, redacted)
-    data = replace(data, broken=(*unsearched, *data.broken))
+    data["broken"] = (*unsearched, *data["broken"])
     return page(request, "search/_hits.html" if further else "search/search.html", data)
 
 
@@ -239,7 +206,13 @@ def _page(
     searched: Sequence[Searched],
     places: Positions,
     redacted: bool,
-) -> SearchPage:
+) -> dict[str, Any]:
+    """The page's data: sessions by name, hits by session (`found`), and what there is to say where little is found.
+
+    `facets` is the address of the filters with numbers, `more` that of the next hits, "" at the end; `limits` say where
+    a page ended before it was full, `notes` how it was searched, and `gaps`, behind the last hits, what no index holds.
+    `scan` is the address of the same search without the indexes, `indexed` with them, `cleared` without filters.
+    """
     found = [(each.store.name, each.found) for each in searched if each.found]
     taken, behind = hits.merged(found, PAGE, places)
     further = any(behind.keys.get(name) is not None or name not in behind.keys for name, _ in found)
@@ -250,26 +223,26 @@ def _page(
         lambda each: hits.shown_hit(each[1], SessionUrls(each[0], each[1].session.id), asked.q),
         lambda each: (each[1].id, each[0]),
     )
-    return SearchPage(
-        asked=asked,
-        hidden=tuple(pair for pair in _pairs(asked) if pair[0] not in ("q", "since", "until")),
-        groups=tuple(filter_groups(asked, stores, listed.kinds)),
-        facets=f"search/facets{address(asked, scan='')}",
-        sessions=() if narrow else named,
-        found=hits.grouped(shown, lambda store, segment: address(asked, store=store, session=segment)),
-        broken=(*unshown, *(() if narrow else unnamed)),
-        more=address(asked, after=behind.text) if further else "",
-        limits=tuple(_limits(found, several=len(searched) > 1)),
-        notes=tuple(_notes(found, gaps=False)),
-        gaps=() if further else tuple(_notes(found, gaps=True)),
-        problems=tuple(each.problem for each in searched if each.problem),
-        scan=address(asked, scan="1"),
-        stores=tuple(each.store.name for each in searched if not each.problem),
-        unsearched=tuple(each.store.name for each in searched if each.problem),
-        tips=tuple(_tips(query)),
-        cleared=address(SearchForm(q=asked.q)),
-        indexed=address(asked, scan=""),
-    )
+    return {
+        "asked": asked,
+        "hidden": [pair for pair in _pairs(asked) if pair[0] not in ("q", "since", "until")],
+        "groups": list(filter_groups(asked, stores, listed.kinds)),
+        "facets": f"search/facets{address(asked, scan='')}",
+        "sessions": () if narrow else named,
+        "found": hits.grouped(shown, lambda store, segment: address(asked, store=store, session=segment)),
+        "broken": (*unshown, *(() if narrow else unnamed)),
+        "more": address(asked, after=behind.text) if further else "",
+        "limits": list(_limits(found, several=len(searched) > 1)),
+        "notes": list(_notes(found, gaps=False)),
+        "gaps": () if further else list(_notes(found, gaps=True)),
+        "problems": [each.problem for each in searched if each.problem],
+        "scan": address(asked, scan="1"),
+        "stores": [each.store.name for each in searched if not each.problem],
+        "unsearched": [each.store.name for each in searched if each.problem],
+        "tips": list(_tips(query)),
+        "cleared": address(SearchForm(q=asked.q)),
+        "indexed": address(asked, scan=""),
+    }
 
 
 def _limits(found: Sequence[tuple[str, HitPage]], *, several: bool) -> Iterator[str]:
@@ -311,12 +284,10 @@ def _named_sessions(
             return UnreadableLine(name, store, found.problem)
         words = passage(line(redaction.name(found.first_words, redacted), 300), query)
         return NamedSession(
-            href=SessionUrls(store, found.session_id).href,
+            row=found,
+            place=SessionUrls(store, found.session_id),
             name=passage(name, query),
             words=words if found.title and any(part.marked for part in words) else (),
-            store=store,
-            source=line(found.source, 30),
-            last_active=formats.ago(found.last_active),
         )
 
     return lines_of(listed.lines, make, lambda found: (found.session_id, stores[found.state_id]))
