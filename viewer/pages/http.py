@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 from urllib.parse import urlsplit
@@ -22,27 +21,6 @@ from .parts.opened import now_without_boundary
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """What a page says about a refusal: its stable code and its sentence; `kept` is text somebody typed for it.
-    `back` is address and label of what it is about, `sentence` the message with its times in the reader's zone.
-    """
-
-    code: str
-    message: str
-    kept: str = ""
-    back: tuple[str, str] | None = None
-    sentence: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class UndoneBoundary:
-    """A compaction that does not stand any more. `reading` is the address of History where its boundary stood."""
-
-    reading: str
-    sentence: str
 
 
 def page(request: HttpRequest, template: str, data: Any, *, status: int = 200) -> HttpResponse:
@@ -92,15 +70,19 @@ def shows_refusals(view: View[P]) -> View[P]:
 def refused(
     request: HttpRequest, refusal: StoreError, kept: str = "", back: tuple[str, str] | None = None
 ) -> HttpResponse:
-    """The page of a refusal, or its fragment, with its status; `htmx-config` in `base.html` names those swapped in."""
-    said = Refusal(refusal.code, refusal.message, kept, back)
+    """The page of a refusal, or its fragment, with its status; `htmx-config` in `base.html` names those swapped in.
+    `kept` is text that somebody typed; `back` is address and label of what the refusal is about.
+    """
+    sentence = refusal.message
     if isinstance(refusal, AlreadyUndone):
         place = SessionUrls(refusal.store, refusal.session_id)
-        reading = now_without_boundary(place, refusal.cut_id)
-        said = replace(said, back=(reading, "Back to the session"), sentence=_undone(refusal))
+        reading, sentence = now_without_boundary(place, refusal.cut_id), _undone(refusal)
+        back = (reading, "Back to the session")
         if is_fragment(request) and on_page_of(request, place):
-            return page(request, "boundary/_undone.html", UndoneBoundary(reading, said.sentence), status=refusal.status)
-    return page(request, "_refusal.html" if is_fragment(request) else "refusal.html", said, status=refusal.status)
+            undone = {"reading": reading, "sentence": sentence}
+            return page(request, "boundary/_undone.html", undone, status=refusal.status)
+    data = {"code": refusal.code, "sentence": sentence, "kept": kept, "back": back}
+    return page(request, "_refusal.html" if is_fragment(request) else "refusal.html", data, status=refusal.status)
 
 
 def _undone(refusal: AlreadyUndone) -> str:

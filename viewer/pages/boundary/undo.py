@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
-from viewer.pages.http import UndoneBoundary, is_fragment, on_page_of, page, shows_refusals
+from viewer.pages.http import is_fragment, on_page_of, page, shows_refusals
 from viewer.pages.redaction import session_for
 from viewer.rendering import formats
 from viewer.rendering.texts import line
@@ -48,7 +48,7 @@ def undo(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> 
     back = place.view() if undone.message_id is None else place.message(undone.message_id)
     if is_fragment(request) and on_page_of(request, place):
         sentence = f"Undone. {formats.counted(undone.context_messages, 'message')} in context again."
-        return page(request, "boundary/_undone.html", UndoneBoundary(back, sentence))
+        return page(request, "boundary/_undone.html", {"reading": back, "sentence": sentence})
     return HttpResponseClientRedirect(back) if is_fragment(request) else redirect(back)
 
 

@@ -55,17 +55,6 @@ class Shape:
     fields: tuple[ApiField, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ReferencePage:
-    """All calls by what they are about, and the shapes in order of their names."""
-
-    signed_in: bool
-    told: SafeString
-    groups: tuple[tuple[str, tuple[ApiCall, ...]], ...]
-    errors: SafeString
-    shapes: tuple[Shape, ...]
-
-
 @require_safe
 def reference(request: HttpRequest, document: Callable[[], Json]) -> HttpResponse:
     """The page; `document` makes the OpenAPI document. Anybody may read it, as the document itself."""
@@ -75,17 +64,14 @@ def reference(request: HttpRequest, document: Callable[[], Json]) -> HttpRespons
         for method, call in calls.items():
             groups.setdefault(call["tags"][0], []).append(_call(method, path, call))
     shapes = made["components"]["schemas"]
-    return page(
-        request,
-        "reference/reference.html",
-        ReferencePage(
-            signed_in=is_signed_in(request),
-            told=_told(made["info"]),
-            groups=tuple((tag, tuple(shown)) for tag, shown in groups.items()),
-            errors=_link("ErrorOut"),
-            shapes=tuple(_shape(name, shapes[name]) for name in sorted(shapes)),
-        ),
-    )
+    data = {
+        "signed_in": is_signed_in(request),
+        "told": _told(made["info"]),
+        "groups": groups,
+        "errors": _link("ErrorOut"),
+        "shapes": [_shape(name, shapes[name]) for name in sorted(shapes)],
+    }
+    return page(request, "reference/reference.html", data)
 
 
 def _call(method: str, path: str, call: Json) -> ApiCall:

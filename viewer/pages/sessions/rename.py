@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -20,30 +20,6 @@ from viewer.stores.registry import get_store, open_store, writer_of
 from viewer.web.session_urls import SessionUrls
 
 _MARK = re.compile(r"l\d{1,19}")
-
-
-@dataclass(frozen=True, slots=True)
-class RenamePage:
-    """The form, and after it the name. `mark` is the id of the line of the list where it stands, "" at the top of a
-    session's own pages; `problem` why the title was not taken; `typed` what is in its field. `tags` have commas between
-    them.
-    """
-
-    place: SessionUrls
-    href: str
-    name: str
-    typed: str
-    limit: int
-    mark: str
-    tags: str
-    note: str
-    pinned: bool
-    problem: str = ""
-    renamed: bool = False
-
-    @property
-    def tag_list(self) -> list[str]:
-        return labels.tags_in(self.tags)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -98,18 +74,32 @@ def _data(
     problem: str = "",
     *,
     renamed: bool = False,
-) -> RenamePage:
-    """The field holds the title as it is, redacted or not: it is what is edited."""
-    name = line(session_for(request, found).name, 200)
-    longest = writer_of(get_store(place.store)).longest_title
+) -> dict[str, Any]:
+    """The form, and after it the name.
+
+    `mark` is the id of the line of the list where it is, "" at the top of a session's own pages. The field of the title
+    holds it as it is, redacted or not: it is what is edited; `problem` says why it was not taken. `tags` have commas
+    between them.
+    """
     label = labels.all_labels().of((place.store, place.session))
     tags, note = ", ".join(label.tags), label.note
     if request.method == "POST" and not renamed:  # refused: what was typed stays
         tags, note = line(request.POST.get("tags", tags), 400), line(request.POST.get("note", note), 500)
-    return RenamePage(
-        place, place.view("rename"), name, line(typed, 400), longest, mark, tags, note, label.pinned, problem, renamed
-    )
+    return {
+        "place": place,
+        "href": place.view("rename"),
+        "name": line(session_for(request, found).name, 200),
+        "typed": line(typed, 400),
+        "limit": writer_of(get_store(place.store)).longest_title,
+        "mark": mark,
+        "tags": tags,
+        "tag_list": labels.tags_in(tags),
+        "note": note,
+        "pinned": label.pinned,
+        "problem": problem,
+        "renamed": renamed,
+    }
 
 
-def _answer(request: HttpRequest, template: str, data: RenamePage) -> HttpResponse:
+def _answer(request: HttpRequest, template: str, data: dict[str, Any]) -> HttpResponse:
     return page(request, template if is_fragment(request) else "sessions/rename.html", data)

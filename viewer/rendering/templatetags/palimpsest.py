@@ -1,6 +1,6 @@
 """Template filters for numbers, sizes and times, and the tags `part` and `term`.
 
-The filters are the functions of `formats` under the same names, and `clean` and `line` of `texts`: `{{ plan.tokens|number:"tokens" }}`,
+Most filters are functions of `formats` and `texts` under the same names: `{{ plan.tokens|number:"tokens" }}`,
 `{{ boundary.time|moment }}`. `part` is an include that knows the values it is given alone, rendered once for equal
 ones: the parts of a page are frozen dataclasses of text, most of which were on the page before. A pickle of them names
 what their HTML depends on, with the types, by which a text that is safe differs from one that is not.
@@ -55,10 +55,10 @@ for function in (
     formats.moment,
     formats.ago,
     formats.hour,
+    clean,
+    line,
 ):
     register.filter(function.__name__, function)
-register.filter("clean", clean)
-register.filter("line", line)
 register.simple_tag(formats.of_window)
 
 
