@@ -20,6 +20,8 @@ _NO_SCOPE = "Choose at least one scope."
 
 
 class TokenForm(forms.Form):
+    """What is typed for a new token; `auth.new_token` says what its name may be."""
+
     name = forms.CharField(required=False, initial="")
     scopes = forms.MultipleChoiceField(
         choices=list(SCOPES.items()),
