@@ -32,6 +32,14 @@ def page(request: HttpRequest, template: str, data: Any, *, status: int = 200) -
     return response
 
 
+def tab(request: HttpRequest, fragment: str, data: Any, *, name: str, back: str, heading: str) -> HttpResponse:
+    """The fragment for htmx, else a page with it under a heading, which leads `back` to what is called `name`."""
+    if is_fragment(request):
+        return page(request, fragment, data)
+    top = {"name": name, "back": back, "heading": heading, "fragment": fragment, "data": data}
+    return page(request, "boundary/tab.html", top)
+
+
 def is_fragment(request: HttpRequest) -> bool:
     """Whether htmx asks for a part of a page, and not for a page to go back to."""
     htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # set by django-htmx's middleware

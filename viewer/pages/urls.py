@@ -6,7 +6,7 @@ import viewer.web.url_segments  # noqa: F401  # registers <name:…>
 
 from . import preferences
 from .about import views as about
-from .boundary import before_after, branch, startup_audit, tabs, undo
+from .boundary import before_after, branch, startup_audit, undo
 from .boundary import views as boundary
 from .compact import candidate, lost, runs
 from .compact import views as compact
@@ -77,8 +77,8 @@ urlpatterns = [
     path(f"{_SESSION}/branch", branch.branch, name="branch"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/summarised", boundary.summarised, name="summarised"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/kept", boundary.kept, name="kept"),
-    path(f"{_SESSION}/boundaries/<int:handoff_id>/details", tabs.details, name="details"),
-    path(f"{_SESSION}/boundaries/<int:handoff_id>/update", tabs.update, name="update"),
+    path(f"{_SESSION}/boundaries/<int:handoff_id>/details", boundary.details, name="details"),
+    path(f"{_SESSION}/boundaries/<int:handoff_id>/update", boundary.update, name="update"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/reading", startup_audit.reading, name="reading"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/before-after", before_after.before_after, name="before_after"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/undo", undo.undo, name="undo"),

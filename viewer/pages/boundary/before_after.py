@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import cast
+from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils.safestring import SafeString
@@ -18,10 +18,10 @@ from viewer.exports.before_after import ComparedMessages, messages_of
 from viewer.exports.source import ExportedMessage
 from viewer.history.before_after import ComparedRow, Fate, compare
 from viewer.pages.http import page, shows_refusals, start_of
-from viewer.pages.parts.boundary import ShownSummary, find, shown_change, summary_text, weighed
+from viewer.pages.parts.boundary import ShownSummary, find, shown_change, summary_text
 from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacted, redacts
-from viewer.rendering import blocks, cache, calls, formats, tools
+from viewer.rendering import blocks, cache, calls
 from viewer.rendering.texts import line
 from viewer.rendering.words import role_label
 from viewer.runs import compaction_list
@@ -31,14 +31,6 @@ from viewer.stores.transcript import IndexedBoundary
 
 WINDOW = 40  # rows shown at once
 CHANGED = "changed"
-
-
-@dataclass(frozen=True, slots=True)
-class SaidCall:
-    """A call in a cell: what it does, and its arguments."""
-
-    title: tools.Title
-    html: SafeString
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +44,11 @@ class ShownCell:
     kind: str
     who: str
     fate: Fate
-    tokens: SafeString
+    tokens: int | None
     html: SafeString
     result: str
-    calls: tuple[SaidCall, ...]
-    calls_left: str
+    calls: tuple[cache.RenderedBlocks, ...]
+    calls_left: int
     calls_href: str
     summary: ShownSummary | None
     merged: str
@@ -70,7 +62,7 @@ class ShownBand:
 
     left: tuple[ShownCell, ...]
     right: tuple[ShownCell, ...]
-    skipped: str
+    skipped: int
     shortened: bool
     change: blocks.Diff | None
 
@@ -89,29 +81,6 @@ class RowWindow:
     previous: str
     next: str
     last: str
-
-
-@dataclass(frozen=True, slots=True)
-class BeforeAfterPage:
-    """A window of the two columns under the numbers of the boundary."""
-
-    name: str
-    back: str
-    inherited: bool
-    shortens: bool
-    messages_before: str
-    messages_after: str
-    summarised: str
-    kept: str
-    shortened: int
-    by: str
-    time: SafeString
-    tokens_before: SafeString
-    tokens_after: SafeString
-    notes: list[str]
-    address: str
-    bands: tuple[ShownBand, ...]
-    window: RowWindow
 
 
 @require_safe
@@ -141,28 +110,20 @@ def _file(request: HttpRequest, found: files.Comparison, wanted: str) -> HttpRes
 
 def _page(
     request: HttpRequest, found: OpenSession, boundary: IndexedBoundary, rows: Sequence[ComparedRow]
-) -> BeforeAfterPage:
+) -> dict[str, Any]:
     window = _window(request, rows)
     before, after = compaction_list.weights(found.index, [boundary])[boundary.handoff_id]
-    return BeforeAfterPage(
-        name=line(found.session.name, 120),
-        back=found.place.boundary(boundary.handoff_id),
-        inherited=boundary.inherited,
-        shortens=boundary.shortens,
-        messages_before=formats.exact(boundary.messages_before),
-        messages_after=formats.exact(boundary.messages_after),
-        summarised=formats.exact(boundary.summarised),
-        kept=formats.exact(boundary.kept),
-        shortened=boundary.shortened,
-        by=compaction_list.by(found.reader.store, boundary.run),
-        time=formats.moment(boundary.time),
-        tokens_before=weighed(before),
-        tokens_after=weighed(after),
-        notes=[*files.unknown(boundary), files.ABOUT],
-        address=found.place.listed(boundary.handoff_id, "before-after"),
-        bands=tuple(_bands(found, boundary, window.rows, window.previous_at)),
-        window=window,
-    )
+    return {
+        "session": found.session,
+        "place": found.place,
+        "boundary": boundary,
+        "by": compaction_list.by(found.reader.store, boundary.run),
+        "tokens_before": before,
+        "tokens_after": after,
+        "notes": [*files.unknown(boundary), files.ABOUT],
+        "bands": list(_bands(found, boundary, window.rows, window.previous_at)),
+        "window": window,
+    }
 
 
 def _window(request: HttpRequest, rows: Sequence[ComparedRow]) -> RowWindow:
@@ -206,7 +167,7 @@ def _bands(
         yield ShownBand(
             left=tuple(_cell(found, boundary, each, row.row.left, stored) for row in band for each in row.before),
             right=tuple(_cell(found, boundary, each, row.row.right, stored) for row in band for each in row.after),
-            skipped=formats.counted(skipped, "kept message") if skipped else "",
+            skipped=skipped,
             shortened=band[0].row.left == "shortened",
             change=None if change is None else shown_change(change),
         )
@@ -225,7 +186,6 @@ def _cell(
 ) -> ShownCell:
     row, place = said.row, found.place
     is_result = said.kind == "message" and row.role in engine.RESULT_ROLES
-    tokens = found.index.tokens_of(row.id)
     left = calls.left_out(row)
     return ShownCell(
         id=row.id,
@@ -233,11 +193,11 @@ def _cell(
         kind=row.role if row.role in ("user", "assistant") else "other",
         who=role_label(row.role),
         fate=cast(Fate, fate),
-        tokens=SafeString() if tokens is None else formats.number(tokens, "tokens"),
+        tokens=found.index.tokens_of(row.id),
         html=_html(found, said, is_result=is_result),
         result=f"Result of {line(row.tool_name, 80)}" if is_result and row.tool_name else "Result" if is_result else "",
         calls=() if is_result or said.kind == "handoff" else tuple(_calls(found, row)),
-        calls_left=formats.counted(left, "more call") if left else "",
+        calls_left=left,
         calls_href=place.whole(row.id, "calls") if left else "",
         summary=_summary(found, boundary, stored[row.id]) if said.kind == "handoff" else None,
         merged=_merged(stored[row.id]) if said.kind == "handoff" else "",
@@ -256,10 +216,9 @@ def _html(found: OpenSession, said: ExportedMessage, *, is_result: bool) -> Safe
     return (cache.answered if is_result else cache.said)(said.row, found.place).html
 
 
-def _calls(found: OpenSession, row: StoredMessage) -> Iterator[SaidCall]:
+def _calls(found: OpenSession, row: StoredMessage) -> Iterator[cache.RenderedBlocks]:
     for call in calls.calls_of(row):
-        asked = cache.asked(call, found.place.whole(row.id, "calls"), None)
-        yield SaidCall(asked.title or tools.Title("tool", ""), asked.html)
+        yield cache.asked(call, found.place.whole(row.id, "calls"), None)
 
 
 def _merged(row: StoredMessage) -> str:

@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import session_for
-from viewer.rendering import formats
-from viewer.rendering.texts import line
 from viewer.runs import branching
 from viewer.stores.registry import get_store, open_store
 from viewer.web.session_urls import SessionUrls
-
-
-@dataclass(frozen=True, slots=True)
-class BranchPage:
-    """What a branch would hold: the context before a compaction (`before` its handoff), or None: as it is now.
-
-    `refusal` says why there can be none.
-    """
-
-    name: str
-    address: str
-    back: str
-    before: int | None
-    refusal: str
-    messages: str
-    tokens: SafeString
-    warning: str
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -46,18 +26,15 @@ def branch(request: HttpRequest, store: str, session_id: str, handoff_id: int | 
     return HttpResponseClientRedirect(made.href) if is_fragment(request) else redirect(made.href)
 
 
-def _page(request: HttpRequest, place: SessionUrls, before: int | None) -> BranchPage:
+def _page(request: HttpRequest, place: SessionUrls, before: int | None) -> dict[str, Any]:
+    """What a branch would hold: the context before a compaction (`before` is its handoff), or None: as it is now."""
     store = get_store(place.store)
     with open_store(store) as reader:
-        name = session_for(request, reader.session(place.session)).name
-    outlook = branching.outlook(store, place.session, before)
-    return BranchPage(
-        name=line(name, 120),
-        address=place.view("branch") if before is None else place.listed(before, "branch"),
-        back=place.view() if before is None else place.boundary(before),
-        before=before,
-        refusal=outlook.refusal,
-        messages=formats.counted(outlook.messages, "message"),
-        tokens=formats.number(outlook.tokens, "tokens"),
-        warning=outlook.warning,
-    )
+        session = session_for(request, reader.session(place.session))
+    return {
+        "session": session,
+        "address": place.view("branch") if before is None else place.listed(before, "branch"),
+        "back": place.view() if before is None else place.boundary(before),
+        "before": before,
+        "outlook": branching.outlook(store, place.session, before),
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
@@ -14,8 +14,8 @@ from django.views.decorators.http import require_safe
 from compaction import redaction
 from viewer.enforcement import events
 from viewer.enforcement.audit_statistics import asks_for_events
-from viewer.enforcement.models import Audit, Event
-from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.enforcement.models import Audit
+from viewer.pages.http import shows_refusals, tab
 from viewer.pages.parts.audits import AuditStatus, audit_of, audited, shown_name, standing_of, unread
 from viewer.pages.parts.boundary import find
 from viewer.pages.parts.opened import OpenSession, open_session
@@ -24,7 +24,6 @@ from viewer.rendering import formats
 from viewer.rendering.texts import clean, line, visible
 from viewer.stores.registry import get_store, open_store
 
-PATH = 300  # characters of a directory or a file's path
 UNSEEN = (
     "This compaction was not checked yet. A worker checks it when it sees it, usually within seconds; a session that "
     "rested since is checked when it goes on."
@@ -40,8 +39,6 @@ OFFERED = (
     "fetches the context by POST, or takes the events, is given it once."
 )
 GIVEN = "Each is given once: to a program that fetches this session's context by POST, or takes its events."
-WHY = {"pending": "Nobody asked for it yet.", "expired": "Nobody asked for it in time."}
-KINDS = {"note": "Note for the next turn", "warning": "Warning about what was not read"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,43 +55,6 @@ class File:
     tool: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """A note or warning: its `state` and `why`, its text as it was given or as it would be now."""
-
-    id: int
-    name: str
-    state: str | SafeString
-    why: str
-    text: str
-    size: str
-
-
-@dataclass(frozen=True, slots=True)
-class ReadingPage:
-    """The whole story. `source` in `workspace` is the file that asks; `seen` the address of the last message looked
-    at; `told` what is said to the agent, `offered` how it gets it.
-    """
-
-    fragment: ClassVar[str] = "boundary/_reading.html"
-    name: str
-    back: str
-    href: str
-    handoff_id: int
-    heading: str
-    standing: AuditStatus
-    source: str
-    workspace: str
-    explained: str | SafeString
-    late: str
-    seen: str
-    seen_to: int | None
-    files: tuple[File, ...]
-    followed: bool
-    told: tuple[Told, ...]
-    offered: str
-
-
 @require_safe
 @shows_refusals
 def reading(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
@@ -104,30 +64,30 @@ def reading(request: HttpRequest, store: str, session_id: str, handoff_id: int) 
         audit = audit_of(found, handoff_id)
         standing = standing_of(found, boundary) or AuditStatus("nothing to check" if audit else "not followed")
         data = _page(found, handoff_id, standing, audit)
-    return page(request, data.fragment if is_fragment(request) else "boundary/tab.html", data)
+    top = {"name": found.session.name, "back": found.place.boundary(handoff_id)}
+    return tab(request, "boundary/_reading.html", data, heading=f"Startup reading: {standing.label}", **top)
 
 
-def _page(found: OpenSession, handoff_id: int, standing: AuditStatus, audit: Audit | None) -> ReadingPage:
-    told = tuple(_told(found, audit)) if audit else ()
-    at = found.index.message_of(audit.seen_to) if audit and audit.findings else None
-    return ReadingPage(
-        name=line(found.session.name, 120),
-        back=found.place.boundary(handoff_id),
-        href=found.place.listed(handoff_id, "reading"),
-        handoff_id=handoff_id,
-        heading=f"Startup reading: {standing.label}",
-        standing=standing,
-        source=line(_redacted(audit.source, found), PATH) if audit else "",
-        workspace=line(_redacted(audit.workspace, found), PATH) if audit else "",
-        explained=_explained(audit, found) if audit else UNSEEN if standing.label != "not followed" else UNFOLLOWED,
-        late=LATE if audit and audit.late else "",
-        seen=found.place.message(at) if at else "",
-        seen_to=at,
-        files=tuple(_files(audit, found)) if audit else (),
-        followed=audit is not None,
-        told=told,
-        offered=(GIVEN if asks_for_events(found.reader.store.name) else OFFERED) if told else "",
-    )
+def _page(found: OpenSession, handoff_id: int, standing: AuditStatus, audit: Audit | None) -> dict[str, Any]:
+    """The whole story: `seen` is the last message looked at, `told` what is said to the agent: events with their texts,
+    `offered` how it gets them.
+    """
+    told = [(each, clean(_redacted(events.text_of(each), found))) for each in events.of_audit(audit)] if audit else []
+    followed = standing.label != "not followed"
+    return {
+        "place": found.place,
+        "handoff_id": handoff_id,
+        "standing": standing,
+        "audit": audit,
+        "source": _redacted(audit.source, found) if audit else "",
+        "workspace": _redacted(audit.workspace, found) if audit else "",
+        "explained": _explained(audit, found) if audit else UNSEEN if followed else UNFOLLOWED,
+        "late": LATE if audit and audit.late else "",
+        "seen": found.index.message_of(audit.seen_to) if audit and audit.findings else None,
+        "files": list(_files(audit, found)) if audit else [],
+        "told": told,
+        "offered": GIVEN if asks_for_events(found.reader.store.name) else OFFERED,
+    }
 
 
 def _redacted(text: str, found: OpenSession) -> str:
@@ -189,19 +149,3 @@ def _file(path: str, names: dict[str, str], found: OpenSession, message: int | N
     at = found.index.message_of(message)
     href = found.place.message(at) if at else ""
     return File(name, dated, AuditStatus("read", "ok"), href, f"message {at or message}", line(tool, 80))
-
-
-# -- notices -----------------------------------------------------------------------------------------------------------
-
-
-def _told(found: OpenSession, audit: Audit) -> Iterator[Told]:
-    for event in events.of_audit(audit):
-        text = clean(_redacted(events.text_of(event), found))
-        size = formats.counted(len(text), "character")
-        yield Told(event.pk, KINDS[event.kind], _state(event), WHY.get(event.status, ""), text, size)
-
-
-def _state(event: Event) -> str | SafeString:
-    if event.status == "delivered" and event.delivered_at:
-        return format_html("delivered {}", formats.moment(event.delivered_at))
-    return event.status

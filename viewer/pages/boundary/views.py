@@ -1,16 +1,18 @@
-"""The lists behind a boundary's tabs: the messages that a compaction summarised, and those it kept."""
+"""The tabs of a boundary: the messages it summarised and kept, the details it lost, what changed in its summary."""
 
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from viewer.pages.http import is_fragment, page, shows_refusals, start_of
-from viewer.pages.parts.boundary import LISTED, ListPage, find, listed_messages
-from viewer.pages.parts.opened import open_session
-from viewer.pages.redaction import redacts
-from viewer.rendering import formats
-from viewer.rendering.texts import line
+from viewer.pages.http import is_fragment, page, shows_refusals, start_of, tab
+from viewer.pages.parts.boundary import earlier_boundary, find, listed_messages, shown_change, summary_of
+from viewer.pages.parts.lost_lists import LISTS, lost_heading, lost_lists, lost_page
+from viewer.pages.parts.opened import OpenSession, open_session
+from viewer.pages.redaction import redacts, text_for
+from viewer.rendering import diffs, formats
+from viewer.runs.detail_loss import losses
+from viewer.stores.errors import NotFound
 from viewer.stores.registry import get_store, open_store
 from viewer.web.session_urls import SessionUrls
 
@@ -35,17 +37,48 @@ def _list(request: HttpRequest, place: SessionUrls, handoff_id: int, which: str)
     with open_store(get_store(place.store)) as reader:
         found = open_session(reader, place.session, redacting=redacts(request))
         boundary = find(found, handoff_id)
-        ids = boundary.kept_ids if which == "kept" else boundary.summarised_ids
-        stop = start + LISTED
-        items = tuple(listed_messages(found, ids[start:stop], boundary.shortened_ids))
-    data = ListPage(
-        name=line(found.session.name, 120),
-        back=place.boundary(handoff_id),
-        heading=f"{formats.counted(len(ids), 'message')} {'kept' if which == 'kept' else 'summarised away'}",
-        explained=KEPT if which == "kept" else SUMMARISED,
-        items=items,
-        next=f"{place.listed(handoff_id, which)}?from={stop}" if stop < len(ids) else "",
-        left=formats.counted(max(0, len(ids) - stop), "more message"),
-    )
-    fragment = "boundary/_more_listed.html" if start else data.fragment
-    return page(request, fragment if is_fragment(request) else "boundary/tab.html", data)
+        ids, explained = (boundary.kept_ids, KEPT) if which == "kept" else (boundary.summarised_ids, SUMMARISED)
+        href, shortened = place.listed(handoff_id, which), set(boundary.shortened_ids)
+        listed = listed_messages(found, ids, href, explained, start=start, shortened=shortened)
+    fragment = "boundary/_more_listed.html" if start and is_fragment(request) else "boundary/_list.html"
+    heading = f"{formats.counted(len(ids), 'message')} {'kept' if which == 'kept' else 'summarised away'}"
+    return tab(request, fragment, listed, heading=heading, **_back(found, handoff_id))
+
+
+@require_safe
+@shows_refusals
+def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
+    """All lists, or with `list` and `from` more of one."""
+    with open_store(get_store(store)) as reader:
+        found = open_session(reader, session_id, redacting=redacts(request))
+        noted = losses(reader, found.session.id, found.index, find(found, handoff_id))
+    which, start = request.GET.get("list", ""), start_of(request)
+    more = found.place.listed(handoff_id, "details")
+    lists = [each for each in lost_lists(noted, found.place, more, start) if not which or each.name == which]
+    if which in LISTS and lists and is_fragment(request):
+        return page(request, "boundary/_more_lost.html", lists[0])
+    data, back = lost_page(noted, lists), _back(found, handoff_id)
+    return tab(request, "boundary/_details.html", data, heading=lost_heading(noted), **back)
+
+
+@require_safe
+@shows_refusals
+def update(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
+    """What the summary of a later compaction made of the one before it."""
+    with open_store(get_store(store)) as reader:
+        found = open_session(reader, session_id, redacting=redacts(request))
+        earlier = earlier_boundary(found.index, find(found, handoff_id))
+        if earlier is None:
+            raise NotFound("This is the first summary of the session, so it changes no earlier one.")
+        old, new = (
+            text_for(request, summary_of(reader, found.session.id, row_id))
+            for row_id in (earlier.handoff_id, handoff_id)
+        )
+    change = shown_change(diffs.between(old, new)) if old != new else None
+    data, back = {"change": change}, _back(found, handoff_id)
+    return tab(request, "boundary/_update.html", data, heading="Changes to the summary", **back)
+
+
+def _back(found: OpenSession, handoff_id: int) -> dict[str, str]:
+    """Name and address of what a tab leads back to."""
+    return {"name": found.session.name, "back": found.place.boundary(handoff_id)}

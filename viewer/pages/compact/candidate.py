@@ -11,15 +11,14 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from compaction.handoff import without_rules
-from viewer.pages.http import is_fragment, page, shows_refusals, start_of
+from viewer.pages.http import is_fragment, page, shows_refusals, start_of, tab
 from viewer.pages.parts.audits import newest_boundary
-from viewer.pages.parts.boundary import LISTED, ListedMessage, ListPage, listed_messages, shown_change, summary_of
+from viewer.pages.parts.boundary import LISTED, ListedMessages, listed_messages, shown_change, summary_of
 from viewer.pages.parts.losses import Lost, named_lost
 from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.parts.run_card import RunCard, options_sent, run_card
 from viewer.pages.redaction import redacts, text_for
 from viewer.rendering import blocks, diffs, formats, markdown
-from viewer.rendering.texts import line
 from viewer.runs import drafts, service
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
@@ -33,43 +32,23 @@ STAYS = "These stay in context as they are."
 
 
 @dataclass(frozen=True, slots=True)
-class ListedColumn:
-    """Some of the messages that go or stay; `next` is the address of those after them, `left` how many those are."""
-
-    explained: str
-    count: str
-    items: tuple[ListedMessage, ...]
-    next: str
-    left: str
-
-
-@dataclass(frozen=True, slots=True)
 class Candidate:
     """A candidate with its session's messages. `html` is the text as it reads now; `change` what it says otherwise than
     the summary before it, None where there is none or nothing changed. `again` plans with the run's options.
     """
 
     card: RunCard
-    goes: ListedColumn
-    stays: ListedColumn
+    goes: ListedMessages
+    stays: ListedMessages
     html: SafeString
     change: blocks.Diff | None
     again: str
-
-
-@dataclass(frozen=True, slots=True)
-class AfterPut:
-    """A detail that was put into the summary, and the candidate with it."""
-
-    put: Lost
-    shown: Candidate
 
 
 def candidate_of(request: HttpRequest, run: Run, card: RunCard) -> Candidate | None:
     """The candidate as its page shows it; None for a run that has no summary to review, or whose store is away."""
     if run.status != "ready" or not strategy_of(run.strategy).asks_model:
         return None
-    text = card.summary if card.typed is None else card.typed
     try:
         with open_store(get_store(run.store)) as reader:
             found = open_session(reader, run.session_id, redacting=redacts(request))
@@ -77,10 +56,10 @@ def candidate_of(request: HttpRequest, run: Run, card: RunCard) -> Candidate | N
             goes, stays = (_column(found, run, which) for which in ("goes", "stays"))
     except StoreError:
         return None
-    new = text_for(request, without_rules(text))
+    new = text_for(request, without_rules(card.text))
     old = text_for(request, before)
     return Candidate(
-        card=with_names(run, card, text),
+        card=with_names(run, card),
         goes=goes,
         stays=stays,
         html=markdown.markdown(new),
@@ -89,9 +68,9 @@ def candidate_of(request: HttpRequest, run: Run, card: RunCard) -> Candidate | N
     )
 
 
-def with_names(run: Run, card: RunCard, text: str) -> RunCard:
+def with_names(run: Run, card: RunCard) -> RunCard:
     """The card with its lost details named, so that each can be put into the summary."""
-    report = card.report
+    report, text = card.report, card.text
     named, stated = puttable(run, report.named, "lost", text), puttable(run, report.stated, "lost_statements", text)
     return replace(card, report=replace(report, named=named, stated=stated))
 
@@ -117,16 +96,9 @@ def _ids(run: Run, which: str) -> list[int]:
     return [message_id for part in parts for message_id in run.plan.get(part, ())]
 
 
-def _column(found: OpenSession, run: Run, which: str, start: int = 0, most: int = FIRST) -> ListedColumn:
-    ids, stop = _ids(run, which), start + most
-    more = reverse(f"pages:{which}", args=[run.pk])
-    return ListedColumn(
-        explained=GOES if which == "goes" else STAYS,
-        count=formats.counted(len(ids), "message"),
-        items=tuple(listed_messages(found, ids[start:stop])),
-        next=f"{more}?from={stop}" if stop < len(ids) else "",
-        left=formats.counted(max(0, len(ids) - stop), "more message"),
-    )
+def _column(found: OpenSession, run: Run, which: str, start: int = 0, most: int = FIRST) -> ListedMessages:
+    href, explained = reverse(f"pages:{which}", args=[run.pk]), GOES if which == "goes" else STAYS
+    return listed_messages(found, _ids(run, which), href, explained, start=start, most=most)
 
 
 @require_safe
@@ -148,16 +120,11 @@ def _list(request: HttpRequest, run_id: int, which: str) -> HttpResponse:
     with open_store(get_store(run.store)) as reader:
         found = open_session(reader, run.session_id, redacting=redacts(request))
         column = _column(found, run, which, start_of(request), LISTED)
-    data = ListPage(
-        name=line(found.session.name, 120),
-        back=reverse("pages:run", args=[run.pk]),
-        heading=f"{column.count} {'to be summarised' if which == 'goes' else 'that stay'}",
-        explained=column.explained,
-        items=column.items,
-        next=column.next,
-        left=column.left,
-    )
-    return page(request, "boundary/_more_listed.html" if is_fragment(request) else "boundary/tab.html", data)
+    if is_fragment(request):
+        return page(request, "boundary/_more_listed.html", column)
+    heading = f"{formats.counted(column.total, 'message')} {'to be summarised' if which == 'goes' else 'that stay'}"
+    back = reverse("pages:run", args=[run.pk])
+    return tab(request, "boundary/_list.html", column, name=found.session.name, back=back, heading=heading)
 
 
 def edited(request: HttpRequest, run: Run, put: str) -> HttpResponse:
@@ -169,5 +136,5 @@ def edited(request: HttpRequest, run: Run, put: str) -> HttpResponse:
     if not drafts.line_of(run.report, put):
         return page(request, "compact/_edited.html", shown)
     found = named_lost(run.report[which], shown.card.place, int(at), 1)
-    text = shown.card.summary if shown.card.typed is None else shown.card.typed
-    return page(request, "compact/_after_put.html", AfterPut(puttable(run, found, which, text, int(at))[0], shown))
+    data = {"put": puttable(run, found, which, shown.card.text, int(at))[0], "shown": shown}
+    return page(request, "compact/_after_put.html", data)

@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from viewer.pages.http import is_fragment, page, shows_refusals, start_of
-from viewer.pages.parts.lost_lists import LISTS, LostList, details_page, lost_lists
+from viewer.pages.http import is_fragment, page, shows_refusals, start_of, tab
+from viewer.pages.parts.lost_lists import LISTS, LostList, lost_heading, lost_lists, lost_page
 from viewer.pages.parts.run_card import run_card
 from viewer.pages.redaction import redacts
 from viewer.runs import drafts, service
@@ -31,12 +31,11 @@ def lost(request: HttpRequest, run_id: int) -> HttpResponse:
         putting = run.status == "ready" and which in drafts.LISTS and "putting" in request.GET
         more = _putting(request, run, lists[0], start) if putting else lists[0]
         return page(request, "boundary/_more_lost.html", more)
-    data = details_page(noted, lists, name=f"Run {run_id}", back=reverse("pages:run", args=[run_id]))
-    return page(request, "boundary/tab.html", data)
+    back = {"name": f"Run {run_id}", "back": reverse("pages:run", args=[run_id])}
+    return tab(request, "boundary/_details.html", lost_page(noted, lists), heading=lost_heading(noted), **back)
 
 
 def _putting(request: HttpRequest, run: Run, more: LostList, start: int) -> LostList:
     card = run_card(run, redacting=redacts(request))
-    text = card.summary if card.typed is None else card.typed
-    named = puttable(run, more.named, more.name, text, start)
+    named = puttable(run, more.named, more.name, card.text, start)
     return replace(more, named=named, putting=card, next=f"{more.next}&putting=1" if more.next else "")

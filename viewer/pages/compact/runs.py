@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -12,31 +13,14 @@ from django.views.decorators.http import require_POST, require_safe
 from viewer.pages.http import is_fragment, on_page_of, page, refused, shows_refusals
 from viewer.pages.parts.run_card import RunCard, mark_of, run_card, ticks
 from viewer.pages.redaction import redacts, session_for
-from viewer.rendering.texts import clean, line
+from viewer.rendering.texts import clean
 from viewer.runs import drafts, service
 from viewer.runs.models import Run
 from viewer.stores.errors import CompactionConflict, StoreError
 from viewer.stores.registry import get_store, open_store
 from viewer.web.session_urls import SessionUrls
 
-from .candidate import Candidate, candidate_of, edited
-
-
-@dataclass(frozen=True, slots=True)
-class RunPage:
-    """One run; `session` is its session's name, `candidate` what there is to review."""
-
-    card: RunCard
-    session: str
-    candidate: Candidate | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ticks:
-    """What of an open run changes by the second."""
-
-    id: int
-    ticks: str
+from .candidate import candidate_of, edited
 
 
 @require_safe
@@ -56,8 +40,9 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
     return page(request, "compact/run.html", _whole(request, found, card))
 
 
-def _whole(request: HttpRequest, run: Run, card: RunCard) -> RunPage:
-    return RunPage(card, _session_name(request, run), candidate_of(request, run, card))
+def _whole(request: HttpRequest, run: Run, card: RunCard) -> dict[str, Any]:
+    """The page of a run, with the candidate to review where there is one."""
+    return {"card": card, "session": _session_name(request, run), "candidate": candidate_of(request, run, card)}
 
 
 def _ticks(request: HttpRequest, known: Run) -> HttpResponse:
@@ -65,7 +50,7 @@ def _ticks(request: HttpRequest, known: Run) -> HttpResponse:
     told = ticks(known)
     if not told:
         return HttpResponse(status=204)
-    response = page(request, "compact/_ticks.html", Ticks(known.pk, told))
+    response = page(request, "compact/_ticks.html", {"id": known.pk, "ticks": told})
     response["HX-Reswap"] = "none"  # of the card: the part is swapped out of band
     return response
 
@@ -80,9 +65,9 @@ def _session_name(request: HttpRequest, run: Run) -> str:
     """The name of a run's session, its id while the store cannot be read."""
     try:
         with open_store(get_store(run.store)) as reader:
-            return line(session_for(request, reader.session(run.session_id)).name, 120)
+            return session_for(request, reader.session(run.session_id)).name
     except StoreError:
-        return line(run.session_id, 120)
+        return run.session_id
 
 
 @require_POST

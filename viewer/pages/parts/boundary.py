@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from django.urls import reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from compaction.handoff import rules_in, without_rules
 from viewer.history import records, undo
 from viewer.pages.redaction import redacted_text
 from viewer.rendering import blocks, diffs, formats, markdown
-from viewer.rendering.texts import clean, line
-from viewer.rendering.words import role_label
+from viewer.rendering.texts import line
 from viewer.runs import compaction_list, service
 from viewer.runs.detail_loss import counted
 from viewer.stores.message import Handoff, ReportedCompaction, parted
 from viewer.stores.registry import Reader
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex, Weight
+from viewer.web.session_urls import SessionUrls
 
 from .audits import AuditStatus, standing_of
 from .losses import label, loss_of
@@ -36,101 +34,89 @@ COVERED = "A later compaction came after this one."
 
 @dataclass(frozen=True, slots=True)
 class ShownSummary:
-    """The handoff of a compaction as text: never shown as somebody's words. `rules` are those it carries along."""
+    """The handoff of a compaction as text: never shown as somebody's words. `length` is in characters, `rules` are
+    carried along.
+    """
 
     html: SafeString
+    length: int
     long: bool
-    size: str
     rules: ShownRules | None
     directive: str
-    directive_size: str
 
 
 @dataclass(frozen=True, slots=True)
 class ShownBoundary:
-    """One compaction, or an `inherited` handoff that the session began with.
+    """One compaction, or an `inherited` handoff that the session began with. The tag `part` keeps it by a pickle: its
+    time is text, because that changes with the clock, and it has no index, whose arrays are long.
 
-    `undo` is the address that says what undoing would do, "" with the reason in `no_undo` and where a later compaction
-    is the reason, its address in `later`; `unsure` says that what was summarised may have been taken back before;
-    `update_href` leads to what this summary changed in the one before, "" for the first. `reading` says how the startup
-    reading after it stands, None where nobody follows it; `lost` says how many details are lost of
-    how many, `few_lost` in few words, "" until they are looked for; `loss` is the class of their colour.
+    `no_undo` says why it cannot be undone, "" where it can be; where a later compaction is the reason, `later` is its
+    handoff. `unsure` says that what was summarised may have been taken back before; `earlier` that there is a summary
+    before this one; `reading` how the startup reading after it is, None where nobody follows it. `lost` says how many
+    details are lost of how many, `few_lost` in few words, "" until they are looked for; `loss` is the class of their
+    colour.
     """
 
     template: ClassVar[str] = "boundary/_boundary.html"
     id: int
-    href: str
+    place: SessionUrls
     inherited: bool
     by: str
-    run: str
+    run: int | None
     time: SafeString
-    messages_before: str
-    messages_after: str
-    tokens_before: SafeString
-    tokens_after: SafeString
+    messages_before: int
+    messages_after: int
+    tokens_before: Weight
+    tokens_after: Weight
     summary: ShownSummary
-    summarised: str
-    kept: str
+    summarised: int
+    kept: int
     shortened: int
-    summarised_href: str
-    kept_href: str
+    shortens: bool
     few_lost: str
     lost: str
     loss: str
-    details_href: str
-    update_href: str
+    earlier: bool
     reading: AuditStatus | None
-    reading_href: str
-    undo: str
     no_undo: str
-    later: str
-    branch: str
-    before_after: str
+    later: int | None
     marked: bool
     unsure: bool
     reported: str
-    shortens: bool
 
 
 def shown_boundary(handoff: Handoff, found: OpenSession, marked: int | None) -> ShownBoundary:
     """A boundary as the page shows it."""
     boundary = find(found, handoff.boundary.handoff_id)
-    place, no_undo = found.place, _no_undo(found, boundary)
+    no_undo = _no_undo(found, boundary)
     few_lost, lost, level = _loss(boundary)
     before, after = compaction_list.weights(found.index, [boundary])[boundary.handoff_id]
     return ShownBoundary(
         id=boundary.handoff_id,
-        href=place.boundary(boundary.handoff_id),
+        place=found.place,
         inherited=boundary.inherited,
         by=compaction_list.by(found.reader.store, boundary.run),
-        run=reverse("pages:run", args=[boundary.run]) if boundary.run else "",
+        run=boundary.run,
         time=formats.moment(boundary.time),
-        messages_before=formats.exact(boundary.messages_before),
-        messages_after=formats.exact(boundary.messages_after),
-        tokens_before=weighed(before),
-        tokens_after=weighed(after),
+        messages_before=boundary.messages_before,
+        messages_after=boundary.messages_after,
+        tokens_before=before,
+        tokens_after=after,
         summary=summary_text(handoff.summary, handoff.directive, boundary.run, redacting=found.redacting),
-        summarised=formats.exact(boundary.summarised),
-        kept=formats.exact(boundary.kept),
+        summarised=boundary.summarised,
+        kept=boundary.kept,
         shortened=boundary.shortened,
-        summarised_href=place.listed(boundary.handoff_id, "summarised"),
-        kept_href=place.listed(boundary.handoff_id, "kept"),
+        shortens=boundary.shortens,
         few_lost=few_lost,
         lost=lost,
         loss=level,
-        details_href=place.listed(boundary.handoff_id, "details"),
-        update_href=place.listed(boundary.handoff_id, "update") if earlier_boundary(found.index, boundary) else "",
+        earlier=earlier_boundary(found.index, boundary) is not None,
         reading=standing_of(found, boundary),
-        reading_href=place.listed(boundary.handoff_id, "reading"),
-        undo="" if no_undo else place.listed(boundary.handoff_id, "undo"),
         no_undo=no_undo,
-        later=place.boundary(_newest(found.index)) if no_undo in (LATER_FIRST, COVERED) else "",
-        branch=place.listed(boundary.handoff_id, "branch"),
-        before_after=place.listed(boundary.handoff_id, "before-after"),
+        later=_newest(found.index) if no_undo in (LATER_FIRST, COVERED) else None,
         marked=boundary.handoff_id == marked,
         unsure=boundary.unsure,
         reported=_reported(handoff.reported) if handoff.reported and not boundary.run else "",
-        shortens=boundary.shortens,
     )
 
 
@@ -175,12 +161,6 @@ def _newest(index: TranscriptIndex) -> int:
     return max(each.handoff_id for each in index.boundaries)
 
 
-def weighed(weight: Weight) -> SafeString:
-    """Tokens of a boundary's rows, "about" where not all are counted."""
-    number = formats.number(weight.tokens, "tokens")
-    return format_html("about {}", number) if weight.about else number
-
-
 def summary_text(text: str, directive: str, run: int | None = None, *, redacting: bool = False) -> ShownSummary:
     """A handoff's body as Markdown; its instructions to the model and the rules it carries along beside it.
 
@@ -190,11 +170,10 @@ def summary_text(text: str, directive: str, run: int | None = None, *, redacting
     text, directive = without_rules(text), directive.strip()
     return ShownSummary(
         html=markdown.markdown(text),
+        length=len(text),
         long=len(text) > CLAMP or text.count("\n") > CLAMP_LINES,
-        size=formats.counted(len(text), "character"),
         rules=_rules(carried, run, redacting=redacting) if carried else None,
-        directive=clean(directive),
-        directive_size=formats.counted(len(directive), "character"),
+        directive=directive,
     )
 
 
@@ -207,27 +186,26 @@ def _rules(text: str, run: int | None, *, redacting: bool) -> ShownRules:
 
 @dataclass(frozen=True, slots=True)
 class ListedMessage:
-    """One message in a list: its first words, leading to it."""
+    """One message in a list, with its first words."""
 
     id: int
-    href: str
-    who: str
+    role: str
     words: str
     shortened: bool
 
 
 @dataclass(frozen=True, slots=True)
-class ListPage:
-    """The messages that a compaction summarised or kept, a page of them. `next` is the address of those after them."""
+class ListedMessages:
+    """Some of the `total` messages that a compaction summarises or keeps: the address of those after them, "" for none,
+    and how many those are.
+    """
 
-    fragment: ClassVar[str] = "boundary/_list.html"
-    name: str
-    back: str
-    heading: str
+    place: SessionUrls
     explained: str
+    total: int
     items: tuple[ListedMessage, ...]
     next: str
-    left: str
+    left: int
 
 
 def find(found: OpenSession, handoff_id: int) -> IndexedBoundary:
@@ -239,19 +217,30 @@ def find(found: OpenSession, handoff_id: int) -> IndexedBoundary:
 
 
 def listed_messages(
-    found: OpenSession, ids: Sequence[int], shortened_ids: Iterable[int] = ()
-) -> Iterable[ListedMessage]:
-    """These messages with their first words."""
+    found: OpenSession,
+    ids: Sequence[int],
+    href: str,
+    explained: str,
+    *,
+    start: int = 0,
+    most: int = LISTED,
+    shortened: Collection[int] = (),
+) -> ListedMessages:
+    """A page of these messages from the one at `start` on; `href` is where the others are found."""
+    stop = start + most
+    items = tuple(_listed(found, ids[start:stop], shortened))
+    more = f"{href}?from={stop}" if stop < len(ids) else ""
+    return ListedMessages(found.place, explained, len(ids), items, more, max(0, len(ids) - stop))
+
+
+def _listed(found: OpenSession, ids: Sequence[int], shortened: Collection[int]) -> Iterator[ListedMessage]:
     rows = found.reader.previews(found.session.id, ids)
-    shortened = set(shortened_ids)
     for message_id in ids:
         row = rows.get(message_id)
         if row is not None:
             text = line(redacted_text(row) if found.redacting else row.text, FIRST_WORDS)
             words = text or ("calls a tool" if row.has_calls else "no text")
-            yield ListedMessage(
-                message_id, found.place.message(message_id), role_label(row.role), words, message_id in shortened
-            )
+            yield ListedMessage(message_id, row.role, words, message_id in shortened)
 
 
 def shown_change(change: diffs.Change) -> blocks.Diff:

@@ -136,7 +136,7 @@ class Panel:
         picked up, which has a button of its own for that.
         """
         run = self.run
-        led = run is not None and (run.open or run.status == "ready" or run.leads_to_undo)
+        led = run is not None and (run.run.is_open or run.run.status == "ready" or run.leads_to_undo)
         return not led and self.plan is not None and not self.plan.little
 
 

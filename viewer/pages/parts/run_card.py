@@ -64,147 +64,148 @@ class RetryForm:
 class RunCard:
     """A run as both its page and the session page show it.
 
-    `phase` changes with the phase and the part, `ticks` with every look. `place` is where the conversation goes on:
-    `moved` says that this is a new session. `earlier` is the address of an older run whose summary could not be
-    written. `rules` is what stands behind the summary. `kept` is what somebody had typed into a summary that cannot be
-    applied any more; `typed` what stands in the form instead of the summary (a draft, or what was refused), and
-    `refused` why it could not be applied. `redoable` says that an undone run can be applied again. `summary_tokens`,
-    `after_tokens` and `before_tokens` are there to tell what a change of the summary comes to.
+    `place` is where the conversation goes on; `rules` follow the summary. `pick_up` says what is known of the agent
+    since the commit, `picked_up` when it went on, "" while it has not. `earlier` is the address of an older run whose
+    summary could not be written. `kept` is what somebody had typed into a summary that cannot be applied any more;
+    `typed` is in the form instead of the summary (a draft, or what was refused), and `refused` says why it could not be
+    applied. `just_applied` says that the page does not show the result yet.
     """
 
-    id: int
-    href: str
+    run: Run
     place: SessionUrls
-    status: str
-    label: str
-    phase: str | SafeString
-    ticks: str
-    done: int
-    part: str
-    open: bool
-    cancellable: bool
-    mark: str
-    messages_before: str
-    messages_after: str
-    tokens_before: SafeString
-    tokens_after: SafeString
-    summary: str
     rules: ShownRules | None
     report: SummaryReport
-    error: str
-    stalled: bool
-    handoff_id: int | None
-    moved: bool
     pick_up: str
     picked_up: SafeString
-    usage: str
-    facts: tuple[tuple[str, str | SafeString], ...]
     again: RetryForm | None
-    model: str
     earlier: str = ""
-    redoable: bool = False
     just_applied: bool = False
     kept: str = ""
     typed: str | None = None
     refused: str = ""
-    summary_tokens: int = 0
-    after_tokens: int = 0
-    before_tokens: int = 0
+
+    @property
+    def href(self) -> str:
+        return reverse("pages:run", args=[self.run.pk])
 
     @property
     def template(self) -> str:
         """The template of what is below the heading: one for each status, and one for all statuses of an open run."""
-        return f"compact/card/{'open' if self.open else self.status}.html"
+        return f"compact/card/{'open' if self.run.is_open else self.run.status}.html"
+
+    @property
+    def label(self) -> str:
+        return STATUS.get(self.run.status, self.run.status)
+
+    @property
+    def phase(self) -> str | SafeString:
+        """What is being done; it changes with the phase and the part."""
+        return _phase(self.run)
+
+    @property
+    def part(self) -> str:
+        """Which part of several is being summarised, "" for a single one."""
+        return _part(self.run)
+
+    @property
+    def ticks(self) -> str:
+        """How much is written, and the seconds: it changes with every look."""
+        return ticks(self.run)
+
+    @property
+    def done(self) -> int:
+        """How far it is, of 100: the parts of a summary share the stretch between planning and writing."""
+        chunk, chunks = _parts(self.run)
+        begun = DONE.get(self.run.status, 0)
+        if self.run.status != "summarizing":
+            return begun
+        return begun + (DONE["waiting"] - begun) * (chunk - 1) // chunks
+
+    @property
+    def stalled(self) -> bool:
+        return _is_stalled(self.run)
+
+    @property
+    def cancellable(self) -> bool:
+        return self.run.status in service.CANCELLABLE
+
+    @property
+    def redoable(self) -> bool:
+        """Whether it was undone and can be applied again."""
+        return service.is_redoable(self.run)
+
+    @property
+    def tokens_after(self) -> SafeString:
+        return after_tokens(self.run)
+
+    @property
+    def summary(self) -> str:
+        return clean(self.run.summary)
+
+    @property
+    def text(self) -> str:
+        """What stands in the form."""
+        return self.summary if self.typed is None else self.typed
+
+    @property
+    def summary_tokens(self) -> int:
+        """By which the page says what a change of the summary comes to."""
+        return counting.counter_for("")(self.run.summary)
+
+    @property
+    def error(self) -> str:
+        return clean(self.run.error_message)
+
+    @property
+    def usage(self) -> str:
+        """What the model took: "3 calls, 41,200 tokens in, 2,310 out, about $0.02"; "" where none was asked."""
+        return _usage(self.run)
+
+    @property
+    def how(self) -> str:
+        return strategy_of(self.run.strategy).label
+
+    @property
+    def summarised_by(self) -> str:
+        """What wrote the summary, "" where there is none."""
+        return _summarised_by(self.run) if strategy_of(self.run.strategy).asks_model else ""
 
     @property
     def poll(self) -> str:
         """The address that says how it goes, and answers only what is new."""
-        return f"{self.href}?seen={self.status}&mark={self.mark}"
+        return f"{self.href}?seen={self.run.status}&mark={_mark(self.run, self.pick_up, self.picked_up)}"
 
     @property
     def poll_every(self) -> str:
         """How often the page asks there: while it is open, and until the agent goes on from the result; else ""."""
-        if self.open:
-            return "1s"
-        return "15s" if self.status == "applied" and not self.picked_up and not self.moved else ""
-
-    @property
-    def boundary(self) -> str:
-        """Where the compaction is in History, "" before it is applied."""
-        return "" if self.handoff_id is None else self.place.boundary(self.handoff_id)
-
-    @property
-    def before_after(self) -> str:
-        """Where what the model was sent before stands beside what it is sent after it, "" before it is applied."""
-        return self._listed("before-after")
-
-    @property
-    def undo(self) -> str:
-        """Where it can be undone, "" before it is applied."""
-        return self._listed("undo")
-
-    def _listed(self, name: str) -> str:
-        return "" if self.handoff_id is None else self.place.listed(self.handoff_id, name)
+        return "1s" if self.run.is_open else "15s" if self.leads_to_undo else ""
 
     @property
     def leads_to_undo(self) -> bool:
         """Whether *Undo* is what to do next, if anything: until the agent goes on from the result."""
-        return self.status == "applied" and not self.moved and not self.picked_up
+        return self.run.status == "applied" and not self.run.new_session_id and not self.picked_up
 
     @property
     def news(self) -> str:
         """What a screen reader says when the card changes."""
-        return f"Run {self.id}: {self.label}. {self.error or self.part}"
+        return f"Run {self.run.pk}: {self.label}. {self.error or self.part}"
 
 
 def run_card(run: Run, *, redacting: bool = False) -> RunCard:
     """The card's data."""
-    place = SessionUrls(run.store, run.new_session_id or run.session_id)
     waiting, picked_up = _pick_up(run)
+    is_candidate = run.status == "ready"
     return RunCard(
-        id=run.pk,
-        href=reverse("pages:run", args=[run.pk]),
-        place=place,
-        status=run.status,
-        label=STATUS.get(run.status, run.status),
-        phase=_phase(run),
-        ticks=ticks(run),
-        done=_done(run),
-        part=_part(run),
-        open=run.is_open,
-        cancellable=run.status in service.CANCELLABLE,
-        mark=_mark(run, waiting, picked_up),
-        messages_before=formats.exact(run.messages_before or 0),
-        messages_after=formats.exact(run.messages_after or 0),
-        tokens_before=formats.number(run.tokens_before or 0, "tokens"),
-        tokens_after=after_tokens(run),
-        summary=clean(run.summary),
+        run=run,
+        place=SessionUrls(run.store, run.new_session_id or run.session_id),
         rules=rules_of_run(run, redacting=redacting),
         report=report_of(run, SessionUrls(run.store, run.session_id)),
-        error=clean(run.error_message),
-        stalled=_is_stalled(run),
-        handoff_id=run.handoff_id,
-        moved=bool(run.new_session_id),
         pick_up=waiting,
         picked_up=picked_up,
-        usage=_usage(run),
-        model=clean(run.model),
-        facts=_facts(run),
         again=_again(run),
-        redoable=service.is_redoable(run),
-        after_tokens=run.tokens_after or 0,
-        before_tokens=run.tokens_before or 0,
-        **(_of_a_candidate(run) if run.status == "ready" else {}),
+        earlier=_earlier(run) if is_candidate else "",
+        typed=clean(run.draft) if run.draft and is_candidate else None,
     )
-
-
-def _of_a_candidate(run: Run) -> dict[str, Any]:
-    """What the card of a summary that can be looked at has beside the others."""
-    return {
-        "earlier": _earlier(run),
-        "summary_tokens": counting.counter_for("")(run.summary),
-        "typed": clean(run.draft) if run.draft else None,
-    }
 
 
 def after_tokens(run: Run) -> SafeString:
@@ -264,13 +265,6 @@ def ticks(run: Run) -> str:
     passed = f"{seconds} s" if seconds < 120 else formats.seconds(seconds)
     told = (f"{tokens:,} tokens written" if tokens else "", passed if seconds else "")
     return ", ".join(filter(None, told))
-
-
-def _done(run: Run) -> int:
-    """How far it is, of 100: the parts of a summary share the stretch between planning and writing."""
-    chunk, chunks = _parts(run)
-    begun = DONE.get(run.status, 0)
-    return begun + (DONE["waiting"] - begun) * (chunk - 1) // chunks if run.status == "summarizing" else begun
 
 
 def _time(text: Any) -> datetime | None:
@@ -333,7 +327,6 @@ def _pick_up(run: Run) -> tuple[str, SafeString]:
 
 
 def _usage(run: Run) -> str:
-    """What the model took: "3 calls, 41,200 tokens in, 2,310 out, about $0.02"; "" where none was asked."""
     if not run.usage.get("calls"):
         return ""
     cost = run.usage.get("cost")
@@ -341,26 +334,6 @@ def _usage(run: Run) -> str:
     calls, tokens_in, tokens_out = (run.usage[name] for name in ("calls", "input_tokens", "output_tokens"))
     told = f"{tokens_in:,} tokens in, {tokens_out:,} out" if tokens_in or tokens_out else "tokens not told"
     return f"{formats.counted(calls, 'call')}, {told}, {price}"
-
-
-def _facts(run: Run) -> tuple[tuple[str, str | SafeString], ...]:
-    facts: list[tuple[str, str | SafeString]] = [("How", strategy_of(run.strategy).label)]
-    if strategy_of(run.strategy).asks_model:
-        facts.append(("Summary by", clean(_summarised_by(run))))
-    if usage := _usage(run):
-        facts.append(("The model took", usage))
-    if run.mode == "split":
-        facts.append(("Result", "in a new session that continues this one"))
-    if run.fallback:
-        facts.append(("Not as set", clean(run.fallback)))
-    facts.append(("Started", formats.moment(run.created_at)))
-    if run.focus:
-        facts.append(("Focus", clean(run.focus)))
-    if run.keep_last:
-        facts.append(("Keep", f"at least the last {run.keep_last}"))
-    if run.worked_seconds is not None:
-        facts.append(("Took", formats.seconds(run.worked_seconds)))
-    return tuple(facts)
 
 
 def _summarised_by(run: Run) -> str:

@@ -1,7 +1,7 @@
-"""Template filters for numbers, sizes and times, and the tags `part` and `term`.
+"""Template filters for numbers, sizes, times and addresses, and the tags `part` and `term`.
 
-Most filters are functions of `formats` and `texts` under the same names: `{{ plan.tokens|number:"tokens" }}`,
-`{{ boundary.time|moment }}`. `part` is an include that knows the values it is given alone, rendered once for equal
+Most filters are functions under the same names: `{{ plan.tokens|number:"tokens" }}`, `{{ boundary.time|moment }}`,
+`{{ session.name|line:120 }}`. `part` is an include that knows the values it is given alone, rendered once for equal
 ones: the parts of a page are frozen dataclasses of text, most of which were on the page before. A pickle of them names
 what their HTML depends on, with the types, by which a text that is safe differs from one that is not.
 """
@@ -17,9 +17,12 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from viewer.web.session_urls import SessionUrls
+
 from .. import formats
 from ..lru import SizedCache
 from ..texts import clean, line
+from ..words import role_label
 
 TERMS = {
     "in context": "What the model is sent with the next request. It costs tokens each time, and has to fit into the "
@@ -57,9 +60,12 @@ for function in (
     formats.hour,
     clean,
     line,
+    role_label,
 ):
     register.filter(function.__name__, function)
 register.simple_tag(formats.of_window)
+register.filter("message_url", SessionUrls.message)  # {{ place|message_url:row.id }}
+register.filter("boundary_url", SessionUrls.boundary)
 
 
 @register.filter
