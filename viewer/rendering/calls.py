@@ -23,7 +23,8 @@ LIMIT = 60  # calls of one row that are shown; no agent known makes so many at o
 
 @dataclass(frozen=True, slots=True)
 class ShownResult:
-    """A tool's result, and how the call ended according to its text.
+    """A tool's result, and how the call ended according to its text. `tokens` is None while they are not counted; then
+    `length` has the characters.
 
     `colours` is the URL of the same in colours, "" if there is nothing to colour; `copy` that of its raw text;
     `sessions` are (id, URL) of the sub-agents' sessions it names.
@@ -31,7 +32,8 @@ class ShownResult:
 
     id: int
     href: str
-    size: SafeString
+    tokens: int | None
+    length: int
     html: SafeString
     colours: str
     copy: str

@@ -20,6 +20,11 @@ def role_label(role: str) -> str:
     return NAMES.get(role) or f"Role “{line(role, 40)}”"
 
 
+def state_label(state: str) -> str:
+    """What a row of this state is, "in context" for "live"."""
+    return STATES[state]
+
+
 def was_cut_off(finish_reason: str) -> bool:
     """Whether a message ended because the model reached its output limit."""
     return finish_reason in ("length", "max_tokens")

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from viewer.pages.http import page, shows_refusals
 from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacted, redacts
-from viewer.rendering import formats
 from viewer.stores import counting
 from viewer.stores.message import AbandonedBranch
 from viewer.stores.registry import get_store, open_store
 from viewer.web.session_urls import SessionUrls
 
-from .header import Header, header
+from .header import header
 from .messages import MessageContext, MessageToShow, ShownMessage, shown_messages
 
 MOST = 200  # messages that are shown, of all branches together
@@ -31,49 +29,28 @@ class AbandonedPlace(SessionUrls):
         return f"{self.view('abandoned')}#m{row_id}"
 
 
-@dataclass(frozen=True, slots=True)
-class ShownBranch:
-    """One branch: `mark` is its id on the page, `behind` the address of the message it hangs on, "" for none; `more`
-    says how many of its messages are not shown.
-    """
-
-    mark: str
-    size: str
-    left: SafeString
-    behind: str
-    messages: tuple[ShownMessage, ...]
-    more: str
-
-
-@dataclass(frozen=True, slots=True)
-class AbandonedPage:
-    header: Header
-    branches: tuple[ShownBranch, ...]
-
-
 @require_safe
 @shows_refusals
 def abandoned(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
         found = open_session(reader, session_id, redacting=redacts(request))
-        data = AbandonedPage(header(found, "abandoned"), tuple(_branches(found, reader.abandoned(session_id))))
+        branches = list(_branches(found, reader.abandoned(session_id)))
+        data = {"header": header(found, "abandoned"), "branches": branches}
     return page(request, "session/abandoned.html", data)
 
 
-def _branches(found: OpenSession, left: Sequence[AbandonedBranch]) -> Iterator[ShownBranch]:
+def _branches(found: OpenSession, left: Sequence[AbandonedBranch]) -> Iterator[dict[str, Any]]:
+    """Each branch with its messages, the message that it followed, None for none, and how many are not shown."""
     room = MOST
-    for number, branch in enumerate(left):
+    for branch in left:
         ids = branch.ids[:room]
         room -= len(ids)
-        behind = None if branch.after is None else found.index.message_of(branch.after)
-        yield ShownBranch(
-            mark=f"left{number}",
-            size=formats.counted(len(branch.ids), "message"),
-            left=formats.moment(branch.time),
-            behind="" if behind is None else found.place.message(behind),
-            messages=tuple(_messages(found, ids)),
-            more=formats.counted(len(branch.ids) - len(ids), "more message") if len(ids) < len(branch.ids) else "",
-        )
+        yield {
+            "branch": branch,
+            "behind": None if branch.after is None else found.index.message_of(branch.after),
+            "messages": _messages(found, ids),
+            "more": len(branch.ids) - len(ids),
+        }
 
 
 def _messages(found: OpenSession, ids: Sequence[int]) -> list[ShownMessage]:

@@ -18,7 +18,7 @@ from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import HistoryWindow, IndexedBoundary
 from viewer.web.session_urls import SessionUrls
 
-from .header import Header, header
+from .header import header
 
 PROMPTS = 80  # of a part; a page has the part around its window
 
@@ -38,7 +38,7 @@ class FurtherItems:
     """What is listed on one side of a part: its address, how much it is, and the nearest boundary in it."""
 
     href: str
-    label: str
+    count: int
     boundary: Item | None
 
 
@@ -49,14 +49,6 @@ class Contents:
     items: tuple[Item, ...]
     before: FurtherItems | None
     after: FurtherItems | None
-
-
-@dataclass(frozen=True, slots=True)
-class ContentsPage:
-    """A part of the contents as a page of its own."""
-
-    header: Header
-    contents: Contents
 
 
 @require_safe
@@ -74,8 +66,8 @@ def part(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         if is_fragment(request):
             kept = replace(listed, after=None) if before else replace(listed, before=None)
             return page(request, "session/_part.html", kept)
-        top = header(found)
-    return page(request, "session/contents.html", ContentsPage(top, listed))
+        data = {"header": header(found), "contents": listed}
+    return page(request, "session/contents.html", data)
 
 
 def contents(found: OpenSession, window: HistoryWindow) -> Contents:
@@ -107,14 +99,14 @@ def _part(found: OpenSession, start: int, stop: int, window: tuple[int, int], he
         items=tuple(item for _, _, item in sorted(lines, key=lambda each: each[:2])),
         before=FurtherItems(
             view("contents", before=start),
-            formats.counted(start, "earlier prompt"),
+            start,
             next((item for at, item in reversed(boundaries) if at < low), None),
         )
         if start
         else None,
         after=FurtherItems(
             view("contents", after=stop),
-            formats.counted(left, "later prompt"),
+            left,
             next((item for at, item in boundaries if at >= high), None),
         )
         if left

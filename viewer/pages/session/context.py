@@ -7,25 +7,22 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from django.http import HttpRequest, HttpResponse
-from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from compaction import messages as engine
-from compaction.tokens import Counter
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.parts.boundary import ShownSummary, summary_text
 from viewer.pages.parts.opened import open_session
 from viewer.pages.redaction import redacted, redacts, text_for
-from viewer.rendering import blocks, formats
+from viewer.rendering import blocks
 from viewer.rendering.texts import line
 from viewer.rendering.words import role_label
 from viewer.stores import counting
 from viewer.stores.message import Addition, Parted, StoredMessage, parted
 from viewer.stores.registry import agent_of, get_store, open_store
 from viewer.stores.transcript import TranscriptIndex
-from viewer.web.session_urls import SessionUrls
 
-from .header import Header, header
+from .header import header
 from .messages import MessageContext, MessageToShow, ShownMessage, shown_messages
 
 WINDOW = 80
@@ -40,7 +37,7 @@ class ShownHandoff:
     id: int
     who: str
     merged: bool
-    tokens: SafeString
+    tokens: int
     summary: ShownSummary
 
 
@@ -54,38 +51,13 @@ class ShownAddition:
 
 @dataclass(frozen=True, slots=True)
 class ShownAdditions:
-    """What the agent adds by itself in one place; `tokens` is "" where nothing of what is sent is known."""
+    """What the agent adds by itself in one place; `tokens` is 0 where nothing of what is sent is known."""
 
     template: ClassVar[str] = "session/_additions.html"
     agent: str
     names: str
-    tokens: SafeString
+    tokens: int
     additions: tuple[ShownAddition, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ShownPrompt:
-    """The system prompt, which is kept beside the rows."""
-
-    block: blocks.Block
-    tokens: SafeString
-
-
-@dataclass(frozen=True, slots=True)
-class ContextPage:
-    """A stretch of the context from row `start` on. `next` and `previous` are addresses, "" at the ends;
-    `sends_otherwise` says why the agent sends something else, "" where it does not.
-    """
-
-    header: Header
-    prompt: ShownPrompt | None
-    items: tuple[ShownMessage | ShownHandoff | ShownAdditions, ...]
-    next: str
-    left: int
-    previous: str
-    newest: str
-    kept_for_itself: int
-    sends_otherwise: str
 
 
 @require_safe
@@ -108,17 +80,18 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     rows = list(map(redacted, rows)) if found.redacting else rows
     count = counting.counter_for(found.session.model)
     told = MessageContext(place, count, newest=ids[-1] if ids else None, suspected=suspected, as_sent=True)
-    data = ContextPage(
-        header=top,
-        prompt=_prompt(prompt, count, place) if prompt.strip() else None,
-        items=tuple(_with_additions(rows, told, added, agent.name)),
-        next=place.view("context", start=stop) if stop < len(ids) else "",
-        left=len(ids) - stop,
-        previous=place.view("context", start=max(0, start - WINDOW) or "") if start else "",
-        newest=place.view("context", start=max(0, len(ids) - WINDOW)) if stop < len(ids) else "",
-        kept_for_itself=found.index.records,
-        sends_otherwise=agent.sends_otherwise(),
-    )
+    data = {
+        "header": top,
+        "prompt": blocks.plain(prompt, place.view("context/prompt")) if prompt.strip() else None,
+        "prompt_tokens": count(prompt),
+        "items": list(_with_additions(rows, told, added, agent.name)),
+        "next": place.view("context", start=stop) if stop < len(ids) else "",
+        "left": len(ids) - stop,
+        "previous": place.view("context", start=max(0, start - WINDOW) or "") if start else "",
+        "newest": place.view("context", start=max(0, len(ids) - WINDOW)) if stop < len(ids) else "",
+        "kept_for_itself": found.index.records,
+        "sends_otherwise": agent.sends_otherwise(),
+    }
     return page(request, "session/_context.html" if is_fragment(request) and start else "session/context.html", data)
 
 
@@ -137,10 +110,6 @@ def _stop(index: TranscriptIndex, start: int) -> int:
     while stop < len(index.live) and index.answers(index.live[stop]):
         stop += 1
     return stop
-
-
-def _prompt(text: str, count: Counter, place: SessionUrls) -> ShownPrompt:
-    return ShownPrompt(blocks.plain(text, place.view("context/prompt")), formats.number(count(text), "tokens"))
 
 
 def _with_additions(
@@ -162,11 +131,10 @@ def _with_additions(
 
 
 def _additions(added: Sequence[Addition], told: MessageContext, agent: str) -> ShownAdditions:
-    tokens = sum(told.count(each.text) for each in added if each.is_sent)
     return ShownAdditions(
         agent=agent,
         names=line(", ".join(dict.fromkeys(each.name for each in added)), 200),
-        tokens=formats.number(tokens, "tokens") if tokens else SafeString(),
+        tokens=sum(told.count(each.text) for each in added if each.is_sent),
         additions=tuple(ShownAddition(line(each.name, 60), blocks.plain(each.text[:SHOWN], "")) for each in added),
     )
 
@@ -187,6 +155,6 @@ def _parts(rows: Sequence[StoredMessage], told: MessageContext) -> Iterator[Show
 
 
 def _handoff(row: StoredMessage, found: Parted, told: MessageContext) -> ShownHandoff:
-    tokens = formats.number(told.count(found.summary), "tokens")
+    tokens = told.count(found.summary)
     text = summary_text(found.summary, found.directive)
     return ShownHandoff(row.id, role_label(row.role), found.message is not None, tokens, text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 from django.http import HttpRequest, HttpResponse
@@ -12,10 +11,10 @@ from viewer import exports
 from viewer.exports import CONTENT_TYPES, Format, View, download
 from viewer.pages.http import page, shows_refusals
 from viewer.pages.redaction import session_for
-from viewer.rendering.texts import line
 from viewer.stores.registry import get_store, open_store
 from viewer.web.session_urls import SessionUrls
 
+# (value, name, explained)
 FORMATS: tuple[tuple[Format, str, str], ...] = (
     ("md", "Markdown", "to read and to edit"),
     ("html", "HTML", "one page that needs nothing else, to read and to print"),
@@ -29,24 +28,15 @@ VIEWS: tuple[tuple[View, str, str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ExportPage:
-    """What may be chosen, as (value, name, explained)."""
-
-    name: str
-    place: SessionUrls
-    formats: tuple[tuple[Format, str, str], ...]
-    views: tuple[tuple[View, str, str], ...]
-
-
 @require_safe
 @shows_refusals
 def export(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     wanted = request.GET.get("format", "")
     if wanted not in CONTENT_TYPES:
         with open_store(get_store(store)) as reader:
-            name = line(session_for(request, reader.session(session_id)).name, 120)
-        return page(request, "session/export.html", ExportPage(name, SessionUrls(store, session_id), FORMATS, VIEWS))
+            session = session_for(request, reader.session(session_id))
+        data = {"session": session, "place": SessionUrls(store, session_id), "formats": FORMATS, "views": VIEWS}
+        return page(request, "session/export.html", data)
     view = request.GET.get("view", "")
     view = view if view in [value for value, _, _ in VIEWS] else "history"
     made = exports.export(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
@@ -18,7 +19,6 @@ from viewer.pages.parts.opened import OpenSession
 from viewer.pages.search import hits
 from viewer.pages.search.hits import ShownHit
 from viewer.rendering import formats
-from viewer.rendering.texts import line
 from viewer.stores.registry import Reader, get_store, open_store
 from viewer.stores.search.pages import HitPage, Key, PageRequest, SearchFilter
 from viewer.stores.search.query import LONGEST, parse
@@ -45,28 +45,15 @@ class Results:
     more: str
 
 
-@dataclass(frozen=True, slots=True)
-class Find:
-    """The form, and what was found with it; `results` is None before anything is typed. `name` and `back`, an address,
-    are the session's.
-    """
-
-    href: str
-    q: str
-    name: str
-    back: str
-    results: Results | None
-
-
 @require_safe
 @shows_refusals
 def find(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     q, place = typed(request), SessionUrls(store, session_id)
     with open_store(get_store(store)) as reader:
-        name = redaction.session_for(request, reader.session(session_id)).name
+        session = redaction.session_for(request, reader.session(session_id))
         after = hits.positions(request.GET.get("after", "")).after(store)
         results = _results(reader, place, q, after, redaction.redacts(request)) if q else None
-    found = Find(place.view("find"), q, line(name, 120), place.href, results)
+    found = {"place": place, "session": session, "q": q, "results": results}
     return page(request, "session/_found.html" if is_fragment(request) else "session/find.html", found)
 
 
@@ -75,13 +62,13 @@ def typed(request: HttpRequest) -> str:
     return " ".join(request.GET.get("q", "")[:LONGEST].replace("\x00", " ").split())
 
 
-def found_here(opened: OpenSession, q: str, around: int | None) -> Find:
-    """What is found beside a session, of which the message `around` is shown."""
+def found_here(opened: OpenSession, q: str, around: int | None) -> dict[str, Any]:
+    """What is found beside a session, of which the message `around` is shown; None before anything is typed."""
     found = None
     if q:
         message = None if around is None else opened.index.message_of(around)
         found = _results(opened.reader, opened.place, q, None, opened.redacting, {around, message} - {None})
-    return Find(opened.place.view("find"), q, opened.session.name, opened.place.href, found)
+    return {"q": q, "results": found}
 
 
 def _results(

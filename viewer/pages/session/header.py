@@ -13,7 +13,7 @@ from viewer.pages.parts.opened import OpenSession
 from viewer.pages.redaction import name, redacted_session
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line
-from viewer.stores.base import ChildSession, ReportedUsage, Store
+from viewer.stores.base import ChildSession, ReportedUsage, Session, Store
 from viewer.stores.errors import NotFound
 from viewer.stores.registry import agent_of
 from viewer.stores.transcript import NONE, TranscriptIndex
@@ -34,23 +34,19 @@ class RelatedSessions:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What every view of a session says first. `view` is "", "context" or "rows".
+    """What every view of a session says first. `view` is "", "context", "rows" or "abandoned"; `index` has how much is
+    compacted.
 
     `branch_of` is the name of the session this one was branched from, "" for none; `resume` what to type to go on, ""
     where nothing is known of it; `untried` that a newer version of the agent wrote it than any that was tried, "" for
     none.
     """
 
-    name: str
-    store: str
-    id: str
-    facts: tuple[str | SafeString, ...]
-    active_now: bool
-    compactions: int
-    unlinked: int
+    session: Session
+    index: TranscriptIndex
     place: SessionUrls
     view: str
-    ours: bool
+    facts: tuple[str | SafeString, ...]
     branch_of: str
     branch_href: str
     resume: str
@@ -68,16 +64,11 @@ def header(found: OpenSession, view: str = "") -> Header:
     session = found.session
     branch_of, branch_href = _origin(found, session.branched_from)
     return Header(
-        name=line(session.name, 200),
-        store=session.store,
-        id=session.id,
-        facts=tuple(fact for fact in _facts(found) if fact),
-        active_now=session.active,
-        compactions=len(found.index.compactions),
-        unlinked=found.index.unlinked,
+        session=session,
+        index=found.index,
         place=found.place,
         view=view,
-        ours=found.reader.store.is_managed,
+        facts=tuple(fact for fact in _facts(found) if fact),
         branch_of=branch_of,
         branch_href=branch_href,
         resume=resume_command(found.reader.store, session.id, redacting=found.redacting)

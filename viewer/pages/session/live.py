@@ -10,16 +10,16 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from viewer.history import index_cache
 from viewer.pages.http import page, shows_refusals
-from viewer.pages.parts.audits import Card, audited, card
+from viewer.pages.parts.audits import audited, card
 from viewer.pages.parts.opened import open_session
 from viewer.pages.redaction import redacts
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import TranscriptIndex
 from viewer.web.session_urls import SessionUrls
 
-from .contents import Item, new_items
-from .header import Header, header
-from .window import WINDOW, Stretch, read_stretch, whole_groups
+from .contents import new_items
+from .header import header
+from .window import WINDOW, read_stretch, whole_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +35,6 @@ class Look:
     def holds(self, index: TranscriptIndex) -> bool:
         """Whether everything the page shows still stands."""
         return index.messages >= self.seen >= self.start and index.digest(self.seen) == self.state
-
-
-@dataclass(frozen=True, slots=True)
-class News:
-    """What came: messages, lines of the table of contents, the numbers of the header, what the last compaction's audit
-    says now.
-    """
-
-    header: Header
-    stretch: Stretch
-    items: tuple[Item, ...]
-    aftermath: Card | None
 
 
 @require_safe
@@ -68,8 +56,12 @@ def live(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         found = audited(found)
         window = whole_groups(found.index, look.start, min(found.index.messages, look.seen + WINDOW))
         stretch = read_stretch(found, window, None, redacting=found.redacting)
-        listed = new_items(found, look.seen, redacting=found.redacting)
-        data = News(header(found), stretch, listed, card(found))
+        data = {
+            "header": header(found),
+            "stretch": stretch,
+            "items": new_items(found, look.seen, redacting=found.redacting),
+            "aftermath": card(found),
+        }
     response = page(request, "session/_news.html", data)
     if found.audits:
         response["HX-Trigger"] = "audited"  # for the label of a boundary's tab, if that is on the page

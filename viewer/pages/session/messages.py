@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, NamedTuple
 
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from compaction import messages as engine
@@ -34,7 +33,8 @@ class MessageToShow:
 
 @dataclass(frozen=True, slots=True)
 class ShownMessage:
-    """One message with its calls. `kind` is a CSS class, `state` says what it is in where that is not the context, and
+    """One message with its calls. The tag `part` keeps it by a pickle: its time is text, because that changes with the
+    clock. `kind` is a CSS class, `state` says what it is in where that is not the context, and
     `unlinked` that its link is lost; `folded` is set for what no person reads first.
 
     `colours` is the address of `html` with its code in colours, "" where there is nothing to colour; `copy` of its
@@ -49,12 +49,12 @@ class ShownMessage:
     state: str
     unlinked: bool
     time: SafeString
-    tokens: SafeString
+    tokens: int | None
     html: SafeString
     colours: str
     copy: str
     calls: tuple[calls.ShownCall, ...]
-    calls_left: str
+    calls_left: int
     calls_href: str
     notes: tuple[str, ...]
     marked: bool
@@ -132,7 +132,7 @@ def _message(found: _Found, at: int) -> ShownMessage:
         colours=place.colours(item.row.id, "said") if body.waits else "",
         copy=place.raw(item.row.id, "said"),
         calls=(_lone_result(item, found.reading),) if is_result else tuple(_calls(found, at)),
-        calls_left=formats.counted(left, "more call") if left else "",
+        calls_left=left,
         calls_href=place.whole(item.row.id, "calls") if left else "",
         notes=() if is_result else (*item.notes, *_notes(item, found.reading)),
         marked=item.id == found.reading.marked,
@@ -149,18 +149,9 @@ def _said(row: StoredMessage, reading: MessageContext) -> cache.RenderedBlocks:
     return reading.body(cache.said(row, reading.place))
 
 
-def _tokens(row: StoredMessage, reading: MessageContext) -> SafeString:
-    """ "" for a row that is not counted yet."""
-    tokens = row_tokens(row, reading.count) if reading.tokens is None else reading.tokens(row.id)
-    return SafeString() if tokens is None else formats.number(tokens, "tokens")
-
-
-def _size(row: StoredMessage, reading: MessageContext) -> SafeString:
-    """Tokens of a result; while they are not counted, the characters of its text."""
-    tokens = _tokens(row, reading)
-    if tokens:
-        return format_html("{} tok", tokens)
-    return format_html("{} characters", formats.number(len(engine.text(row.content)), "characters"))
+def _tokens(row: StoredMessage, reading: MessageContext) -> int | None:
+    """None for a row that is not counted yet."""
+    return row_tokens(row, reading.count) if reading.tokens is None else reading.tokens(row.id)
 
 
 SUSPECTED = (
@@ -240,14 +231,15 @@ def _lone_result(item: MessageToShow, reading: MessageContext) -> calls.ShownCal
 def _answer(
     item: MessageToShow, reading: MessageContext, language: str, seconds: str, *, sub_agent: bool
 ) -> calls.ShownResult:
-    row, place = item.row, reading.place
+    row, place, tokens = item.row, reading.place, _tokens(item.row, reading)
     marked = item.id == reading.marked
     body = reading.body(cache.answered(row, place, language, colours=marked))
     sessions = dict.fromkeys((*row.sub_agents, *(body.sessions if sub_agent else ())))
     return calls.ShownResult(
         id=item.id,
         href=place.message(item.id),
-        size=_size(row, reading),
+        tokens=tokens,
+        length=len(engine.text(row.content)) if tokens is None else 0,
         html=body.html,
         colours=place.colours(row.id, "result", language=language) if body.waits else "",
         copy=place.raw(row.id, "said"),

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from compaction import messages as engine
@@ -17,13 +16,12 @@ from viewer.pages.parts.opened import open_session
 from viewer.pages.redaction import redacted, redacts, session_for, text_for
 from viewer.rendering import blocks, formats
 from viewer.rendering.texts import as_text, clean, json_value, line, pretty
-from viewer.rendering.words import STATES
 from viewer.stores.errors import NotFound
 from viewer.stores.message import StoredMessage, Withheld, live_content
 from viewer.stores.registry import Reader, get_store, open_store
 from viewer.web.session_urls import SessionUrls
 
-from .header import Header, header
+from .header import header
 
 WINDOW = 50
 SLICE = 200_000  # characters of a text shown uncut at once
@@ -38,26 +36,6 @@ class Column:
     block: blocks.Block | None
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    id: int
-    role: str
-    state: str
-    handoff: bool
-    time: SafeString
-    size: str
-    columns: tuple[Column, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RowsPage:
-    """The newest rows, or those below `before`. `earlier` is the address of the rows before them."""
-
-    header: Header
-    rows: tuple[Row, ...]
-    earlier: str
-
-
 @require_safe
 @shows_refusals
 def rows(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
@@ -68,29 +46,18 @@ def rows(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         stored = reader.raw(session_id, before=before, limit=WINDOW + 1)
         top = header(found, "rows")
     kept = [redacted(row) if found.redacting else row for row in stored[-WINDOW:]]
-    data = RowsPage(
-        header=top,
-        rows=tuple(_row(row, top.place) for row in kept),
-        earlier=top.place.view("rows", before=kept[0].id) if len(stored) > WINDOW else "",
-    )
+    data = {
+        "header": top,
+        "rows": [_row(row, top.place) for row in kept],
+        "earlier": top.place.view("rows", before=kept[0].id) if len(stored) > WINDOW else "",
+    }
     return page(request, "session/_rows.html" if is_fragment(request) and before else "session/rows.html", data)
 
 
-def _row(row: StoredMessage, place: SessionUrls) -> Row:
-    text = as_text(row.content) if row.content is not None else ""
-    return Row(
-        id=row.id,
-        role=line(row.role, 40),
-        state=STATES[row.state],
-        handoff=row.flagged,
-        time=formats.moment(row.timestamp),
-        size=formats.counted(len(text), "character") + _called(row),
-        columns=tuple(_columns(row, place)),
-    )
-
-
-def _called(row: StoredMessage) -> str:
-    return f", {formats.counted(len(row.tool_calls), 'call')}" if row.tool_calls else ""
+def _row(row: StoredMessage, place: SessionUrls) -> dict[str, Any]:
+    """A row with its columns as blocks, and the characters of its content."""
+    length = 0 if row.content is None else len(as_text(row.content))
+    return {"row": row, "length": length, "columns": list(_columns(row, place))}
 
 
 def _columns(row: StoredMessage, place: SessionUrls) -> Iterator[Column]:
@@ -124,19 +91,6 @@ def _column(name: str, value: Any, whole: str) -> Column:
 
 
 # -- one text, uncut -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class WholePage:
-    """A stretch of one text. `next` is the address of the stretch after it."""
-
-    name: str
-    title: str
-    back: str
-    text: str
-    size: str
-    next: str
-    left: str
 
 
 @require_safe
@@ -222,15 +176,15 @@ def _whole(request: HttpRequest, name: str, title: str, back: str, address: str,
     asked = request.GET.get("from", "")
     start = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 12 else 0
     stop = start + SLICE
-    data = WholePage(
-        name=line(name, 120),
-        title=title,
-        back=back,
-        text=clean(text[start:stop]),
-        size=formats.counted(len(text), "character"),
-        next=f"{address}from={stop}" if stop < len(text) else "",
-        left=formats.counted(max(0, len(text) - stop), "character"),
-    )
+    data = {
+        "name": name,
+        "title": title,
+        "back": back,
+        "text": clean(text[start:stop]),
+        "length": len(text),
+        "next": f"{address}from={stop}" if stop < len(text) else "",
+        "left": max(0, len(text) - stop),
+    }
     return page(request, "session/_whole.html" if is_fragment(request) else "session/whole.html", data)
 
 

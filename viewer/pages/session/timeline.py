@@ -19,8 +19,8 @@ from viewer.rendering import formats
 from viewer.stores.registry import agent_of, get_store, open_store
 from viewer.stores.transcript import NONE, TranscriptIndex
 
-from .header import Header, header
-from .seeking import times
+from .header import header
+from .window import times
 
 WIDTH, HEIGHT, TOP = 680.0, 84.0, 12.0  # of the drawing; left of it are 44 more for the numbers of the axis
 ASIDE = 52.0  # more to the right, for the last number: seven letters
@@ -83,12 +83,6 @@ class Timeline:
     cursor: Cursor | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TimelinePage:
-    header: Header
-    timeline: Timeline
-
-
 @require_safe
 @shows_refusals
 def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
@@ -103,7 +97,7 @@ def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         if is_fragment(request):
             return page(request, "session/_timeline.html", data)
         top = header(found)
-    return page(request, "session/timeline.html", TimelinePage(top, data))
+    return page(request, "session/timeline.html", {"header": top, "timeline": data})
 
 
 def rises(index: TranscriptIndex) -> list[list[int]]:

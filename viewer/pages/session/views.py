@@ -10,8 +10,8 @@ from django.views.decorators.http import require_safe
 
 from viewer.history import records
 from viewer.pages.http import is_fragment, page, shows_refusals
-from viewer.pages.parts.audits import Card, audited, card
-from viewer.pages.parts.compact_panel import Panel, panel
+from viewer.pages.parts.audits import audited, card
+from viewer.pages.parts.compact_panel import panel
 from viewer.pages.parts.opened import OpenSession, open_session, without_boundary
 from viewer.pages.redaction import redacts
 from viewer.stores.errors import AlreadyUndone, NotFound
@@ -19,29 +19,10 @@ from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import HistoryWindow, TranscriptIndex
 from viewer.web.session_urls import SessionUrls
 
-from .contents import Contents, contents
-from .find import Find, found_here, typed
-from .header import Header, header
-from .seeking import Sought, sought
-from .window import WINDOW, Stretch, read_stretch, whole_groups
-
-
-@dataclass(frozen=True, slots=True)
-class SessionPage:
-    """The whole page. `first` and `newest` are addresses of messages, "" where there is none; `at_newest` says that the
-    page opens at the newest one; `aftermath` tells of the turn after the last compaction.
-    """
-
-    header: Header
-    contents: Contents
-    stretch: Stretch
-    panel: Panel | None
-    aftermath: Card | None
-    first: str
-    newest: str
-    at_newest: bool
-    find: Find
-    sought: Sought
+from .contents import contents
+from .find import found_here, typed
+from .header import header
+from .window import WINDOW, read_stretch, sought, whole_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +52,16 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         if is_fragment(request) and (wanted.before or wanted.after):
             side = "session/_earlier.html" if wanted.before else "session/_later.html"
             return page(request, side, stretch)
-        top = header(found)
-        listed = contents(found, window)
-        compacting = panel(reader, found.session, in_context=len(found.index.live), redacting=redacting)
-        searched = found_here(found, wanted.words, wanted.around)
+        data = {
+            "header": header(found),
+            "contents": contents(found, window),
+            "stretch": stretch,
+            "panel": panel(reader, found.session, in_context=len(found.index.live), redacting=redacting),
+            "find": found_here(found, wanted.words, wanted.around),
+        }
     first, newest = _ends(found.index, window, found.place)
     at_newest = wanted == Wanted(words=wanted.words) and not going.problem
-    data = SessionPage(top, listed, stretch, compacting, card(found), first, newest, at_newest, searched, going)
+    data |= {"first": first, "newest": newest, "at_newest": at_newest, "sought": going, "aftermath": card(found)}
     return page(request, "session/session.html", data)
 
 
