@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -11,16 +11,15 @@ from django.utils.safestring import SafeString
 
 import compaction
 from compaction import pruning
-from compaction.strategy import STRATEGIES, Summary
+from compaction.strategy import STRATEGIES, Strategy, Summary
 from viewer.rendering import formats
-from viewer.rendering.texts import line
 from viewer.runs import planning, service
 from viewer.runs.models import CompactionSetting
 from viewer.runs.planning import DryRun, Options, strategy_of
 from viewer.runs.providers import PROVIDERS
 from viewer.runs.providers.connections import connection
 from viewer.runs.providers.limits import Estimate, estimate
-from viewer.runs.providers.summarizers import OFFLINE, summarizers
+from viewer.runs.providers.summarizers import OFFLINE, Summarizer, summarizers
 from viewer.stores.base import Session, Store
 from viewer.stores.errors import StoreError
 from viewer.stores.registry import Reader, agent_of
@@ -32,11 +31,6 @@ from .run_card import RunCard, matters, run_card
 BAR = 100.0  # width of the plan's bar in its own units
 LITTLE = 0.1  # of the context: a plan that saves less says so
 LIVE_LIMIT = 50  # messages in context up to which the plan is made with the page; above, htmx or a click asks for it
-QUIET = "No turn is running and nobody else compacts this session (checked just now)."
-QUIET_BUT_BLIND = (
-    "Nobody else compacts this session (checked just now). This agent does not say when a turn is running: compact "
-    "while it rests."
-)
 KEPT = (
     ("", "As many as the budget allows"),
     ("10", "At least the last 10"),
@@ -52,50 +46,26 @@ class PlanPart:
 
     kind: str
     label: str
-    tokens: SafeString
+    tokens: int
     x: str
     width: str
 
 
 @dataclass(frozen=True, slots=True)
 class ShownPlan:
-    """A dry run in numbers.
-
-    `blocked` that somebody else compacts the session, so that nothing can be started; `turn` that a turn is running,
-    whose end the commit waits for. `sends` is what a model would be sent, "" where none is asked; `too_small` why it
-    could not be. `fallback` says what is set for the store and not possible in this session. `rules` are those of the
-    workspace, carried or not; None where no summary is made. `also_sent` are the agent's notes beside messages, "" for
-    none.
+    """A dry run with what the panel says of it. `sends` is what a model would be sent, "" where none is asked;
+    `too_small` why it could not be. `rules` are those of the workspace, carried or not; None where no summary is made.
     """
 
-    strategy: str
+    draft: DryRun
     parts: tuple[PlanPart, ...]
-    bar_words: str
-    before: SafeString
-    after: SafeString
-    after_label: str
-    reasons: tuple[str, ...]
     busy: tuple[str, ...]
-    quiet: str
     slow: str
-    pick_up: str
-    estimate: bool
-    also_sent: str
     little: str
     question: str
-    fallback: str
-    blocked: bool = False
-    turn: bool = False
-    rules: ShownRules | None = None
+    rules: ShownRules | None
     sends: str | SafeString = ""
     too_small: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    value: str
-    label: str
-    chosen: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,32 +73,33 @@ class Panel:
     """The panel of one session. `reason` says why nothing can be compacted here at all, `nothing` why not just now, and
     `instead` is label and address of the strategy that would help; `later` that the plan is not made yet; `summarises`
     that the strategy asks a summariser, `local` that this one sends nothing anywhere, `no_model` that there is no
-    other; `carry` that the workspace's rules are to be carried; `sends_otherwise` is why the agent sends something else
-    than the session says. `split` that the result goes into a new session, `mode` what somebody named for that, "" for
-    what the store is set to. `run` is the session's newest run while it matters.
+    other. `split` says that the result goes into a new session; `sends_otherwise` is why the agent sends something else
+    than the session says. `run` is the session's newest run while it matters.
     """
 
     place: SessionUrls
-    strategies: tuple[Choice, ...]
+    session: Session
+    options: Options
+    strategies: Collection[Strategy]
+    keep: Sequence[tuple[str, str]]
+    summarizers: Collection[Summarizer]
     summarises: bool
-    focus: str
-    keep: tuple[Choice, ...]
-    summarizers: tuple[Choice, ...]
-    summarizer: str
     local: bool
     no_model: bool
-    carry: bool
     plan: ShownPlan | None
     reason: str
     nothing: str
     instead: tuple[str, str] | None
     later: bool
     split: bool
-    mode: str
     sends_otherwise: str
     run: RunCard | None
     confirming: bool = False
-    name: str = ""
+
+    @property
+    def kept(self) -> str:
+        """How many messages stay at least, as the form sends it."""
+        return str(self.options.keep_last or "")
 
     @property
     def leads(self) -> bool:
@@ -153,29 +124,26 @@ def panel(
     plan, nothing, instead = (
         (None, "", "") if later or reason else _planned(reader, session, options, setting, redacting)
     )
-    options = replace(options, strategy=options.strategy or (plan.strategy if plan else Summary.name))
+    options = replace(options, strategy=options.strategy or (plan.draft.strategy if plan else Summary.name))
     newest = service.latest(store, session.id)
     return Panel(
         place=SessionUrls(store.name, session.id),
-        strategies=tuple(Choice(each.name, each.label, each.name == options.strategy) for each in STRATEGIES.values()),
+        session=session,
+        options=options,
+        strategies=STRATEGIES.values(),
+        keep=_kept(options),
+        summarizers=usable.values(),
         summarises=strategy_of(options.strategy).asks_model,
-        focus=options.focus,
-        keep=tuple(Choice(value, label, value == str(options.keep_last or "")) for value, label in _kept(options)),
-        summarizers=tuple(Choice(each.name, each.label, each.name == options.summarizer) for each in usable.values()),
-        summarizer=options.summarizer,
         local=usable.get(options.summarizer, OFFLINE).local,
         no_model=all(each.local for each in usable.values()),
-        carry=options.carry,
         plan=plan,
         reason=reason,
         nothing=nothing,
         instead=_instead(SessionUrls(store.name, session.id), options, instead),
         later=later,
         split=mode == "split",
-        mode=options.mode,
         sends_otherwise=agent_of(store).sends_otherwise(),
         run=run_card(newest, redacting=redacting) if newest is not None and matters(newest) else None,
-        name=line(session.name, 120),
     )
 
 
@@ -255,26 +223,13 @@ def _sends(estimate: Estimate) -> SafeString:
 def shown_plan(draft: DryRun, redacting: bool) -> ShownPlan:
     """A draft in the words of the panel."""
     plan = draft.plan
-    parts = _parts(draft)
     return ShownPlan(
-        strategy=draft.strategy,
-        parts=parts,
-        bar_words="; ".join(f"{part.label}: {part.tokens}" for part in parts),
-        before=formats.number(draft.tokens_before, "tokens"),
-        after=formats.number(plan.tokens_after_estimate, "tokens"),
-        after_label="After, about (tokens)" if plan.keeps_middle else "After, at most (tokens)",
-        reasons=plan.reasons,
+        draft=draft,
+        parts=_parts(draft),
         busy=_busy(draft),
-        quiet=QUIET if draft.sees_turns else QUIET_BUT_BLIND,
         slow=planning.slow_sentence(draft.lock_seconds),
-        pick_up=draft.pick_up,
-        estimate=draft.estimate,
-        also_sent=_also_sent(draft),
         little=_little(draft),
         question=_question(draft),
-        fallback=draft.fallback,
-        blocked=draft.lock is not None,
-        turn=draft.lease is not None,
         rules=None if plan.keeps_middle else found_rules(draft.rules, redacting=redacting),
     )
 
@@ -292,14 +247,6 @@ def _question(draft: DryRun) -> str:
         return f"{asked} stays in the store and in History. {when}"
     asked = f"Replace {what} by a summary of at most {formats.thin(plan.summary_budget)}? They stay"
     return f"{asked} in the store and in History. {when}"
-
-
-def _also_sent(draft: DryRun) -> str:
-    """The agent's notes beside messages, as a sentence, "" for none."""
-    if not draft.notes:
-        return ""
-    told = f"{formats.counted(draft.notes, 'note')}, {formats.thin(draft.note_tokens)} tokens"
-    return f"Also sent: {told} of hooks and skills. They are in these numbers, and go with the message they belong to."
 
 
 def _little(draft: DryRun) -> str:
@@ -326,9 +273,7 @@ def _parts(draft: DryRun) -> tuple[PlanPart, ...]:
     for kind, label, tokens, present in found:
         width = BAR * tokens / total
         if present:
-            parts.append(
-                PlanPart(kind, label, formats.number(tokens, "tokens"), f"{x:.2f}", f"{max(width - 0.6, 0.4):.2f}")
-            )
+            parts.append(PlanPart(kind, label, tokens, f"{x:.2f}", f"{max(width - 0.6, 0.4):.2f}"))
         x += width
     return tuple(parts)
 
