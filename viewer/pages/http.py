@@ -56,10 +56,14 @@ def asked_from(request: HttpRequest) -> str:
     return urlsplit(request.headers.get("HX-Current-URL", "")).path
 
 
+def whole_number(text: str) -> int | None:
+    """The number that a part of an address is, such as a row's id; None for any other text, and from 19 digits on."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
 def start_of(request: HttpRequest, name: str = "from") -> int:
     """Where a further page of a list begins."""
-    asked = request.GET.get(name, "")
-    return int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 0
+    return whole_number(request.GET.get(name, "")) or 0
 
 
 def shows_refusals(view: View[P]) -> View[P]:

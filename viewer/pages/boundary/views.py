@@ -7,7 +7,7 @@ from django.views.decorators.http import require_safe
 
 from viewer.pages.http import is_fragment, page, shows_refusals, start_of, tab
 from viewer.pages.parts.boundary import earlier_boundary, find, listed_messages, shown_change, summary_of
-from viewer.pages.parts.lost_lists import LISTS, lost_heading, lost_lists, lost_page
+from viewer.pages.parts.losses import LISTS, lost_heading, lost_lists, lost_page
 from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacts, text_for
 from viewer.rendering import diffs, formats

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from viewer.pages.http import is_fragment, page, shows_refusals, start_of, tab
-from viewer.pages.parts.lost_lists import LISTS, LostList, lost_heading, lost_lists, lost_page
+from viewer.pages.parts.losses import LISTS, LostList, lost_heading, lost_lists, lost_page
 from viewer.pages.parts.run_card import run_card
 from viewer.pages.redaction import redacts
 from viewer.runs import drafts, service
@@ -35,7 +35,8 @@ def lost(request: HttpRequest, run_id: int) -> HttpResponse:
     return tab(request, "boundary/_details.html", lost_page(noted, lists), heading=lost_heading(noted), **back)
 
 
-def _putting(request: HttpRequest, run: Run, more: LostList, start: int) -> LostList:
+def _putting(request: HttpRequest, run: Run, more: LostList, start: int) -> dict[str, Any]:
     card = run_card(run, redacting=redacts(request))
     named = puttable(run, more.named, more.name, card.text, start)
-    return replace(more, named=named, putting=card, next=f"{more.next}&putting=1" if more.next else "")
+    more_href = f"{more.next}&putting=1" if more.next else ""
+    return {"named": named, "next": more_href, "left": more.left, "putting": card}

@@ -1,9 +1,9 @@
-"""What a run's summary replaces, keeps and loses, as its card lists it."""
+"""What a run's summary replaces, keeps and loses, as its card lists it; and all that a compaction lost, in lists."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -31,6 +31,7 @@ KINDS = {
 # Markdown's signs of a list, a heading or a quote, and of bold words. A link keeps its signs: its address may be lost.
 _START = re.compile(r"\s*(?:[-*+]|#{1,6}|>)\s+")
 _BOLD = re.compile(r"(?<![\w)\]*])\*\*(?=\S)([^*\n]{1,200})(?<=\S)\*\*(?![\w*])")
+LISTS = {"lost_statements": "Statements", "lost": "Details", "lost_printed": "Printed by tools only"}
 SPEAKERS = {
     "person": "said by a person",
     "agent": "said by the agent",
@@ -60,27 +61,40 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """How many are lost of how many, in `words` for a `label` and `told` as a sentence, and how bad that is.
-
-    `level` is the class of its colour, "" for a low one.
-    """
+    """How many are lost of how many, at least one, of what `noun` names."""
 
     lost: int
     total: int
-    words: str
-    told: str
-    level: str
+    noun: str
+
+    @property
+    def share(self) -> float:
+        return self.lost / self.total
+
+    @property
+    def level(self) -> str:
+        """The class of its colour, "" for a low one."""
+        return "bad" if self.share >= MUCH else "warn" if self.share >= SOME else ""
+
+    @property
+    def words(self) -> str:
+        """ "123 of 134 details (92 %)"."""
+        return f"{self.lost:,} of {formats.counted(self.total, self.noun)}{self._percent}"
+
+    @property
+    def told(self) -> str:
+        """The same as a sentence."""
+        of, is_or_are = formats.counted(self.total, self.noun), "is" if self.lost == 1 else "are"
+        return f"{self.lost:,} of the {of} we recognise {is_or_are} lost{self._percent}"
+
+    @property
+    def _percent(self) -> str:
+        return f" ({_percent(self.share)})" if self.lost else ""
 
 
-def loss_of(lost: int, total: int, what: str) -> Loss | None:
-    """A loss with its share, "123 of 134 details (92 %)"; None where there was nothing to lose."""
-    if not total:
-        return None
-    share = lost / total
-    level = "bad" if share >= MUCH else "warn" if share >= SOME else ""
-    percent = f" ({_percent(share)})" if lost else ""
-    told = f"{lost:,} of the {formats.counted(total, what)} we recognise {'is' if lost == 1 else 'are'} lost{percent}"
-    return Loss(lost, total, f"{lost:,} of {formats.counted(total, what)}{percent}", told, level)
+def loss_of(lost: int, total: int, noun: str) -> Loss | None:
+    """The loss; None where there was nothing to lose."""
+    return Loss(lost, total, noun) if total else None
 
 
 def label(losses: Iterable[Loss | None]) -> tuple[str, str]:
@@ -88,7 +102,7 @@ def label(losses: Iterable[Loss | None]) -> tuple[str, str]:
     found = [loss for loss in losses if loss is not None]
     if not found:
         return "", ""
-    worst = max(found, key=lambda loss: loss.lost / loss.total)
+    worst = max(found, key=lambda loss: loss.share)
     return f"{', '.join(loss.words for loss in found)} lost", worst.level
 
 
@@ -107,9 +121,9 @@ class SummaryReport:
     to all.
     """
 
-    kept: str
+    kept: int
     shortened: int
-    summarised: str
+    summarised: int
     shortens: bool
     folded: int
     remarks: tuple[str, ...]
@@ -138,9 +152,9 @@ def report_of(run: Run, place: SessionUrls) -> SummaryReport:
     middle, lifted = _planned(run.pk, run.created_at, run.status, run.attempts)
     return SummaryReport(
         shortens=not strategy_of(run.strategy).asks_model,
-        kept=formats.exact(len(found.get("kept", ()))),
+        kept=len(found.get("kept", ())),
         shortened=len(found.get("shortened", ())),
-        summarised=formats.exact(middle),
+        summarised=middle,
         folded=lifted,
         remarks=tuple(clean(str(remark)) for remark in (*found.get("repairs", ()), *found.get("notes", ()))),
         details=details,
@@ -204,3 +218,40 @@ def unmarked(text: str) -> str:
         text = " · ".join(cell.strip() for cell in row[1:-1].split("|"))
     match = _START.match(text)
     return _BOLD.sub(r"\1", text[match.end() :] if match else text)
+
+
+# -- all of it, in lists -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LostList:
+    """One list of lost things: a page of them; `next` leads to those after, `left` says how many more there are."""
+
+    name: str
+    title: str
+    loss: Loss
+    named: tuple[Lost, ...]
+    next: str
+    left: int
+
+
+def lost_page(noted: Mapping[str, Any], lists: Sequence[LostList]) -> dict[str, Any]:
+    """What the page of lost details says of them, as `noted` (`detail_loss.noted`)."""
+    return {"details": lost_parts(noted)[0], "lists": lists}
+
+
+def lost_heading(noted: Mapping[str, Any]) -> str:
+    details, statements, _ = lost_parts(noted)
+    return label((details, statements))[0] or "details lost"
+
+
+def lost_lists(noted: Mapping[str, Any], place: SessionUrls, href: str, start: int) -> Iterator[LostList]:
+    """The lists from the one at `start` on; `href` is where more of them are found."""
+    details, statements, printed = lost_parts(noted)
+    for (name, title), loss in zip(LISTS.items(), (statements, details, printed), strict=True):
+        if loss is not None:
+            all_of_them = noted.get(name, ())
+            named = named_lost(all_of_them, place, start)
+            stop = start + len(named)
+            more = f"{href}?list={name}&from={stop}" if stop < len(all_of_them) else ""
+            yield LostList(name, title, loss, named, more, max(0, loss.lost - stop))

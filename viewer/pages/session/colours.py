@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
-from viewer.pages.http import is_fragment, shows_refusals
+from viewer.pages.http import is_fragment, shows_refusals, whole_number
 from viewer.pages.redaction import redacted, redacts
 from viewer.rendering import cache, calls, highlight
 from viewer.stores.message import StoredMessage, live_content
@@ -37,7 +37,7 @@ def _shown(row: StoredMessage, place: SessionUrls, request: HttpRequest) -> cach
     if part == "result":
         return cache.answered(row, place, language if highlight.is_known(language) else "", colours=True)
     if part == "call":
-        at, made = request.GET.get("at", ""), calls.calls_of(row)
-        if at.isascii() and at.isdigit() and int(at[:4]) < len(made):
-            return cache.asked(made[int(at[:4])], place.whole(row.id, "calls"), None, colours=True)
+        at, made = whole_number(request.GET.get("at", "")), calls.calls_of(row)
+        if at is not None and at < len(made):
+            return cache.asked(made[at], place.whole(row.id, "calls"), None, colours=True)
     return cache.said(row, place, colours=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.http import is_fragment, page, shows_refusals, start_of
 from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacted_text, redacts
 from viewer.rendering import formats
@@ -55,10 +55,7 @@ class Contents:
 @shows_refusals
 def part(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     """The part before or after a prompt, by its number in order: `?before=` or `?after=`; else the first."""
-    numbers = {name: request.GET.get(name, "") for name in ("before", "after")}
-    before, after = (
-        int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0 for text in numbers.values()
-    )
+    before, after = start_of(request, "before"), start_of(request, "after")
     with open_store(get_store(store)) as reader:
         found = open_session(reader, session_id, redacting=redacts(request))
         start = max(0, before - PROMPTS) if before else after

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from compaction import messages as engine
-from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.http import is_fragment, page, shows_refusals, start_of
 from viewer.pages.parts.boundary import ShownSummary, summary_text
 from viewer.pages.parts.opened import open_session
 from viewer.pages.redaction import redacted, redacts, text_for
@@ -97,8 +97,7 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
 
 def _start(request: HttpRequest, index: TranscriptIndex) -> int:
     """Where the query asks to begin; a result does not begin a stretch, its call does."""
-    text = request.GET.get("start", "")
-    start = min(int(text), len(index.live)) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    start = min(start_of(request, "start"), len(index.live))
     while 0 < start < len(index.live) and index.answers(index.live[start]):
         start -= 1
     return start

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
 from viewer.history import index_cache
-from viewer.pages.http import page, shows_refusals
+from viewer.pages.http import page, shows_refusals, start_of
 from viewer.pages.parts.audits import audited, card
 from viewer.pages.parts.opened import open_session
 from viewer.pages.redaction import redacts
@@ -69,6 +69,4 @@ def live(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
 
 
 def _look(request: HttpRequest) -> Look:
-    numbers = [request.GET.get(name, "") for name in ("seen", "start")]
-    seen, start = (int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0 for text in numbers)
-    return Look(seen, start, request.GET.get("state", ""))
+    return Look(start_of(request, "seen"), start_of(request, "start"), request.GET.get("state", ""))

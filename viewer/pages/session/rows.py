@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from compaction import messages as engine
-from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.http import is_fragment, page, shows_refusals, start_of, whole_number
 from viewer.pages.parts.opened import open_session
 from viewer.pages.redaction import redacted, redacts, session_for, text_for
 from viewer.rendering import blocks, formats
@@ -39,8 +39,7 @@ class Column:
 @require_safe
 @shows_refusals
 def rows(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
-    text = request.GET.get("before", "")
-    before = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+    before = whole_number(request.GET.get("before", ""))
     with open_store(get_store(store)) as reader:
         found = open_session(reader, session_id, redacting=redacts(request))
         stored = reader.raw(session_id, before=before, limit=WINDOW + 1)
@@ -138,9 +137,10 @@ def _copied(text: str) -> HttpResponse:
 def _image(row: StoredMessage, at: str) -> HttpResponse:
     """An image of the row by its place among the parts, "2" or within a result "2.0". It is nothing but an image."""
     part: Any = {"content": row.content}
-    for number in at[:20].split("."):
+    for each in at[:20].split("."):
         listed = engine.blocks(part.get("content")) if isinstance(part, dict) else []
-        part = listed[int(number)] if number.isascii() and number.isdigit() and int(number) < len(listed) else None
+        place = whole_number(each)
+        part = listed[place] if place is not None and place < len(listed) else None
     url = blocks.data_url(part) if engine.is_image(part) else ""
     if not url:
         raise NotFound("This message has no such image.")
@@ -173,8 +173,7 @@ def prompt(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
 
 
 def _whole(request: HttpRequest, name: str, title: str, back: str, address: str, text: str) -> HttpResponse:
-    asked = request.GET.get("from", "")
-    start = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 12 else 0
+    start = start_of(request)
     stop = start + SLICE
     data = {
         "name": name,

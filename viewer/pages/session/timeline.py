@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from viewer.history import index_cache
-from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.http import is_fragment, page, shows_refusals, whole_number
 from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacts
 from viewer.rendering import formats
@@ -123,7 +123,8 @@ def _cursor(request: HttpRequest, found: OpenSession) -> Cursor | None:
     if total < 2:
         return None
     shown = parse_qs(urlsplit(request.headers.get("HX-Current-URL", "")).query).get("around", [""])[0]
-    place = found.index.place_of(int(shown)) if shown.isascii() and shown.isdigit() and len(shown) < 19 else None
+    message = whole_number(shown)
+    place = None if message is None else found.index.place_of(message)
     places = sorted({*range(0, total, max(1, total // SAMPLES)), total - 1})
     said = times(found, places)
     days, last = [], None

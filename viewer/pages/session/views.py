@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
 from viewer.history import records
-from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.http import is_fragment, page, shows_refusals, whole_number
 from viewer.pages.parts.audits import audited, card
 from viewer.pages.parts.compact_panel import panel
 from viewer.pages.parts.opened import OpenSession, open_session, without_boundary
@@ -66,12 +66,8 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
 
 
 def _wanted(request: HttpRequest) -> Wanted:
-    asked = {name: _number(request.GET.get(name, "")) for name in ("around", "before", "after")}
+    asked = {name: whole_number(request.GET.get(name, "")) for name in ("around", "before", "after")}
     return Wanted(**asked, words=typed(request))
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
 def _elsewhere(place: SessionUrls, wanted: Wanted) -> str:
