@@ -116,7 +116,7 @@ def test_outputs_are_laid_out_by_what_they_are() -> None:
     assert isinstance(made, blocks.Plain)
     (made,) = blocks.of_output("x" * 50_000, "/whole")
     assert isinstance(made, blocks.Plain)
-    assert made.rest == blocks.Rest("/whole", "50,000 characters")
+    assert made.rest == blocks.Rest("/whole", 50_000)
 
 
 @pytest.mark.parametrize(

@@ -213,7 +213,7 @@ def test_hostile_rules_are_text(signed_in: Client, chat: Callable[..., str], wor
 def test_a_title_that_had_no_room_is_not_named() -> None:
     text = "## Session Startup\n\nRead.\n[… 900 characters cut]"
     shown = shown_rules(text, (f"{text}\nand more", "### Red Lines ###\n\nNever."), "AGENTS.md", "/ws")
-    assert (shown.titles, shown.size) == ("Session Startup", "48 characters")
+    assert (shown.titles, shown.length) == ("Session Startup", 48)
     assert shown_rules("### Red Lines ###\n\nNever.", ("### Red Lines ###\n\nNever.",)).titles == "Red Lines"
 
 

@@ -33,10 +33,11 @@ AT_ONCE = 500  # characters of code in a message that are coloured without being
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """The text that was cut off: `href` shows the whole."""
+    """A text of `length` characters (or more of another `noun`) that was cut off: `href` shows the whole."""
 
     href: str
-    size: str
+    length: int
+    noun: str = "character"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class Diff:
 class Thinking:
     template: ClassVar[str] = "blocks/thinking.html"
     html: SafeString
-    size: str
+    length: int
     rest: Rest | None = None
 
 
@@ -113,11 +114,11 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """Data that only a model's provider can read, such as a checkpoint: one line."""
+    """Data that only a model's provider can read, such as a checkpoint: one line. `size` is in bytes."""
 
     template: ClassVar[str] = "blocks/opaque.html"
     label: str
-    size: str
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ class AddedText:
     template: ClassVar[str] = "blocks/added.html"
     by: str
     begins: str
-    size: str
+    length: int
     text: str
     rest: Rest | None = None
 
@@ -190,7 +191,7 @@ def _parts(content: Any, whole: str, shown: Callable[[Any, str], Iterator[Block]
     for at, part in enumerate(parts[:PARTS]):
         yield from shown(part, str(at))
     if len(parts) > PARTS:
-        yield More(Rest(whole, formats.counted(len(parts) - PARTS, "more part")))
+        yield More(Rest(whole, len(parts) - PARTS, "more part"))
 
 
 def _of_part(part: Any, whole: str, at: str, colours: bool) -> Iterator[Block]:
@@ -291,7 +292,7 @@ def markdown_block(text: str, whole: str, *, colours: bool = False) -> Markdown:
 
 def thinking(text: str, whole: str, *, colours: bool = False) -> Thinking:
     shown, rest = _cut(text, MARKDOWN_LIMIT, whole)
-    return Thinking(markdown.rendered(shown, colours=colours), formats.counted(len(text), "character"), rest)
+    return Thinking(markdown.rendered(shown, colours=colours), len(text), rest)
 
 
 def plain(text: str, whole: str) -> Plain:
@@ -302,14 +303,14 @@ def plain(text: str, whole: str) -> Plain:
 def terminal_block(text: str, whole: str) -> Terminal:
     lines, cut = terminal.started(terminal.played(text), OUTPUT_LIMIT)
     cut = cut or len(text) > terminal.SCANNED
-    return Terminal(terminal.as_html(lines), Rest(whole, formats.counted(len(text), "character")) if cut else None)
+    return Terminal(terminal.as_html(lines), Rest(whole, len(text)) if cut else None)
 
 
 def code(text: str, language: str, whole: str, *, colours: bool = False, length: int = 0) -> Code:
     """Code in a known language. `length` is that of the original text, if it is another one."""
     shown, rest = _cut(text, OUTPUT_LIMIT, whole)
     if rest is not None and length:
-        rest = replace(rest, size=formats.counted(length, "character"))
+        rest = replace(rest, length=length)
     waits = not colours and highlight.is_known(language)
     return Code(markdown.code(shown, language if colours else ""), rest, waits)
 
@@ -328,7 +329,7 @@ def added(text: str, by: str, whole: str) -> AddedText:
     shown, rest = _cut(text, OUTPUT_LIMIT, whole)
     element = _ELEMENT.match(text)
     begins = element[1] if element else text.strip().partition("\n")[0].strip("# :")
-    return AddedText(by, line(begins, 60), formats.counted(len(text), "character"), clean(shown), rest)
+    return AddedText(by, line(begins, 60), len(text), clean(shown), rest)
 
 
 _ELEMENT = re.compile(r"<([\w-]{1,60})")
@@ -342,7 +343,7 @@ def changed(change: diffs.Change, whole: str) -> Diff:
     """A change as a diff, cut if it is long."""
     shown, rest = _cut(change.text, OUTPUT_LIMIT, whole)
     if rest is None and change.added is None:
-        rest = Rest(whole, formats.counted(change.length, "character"))
+        rest = Rest(whole, change.length)
     return Diff(diffs.as_html(shown), change.added, change.removed, rest)
 
 
@@ -371,7 +372,7 @@ def _cut(text: str, limit: int, whole: str) -> tuple[str, Rest | None]:
     if len(text) <= limit * 1.1:
         return text, None
     end = text.rfind("\n", limit - 400, limit)
-    return text[: end if end > 0 else limit], Rest(whole, formats.counted(len(text), "character"))
+    return text[: end if end > 0 else limit], Rest(whole, len(text))
 
 
 # -- data that only a provider can read ------------------------------------------------------------------------------
@@ -392,7 +393,7 @@ def _sealed(part: dict[str, Any]) -> Opaque | None:
     data = next((part[name] for name in ("encrypted_content", "data") if isinstance(part.get(name), str)), None)
     if readable or (data is None and part.get("type") == "reasoning"):
         return None
-    return Opaque(_OPAQUE[part["type"]], formats.size(len(data or "")))
+    return Opaque(_OPAQUE[part["type"]], len(data or ""))
 
 
 def _opaque(name: str, stored: Any) -> Iterator[Block]:
@@ -403,4 +404,4 @@ def _opaque(name: str, stored: Any) -> Iterator[Block]:
             name != "codex_message_items" and isinstance(item, dict) and "encrypted_content" in item
         ):
             label = CHECKPOINT if kind == "compaction" else f"Provider's own data ({line(str(kind)[:200], 40)})"
-            yield Opaque(label, formats.size(len(engine.as_json(item))))
+            yield Opaque(label, len(engine.as_json(item)))

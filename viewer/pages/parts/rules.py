@@ -10,7 +10,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from compaction import redaction
-from viewer.rendering import formats
 from viewer.rendering.texts import line, visible
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
@@ -25,14 +24,14 @@ class ShownRules:
     """Rules as they are carried, or the `reason` why none are, a sentence.
 
     `titles` of the sections, with commas between, "" where they are not known; `source` is the file, its path beginning
-    at `workspace`, both "" where that is not known. `text` is every character that is carried, `size` how many. `own`
+    at `workspace`, both "" where that is not known. `text` is every character that is carried, `length` how many. `own`
     tells what the agent does by itself.
     """
 
     titles: str = ""
     source: str = ""
     workspace: str = ""
-    size: str = ""
+    length: int = 0
     text: str = ""
     reason: str | SafeString = ""
     own: str = ""
@@ -59,7 +58,7 @@ def shown_rules(
         titles=", ".join(_titles(text, sections)),
         source=line(source, SHOWN),
         workspace=line(workspace, SHOWN),
-        size=formats.counted(len(text), "character"),
+        length=len(text),
         text=visible(text),
         reason="" if text else _nothing(visible(reason), advice),
     )
