@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compaction import messages as engine
-from viewer.rendering.words import CUT_OFF, STATES, role_label, was_cut_off
+from viewer.rendering.texts import CUT_OFF, STATES, role_label, was_cut_off
 from viewer.stores.clean_text import line
 from viewer.stores.transcript import IndexedBoundary
 

@@ -1,4 +1,4 @@
-"""Values of rows as text for a page."""
+"""Values of rows as text for a page, and the words for roles and states."""
 
 from __future__ import annotations
 
@@ -7,9 +7,19 @@ import re
 from typing import Any
 
 from viewer.stores.clean_text import clean, line, visible
+from viewer.stores.message import BOOKKEEPING_ROLES
 
-__all__ = ["as_text", "clean", "json_value", "line", "pretty", "prose", "visible"]
+__all__ = [
+    "CUT_OFF", "STATES", "as_text", "clean", "json_value", "line", "pretty", "prose", "role_label", "state_label",
+    "visible", "was_cut_off",
+]  # fmt: skip
 
+NAMES = {"user": "User", "assistant": "Assistant", "system": "System", "developer": "System", "tool": "Tool"}
+STATES = {
+    "live": "in context", "under": "summarised away", "out": "replaced or undone",
+    "lost": "not sent any more: its link is lost",
+}  # fmt: skip
+CUT_OFF = "The model was cut off at its length limit."
 
 _MARKERS = re.compile(
     r"^\s{0,3}(?:#{1,6}\s+|>\s?|[-*+]\s+(?:\[[ xX]\]\s+)?|-{3,}\s*$)"  # headings, quotes, lists, rules
@@ -73,3 +83,20 @@ def json_value(text: str, limit: int = 200_000) -> Any:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, (dict, list)) else None
+
+
+def role_label(role: str) -> str:
+    """A role in words for people; an unknown role keeps its own name."""
+    if role in BOOKKEEPING_ROLES:
+        return "The agent's own record"
+    return NAMES.get(role) or f"Role “{line(role, 40)}”"
+
+
+def state_label(state: str) -> str:
+    """A state in words for people: "in context" for "live"."""
+    return STATES.get(state, state)
+
+
+def was_cut_off(finish_reason: str) -> bool:
+    """Whether a message ended because the model reached its output limit."""
+    return finish_reason in ("length", "max_tokens")

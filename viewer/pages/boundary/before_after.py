@@ -22,8 +22,7 @@ from viewer.pages.parts.boundary import ShownSummary, find, shown_change, summar
 from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacted, redacts
 from viewer.rendering import blocks, cache, calls
-from viewer.rendering.texts import line
-from viewer.rendering.words import role_label
+from viewer.rendering.texts import line, role_label
 from viewer.runs import compaction_list
 from viewer.stores.message import StoredMessage, parted
 from viewer.stores.registry import get_store, open_store

@@ -11,8 +11,7 @@ from urllib.parse import quote, unquote
 from django.utils.safestring import SafeString
 
 from viewer.rendering import formats
-from viewer.rendering.texts import clean, line
-from viewer.rendering.words import STATES, role_label
+from viewer.rendering.texts import STATES, clean, line, role_label
 from viewer.stores.search.pages import Hit, HitPage, Key, Stage
 from viewer.stores.search.passages import PassagePart
 from viewer.web.session_urls import SessionUrls

@@ -15,8 +15,7 @@ from viewer.pages.parts.boundary import ShownSummary, summary_text
 from viewer.pages.parts.opened import open_session
 from viewer.pages.redaction import redacted, redacts, text_for
 from viewer.rendering import blocks
-from viewer.rendering.texts import line
-from viewer.rendering.words import role_label
+from viewer.rendering.texts import line, role_label
 from viewer.stores import counting
 from viewer.stores.message import Addition, Parted, StoredMessage, parted
 from viewer.stores.registry import agent_of, get_store, open_store

@@ -13,8 +13,7 @@ from compaction.handoff import restated
 from compaction.tokens import Counter
 from viewer.rendering import cache, calls, formats, tools
 from viewer.rendering.marking import WordMarks
-from viewer.rendering.texts import line
-from viewer.rendering.words import CUT_OFF, STATES, role_label, was_cut_off
+from viewer.rendering.texts import CUT_OFF, STATES, line, role_label, was_cut_off
 from viewer.stores.counting import row_tokens
 from viewer.stores.envelopes import RAN
 from viewer.stores.message import HistoryMessage, StoredMessage, message_of

@@ -21,8 +21,7 @@ from viewer.web.session_urls import SessionUrls
 
 from .. import formats
 from ..lru import SizedCache
-from ..texts import clean, line
-from ..words import role_label, state_label
+from ..texts import clean, line, role_label, state_label
 
 TERMS = {
     "in context": "What the model is sent with the next request. It costs tokens each time, and has to fit into the "
