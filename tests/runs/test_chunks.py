@@ -68,13 +68,13 @@ def test_each_part_carries_the_notes_so_far(
     chat_store: HermesStore, parts: ModelService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []
-    tell = Progress.tell
+    report = Progress.report
 
-    def telling(progress: Progress) -> None:
-        tell(progress)
+    def reporting(progress: Progress) -> None:
+        report(progress)
         told.append(progress._hold.run.progress["sentence"])
 
-    monkeypatch.setattr(Progress, "tell", telling)
+    monkeypatch.setattr(Progress, "report", reporting)
     run = start(chat_store)
     assert (run.status, run.error_message, run.summary, run.chunks) == ("applied", "", notes(PARTS), [])
     assert parts_of(parts) == [(part, PARTS) for part in range(1, PARTS + 1)]

@@ -1,7 +1,8 @@
-"""Compactions asked for through this site: planned, previewed, applied, undone.
+"""Compactions that are started on this site: planned, previewed, applied, undone.
 
-`planning` reads a session and has the engine plan, `service` is a run as people and programs drive it, `job` what a
-worker does for it, `hold` how one worker holds it, `candidate` the summary that is not written yet, `outcomes` and
-`recovery` how a run ends, whatever dies; `providers` ask models, `signals` say what was written and undone. All that
-a run needs is on its row, so that another worker can go on. It knows no request, and not what follows a compaction.
+`planning` reads a session and has the engine plan. `service` has the operations on a run that pages and programs call,
+`job` is what a worker does with a run, `run_claim` lets one worker own it. `candidate` is a summary that is not written
+yet. `outcomes` and `recovery` end a run, also after a crash. `providers` call models, `signals` announce writes and
+undos. A run's row has all that another worker needs to continue it. The package knows no requests, and nothing that
+follows a compaction.
 """

@@ -2,7 +2,7 @@ from django.apps import AppConfig
 
 
 class RunsConfig(AppConfig):
-    """Runs: compactions asked for through this site."""
+    """The Django app of runs: compactions that are started on this site."""
 
     name = "viewer.runs"
     label = "runs"

@@ -1,4 +1,4 @@
-"""*Branch from here*: a new session with the context of an earlier moment, or of now. The source is only read."""
+"""*Branch from here*: a new session with the context of now or of an earlier moment. The source is only read."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .undoing import threshold_warning
 
 @dataclass(frozen=True, slots=True)
 class BranchOutlook:
-    """What a branch would hold.
+    """What a branch would contain.
 
-    `refusal` says why there can be none, "" when there can; `warning` what to expect while it is written, and after.
+    `refusal` says why there can be none, "" if there can; `warning` what to expect during the writing and after it.
     """
 
     refusal: str
@@ -33,18 +33,19 @@ class BranchOutlook:
 
 
 def outlook(store: Store, session_id: str, before: int | None) -> BranchOutlook:
-    """What a branch of the session would hold: its context before the compaction with this handoff, or as it is now.
+    """What a branch of the session would contain: the context before the compaction with this handoff, or the present
+    one.
 
     Raises NotFound, StoreUnavailable.
     """
     with open_store(store) as reader:
         session = reader.session(session_id)
         try:
-            taken, left_out = _rows(reader, session_id, before)
-        except (NotBranchable, SessionEnded, StoreReadOnly) as refused:
-            return BranchOutlook(refused.message, 0, 0, "")
+            context, left_out = _rows(reader, session_id, before)
+        except (NotBranchable, SessionEnded, StoreReadOnly) as refusal:
+            return BranchOutlook(refusal.message, 0, 0, "")
     count = counting.counter_for(session.model)
-    rows = for_model(taken)
+    rows = for_model(context)
     tokens = sum(counting.row_tokens(row, count) for row in rows)
     slow = slow_sentence(reader.copy_seconds(sum(row.size for row in rows)))
     warnings = filter(None, (_left_out_sentence(left_out), slow, threshold_warning(store, session, tokens)))
@@ -59,7 +60,7 @@ def _left_out_sentence(rows: int) -> str:
 
 
 def branch(store: Store, session_id: str, before: int | None) -> str:
-    """Make the branch; the id of the new session.
+    """Create the branch; returns the id of the new session.
 
     Raises NotFound, NotBranchable, SessionEnded, StoreReadOnly or StoreUnavailable; nothing is written then.
     """
@@ -69,28 +70,28 @@ def branch(store: Store, session_id: str, before: int | None) -> str:
 
 
 def _rows(reader: Reader, session_id: str, before: int | None) -> tuple[Sequence[StoredMessage], int]:
-    """The rows a branch gets, and how many of the context's newest it leaves out (`settled`)."""
-    if (refused := reader.branch_refusal(session_id)) is not None:
-        raise refused
+    """The rows that a branch gets, and how many of the newest rows in context it leaves out (`settled`)."""
+    if (refusal := reader.branch_refusal(session_id)) is not None:
+        raise refusal
     if before is None:
         rows: Sequence[StoredMessage] = reader.live(session_id)
     else:
         rows = _rows_before(reader, session_id, before)
-    taken = settled(rows)
-    if not taken:
+    settled_rows = settled(rows)
+    if not settled_rows:
         raise NotBranchable("This session has no message in context that a branch can begin with.")
-    return taken, len(rows) - len(taken)
+    return settled_rows, len(rows) - len(settled_rows)
 
 
 def settled(rows: Sequence[StoredMessage]) -> Sequence[StoredMessage]:
-    """Rows of a context without a last group of calls that waits for results: these will go to the session where the
-    turn runs, and a branch would wait for them for ever.
+    """Rows of a context without a last group of calls that wait for results: the results go to the session that runs
+    the turn, and a branch would never get them.
     """
     return rows[: tool_groups.loose_ends([message_of(row) for row in rows]).running]
 
 
 def _rows_before(reader: Reader, session_id: str, handoff_id: int) -> Sequence[StoredMessage]:
-    """The rows that were in context before this compaction, in order, those taken back or superseded since included."""
+    """The rows in context before this compaction, in order, including those taken back or superseded since."""
     compaction = compaction_of(reader, session_id, handoff_id, index_cache.of(reader, session_id))
     ids = reader.context_before(session_id, compaction)
     rows = reader.messages(session_id, ids)

@@ -1,4 +1,4 @@
-"""The candidate of a run: the summary with everything a commit needs, as fields of the row."""
+"""The candidate of a run: the summary and everything that a commit needs, as fields of the row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .models import Run
 from .plain import plain
 from .planning import Basis, Options
 
-LOST_KEPT = 500  # lost details of each list that a run names; of more it keeps the number
+LOST_KEPT = 500  # lost details of each list that a run names; the others are only counted
 
 
 def options_of(run: Run) -> Options:
@@ -27,7 +27,7 @@ def options_of(run: Run) -> Options:
 
 
 def plan_fields(basis: Basis, plan: compaction.Plan) -> dict[str, Any]:
-    """The row's fields once it is planned."""
+    """The row's fields after planning."""
     return {
         "plan": planning.recorded(basis, plan),
         "basis": basis.token,
@@ -37,7 +37,7 @@ def plan_fields(basis: Basis, plan: compaction.Plan) -> dict[str, Any]:
 
 
 def fields(strategy: Strategy, basis: Basis, plan: compaction.Plan, summary: str) -> dict[str, Any]:
-    """The row's fields once there is a summary, which a plan that needs none ignores.
+    """The row's fields after the summary was made; a plan that needs no summary ignores it.
 
     Raises BadSummary, or compaction.BadTranscript.
     """
@@ -64,7 +64,7 @@ def fields(strategy: Strategy, basis: Basis, plan: compaction.Plan, summary: str
 
 
 def edits_of(basis: Basis, result: compaction.Result) -> list[Edit]:
-    """The engine's edits by ids of messages."""
+    """The engine's edits, by ids of messages."""
     return [_by_id(basis, edit) for edit in result.edits]
 
 
@@ -79,17 +79,16 @@ def _by_id(basis: Basis, edit: EngineEdit) -> Edit:
     )
 
 
-def _survival(basis: Basis, found: compaction.Survival) -> dict[str, Any]:
-    """Which details survive; of the lost ones, the most telling are named."""
-    return report_data(found, lambda at: basis.sent[at].id if at >= 0 else None, LOST_KEPT)
+def _survival(basis: Basis, survival: compaction.Survival) -> dict[str, Any]:
+    """Which details survive; the most informative of the lost ones are named."""
+    return report_data(survival, lambda at: basis.sent[at].id if at >= 0 else None, LOST_KEPT)
 
 
 def edited(reader: Reader, run: Run, summary: str) -> dict[str, Any]:
-    """The row's fields with another text for the same plan.
+    """The row's fields for the same plan with another summary.
 
+    The plan is made again from the same messages. If it differs (another version of the rules), that is a conflict.
     Raises NothingToEdit, BadSummary, CompactionConflict and what reading raises.
-    The plan is made again from the same messages; one that comes out differently (another version of the rules) is a
-    conflict.
     """
     strategy = planning.strategy_of(run.strategy)
     if not strategy.asks_model:

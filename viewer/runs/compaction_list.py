@@ -1,4 +1,4 @@
-"""The compactions a session has had, ours and the agent's, in numbers."""
+"""The compactions of a session, this site's and the agent's, with their numbers."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ BY_US = "by you, here"
 
 
 def by(store: Store, run: int | None) -> str:
-    """Who compacted: whoever asked for this run here, else the agent that owns the store."""
+    """Who compacted: the person who started this run here, or the agent that owns the store."""
     return BY_US if run else f"by {agent_of(store).name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """One boundary, as far as the index tells.
+    """One boundary, as the index has it.
 
-    `at` in epoch seconds; ids are messages of History, `boundary_message_id` the first one it kept; `run` is ours;
-    `unsure` says that what was summarised may have been taken back before.
+    `at` is in epoch seconds. Ids are messages of History, `boundary_message_id` is the first one kept. `run` is ours,
+    None for the agent's. `unsure`: what was summarised may have been taken back before.
     """
 
     handoff_id: int
@@ -51,7 +51,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class CompactionView(Numbers):
-    """One boundary, with its text, whether it can be undone, and what the agent itself noted of it."""
+    """One boundary with its text, whether it can be undone, and what the agent itself recorded about it."""
 
     summary: str
     undoable: bool
@@ -59,20 +59,20 @@ class CompactionView(Numbers):
 
 
 def weights(history: TranscriptIndex, boundaries: Iterable[IndexedBoundary]) -> dict[int, tuple[Weight, Weight]]:
-    """Tokens in context before and after each compaction, by its handoff: of our own what the run counted, which is
-    exact also while the session's new rows are not counted yet.
+    """Tokens in context before and after each compaction, by its handoff. For this site's compactions the run's own
+    count is used: it is exact even while the session's new rows are not counted yet.
     """
     boundaries = list(boundaries)
     runs = Run.objects.filter(pk__in={boundary.run for boundary in boundaries if boundary.run is not None})
-    noted = {run: (before, after) for run, before, after in runs.values_list("pk", "tokens_before", "tokens_after")}
-    found = {}
+    counts = {run: (before, after) for run, before, after in runs.values_list("pk", "tokens_before", "tokens_after")}
+    by_handoff = {}
     for boundary in boundaries:
-        before, after = noted.get(boundary.run or 0, (None, None))
+        before, after = counts.get(boundary.run or 0, (None, None))
         if before is None or after is None:
-            found[boundary.handoff_id] = history.weight(boundary.before), history.weight(boundary.block)
+            by_handoff[boundary.handoff_id] = history.weight(boundary.before), history.weight(boundary.block)
         else:
-            found[boundary.handoff_id] = Weight(before, about=False), Weight(after, about=False)
-    return found
+            by_handoff[boundary.handoff_id] = Weight(before, about=False), Weight(after, about=False)
+    return by_handoff
 
 
 REMEMBERED = 1_000  # sessions
@@ -82,27 +82,25 @@ _lock = Lock()
 
 
 def numbers(reader: Reader, session: Session, runs: AllRuns | None = None) -> list[Numbers]:
-    """The numbers of every compaction that stands, oldest first; where few tokens are uncounted, they are counted.
-    Remembered while the session's index is the same. `runs` are those of the store, for who asks for many sessions.
-    Raises StoreUnavailable.
+    """The numbers of every compaction in effect, oldest first. If few tokens are uncounted, they are counted. Cached
+    until the session's index changes. `runs` are those of the store, for callers that ask for many sessions. Raises
+    StoreUnavailable.
     """
-    transcript_index, key = (
-        index_cache.index_of(reader, session, runs),
-        (reader.store.name, reader.store.url, session.id),
-    )
+    transcript_index = index_cache.index_of(reader, session, runs)
+    key = (reader.store.name, reader.store.url, session.id)
     with _lock:
-        made_of, made = _numbers.get(key, (None, []))
-    if made_of is None or made_of() is not transcript_index:
+        cached_index, result = _numbers.get(key, (None, []))
+    if cached_index is None or cached_index() is not transcript_index:
         ids = {row_id for each in transcript_index.compactions for row_id in (*each.before_ids, *each.block_ids)}
         transcript_index = index_cache.count_few(reader, session, sorted(ids))
-        made = numbers_of(reader.store, transcript_index)
+        result = numbers_of(reader.store, transcript_index)
         with _lock:
-            _numbers[key] = ref(transcript_index), made
-    return made
+            _numbers[key] = ref(transcript_index), result
+    return result
 
 
 def numbers_of(store: Store, history: TranscriptIndex) -> list[Numbers]:
-    """Every compaction that stands, oldest first. Reads our own runs, not the store."""
+    """Every compaction in effect, oldest first. Reads our own runs, not the store."""
     tokens = weights(history, history.compactions) if history.compactions else {}
     return [
         Numbers(
@@ -125,15 +123,15 @@ def numbers_of(store: Store, history: TranscriptIndex) -> list[Numbers]:
 
 
 def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
-    """Every compaction that stands, with its text, its tokens counted however long that takes. Raises NotFound."""
+    """Every compaction in effect, with its text. Counts all tokens, however long that takes. Raises NotFound."""
     session = reader.session(session_id)
     compactions = index_cache.index_of(reader, session).compactions
-    boundaries = [each for each in compactions if each.run is None]  # of ours the run counted
+    boundaries = [each for each in compactions if each.run is None]  # our own were counted by the run
     ids = {row_id for boundary in boundaries for row_id in (*boundary.before_ids, *boundary.block_ids)}
     history = index_cache.count_all(reader, session, sorted(ids))
     if not history.compactions:
         return []
-    shown = {
+    handoffs = {
         item.boundary.handoff_id: item
         for item in reader.shown(session_id, history.compactions)
         if isinstance(item, Handoff)
@@ -148,5 +146,5 @@ def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
             reported=item.reported if item and each.run is None else None,
         )
         for each in numbers_of(reader.store, history)
-        for item in [shown.get(each.handoff_id)]
+        for item in [handoffs.get(each.handoff_id)]
     ]

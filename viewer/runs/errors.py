@@ -1,4 +1,4 @@
-"""What a run refuses beyond what its store does, in the same shape: a stable `code` and a sentence for people."""
+"""Why a run is refused, besides the refusals of its store: a stable `code` and a sentence for people."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ class NothingToDo(StoreError):
 
 
 class UnknownChoice(StoreError):
-    """A strategy or summariser of this name does not exist."""
+    """There is no such strategy, summariser, mode or number of messages."""
 
     code = "unknown_choice"
     status = 422
 
 
 class ModelNotSetUp(StoreError):
-    """A summariser that asks a model, and none is set up for it."""
+    """The summariser calls a model, and no model is set up for it."""
 
     code = "model_not_set_up"
 
 
 class BadSummary(StoreError):
-    """The summary (edited, or as it came from the summariser) cannot be used; the message says why."""
+    """The summary (edited, or from the summariser) cannot be used; the message says why."""
 
     code = "summary_rejected"
     status = 422
 
 
 class ModelFailed(StoreError):
-    """The model gave no summary; each has its own `code` (docs/models.md).
+    """The model returned no summary. `code` says why (docs/models.md).
 
-    `passing`: asking again may help, `after` so many seconds if the service says when.
+    `passing`: another request may succeed. `after`: seconds to wait first, if the service gives them.
     """
 
     def __init__(self, code: str, message: str, *, passing: bool = False, after: float | None = None) -> None:
@@ -45,14 +45,14 @@ class ModelFailed(StoreError):
 
 
 class NothingToEdit(StoreError):
-    """The run's strategy makes no summary, so none can be put in its place."""
+    """The run's strategy makes no summary, so there is none to replace."""
 
     code = "nothing_to_edit"
     status = 422
 
 
 class AlreadyOpen(SessionBusy):
-    """Another run of this site is at work on the session."""
+    """Another run of this site is compacting the session; `run` is its id."""
 
     def __init__(self, message: str, run: int) -> None:
         super().__init__(message)
@@ -60,6 +60,6 @@ class AlreadyOpen(SessionBusy):
 
 
 class WrongStatus(StoreError):
-    """The run is not in a status in which this can be done."""
+    """The run's status does not allow this."""
 
     code = "wrong_status"

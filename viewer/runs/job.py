@@ -1,6 +1,6 @@
-"""What a worker does with a run: plan, summarise and, unless it is a preview, commit once no turn runs.
+"""What a worker does with a run: plan, summarise and, unless it is a preview, commit as soon as no turn is running.
 
-It starts wherever the row says: a run that was taken up again after its worker died goes through the same code.
+It starts at the status on the row: a run that is resumed after its worker died uses the same code.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from .providers.summarizers import get_summarizer
 from .run_claim import LeaseLost, RunClaim, claim
 from .signals import applied
 
-POLL_SECONDS = 1.0  # between two looks at whether the agent's turn has ended
+POLL_SECONDS = 1.0  # between two checks whether the agent's turn has ended
 
 logger = logging.getLogger(__name__)
 
 
 def compact(run_id: int) -> None:
-    """Bring one run as far as it goes. Runs that are done, cancelled or held by another worker are left alone."""
+    """Take one run as far as possible. Runs that are done, cancelled or claimed by another worker are not changed."""
     run = claim(run_id)
     if run is not None:
         _work(RunClaim(run))
@@ -58,7 +58,7 @@ def _work(hold: RunClaim) -> None:
 
 
 def _make_candidate(hold: RunClaim) -> None:
-    """Plan and summarise; the run is `ready` afterwards, or `waiting` when it is to be applied without a preview."""
+    """Plan and summarise; the run is `ready` afterwards, or `waiting` if it is applied without a preview."""
     run = hold.run
     hold.update(status="planning", progress={"sentence": "Reading the session and planning."})
     with open_store(hold.store) as reader:
@@ -74,18 +74,18 @@ def _make_candidate(hold: RunClaim) -> None:
     )
     summary = _summary(hold, plan, doing)
     try:
-        made = candidate.fields(planning.strategy_of(run.strategy), basis, plan, summary) | {"chunks": []}
+        fields = candidate.fields(planning.strategy_of(run.strategy), basis, plan, summary) | {"chunks": []}
     except BadSummary:
         hold.update(chunks=[])  # the same parts would make the same summary again
         raise
     if run.apply:
-        hold.update(status="waiting", progress={"sentence": "Ready to be written."}, **made)
+        hold.update(status="waiting", progress={"sentence": "Ready to be written."}, **fields)
     else:
-        hold.update(**outcomes.closed("ready", "Ready to review."), **made)
+        hold.update(**outcomes.closed("ready", "Ready to review."), **fields)
 
 
 def _summary(hold: RunClaim, plan: compaction.Plan, doing: str) -> str:
-    """What the summariser says, which is asked only where the strategy needs one, and not again for finished parts."""
+    """The summariser's text. It is called only if the strategy needs a summary, and not again for finished parts."""
     if not planning.strategy_of(hold.run.strategy).asks_model:
         return ""
     chosen = get_summarizer(hold.run.summarizer)
@@ -109,7 +109,7 @@ def _commit(hold: RunClaim) -> None:
     done = writer_of(hold.store).apply(
         run.session_id, run.basis, edits, mode=run.mode, holder=hold.holder, now=time.time()
     )
-    with suppress(StoreError):  # tried again at the end; the agent's next turn need not wait for our notes
+    with suppress(StoreError):  # repeated at the end; the agent's next turn need not wait for our records
         writer_of(hold.store).release_lease(run.session_id, hold.holder)
     note = partial(records.note_written, run.pk, run.store, run.session_id, done)
     hold.update(also=note, **outcomes.applied(done, timezone.now()))
@@ -117,13 +117,13 @@ def _commit(hold: RunClaim) -> None:
 
 
 def _wait_for_turn(hold: RunClaim) -> None:
-    """Take the turn lease, waiting while somebody else has it.
+    """Take the turn lease; waits while somebody else has it.
 
-    Raises SessionBusy when that takes too long, LeaseLost when cancelled.
+    Raises SessionBusy after `WAIT_SECONDS`, LeaseLost if the run is cancelled.
     """
     until = time.time() + settings.WAIT_SECONDS
     while True:
-        with open_store(hold.store) as reader:  # looking does not take the write lock from the agent, trying would
+        with open_store(hold.store) as reader:  # a read does not take the write lock from the agent, an attempt would
             lease = reader.lease_of(hold.run.session_id)
         if lease is None and _took_lease(hold):
             return
@@ -151,7 +151,7 @@ def _iso(seconds: float) -> str:
 
 
 def _end_with(hold: RunClaim, problem: Exception) -> None:
-    """End the run with what went wrong; a candidate that exists is kept."""
+    """End the run with what went wrong; a candidate is kept."""
     code, message = outcomes.refusal_of(problem)
     try:
         if code == "unexpected":
@@ -161,6 +161,6 @@ def _end_with(hold: RunClaim, problem: Exception) -> None:
         hold.update(**outcomes.stopped(hold.run, code, message))
     except LeaseLost:
         logger.info("Run %s was cancelled or taken up elsewhere.", hold.run.pk)
-    except Exception as away:  # its result cannot be found or noted: recovery looks again
-        known = isinstance(away, StoreError | DatabaseProblem)
-        logger.warning("Run %s is left to recovery: %s", hold.run.pk, away, exc_info=not known)
+    except Exception as failure:  # its result cannot be read or recorded: recovery checks again
+        is_expected = isinstance(failure, StoreError | DatabaseProblem)
+        logger.warning("Run %s is left to recovery: %s", hold.run.pk, failure, exc_info=not is_expected)

@@ -1,4 +1,4 @@
-"""Run: one compaction asked for through this site. All its job needs stands on the row: another worker can go on."""
+"""Run: one compaction started on this site. Its row has all that its job needs, so any worker can continue it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-# queued -> planning -> summarizing -> ready -> waiting -> applying -> applied -> undone, or one of the others. What was
-# undone may be applied again.
+# queued -> planning -> summarizing -> ready -> waiting -> applying -> applied -> undone, or one of the others. An
+# undone run may be applied again.
 OPEN_STATUSES = ("queued", "planning", "summarizing", "waiting", "applying")
 STATUSES = (*OPEN_STATUSES, "ready", "applied", "undone", "discarded", "cancelled", "failed", "conflict")
 
@@ -15,20 +15,19 @@ STATUSES = (*OPEN_STATUSES, "ready", "applied", "undone", "discarded", "cancelle
 class Run(models.Model):
     """One compaction of one session of one store.
 
-    `plan` holds options, window, and ids of head, middle, tail and lifted messages. `basis` and `edits` are what a
-    commit needs (`stores.changes`: a token, and edits as JSON), emptied once it is made; what it left is a
-    `history.Compaction`. `holder` is the
-    compression lock's holder and, while it is not empty, the mark of the one worker that has the run. `queued_at` is
-    when it was given to the workers, None while none is to take it: a row with it is in the queue. `apply` says
-    whether the run goes on by itself once the summary is there. `mode` is where the result goes: "in_place", or "split"
-    into a new session (`new_session_id`). `fallback` says in sentences what the store's CompactionSetting asks for and
-    this session does not allow, "" for nothing.
+    `plan` has options, window, and ids of head, middle, tail and lifted messages. `basis` and `edits` are what a commit
+    needs (`stores.changes`: a token, and edits as JSON), emptied after it; the commit's receipt is in a
+    `history.Compaction`. `holder` is the holder of the compression lock and, if not empty, the one worker that has the
+    run. `queued_at` is when the run was put in the queue, None while it is not in it. `apply`: the run continues by
+    itself once there is a summary. `mode` is where the result goes: "in_place", or "split" into a new session
+    (`new_session_id`). `fallback` says in sentences what the store's CompactionSetting wants and this session does not
+    allow, "" if nothing.
 
-    `rules` is what was found of the workspace's rules (`workspaces.Rules` as an object), `carry` whether they go into
-    the handoff. `model` names what writes the summary, `usage` what that took (`providers.summarizers.Usage`), and
-    `chunks` keeps the parts of a long summary that are finished (`compaction.Finished`) until there is a candidate.
-    `looked_at_seconds` is how long a candidate waited for a person: no part of the work. `draft` is what somebody has
-    made of the summary and not applied yet, "" for nothing.
+    `rules` are the rules read from the workspace (`workspaces.Rules` as an object), `carry`: whether they go into the
+    handoff. `model` names the model of the summary, `usage` is its usage (`providers.summarizers.Usage`). `chunks` has
+    the finished parts of a long summary (`compaction.Finished`) until there is a candidate. `looked_at_seconds` is how
+    long a candidate waited for a person, which is not part of the work. `draft` is an edited summary that is not
+    applied yet, "" if there is none.
     """
 
     store = models.CharField(max_length=200)
@@ -86,24 +85,24 @@ class Run(models.Model):
 
     @property
     def worked_seconds(self) -> float | None:
-        """How long it took without the time in which somebody looked at it; None while it has not come to an end."""
+        """Seconds from creation to end, without the time in which a person looked at it; None before the end."""
         if self.finished_at is None:
             return None
         return max((self.finished_at - self.created_at).total_seconds() - self.looked_at_seconds, 0.0)
 
     @property
     def came_to_nothing(self) -> bool:
-        """Whether it ended without having written anything, so that there are no numbers of an "after"."""
+        """Whether it ended without writing anything, so that there are no numbers for "after"."""
         return self.status in ("failed", "cancelled", "discarded", "conflict")
 
     @property
     def is_open(self) -> bool:
-        """Whether a worker has it or will have it."""
+        """Whether a worker has it or will get it."""
         return self.status in OPEN_STATUSES
 
 
 class Worker(models.Model):
-    """A process that runs queued compactions and keeps the catalog, by its holder's name, and when it last said so."""
+    """A process that runs queued compactions and updates the catalog: its holder's name, and when it last signed."""
 
     name = models.CharField(max_length=200, unique=True)
     seen_at = models.DateTimeField(default=timezone.now)
@@ -113,10 +112,10 @@ class Worker(models.Model):
 
 
 class Connection(models.Model):
-    """How to reach a model that writes summaries, as saved on the settings page; the environment outranks it.
+    """How to reach a model that writes summaries, as saved on the settings page; the environment overrides it.
 
-    The key is stored here, encrypted (`providers.connections`), and nowhere else: it is never shown, logged or sent to
-    anybody but the service at `base_url`.
+    The key is stored only here, encrypted (`providers.connections`). It is never shown or logged, and sent only to the
+    service at `base_url`.
     """
 
     kind = models.CharField(max_length=20, unique=True)
@@ -130,10 +129,10 @@ class Connection(models.Model):
 
 
 class CompactionSetting(models.Model):
-    """How a store's sessions are compacted where nobody says otherwise, as typed on the settings page.
+    """The default mode and strategy for a store's sessions, as saved on the settings page.
 
     `mode` is one of `stores.changes.MODES`; `strategy` one of `compaction.strategy.STRATEGIES`, "" for the one that the
-    engine would offer first.
+    engine offers first.
     """
 
     store = models.CharField(max_length=200, unique=True)

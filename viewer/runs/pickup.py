@@ -1,4 +1,4 @@
-"""When the agent will notice a compaction or an undo, and whether it has (`docs/hermes.md` section 3)."""
+"""When the agent will notice a compaction or an undo, and whether it has noticed it (`docs/hermes.md` section 3)."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ LEFT = (
 
 @dataclass(frozen=True, slots=True)
 class PickUp:
-    """`noticed_at` is when the first message after the commit was written (epoch seconds); None: there is none yet."""
+    """`noticed_at` is when the first message after the commit was written (epoch seconds), None if there is none."""
 
     noticed_at: float | None
     sentence: str
 
 
 def pick_up(run: Run, reader: Reader) -> PickUp:
-    """Whether anything was written to the session since this applied run's commit, and what that means."""
+    """Whether anything was written to the session since the commit of this applied run, and what that means."""
     agent, session = agent_of(reader.store), reader.session(run.new_session_id or run.session_id)
-    first = _first_of_others(reader, run, session.id)
-    if first is not None and _was_left(run, reader, session.id):
+    first = _first_agent_message(reader, run, session.id)
+    if first is not None and _is_abandoned(run, reader, session.id):
         return PickUp(None, LEFT)
     if first is None:
         return PickUp(None, f"Waiting for the agent. {agent.notices(session)}")
@@ -37,13 +37,13 @@ def pick_up(run: Run, reader: Reader) -> PickUp:
     return PickUp(first.timestamp, "The session has gone on since the compaction.")
 
 
-def _was_left(run: Run, reader: Reader, session_id: str) -> bool:
+def _is_abandoned(run: Run, reader: Reader, session_id: str) -> bool:
     receipt = Compaction.objects.filter(run=run.pk).values_list("receipt", flat=True).first()
     return receipt is not None and reader.was_left(session_id, receipt)
 
 
-def _first_of_others(reader: Reader, run: Run, session_id: str) -> StoredMessage | None:
-    """The first message behind this run's that no run of ours wrote: a second compaction is no answer of the agent."""
+def _first_agent_message(reader: Reader, run: Run, session_id: str) -> StoredMessage | None:
+    """The first message after this run that the agent wrote itself; our own later compactions do not count."""
     written = Compaction.objects.filter(
         store=run.store, session_id__in=(run.session_id, session_id), run__isnull=False
     ).values_list("run", "first_id", "last_id")

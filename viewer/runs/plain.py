@@ -1,4 +1,4 @@
-"""Text as every database takes it: PostgreSQL refuses NUL, and no database takes half of a surrogate pair."""
+"""Text that every database accepts: PostgreSQL refuses NUL, and no database accepts half of a surrogate pair."""
 
 from __future__ import annotations
 

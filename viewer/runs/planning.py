@@ -1,4 +1,4 @@
-"""A plan of a session as it stands now: which rows are head, middle and tail, and whether it could be written now."""
+"""A plan of a session as it is now: which rows are head, middle and tail, and whether it could be written."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from .errors import UnknownChoice
 from .models import CompactionSetting
 from .providers.summarizers import get_summarizer
 
-SLOW_SECONDS, TOO_SLOW_SECONDS = 1.0, 10.0  # of a held write lock: worth a word; longer than the agent may wait
+SLOW_SECONDS, TOO_SLOW_SECONDS = 1.0, 10.0  # of a held write lock: worth a warning; longer than the agent may wait
 RECENT = 2  # plans that a process keeps, each with its messages
 
-FIRST = ""  # the strategy that the engine would offer first for this session
-AS_SET = ""  # a mode or strategy that nobody named: the one of the store's CompactionSetting
+FIRST = ""  # the strategy that the engine offers first for this session
+AS_SET = ""  # no mode or strategy was named: use the store's CompactionSetting
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Options:
     """What a person chooses for one compaction.
 
     `strategy` is one of STRATEGIES, `mode` one of MODES, or AS_SET; `keep_last` is a number of messages, None for as
-    many as fit; `carry` has the rules of the session's workspace stand behind the summary.
+    many as fit; `carry`: the rules of the session's workspace follow the summary.
     """
 
     strategy: str = AS_SET
@@ -52,10 +52,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a plan is made on, read as one: the live messages that a model is `sent`, the bytes of all of them by id,
-    and the `token` by which a commit knows them again; `tail_only` as in a Policy; `not_shortened` says why tool output
-    cannot be shortened, "" when it can. `repeats` are those that were written again and are sent, too: a compaction
-    writes each once.
+    """The input of a plan, read at one moment: the live messages that are `sent` to a model, the bytes of all of them
+    by id, and the `token` by which a commit recognises them. `tail_only` as in a Policy. `not_shortened` says why tool
+    output cannot be shortened, "" if it can. `repeats` are messages that were written twice and are also sent: a
+    compaction writes each once.
     """
 
     session: Session
@@ -73,11 +73,11 @@ class Basis:
         return len(self.sent) + len(self.repeats)
 
     def tokens_before(self, plan: compaction.Plan) -> int:
-        """Tokens of the messages in context, those that were written again included."""
+        """Tokens of the messages in context, including those that were written twice."""
         return plan.tokens_before + sum(counting.row_tokens(row, plan.count) for row in self.repeats)
 
     def ids(self, indices: tuple[int, ...]) -> list[int]:
-        """Row ids of messages by their place in the plan."""
+        """Row ids of messages, by their index in the plan."""
         return [self.sent[index].id for index in indices]
 
 
@@ -85,14 +85,13 @@ class Basis:
 class DryRun:
     """A dry run with a strategy and a mode.
 
-    `fallback` says in sentences what the store's CompactionSetting asks for and this session does not allow, "" for
+    `fallback` says in sentences what the store's CompactionSetting wants and this session does not allow, "" if
     nothing.
 
-    Ids are rows; `estimate` says that the model's own tokens are not known exactly; `lock` is somebody compacting the
-    session now, `lease` somebody running a turn, which only some stores tell (`sees_turns`); `lock_seconds` how long
-    the commit would keep the agent from writing; `rules` what was found of the workspace's rules, carried or not;
-    `notes` are those of the agent beside messages, with `note_tokens` of the tokens; `token` what a commit would
-    compare the session with.
+    Ids are rows. `estimate`: the model's own token count is not known exactly. `lock` is who compacts the session now,
+    `lease` who runs a turn, which only some stores show (`sees_turns`). `lock_seconds` is how long the commit would
+    keep the agent from writing. `rules` are the rules read from the workspace, carried or not. `notes` counts the
+    agent's notes that are not messages, `note_tokens` their tokens. A commit compares the session with `token`.
     """
 
     session_id: str
@@ -123,7 +122,7 @@ class DryRun:
 
 
 def draft(store: Store, session_id: str, options: Options) -> DryRun:
-    """Plan without a model and without writing anything.
+    """Plan without a model and without writing.
 
     Raises NotFound, StoreUnavailable, StoreReadOnly, SessionEnded, UnknownChoice, ModelNotSetUp, and
     compaction.NothingToCompact.
@@ -133,7 +132,7 @@ def draft(store: Store, session_id: str, options: Options) -> DryRun:
 
 
 def draft_of(reader: Reader, session_id: str, options: Options, setting: CompactionSetting | None = None) -> DryRun:
-    """`draft` of a store that is open, whose `setting` is read where it is not given."""
+    """`draft` for an open store; its `setting` is read if it is not given."""
     check_options(options)
     setting = setting or setting_of(reader.store)
     mode, not_split = mode_of(reader, session_id, options, setting)
@@ -173,15 +172,13 @@ def draft_of(reader: Reader, session_id: str, options: Options, setting: Compact
 
 
 def setting_of(store: Store) -> CompactionSetting:
-    """How this store's sessions are compacted where nobody says otherwise; an unsaved row with the defaults where
-    nothing is kept.
-    """
+    """The default mode and strategy for this store's sessions; an unsaved row with the defaults if none is stored."""
     return CompactionSetting.objects.filter(store=store.name).first() or CompactionSetting(store=store.name)
 
 
 def mode_of(reader: Reader, session_id: str, options: Options, setting: CompactionSetting) -> tuple[str, str]:
-    """The mode in which this session is compacted, and why that is not the one that its store is set to, as sentences;
-    "" where it is, and where the options name a mode. Raises NotFound.
+    """The mode in which this session is compacted, and sentences that say why it is not the store's; "" if it is, or if
+    the options name a mode. Raises NotFound.
     """
     if options.mode != AS_SET:
         return options.mode, ""
@@ -189,15 +186,15 @@ def mode_of(reader: Reader, session_id: str, options: Options, setting: Compacti
         return "in_place", ""
     refusal = reader.compact_refusal(session_id, "split")
     if refusal is None or (splits(reader.store) and reader.compact_refusal(session_id) is not None):
-        return "split", ""  # where neither is possible, the refusal of a split says why
+        return "split", ""  # if neither is possible, the refusal of a split says why
     return "in_place", f"This store is set to split sessions, which is not possible here. {refusal.message}"
 
 
 def _planned_as_set(
     basis: Basis, options: Options, setting: CompactionSetting, rules: str
 ) -> tuple[Strategy, compaction.Plan, str]:
-    """`planned` with the strategy that is named, or with the one that the store is set to; where that one makes no plan
-    of this session, with the one that the engine offers first, and a sentence that says so.
+    """`planned` with the named strategy, or with the store's. If the store's makes no plan for this session, the plan
+    of the strategy that the engine offers first, and a sentence that says so.
     """
     if options.strategy != AS_SET or setting.strategy == FIRST:
         return *planned(basis, options, rules), ""
@@ -205,23 +202,23 @@ def _planned_as_set(
         return *planned(basis, replace(options, strategy=setting.strategy), rules), ""
     except (compaction.NothingToCompact, StoreReadOnly, UnknownChoice) as problem:
         reason = problem.reason if isinstance(problem, compaction.NothingToCompact) else problem.message
-    known = STRATEGIES.get(setting.strategy)
-    asked = f"This store is set to “{known.label if known else setting.strategy}”, which is not possible here."
-    return *planned(basis, options, rules), f"{asked} {reason}"
+    strategy = STRATEGIES.get(setting.strategy)
+    sentence = f"This store is set to “{strategy.label if strategy else setting.strategy}”, which is not possible here."
+    return *planned(basis, options, rules), f"{sentence} {reason}"
 
 
-def busy_sentence(held: Holder, doing: str = "compacting this session") -> str:
-    """Who holds a lock or a turn, since when, and when it counts no more: its process may be dead."""
-    if held.says:
-        return held.says
-    who = "Palimpsest" if held.is_palimpsest else f"Another process ({held.holder})"
-    since, end = (timezone.localtime(datetime.fromtimestamp(at, UTC)) for at in (held.since, held.expires))
+def busy_sentence(owner: Holder, doing: str = "compacting this session") -> str:
+    """Who holds a lock or a turn, since when, and when it expires: its process may be dead."""
+    if owner.says:
+        return owner.says
+    who = "Palimpsest" if owner.is_palimpsest else f"Another process ({owner.holder})"
+    since, end = (timezone.localtime(datetime.fromtimestamp(at, UTC)) for at in (owner.since, owner.expires))
     return f"{who} is {doing} since {since:%H:%M:%S}. Its hold ends at {end:%H:%M:%S %Z} unless it is renewed."
 
 
 def check_options(options: Options) -> None:
-    """Raise UnknownChoice for a strategy, a summariser, a mode or a number that does not exist here; ModelNotSetUp for
-    a summariser without its model.
+    """Raise UnknownChoice for a strategy, a summariser, a mode or a number that does not exist; ModelNotSetUp for a
+    summariser without its model.
     """
     get_summarizer(options.summarizer)
     if options.strategy != AS_SET:
@@ -233,10 +230,10 @@ def check_options(options: Options) -> None:
 
 
 def read_basis(reader: Reader, session_id: str, mode: str = "in_place", planned: Json | None = None) -> Basis:
-    """What a plan is made on, now; with the token of an earlier basis, without the messages that came since.
+    """The input of a plan now; with `planned`, the token of an earlier basis, without the messages that came since.
 
-    Raises why the session cannot be compacted, or SessionBusy; CompactionConflict when a message of `planned` was
-    changed or taken back.
+    Raises why the session cannot be compacted, or SessionBusy; CompactionConflict if a message of `planned` was changed
+    or taken back.
     """
     if (problem := reader.compact_refusal(session_id, mode)) is not None:
         raise problem
@@ -249,7 +246,7 @@ def read_basis(reader: Reader, session_id: str, mode: str = "in_place", planned:
 
 
 def slow_sentence(seconds: float) -> str:
-    """What to expect of a commit that holds the write lock this long; "" for one that nobody notices."""
+    """A warning about a commit that holds the write lock for this long; "" if nobody would notice."""
     if seconds < SLOW_SECONDS:
         return ""
     more = " That is long enough for it to report an error." if seconds > TOO_SLOW_SECONDS else ""
@@ -262,10 +259,10 @@ def plan_of(basis: Basis, options: Options, rules: str) -> compaction.Plan:
 
 
 def planned(basis: Basis, options: Options, rules: str) -> tuple[Strategy, compaction.Plan]:
-    """The strategy, and the engine's plan of what was read, with these rules behind the summary unless they are to be
-    left out.
+    """The strategy, and the engine's plan of the basis; with `carry`, these rules follow the summary.
 
-    Raises compaction.NothingToCompact or BadTranscript; StoreReadOnly where the strategy shortens what cannot be.
+    Raises compaction.NothingToCompact or BadTranscript; StoreReadOnly if the strategy shortens tool output and the
+    store cannot.
     """
     chosen = None if options.strategy == FIRST else strategy_of(options.strategy)
     if basis.not_shortened and chosen is not None and not chosen.asks_model:
@@ -277,48 +274,48 @@ def planned(basis: Basis, options: Options, rules: str) -> tuple[Strategy, compa
         rules=rules if options.carry else "",
         tail_only=basis.tail_only,
         can_prune=not basis.not_shortened,
-        handoff="hermes",  # which every agent's store is read back by
+        handoff="hermes",  # the form that every agent's store can read back
     )
     strategy, plan = _planned_once(basis, chosen, policy)
     repeated = (repeats_sentence(len(basis.repeats)),) if basis.repeats else ()
     return strategy, replace(plan, reasons=(*plan.reasons, *repeated))
 
 
-# The newest plans of this process, each with the messages it is of.
+# The newest plans of this process, each with its messages.
 _recent: LRUCache[tuple[Hashable, ...], tuple[list[StoredMessage], Strategy, compaction.Plan]] = LRUCache(RECENT)
 _lock = Lock()
 
 
 def _planned_once(basis: Basis, chosen: Strategy | None, policy: compaction.Policy) -> tuple[Strategy, compaction.Plan]:
-    """The engine's plan with this strategy, or with the one that it would offer first.
+    """The engine's plan with this strategy, or with the one that it offers first.
 
-    A panel, its question, the preview and an edit of the summary ask for the same plan one after the other: within a
-    process it is made again only where a message or an option has changed. A worker is another process and makes its
-    own. The messages themselves are compared: the token of a Hermes session knows of a row only its length.
+    A panel, its confirmation, the preview and an edit of the summary ask for the same plan one after the other: a
+    process makes it again only if a message or an option has changed. A worker is another process and makes its own.
+    The messages themselves are compared, because the token of a Hermes session has only the length of a row.
     """
-    session, asked = basis.session, chosen.name if chosen else FIRST
+    session, choice = basis.session, chosen.name if chosen else FIRST
     key = (session.store, session.id, session.model, policy)
     with _lock:
-        recent = _recent.get((*key, asked))
+        recent = _recent.get((*key, choice))
     if recent is not None and recent[0] == basis.sent:
         return recent[1:]
     messages, count = list(map(_dated, basis.sent)), counting.counter_for(session.model)
     strategy, plan = (chosen, chosen.plan(messages, policy, count)) if chosen else first_plan(messages, policy, count)
     with _lock:
-        for name in {asked, strategy.name}:  # the preview names the strategy that its panel was offered
+        for name in {choice, strategy.name}:  # the preview names the strategy that its panel offered
             _recent[*key, name] = basis.sent, strategy, plan
     return strategy, plan
 
 
 def repeats_sentence(repeats: int) -> str:
-    """What a plan says of messages that are in the context more than once."""
+    """The plan's sentence about messages that are in the context more than once."""
     if repeats == 1:
         return "1 message is in context a second time, as it was written twice: the compaction writes it once."
     return f"{repeats:,} messages are in context again, as they were written twice: the compaction writes each once."
 
 
 def strategy_of(name: str) -> Strategy:
-    """The strategy of this name, which is one of the old or new ones. Raises UnknownChoice."""
+    """The strategy of this name, new or old. Raises UnknownChoice."""
     strategy = named(name)
     if strategy is None:
         raise UnknownChoice(f"There is no strategy {name!r}. There is: {', '.join(STRATEGIES)}.")
@@ -326,12 +323,12 @@ def strategy_of(name: str) -> Strategy:
 
 
 def _dated(row: StoredMessage) -> compaction.Message:
-    """The message with its time, by which a summary can date what was done."""
+    """The message with its time, so that a summary can date what was done."""
     return weighed(row) | ({"timestamp": row.timestamp} if row.timestamp else {})
 
 
 def recorded(basis: Basis, plan: compaction.Plan) -> dict[str, Any]:
-    """The plan as a run keeps it (JSON): ids by part, reasons, tokens and window."""
+    """The plan as JSON, as a run stores it: ids by part, reasons, tokens and window."""
     return {
         "model": basis.session.model,
         "window": basis.window,

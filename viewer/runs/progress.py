@@ -1,4 +1,4 @@
-"""What a run tells while its summary is made: which part, how much of the answer, for how long, at what cost."""
+"""What a run reports while its summary is made: the part, tokens of the answer, seconds and cost."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from compaction.tokens import Counter
 from .providers.summarizers import Usage
 from .run_claim import RunClaim
 
-TELL_SECONDS = 1.0  # between two updates of the row while an answer comes
+REPORT_SECONDS = 1.0  # between two updates of the row while an answer comes
 
 
 class Progress:
-    """The `providers.summarizers.ProgressCallback` of one run. All raise hold.LeaseLost once the run is not ours."""
+    """The run's `providers.summarizers.ProgressCallback`. All raise run_claim.LeaseLost once the run is not ours."""
 
     def __init__(self, hold: RunClaim, doing: str, count: Counter) -> None:
         self._hold = hold
         self._doing = doing
         self._count = count
         self._usage = Usage(**hold.run.usage)
-        self._began = self._told = time.monotonic()
+        self._began = self._reported_at = time.monotonic()
         self._request: compaction.SummaryRequest | None = None
         self._tokens = 0
 
     def asking(self, ask: Callable[[compaction.SummaryRequest, Progress], str]) -> Ask:
-        """`ask` with this listener; a run that was cancelled asks nothing more."""
+        """`ask` with this listener; after the run was cancelled it asks nothing more."""
 
-        def asked(request: compaction.SummaryRequest) -> str:
+        def call(request: compaction.SummaryRequest) -> str:
             self._request, self._tokens = request, 0
-            self.tell()
+            self.report()
             return ask(request, self)
 
-        return asked
+        return call
 
     def on_text(self, text: str) -> None:
         self._tokens += self._count(text)
-        if not text or time.monotonic() - self._told >= TELL_SECONDS:
-            self.tell()
+        if not text or time.monotonic() - self._reported_at >= REPORT_SECONDS:
+            self.report()
 
     def on_usage(self, usage: Usage) -> None:
         self._usage += usage
         self._hold.update(usage=self._usage.to_json())
 
     def finished(self, part: Finished) -> None:
-        """Keep a finished part, so that a run that is taken up again goes on behind it."""
+        """Save a finished part, so that a run that is resumed continues after it."""
         self._hold.update(chunks=[*self._hold.run.chunks, {"key": part.key, "summary": part.summary}])
 
-    def tell(self) -> None:
-        """Write down what is being done."""
-        self._told = time.monotonic()
-        seconds = round(self._told - self._began)
+    def report(self) -> None:
+        """Write the current progress on the run."""
+        self._reported_at = time.monotonic()
+        seconds = round(self._reported_at - self._began)
         part = self._request
         where = f" Part {part.chunk:,} of {part.chunks:,}." if part and part.chunks > 1 else ""
         written = f" {self._tokens:,} tokens written." if self._tokens else ""

@@ -1,4 +1,4 @@
-"""The queue: the rows of the runs that wait for a worker. A worker takes those of the stores it has, and no others."""
+"""The queue: the rows of the runs that wait for a worker. A worker takes only those of the stores that it has."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ def stores_here() -> set[str]:
 
 
 def next_run() -> int | None:
-    """The id of the run that has waited longest for a worker here. Workers may find the same; one can claim it."""
+    """The id of the run that has waited longest here. Several workers may get the same id; one can claim it."""
     waiting = unclaimed().filter(queued_at__isnull=False, store__in=stores_here())
     return waiting.order_by("queued_at", "pk").values_list("pk", flat=True).first()

@@ -1,10 +1,9 @@
-"""Runs whose worker died: taken up again, recognised as written, or ended with a reason; never stuck.
+"""Recovers runs whose worker died: they are resumed, recognised as written, or ended with a reason.
 
-A run is lost when it is open and its heartbeat is old, or its worker certainly dead. First its locks in the store are
-released by their holder's name, so that a worker that is not dead after all cannot commit any more (a kind
-checks the lock inside its commit); only then is the store searched for a commit that was made and not noted, and
-only then may another worker go on. So nothing is written twice. An undo and a redo are noted on the run by the same
-name.
+A run is lost if it is open and its heartbeat is old, or its worker is certainly dead. Its locks in the store are
+released first, by the name of their holder, so that a worker that is alive after all cannot commit any more (a kind
+checks the lock inside its commit). Only then is the store searched for a commit that was not recorded, and only then
+may another worker continue. So nothing is written twice. Undo and redo also record their holder on the run.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from .signals import applied
 
 STALE_SECONDS = float(settings.LOST_AFTER)  # without a heartbeat
 SWEEP_SECONDS = STALE_SECONDS / 12
-MOST_ATTEMPTS = 3  # a run that kills its worker each time must end
+MOST_ATTEMPTS = 3  # a run that kills its worker every time must end
 AWAY_LIMITS = 10  # heartbeat limits without a sign of any worker that has the store, before its runs are given up
 UNKNOWN = "outcome_unknown"  # the error code of a run that may have been written to a store that cannot be read
 HEAVY = ("plan", "report", "basis", "edits", "chunks", "summary")
@@ -81,33 +80,33 @@ def _watch(worker: str, every: float, ended: threading.Event) -> None:
             logger.exception("Looking for lost runs")
         finally:
             connection.close()
-        slept = time.time()
+        wait_began = time.time()
         ended.wait(every)
-        if time.time() - slept > every + STALE_SECONDS / 2:  # this machine was asleep: its own workers may beat first
+        if time.time() - wait_began > every + STALE_SECONDS / 2:  # this machine slept: let its workers beat first
             ended.wait(every)
 
 
 def sweep(older_than: float = STALE_SECONDS) -> list[Run]:
-    """Recover every open run that is lost, and note what was undone; the runs that were changed."""
+    """Recover every lost open run, and record interrupted undos and redos. Returns the changed runs."""
     if workers.forget_dead():
         tidy()
     here = stores_here()
     runs = _light(older_than).filter(status__in=OPEN_STATUSES)
     lost = (run for run in runs if (_is_lost(run) if run.store in here else run.away))
-    changed: list[Run] = [run for run in lost if _tried(recover, run)]
+    changed: list[Run] = [run for run in lost if _try_step(recover, run)]
     unknown = Run.objects.filter(status="failed", error_code=UNKNOWN, store__in=here)
-    changed += [run for run in unknown if _tried(_look_up, run)]
+    changed += [run for run in unknown if _try_step(_look_up, run)]
     undoing = _light(older_than).filter(status="applied", store__in=here).exclude(holder="")
     died = (run for run in undoing if run.silent or lock_owners.is_dead(run.holder))
-    changed += [run for run in died if _tried(_note_undone, run)]
+    changed += [run for run in died if _try_step(_note_undone, run)]
     redoing = _light(older_than).filter(status="undone", store__in=here).exclude(holder="")
     ended = (run for run in redoing if run.silent or lock_owners.is_dead(run.holder))
-    changed += [run for run in ended if _tried(_note_redone, run)]
+    changed += [run for run in ended if _try_step(_note_redone, run)]
     return changed
 
 
 def tidy() -> None:
-    """Remove what nobody will: locks of our dead processes in the stores."""
+    """Release the locks in the stores that our dead processes left."""
     here = stores_here()
     for store in all_stores():
         if store.name in here:
@@ -118,14 +117,14 @@ def tidy() -> None:
 
 
 def _release(run: Run) -> None:
-    """Release what the worker of a run held in the store. Raises StoreError."""
+    """Release the locks of a run's worker in the store. Raises StoreError."""
     writer = writer_of(get_store(run.store))
     writer.release_lock(run.session_id, run.holder)
     writer.release_lease(run.session_id, run.holder)
 
 
 def recover(run: Run) -> bool:
-    """Take up, finish or end one run whose worker is gone; whether anything was changed."""
+    """Resume, finish or end one run whose worker is gone; returns whether anything was changed."""
     try:
         if run.holder:
             _release(run)
@@ -149,7 +148,7 @@ def recover(run: Run) -> bool:
 
 
 def _light(older_than: float) -> QuerySet[Aged]:
-    """Runs without what makes them large, with the age of their heartbeat."""
+    """Runs without their large columns, with the age of their heartbeat."""
 
     def older(seconds: float) -> ExpressionWrapper[Q]:
         return ExpressionWrapper(Q(heartbeat_at__lt=Now() - timedelta(seconds=seconds)), BooleanField())
@@ -159,10 +158,10 @@ def _light(older_than: float) -> QuerySet[Aged]:
 
 
 def _is_lost(run: Aged) -> bool:
-    """Whether no worker has the run or will have it. One that only waits for a free worker of this store is kept."""
+    """Whether no worker has the run or will get it. One that waits for a free worker of this store is not lost."""
     if run.holder:
         return run.silent or lock_owners.is_dead(run.holder)
-    if run.queued_at and run.silent:  # so that machines without its store know that one has it
+    if run.queued_at and run.silent:  # so that machines without its store see that another has it
         _same(run).update(heartbeat_at=Now())
     return run.silent and not run.queued_at
 
@@ -170,8 +169,8 @@ def _is_lost(run: Aged) -> bool:
 # -- how they end ----------------------------------------------------------------------------------------------------
 
 
-def _tried(step: Callable[[Run], bool], run: Run) -> bool:
-    """`step`, without that one run which cannot be recovered keeps the others waiting, or its session busy."""
+def _try_step(step: Callable[[Run], bool], run: Run) -> bool:
+    """`step`, with errors logged: one broken run must not block the others, or keep its session busy."""
     try:
         return step(run)
     except Error:
@@ -191,7 +190,7 @@ def _take_up(run: Run) -> bool:
 
 
 def _end_without_store(run: Run, problem: StoreError) -> bool:
-    """It ends; but one that may have been written keeps its holder, and is looked up once the store can be read."""
+    """End the run. One that may have been written keeps its holder, and is checked once the store can be read."""
     message = problem.message
     if isinstance(problem, NotFound):
         message += f" No worker that has it gave a sign for {AWAY_LIMITS * STALE_SECONDS / 60:.0f} minutes."
@@ -205,20 +204,20 @@ def _end_without_store(run: Run, problem: StoreError) -> bool:
 
 
 def _look_up(run: Run) -> bool:
-    """Whether a run of unknown outcome was written, once that can be told."""
+    """Record whether a run of unknown outcome was written; returns whether anything changed."""
     try:
         _release(run)
-        found = outcomes.find_commit(run)
+        commit = outcomes.find_commit(run)
     except StoreError:
         return False
     message = "The worker died before it was written. The summary is kept: apply it, or plan again."
-    if found:
-        return outcomes.note_written(run, *found, lambda fields: _change(run, **fields))
+    if commit:
+        return outcomes.note_written(run, *commit, lambda fields: _change(run, **fields))
     return _change(run, **outcomes.closed("ready", message), error_code="worker_lost", error_message=message)
 
 
 def _note_undone(run: Run) -> bool:
-    """End what an undo left that died between the store and our row: it was done, or it was not."""
+    """Finish an undo that died between the store and our row: record it if it was done, else release the run."""
     try:
         _release(run)
         written = Compaction.objects.filter(run=run.pk).first()
@@ -234,7 +233,7 @@ def _note_undone(run: Run) -> bool:
 
 
 def _note_redone(run: Run) -> bool:
-    """End what a redo left that died between the store and our row: it was done, or it was not."""
+    """Finish a redo that died between the store and our row: record it if it was done, else release the run."""
     try:
         _release(run)
         written = Compaction.objects.filter(run=run.pk).first()
@@ -253,11 +252,11 @@ def _note_redone(run: Run) -> bool:
 
 
 def _change(run: Run, **fields: object) -> bool:
-    """Only while the row is as it was read: a worker that lives after all, or a second sweep, may be quicker."""
+    """Update the row only if it is unchanged since it was read: its worker or another sweep may be quicker."""
     return bool(_same(run).update(**fields))
 
 
 def _same(run: Run) -> QuerySet[Run]:
-    # SQLite compares times as text: the database wrote "04.000" where Python writes "04", so a little room is left.
+    # SQLite compares times as text: the database wrote "04.000" where Python writes "04", so 1 ms is added.
     not_since = run.heartbeat_at + timedelta(milliseconds=1)
     return Run.objects.filter(pk=run.pk, status=run.status, holder=run.holder, heartbeat_at__lte=not_since)

@@ -1,4 +1,4 @@
-"""Applying a compaction of ours again that was undone, where its store can do that: the same summary, the same run."""
+"""Redo: apply one of our undone compactions again, if its store can do that, with the same summary and the same run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .signals import applied
 
 
 def is_redoable(run: Run) -> bool:
-    """Whether this run's compaction can be applied again now; not while its store cannot be read."""
+    """Whether this run's compaction can be applied again now; False while its store cannot be read."""
     try:
         return run.status == "undone" and not refusal(run)
     except StoreError:
@@ -37,10 +37,10 @@ def refusal(run: Run) -> str:
 
 
 def receipt_of(run: Run) -> Json | None:
-    """By what it is applied again: the receipt of its commit, which was undone; None where none is known."""
+    """The receipt of the undone commit, from which it can be redone; None if there is none."""
     undone = Compaction.objects.filter(run=run.pk, undone=True)
-    found: Json | None = undone.values_list("receipt", flat=True).first()
-    return found
+    receipt: Json | None = undone.values_list("receipt", flat=True).first()
+    return receipt
 
 
 def redo_run(run: Run) -> None:
@@ -56,7 +56,7 @@ def redo_run(run: Run) -> None:
     writer.take_lock(run.session_id, holder)
     try:
         writer.take_lease(run.session_id, holder)
-        ours.update(holder=holder, heartbeat_at=Now())  # by which recovery finds a redo that died before it was noted
+        ours.update(holder=holder, heartbeat_at=Now())  # for recovery: the redo may die before it is recorded
         writer.redo(run.session_id, receipt, holder=holder)
         with transaction.atomic():
             ours.update(**outcomes.redone())

@@ -1,8 +1,8 @@
-"""How one worker holds a run: it claims the row, beats while it works, and loses it when somebody else changes it.
+"""One worker's claim on a run: it claims the row, sends heartbeats while it works, and loses the run if somebody else
+changes it.
 
-The holder's name is written on the row and on the store's compression lock. Every change of the row is one UPDATE that
-names the holder and asks for an open status, so that a run that was cancelled, or taken up by another worker, cannot be
-changed by this one any more.
+The holder's name is on the row and on the store's compression lock. Every change of the row is one UPDATE that requires
+this holder and an open status, so a worker cannot change a run that was cancelled or that another worker resumed.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from .models import OPEN_STATUSES, Run
 from .plain import plain
 
 BEAT_SECONDS = settings.LOST_AFTER / 12  # between heartbeats on the row, by the database's clock
-AGAIN_SECONDS = 0.5  # between two tries to reach our own database
+AGAIN_SECONDS = 0.5  # between two attempts to reach our own database
 UNCLAIMED = ("queued", "waiting")  # the two statuses in which a run waits for a worker
 
 logger = logging.getLogger(__name__)
 
 
 class LeaseLost(Exception):
-    """The run was cancelled, or another worker has it: stop, change nothing more."""
+    """The run was cancelled, or another worker has it: stop, and change nothing more."""
 
 
 def unclaimed() -> QuerySet[Run]:
@@ -46,17 +46,17 @@ def unclaimed() -> QuerySet[Run]:
 
 
 def claim(run_id: int) -> Run | None:
-    """Make this worker the one that has the run; None when it waits for none (done, cancelled, taken)."""
+    """Give the run to this worker; None if it does not wait for one (done, cancelled, claimed)."""
     holder = lock_owners.new_holder()
-    found = unclaimed().filter(pk=run_id)
-    claimed = found.update(holder=holder, queued_at=None, heartbeat_at=Now(), attempts=F("attempts") + 1)
+    rows = unclaimed().filter(pk=run_id)
+    claimed = rows.update(holder=holder, queued_at=None, heartbeat_at=Now(), attempts=F("attempts") + 1)
     return Run.objects.get(pk=run_id) if claimed else None
 
 
 class RunClaim:
-    """A claimed run with its compression lock, as a context manager; a thread beats and refreshes the lock meanwhile.
+    """A claimed run with its compression lock, as a context manager. A thread sends heartbeats and refreshes the lock.
 
-    Entering takes the lock (raises SessionBusy); leaving releases it and a turn lease, whatever happened.
+    Entering takes the lock (raises SessionBusy); leaving releases it and a turn lease in every case.
     """
 
     def __init__(self, run: Run, beat: float = BEAT_SECONDS) -> None:
@@ -68,11 +68,11 @@ class RunClaim:
 
     @cached_property
     def store(self) -> Store:
-        """The run's store. Raises NotFound when it is not configured any more."""
+        """The run's store. Raises NotFound if it is no longer configured."""
         return get_store(self.run.store)
 
     def __enter__(self) -> RunClaim:
-        self._thread.start()  # before the lock, which may be long in coming
+        self._thread.start()  # before the lock, for which it may have to wait
         try:
             writer_of(self.store).take_lock(self.run.session_id, self.holder)
         except BaseException:
@@ -91,10 +91,10 @@ class RunClaim:
         self._thread.join()
 
     def update(self, also: Callable[[], None] | None = None, **fields: Any) -> None:
-        """Write fields of the row, and that the worker lives; `also` is done in the same transaction.
+        """Write fields of the row with a heartbeat; `also` is called in the same transaction.
 
-        Raises LeaseLost when the run is not ours any more. While our own database is away it is asked again, until the
-        run counts as lost anyway; raises its error then.
+        Raises LeaseLost if the run is no longer ours. While our own database cannot be reached, it tries again until
+        the run would count as lost; then it raises the database's error.
         """
         stored = plain(fields)
         until = time.monotonic() + settings.LOST_AFTER
@@ -117,7 +117,7 @@ class RunClaim:
             setattr(self.run, name, value)
 
     def report_progress(self, sentence: str, **details: Any) -> None:
-        """Say what is being done, for pages and API. Raises LeaseLost."""
+        """Write what is being done, for pages and API. Raises LeaseLost."""
         self.update(progress={"sentence": sentence, **details})
 
     def _beat(self) -> None:
@@ -131,7 +131,7 @@ class RunClaim:
                     if time.monotonic() - refreshed >= writer_of(self.store).refresh_seconds - self.beat:
                         writer_of(self.store).refresh_lock(self.run.session_id, self.holder)
                         refreshed = time.monotonic()
-                except (Error, StoreError) as problem:  # a beat missed is no harm; the commit checks the lock itself
+                except (Error, StoreError) as problem:  # a missed beat does no harm; the commit checks the lock itself
                     logger.warning("Heartbeat of %s: %s", self.run, problem)
                     connection.close()  # a broken connection stays broken
         finally:

@@ -1,4 +1,4 @@
-"""A run's life as people and programs drive it: start, apply, discard, cancel, undo, redo. The work itself is `job`'s.
+"""The operations on a run that pages and programs call: start, apply, discard, cancel, undo, redo. `job` does the work.
 
 Every refusal is a StoreError (or one of `errors`) with `code` and `message`.
 """
@@ -61,16 +61,16 @@ JUST_ENDED = "Another run of this session was quicker and has just ended. Look a
 
 
 def start(store: Store, session_id: str, options: Options, apply: bool) -> Run:
-    """Make a run and hand it to a worker; `apply=False` stops it at `ready`. An older `ready` run is discarded.
+    """Create a run for a worker; `apply=False` stops it at `ready`. An older `ready` run is discarded.
 
     Raises NotFound, StoreUnavailable, StoreReadOnly, SessionEnded, SessionBusy, NothingToDo, UnknownChoice or
-    ModelNotSetUp; then no run is made.
+    ModelNotSetUp; then no run is created.
     """
     return prepare(store, session_id, options, apply, queued_at=Now())
 
 
 def prepare(store: Store, session_id: str, options: Options, apply: bool, queued_at: Now | None = None) -> Run:
-    """`start` without a worker, unless it is in the queue: who calls does the run. Raises what `start` raises."""
+    """`start` without the queue, unless `queued_at` is given: the caller does the run. Raises what `start` raises."""
     _require_none_open(store, session_id)
     try:
         drafted = planning.draft(store, session_id, options)
@@ -115,7 +115,7 @@ def _create(
 
 
 def _finished_parts(store: Store, session_id: str, options: Options) -> list[dict[str, str]]:
-    """The parts of a long summary that the run before finished with the same model, when it did not come to its end."""
+    """The parts of a long summary that the previous run finished with this model, if it failed or was cancelled."""
     last = latest(store, session_id)
     if last is None or last.status not in ("failed", "cancelled") or last.summarizer != options.summarizer:
         return []
@@ -132,7 +132,7 @@ def _require_none_open(store: Store, session_id: str) -> None:
 
 
 def apply(run: Run, summary: str | None = None) -> Run:
-    """Have a `ready` candidate written by a worker, with exactly `summary` when it is given.
+    """Have a worker write a `ready` candidate, with exactly `summary` if it is given.
 
     Raises WrongStatus, SessionBusy (another run), NothingToEdit, BadSummary, or CompactionConflict: the run is
     `conflict` then and keeps its summary.
@@ -147,8 +147,8 @@ def apply(run: Run, summary: str | None = None) -> Run:
             else:
                 changed = candidate.edited(reader, run, summary)
     except CompactionConflict as problem:
-        said = {"error_code": problem.code, "error_message": problem.message}
-        _change(run, ("ready",), **_left_alone(run, "conflict", problem.message), **said)
+        error = {"error_code": problem.code, "error_message": problem.message}
+        _change(run, ("ready",), **_left_alone(run, "conflict", problem.message), **error)
         raise
     _to_waiting(run, changed)
     return run
@@ -177,17 +177,17 @@ def _left_alone(run: Run, status: str, sentence: str) -> dict[str, Any]:
 
 
 def _looked_at(run: Run) -> float:
-    """How long the run's candidates have waited for a person until now, in seconds."""
+    """How long the run's candidates have waited for a person so far, in seconds."""
     waited = (timezone.now() - run.finished_at).total_seconds() if run.finished_at else 0.0
     return run.looked_at_seconds + max(waited, 0.0)
 
 
 def cancel(run: Run) -> Run:
-    """Stop an open run before anything is written. Raises WrongStatus once it is being written, or done."""
+    """Stop an open run before anything is written. Raises WrongStatus if it is being written or is done."""
     holder = run.holder
     cancelled = _change(run, CANCELLABLE, **outcomes.closed("cancelled", "Cancelled; nothing was written."))
-    if holder:  # its worker would release the lock too, but only when the summariser has answered
-        with suppress(NotFound):  # a store that is not configured any more
+    if holder:  # its worker would also release the lock, but only after the summariser has answered
+        with suppress(NotFound):  # a store that is no longer configured
             writer_of(get_store(run.store)).release_quietly(run.session_id, holder)
     return cancelled
 
@@ -201,25 +201,25 @@ def get_run(run_id: int) -> Run:
 
 
 def get_summary_row(run_id: int) -> Run | None:
-    """The run of this id without its large columns, for a look at how it goes."""
+    """The run of this id without its large columns, to show its progress."""
     return Run.objects.defer(*LARGE).filter(pk=run_id).first()
 
 
 def plan_of(run_id: int) -> dict[str, Any]:
-    """The plan of a run as it was recorded, {} before there is one. Of a long session it is long."""
+    """The recorded plan of a run, {} before there is one. For a long session it is large."""
     return Run.objects.filter(pk=run_id).values_list("plan", flat=True).first() or {}
 
 
 def rules_of(run_id: int) -> dict[str, Any]:
-    """What a run found of the workspace's rules (`workspaces.Rules` as an object), {} where it knows of none."""
+    """The rules of the workspace that a run read (`workspaces.Rules` as an object), {} if it has none."""
     return Run.objects.filter(pk=run_id).values_list("rules", flat=True).first() or {}
 
 
-def listed(limit: int, *, before: int | None = None, large: str, **wanted: str) -> list[Run]:
-    """At most `limit` runs, newest first, below the number `before`, with these values of `store`, `session_id` and
-    `status` where they are not empty. Of their large columns, only `large` is read.
+def listed(limit: int, *, before: int | None = None, large: str, **filters: str) -> list[Run]:
+    """At most `limit` runs, newest first, with an id below `before`. `filters` are values of `store`, `session_id` and
+    `status`; empty ones do not filter. Of the large columns, only `large` is read.
     """
-    runs = Run.objects.filter(**{name: plain(value) for name, value in wanted.items() if value}).order_by("-pk")
+    runs = Run.objects.filter(**{name: plain(value) for name, value in filters.items() if value}).order_by("-pk")
     left_out = [column for column in LARGE if column != large]
     return list((runs if before is None else runs.filter(pk__lt=before)).defer(*left_out)[:limit])
 
@@ -236,7 +236,7 @@ def run_before(run: Run) -> Run | None:
 
 
 def last_summarizer(store: Store) -> str:
-    """The summariser that the store's last summary was asked of; "" before the first one."""
+    """The summariser of the store's last summary; "" before the first one."""
     runs = Run.objects.filter(store=store.name, strategy="summary").order_by("-pk")
     return runs.values_list("summarizer", flat=True).first() or ""
 
@@ -247,7 +247,7 @@ def runs_of(store: Store, session_id: str) -> list[Run]:
 
 
 def latest(store: Store, session_id: str) -> Run | None:
-    """The newest run of a session; its large columns are read when they are asked for."""
+    """The newest run of a session; its large columns are read on first access."""
     return _of(store, session_id).defer(*LARGE).first()
 
 

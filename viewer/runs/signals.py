@@ -1,8 +1,8 @@
-"""What others may follow: a run that was written, a compaction that was taken back."""
+"""Signals for other packages: a run was written, a compaction was undone."""
 
 from __future__ import annotations
 
 from django.dispatch import Signal
 
-applied = Signal()  # run: the Run, noted already
+applied = Signal()  # run: the Run, already recorded
 undone = Signal()  # store, session_id, handoff_id

@@ -1,4 +1,4 @@
-"""Taking a compaction back, ours or the newest one the agent made: what it would do, and doing it."""
+"""Undo of a compaction, ours or the agent's newest: what it would change, and doing it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from .signals import undone
 
 @dataclass(frozen=True, slots=True)
 class UndoOutlook:
-    """What undoing would do to the context of this session.
+    """How an undo would change the context of this session.
 
-    `refusal` says why it cannot be done, "" when it can; `warning` what to expect after.
+    `refusal` says why it cannot be done, "" if it can; `warning` what to expect afterwards.
     """
 
     session: Session
@@ -41,8 +41,8 @@ class UndoOutlook:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What an undo left: how many messages are in context again, and the id of the message directly before which the
-    boundary was, None where there is none.
+    """The result of an undo: how many messages are in context again, and the id of the message directly after the
+    former boundary, None if there is none.
     """
 
     context_messages: int
@@ -50,7 +50,7 @@ class Undone:
 
 
 def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
-    """What undoing this compaction would do now. Raises NotFound, StoreUnavailable."""
+    """What an undo of this compaction would change now. Raises NotFound, StoreUnavailable."""
     with open_store(store) as reader:
         session = reader.session(session_id)
         undo_plan = rule.plan(reader, session_id, handoff_id, index_cache.index_of(reader, session))
@@ -80,13 +80,13 @@ def _contexts(reader: Reader, session_id: str, undo_plan: UndoPlan) -> tuple[lis
 
 
 def _slow(reader: Reader, rows: Iterable[StoredMessage]) -> str:
-    """What to say where changing the flags of these rows holds the write lock for long."""
+    """A sentence if changing the flags of these rows holds the write lock for long, else ""."""
     sizes = {row.id: row.size for row in rows}
     return planning.slow_sentence(reader.commit_seconds(sizes, ()))
 
 
 def undo(store: Store, session_id: str, handoff_id: int) -> Undone:
-    """Take the compaction back, under lock and lease. The store is read once, before it is written.
+    """Undo the compaction, under lock and lease. The store is read once, before it is written.
 
     Raises NotFound, NotUndoable, SessionBusy, SessionEnded, StoreReadOnly or StoreUnavailable; nothing is written then.
     """
@@ -104,7 +104,7 @@ def undo(store: Store, session_id: str, handoff_id: int) -> Undone:
     writer_of(store).take_lock(session_id, holder)
     try:
         writer_of(store).take_lease(session_id, holder)
-        ours.update(holder=holder, heartbeat_at=Now())  # by which recovery finds an undo that died before it was noted
+        ours.update(holder=holder, heartbeat_at=Now())  # for recovery: the undo may die before it is recorded
         receipt = writer_of(store).undo(plan, holder=holder)
         with transaction.atomic():
             ours.update(**outcomes.undone())
@@ -119,7 +119,7 @@ def undo(store: Store, session_id: str, handoff_id: int) -> Undone:
 
 
 def undo_run(run: Run) -> None:
-    """Take this run's compaction back. Raises what `undo` raises, and NotUndoable for a run that is not applied."""
+    """Undo this run's compaction. Raises what `undo` raises, and NotUndoable for a run that is not applied."""
     run.refresh_from_db()
     if run.status == "undone":
         raise records.not_there(run.store, run.session_id, run.handoff_id or 0)
@@ -132,7 +132,7 @@ def undo_run(run: Run) -> None:
 
 
 def is_undoable(run: Run) -> bool:
-    """Whether this run's compaction can be taken back now."""
+    """Whether this run's compaction can be undone now."""
     return run.status == "applied" and run.pk in rule.undoable_among([run.pk])
 
 
@@ -141,7 +141,7 @@ def _applied(store: Store, session_id: str, handoff_id: int) -> models.QuerySet[
 
 
 def threshold_warning(store: Store, session: Session, tokens: int) -> str:
-    """What to expect of a context of so many tokens, as a sentence; "" while the agent would leave it as it is."""
+    """A sentence if the agent would compact a context of so many tokens by itself, else ""."""
     window = counting.context_window(session.model, session.window)
     threshold = agent_of(store).threshold(session.model, window)
     if threshold is None or tokens < threshold:

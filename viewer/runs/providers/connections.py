@@ -89,13 +89,13 @@ def save(connection: ModelAccess) -> None:
 
 
 def remove(name: str) -> None:
-    """Delete the stored connection of this provider, with its key."""
+    """Delete the stored connection of this provider and its key."""
     StoredConnection.objects.filter(kind=name).delete()
 
 
 def kept_key(name: str, base_url: str) -> str:
-    """The key as it is stored if it was given for the server at `base_url`, else "". A key is sent to no other server,
-    nor unencrypted where it was given for https.
+    """The stored key if it was given for the server at `base_url`, else "". A key is sent to no other server, nor
+    unencrypted if it was given for https.
     """
     row, default = stored(name), PROVIDERS[name].default_url
     return row.api_key if row and server_of(row.base_url or default) == server_of(base_url or default) else ""
@@ -126,7 +126,7 @@ def encrypt_key(key: str) -> str:
 
 
 def read_key(stored: str) -> Key:
-    """The key that is stored so. One in clear text was stored by an older version."""
+    """The key that is stored in this form. One in clear text was stored by an older version."""
     if stored.startswith(IN_ENVIRONMENT):
         name = stored.removeprefix(IN_ENVIRONMENT)
         value = os.environ.get(name, "").strip() if KEY_VARIABLES.fullmatch(name) else ""
@@ -141,7 +141,7 @@ def read_key(stored: str) -> Key:
 
 
 def reencrypt_key(stored: str) -> str:
-    """The same key encrypted with the present secret key; unchanged where it cannot be read."""
+    """The same key encrypted with the present secret key; unchanged if it cannot be read."""
     if not stored.startswith(_ENCRYPTED):
         return encrypt_key(stored)
     try:

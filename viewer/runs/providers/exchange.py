@@ -1,7 +1,7 @@
-"""One HTTP exchange in its own thread, so that who waits for it can do other things meanwhile and end it.
+"""One HTTP exchange in its own thread, so that the caller can do other things while it waits, and can end it.
 
-A blocking read cannot be interrupted, so the thread that has the run never does one: it takes what arrives from a
-queue, and to end the exchange it shuts the socket down under the reader.
+A blocking read cannot be interrupted, so the run's thread never does one: it takes what arrives from a queue, and ends
+the exchange by shutting down the socket of the reader.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .provider import StreamEvent
 
 CONNECT_SECONDS = 10.0
 LEAVE_SECONDS = 1.0  # that the reader gets to notice that its socket is shut
-AT_ONCE = struct.pack("ii", 1, 0)  # closing resets: a service whose bytes nobody takes would learn of it much later
+AT_ONCE = struct.pack("ii", 1, 0)  # closing resets: otherwise the service would notice much later that nobody reads
 MOST_BYTES, MOST_EVENT_BYTES = 100_000_000, 1_000_000  # of an answer and of one event in it; SDKs read on for ever
 LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")  # a proxy's would be another machine
 
@@ -38,7 +38,7 @@ class Endless(Exception):
 
 
 class Exchange:
-    """A context manager; leaving it closes the connection, wherever the exchange is."""
+    """A context manager; leaving it closes the connection at any point of the exchange."""
 
     def __init__(self, open_stream: OpenStream, silence: float) -> None:
         """`open_stream` makes the request with the client it gets. `silence`: seconds, the longest wait for a byte."""
@@ -46,7 +46,7 @@ class Exchange:
         self._silence = silence
         self._arrived: queue.SimpleQueue[StreamEvent | Exception] = queue.SimpleQueue()
         self._sockets: list[Any] = []
-        self._left = False
+        self._is_closed = False
         self._thread = threading.Thread(target=self._read, name="call of a model", daemon=True)
 
     def __enter__(self) -> Exchange:
@@ -56,7 +56,7 @@ class Exchange:
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._left = True
+        self._is_closed = True
         self._shut_sockets()
         self._thread.join(LEAVE_SECONDS)
 
@@ -67,7 +67,7 @@ class Exchange:
                 each.shutdown(socket.SHUT_RDWR)
 
     def next(self, seconds: float) -> StreamEvent | None:
-        """What arrives next, None when nothing does in that time. Raises Ended, or what ended the reading."""
+        """What arrives next, None if nothing does in that time. Raises Ended, or the error that ended the reading."""
         try:
             arrived = self._arrived.get(timeout=max(seconds, 0.0))
         except queue.Empty:
@@ -101,22 +101,22 @@ class Exchange:
     def _guard(self, response: httpx2.Response) -> None:
         assert isinstance(response.stream, httpx2.SyncByteStream)
         response.headers.pop("content-encoding", None)  # a few bytes may unpack to gigabytes, and none were asked for
-        response.stream = _Guarded(response.stream, lambda: self._left)
+        response.stream = _Guarded(response.stream, lambda: self._is_closed)
 
     def _trace(self, name: str, info: Mapping[str, Any]) -> None:
-        """Note every connection; one that is made after the exchange was left is shut before anything is sent."""
+        """Record every connection; one that is made after the exchange was closed is shut before anything is sent."""
         if name.endswith((".connect_tcp.complete", ".start_tls.complete")):
             self._sockets.append(info["return_value"].get_extra_info("socket"))
-            if self._left:
+            if self._is_closed:
                 self._shut_sockets()
 
 
 class _Guarded(httpx2.SyncByteStream):
-    """An answer's bytes until it was left: a shut socket still gives what the service goes on sending."""
+    """The bytes of an answer until the exchange is closed: a shut socket still returns what the service sends."""
 
-    def __init__(self, stream: httpx2.SyncByteStream, left: Callable[[], bool]) -> None:
+    def __init__(self, stream: httpx2.SyncByteStream, is_closed: Callable[[], bool]) -> None:
         self._stream = stream
-        self._left = left
+        self._is_closed = is_closed
 
     def __iter__(self) -> Iterator[bytes]:
         size = event = 0
@@ -127,7 +127,7 @@ class _Guarded(httpx2.SyncByteStream):
             end = max(around.rfind(blank) for blank in (b"\n\n", b"\r\n\r\n", b"\r\r"))
             event = event + len(data) if end < 0 else len(around) - end
             size += len(data)
-            if self._left():
+            if self._is_closed():
                 raise ConnectionAbortedError("nobody waits for this answer any more")
             if size > MOST_BYTES or event > MOST_EVENT_BYTES:
                 raise Endless

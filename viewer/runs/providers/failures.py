@@ -37,8 +37,8 @@ NAMES = {"MODEL": "model", "URL": "URL", "KEY": "key", "WINDOW": "window"}
 
 
 def require_sendable(connection: ModelAccess) -> None:
-    """Raise ModelFailed for a key that cannot be used, or that no header can hold: libraries would write it to their
-    logs.
+    """Raise ModelFailed for a key that cannot be used, or that a header cannot contain: libraries would write it to
+    their logs.
     """
     if connection.key_problem:
         raise ModelFailed("model_key_unreadable", f"{connection.key_problem[:-1]}{where(connection, 'KEY')}.")
@@ -50,9 +50,9 @@ def require_sendable(connection: ModelAccess) -> None:
 
 
 def failure_of(problem: Exception, connection: ModelAccess, begun: bool) -> ModelFailed:
-    """The failure that an exception of an SDK, or of the HTTP library under it, means; `begun`: part of an answer came.
+    """The failure for an exception of an SDK or of the HTTP library under it; `begun`: part of an answer came.
 
-    Raises nothing: what is raised while an SDK's exception is handled would be logged with that one's text.
+    Raises nothing: an error raised while an SDK's exception is handled would be logged with that exception's text.
     """
     try:
         return _failure_of(problem, connection, begun)
@@ -76,7 +76,7 @@ def _failure_of(problem: Exception, connection: ModelAccess, begun: bool) -> Mod
 
 
 def refused(status: int, error: dict[str, Any], headers: Any, connection: ModelAccess) -> ModelFailed:
-    """The failure that a refusal of the service means, by its status and the error in its answer."""
+    """The failure for a refusal of the service, from its status and the error in its answer."""
     codes = [error.get("code"), error.get("type")]
     if status < 300:
         status = next((meant for code in codes if (meant := _status_in(code)) is not None), 500 if error else 200)
@@ -91,8 +91,8 @@ def refused(status: int, error: dict[str, Any], headers: Any, connection: ModelA
     if status == 413 or (status != 429 and is_too_long(words)):
         return ModelFailed(
             "model_window",
-            f"The request is longer than {connection.model} at {connection.host} takes{quoted}: set its context window"
-            f"{where(connection, 'WINDOW')} to what it really is, and start again.",
+            f"The request is longer than {connection.model} at {connection.host} takes{quoted}: set its context "
+            f"window{where(connection, 'WINDOW')} to what it really is, and start again.",
         )
     if status in (408, 409, 429) or status >= 500:
         return _busy(status, quoted, after, connection)
@@ -259,7 +259,7 @@ def unfinished(connection: ModelAccess, begun: bool) -> ModelFailed:
 
 
 def slow(connection: ModelAccess) -> ModelFailed:
-    """The whole time is over."""
+    """The time for the whole answer is over."""
     return ModelFailed(
         "model_slow",
         f"{connection.model} at {connection.host} did not finish within {settings.MODEL_TIMEOUT:g} s: choose a "
@@ -268,7 +268,7 @@ def slow(connection: ModelAccess) -> ModelFailed:
 
 
 def only_thought(connection: ModelAccess) -> ModelFailed:
-    """Thinking came, and no text."""
+    """The model sent thinking and no text."""
     return ModelFailed(
         "model_only_thought",
         f"{connection.model} spent its whole answer on thinking and wrote no summary: turn its thinking down, or "
@@ -289,7 +289,7 @@ def read_in_part(connection: ModelAccess, read: int, sent: int) -> ModelFailed:
 
 
 def where(connection: ModelAccess, *what: str) -> str:
-    """Where a person sets the MODEL, URL, KEY or WINDOW, in brackets; "" where the form is on the same page."""
+    """Where a person sets the MODEL, URL, KEY or WINDOW, in brackets; "" if the form is on the same page."""
     if connection.source == "form":
         return ""
     if connection.source == "environment":
@@ -298,6 +298,6 @@ def where(connection: ModelAccess, *what: str) -> str:
 
 
 def _address(connection: ModelAccess) -> str:
-    """The URL without what may be secret in it."""
+    """The URL without the parts that may be secret."""
     parts = urlsplit(connection.base_url)
     return f"{parts.scheme}://{connection.host}{parts.path}"

@@ -1,8 +1,8 @@
-"""How much a model can read and write at once and what that costs: as somebody set it, else as the price list has it;
-and how much of a plan would be sent to it.
+"""How much a model can read and write at once and what that costs, as a person set it or else from the price list; and
+how much of a plan would be sent to it.
 
-A model at an address that the list does not know gets a small window and no price, whatever its name: a server of one's
-own may give a well-known model less.
+A model at an address that is not in the list gets a small window and no price, whatever its name: a person's own server
+may give a well-known model less.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def listed_model(model: str, base_url: str) -> ModelInfo | None:
 
 def window_of(connection: ModelAccess) -> int:
     """Tokens the model can read and write at once, by its own count."""
-    known = listed_model(connection.model, connection.base_url)
-    return connection.window or (known and known.context_window) or UNKNOWN_WINDOW
+    listed = listed_model(connection.model, connection.base_url)
+    return connection.window or (listed and listed.context_window) or UNKNOWN_WINDOW
 
 
 def planned_window(connection: ModelAccess) -> int:
@@ -50,7 +50,7 @@ def planned_window(connection: ModelAccess) -> int:
 
 
 def output_limit(connection: ModelAccess, request: compaction.SummaryRequest, prompt_tokens: int) -> int:
-    """Tokens the model may write, by its own count: the longest summary and thinking, as far as the window holds it."""
+    """Tokens the model may write, by its own count: the longest summary and thinking, as far as the window has room."""
     share = _share(connection)
     needed = math.ceil(request.budget_tokens * LONGEST_SUMMARY / share)
     window = window_of(connection)
@@ -59,7 +59,7 @@ def output_limit(connection: ModelAccess, request: compaction.SummaryRequest, pr
 
 
 def price(connection: ModelAccess, models: list[str], usage: genai_prices.Usage) -> float | None:
-    """US dollars for the first of these models that the list knows at this address; None when it knows none."""
+    """US dollars for the first of these models that is in the list at this address; None if none is."""
     for model in models:
         if model and listed_model(model, connection.base_url):
             try:

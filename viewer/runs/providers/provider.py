@@ -1,7 +1,7 @@
 """What the file of a provider is made of: its description, how a model is reached, and the events of an answer; and
-what the file uses to read an answer and to ask again in a form that the service takes.
+functions by which it reads an answer and repeats a request in a form that the service accepts.
 
-Servers speak one interface in many ways. What a service was found not to take is kept for the life of the process.
+Servers vary in how they speak an interface. What a service does not accept is remembered for the life of the process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 MOST_TOKENS = 1_000_000_000  # that a call can have used; a service that reports more made the number up
 BODY = 100_000  # bytes of an answer that is not a stream, read for the error in it
 SMALLEST_LIMIT = 256  # tokens; smaller numbers in a refusal are versions, not limits
-MOST_LESSONS = 5  # for one model; a service that goes on asking for another form is not followed
+MOST_LESSONS = 5  # for one model; after that, a service that asks for another form is not obeyed
 _NUMBER = re.compile(r"(?<![\w.-])\d{3,}(?![\w-])")
 _TOO_LONG = re.compile(
     r"context[ _-]?(?:length|size|window|limit)|exceed_context|(?:prompt|input|request) is too l(?:ong|arge)"
@@ -78,7 +78,7 @@ class Provider:
 @dataclass(frozen=True, slots=True)
 class ModelAccess:
     """How to reach one model. `window` is in tokens, None where it was not set. `api_key` is "" for a server without
-    keys, and where `key_problem` says why the key cannot be used; `stored_key` is the key as our database has it.
+    keys, and if `key_problem` says why the key cannot be used; `stored_key` is the key as our database has it.
     """
 
     provider: Provider
@@ -92,7 +92,7 @@ class ModelAccess:
 
     @property
     def host(self) -> str:
-        """The host, with the port where it is not the default: what pages say of where messages are sent."""
+        """The host, with the port if it is not the default; pages show it as the place to which messages are sent."""
         scheme, host, port = server_of(self.base_url)
         return host if port == DEFAULT_PORTS.get(scheme) else f"{host}:{port}"
 
@@ -179,18 +179,18 @@ def is_too_long(text: str) -> bool:
 
 @dataclass
 class ModelQuirks:
-    """What a service does not take from a request for one model: `most` is the highest output limit in tokens, None
-    while any was taken. A provider whose requests have more forms has a subclass.
+    """What a service does not accept in a request for one model: `most` is the highest output limit in tokens, None
+    while every limit was accepted. A provider whose requests have more forms has a subclass.
     """
 
     most: int | None = None
     lessons: int = 0
 
-    def limit(self, wanted: int) -> int:
-        return wanted if self.most is None else min(wanted, self.most)
+    def limit(self, tokens: int) -> int:
+        return tokens if self.most is None else min(tokens, self.most)
 
     def learn(self, refusal: str, sent: int) -> bool:
-        """Learn from the text of a refusal; whether another request may be taken. `sent` is the limit it had."""
+        """Learn from the text of a refusal; returns whether another request may work. `sent` is the limit it had."""
         text = refusal.casefold()
         if self.lessons == MOST_LESSONS or is_too_long(text) or not self._adapt(text, sent):
             return False
@@ -198,7 +198,7 @@ class ModelQuirks:
         return True
 
     def _adapt(self, text: str, sent: int) -> bool:
-        """Change the form of the request as the refusal asks; whether it changed."""
+        """Change the form of the request as the refusal requires; returns whether it changed."""
         if not re.search(r"max_(?:completion_)?tokens", text):
             return False
         smaller = [int(n) for n in _NUMBER.findall(text.replace(",", "")) if SMALLEST_LIMIT <= int(n) < sent]
@@ -221,7 +221,7 @@ def ask_adapting(
     ask: Callable[[Quirks], Response],
 ) -> Response:
     """What `ask` returns. It is called again while the service refuses, with one of `refusals`, a form that can be
-    changed. `limit` is the number of output tokens that is wanted. Raises what `ask` raises.
+    changed. `limit` is the wanted number of output tokens. Raises what `ask` raises.
     """
     key = (connection.provider.name, connection.base_url, connection.model)
     quirks = LEARNED.setdefault(key, quirks_type())

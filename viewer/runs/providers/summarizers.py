@@ -1,5 +1,5 @@
-"""Summarisers: each makes the text of a summary from a request of the engine. One does without a model, the others ask
-one. A call of a model is repeated where that may help, and ended when it takes too long or nobody waits for it.
+"""Summarisers: each makes the text of a summary from a request of the engine, one without a model, the others by
+calling one. A call is repeated if that may help, and ended if it takes too long or nobody waits for it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from .provider import ModelAccess, StreamEvent
 
 MOST_ATTEMPTS = 3
 TICK = 1.0  # seconds between two calls of the listener while nothing arrives
-FIRST_WAIT = 1.0  # seconds before the second attempt where the service names no time, twice as many before the third
-LONGEST_WAIT = 60.0  # seconds a service may ask for; who asks for more is not waited for
+FIRST_WAIT = 1.0  # seconds before the second attempt if the service names no time, twice as many before the third
+LONGEST_WAIT = 60.0  # seconds that a service may ask for; if it asks for more, the call fails
 USAGE_WAIT = 5.0  # seconds that a finished answer gets to report its usage and to close
 CHARACTERS = 16  # a token of the limit; an answer longer than that ignores its limit
 READ_SHARE = 0.5  # of the usual count that a service reads at least; fewer tokens mean that it cut the request
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Of calls of a model: tokens as the service counted them, `cost` in US dollars (None: not known)."""
+    """The usage of calls of a model: tokens as the service counted them, `cost` in US dollars (None: not known)."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -49,12 +49,12 @@ class Usage:
     cost: float | None = 0.0
 
     def __add__(self, other: Usage) -> Usage:
-        known = self.cost is not None and other.cost is not None
+        is_priced = self.cost is not None and other.cost is not None
         return Usage(
             self.calls + other.calls,
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
-            (self.cost or 0.0) + (other.cost or 0.0) if known else None,
+            (self.cost or 0.0) + (other.cost or 0.0) if is_priced else None,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -62,13 +62,13 @@ class Usage:
 
 
 class ProgressCallback(Protocol):
-    """Who waits for a summary. Either method may raise, which ends the call of the model."""
+    """The listener that waits for a summary. Either method may raise, which ends the call of the model."""
 
     def on_text(self, text: str) -> None:
         """The next text of the answer, "" before each attempt and while nothing arrives."""
 
     def on_usage(self, usage: Usage) -> None:
-        """The usage of a call; once for each call, also where its answer is then rejected."""
+        """The usage of a call; once for each call, also if its answer is then rejected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ OFFLINE = Summarizer(
 
 
 def summarizers() -> dict[str, Summarizer]:
-    """Those that can be used now, by name: the one without a model, and each model that is set up."""
+    """The summarisers that can be used now, by name: the one without a model, and each model that is set up."""
     by_models = map(summarizer_of, connections.all_connections())
     return {summarizer.name: summarizer for summarizer in [OFFLINE, *by_models]}
 
@@ -140,7 +140,7 @@ def _usual_count(prompt: compaction.Prompt) -> int:
 
 @dataclass
 class Answer:
-    """What has arrived until now."""
+    """What has arrived so far."""
 
     text: list[str] = field(default_factory=list)
     characters: int = 0
@@ -264,7 +264,7 @@ def _require_read(answer: Answer, connection: ModelAccess, prompt_tokens: int) -
 
 
 def _wait_before_next(failure: ModelFailed, attempt: int) -> float | None:
-    """Seconds to wait before the model is asked again, None where it is not."""
+    """Seconds to wait before the model is called again, None if it is not."""
     if not failure.passing or attempt == MOST_ATTEMPTS:
         return None
     if failure.after is None:
@@ -273,11 +273,11 @@ def _wait_before_next(failure: ModelFailed, attempt: int) -> float | None:
 
 
 def pause(seconds: float, listener: ProgressCallback) -> None:
-    """Wait so long, and call the listener each `TICK`, which may raise to cancel."""
+    """Wait so many seconds; calls the listener each `TICK`, which may raise to cancel."""
     until = time.monotonic() + seconds
-    while (left := until - time.monotonic()) > 0:
+    while (remaining := until - time.monotonic()) > 0:
         listener.on_text("")
-        time.sleep(min(TICK, left))
+        time.sleep(min(TICK, remaining))
 
 
 # --- the connection test ---------------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ def pause(seconds: float, listener: ProgressCallback) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionTest:
-    """The result in a sentence that never holds the key.
+    """The result, with a sentence that never has the key in it.
 
     `answers` but not `works`: the model was reached, and its text would be refused as a summary.
     """
@@ -319,7 +319,7 @@ class _TestListener:
 
 
 def try_connection(connection: ModelAccess) -> ConnectionTest:
-    """Have the model summarise two short messages. Raises nothing: what goes wrong is in the result."""
+    """Have the model summarise two short messages. Raises nothing: an error is in the result."""
     if connection.source == "settings":  # its failures are read on the settings page and need not name it
         connection = replace(connection, source="form")
     listener, model = _TestListener(), f"{connection.model} at {connection.host}"
