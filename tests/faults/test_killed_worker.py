@@ -98,7 +98,7 @@ def test_of_several_workers_one_takes_up_the_run_of_a_killed_one(running_site: R
     end_turn(running_site, session_id)
     assert running_site.site.closed(run_id)["status"] == "applied"
     assert running_site.site.row(run_id)["attempts"] == 2
-    assert running_site.site.logs().count(f"Run {run_id} is taken up again.") == 1
+    assert running_site.site.logs().count(f"Run {run_id} is resumed.") == 1
     assert running_site.check_session(session_id, [run_id])
     running_site.check()
 

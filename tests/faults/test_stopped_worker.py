@@ -47,7 +47,7 @@ def test_stopped_and_continued(impatient: RunningSite, wants_to_write: bool) -> 
     another = (
         running_site.take()
     )  # done by whichever worker: the first is through with the old run once it takes a new one
-    until(lambda: "was cancelled or taken up elsewhere" in first.log.read_text(), first.log.read_text)
+    until(lambda: "was cancelled or has another worker" in first.log.read_text(), first.log.read_text)
     assert running_site.site.closed(running_site.site.start_run(another, "small"))["status"] == "applied"
     assert running_site.site.rows(f"SELECT * FROM runs_run WHERE id = {run_id}") == noted
     assert live(running_site.path(), session_id) == written

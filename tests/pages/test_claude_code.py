@@ -103,7 +103,7 @@ def test_the_panel_says_when_the_client_notices_and_that_the_summary_stays(
     assert made["reported"] is None, "it is ours"
     asked = f"{place}/boundaries/{made['handoff_id']}/undo"
     agent.say("s", {"role": "user", "content": "go on"})
-    assert "has gone on since the compaction" in read(signed_in.get(place)).text
+    assert "has continued since the compaction" in read(signed_in.get(place)).text
     assert "stays in the store" in read(signed_in.get(asked)).text
 
 

@@ -575,7 +575,7 @@ def test_somebody_elses_lock_is_named_and_nothing_can_be_started(
         hermes_store.session_id,
     )
     panel = read(signed_in.get(f"{address(hermes_store)}/plan")).one("section", id="plan")
-    assert "Another process (pid=1:agent=other) is compacting this session since " in panel.text
+    assert "Another process (pid=1:agent=other) has been compacting this session since " in panel.text
     buttons = panel.one("p", "actions").all("button")
     assert len(buttons) == 2 and all("disabled" in button.attributes for button in buttons)
     assert panel.one("p", "actions").one("a").text == "Look again"
@@ -754,7 +754,7 @@ def test_a_waiting_run_says_for_whom_and_until_when(
     signed_in: Client, open_hermes_store: Callable[..., HermesStore]
 ) -> None:
     signed_in.post(f"{address(open_hermes_store(31))}/compact", {"apply": "1"})
-    said = "Waiting for the agent's turn to end. Another process (pid=7) is running a turn since 14:02:11."
+    said = "Waiting for the agent's turn to end. Another process (pid=7) has been running a turn since 14:02:11."
     told = {"sentence": said, "until": "2026-07-14T04:12:00Z", "holder": "pid=7", "since": "2026-07-14T04:02:11Z"}
     Run.objects.update(status="waiting", progress=told)
     card = read(signed_in.get(f"/runs/{Run.objects.get().pk}")).one("section", "card")

@@ -226,7 +226,7 @@ def test_without_htmx_the_page_keeps_what_was_typed_but_for_the_key(
 
 def test_what_goes_wrong_is_said_and_the_key_is_not(signed_in: Client, model_service: ModelService) -> None:
     model_service.behaviours = [refuses(400, f"Malformed request with key {KEY}"), refuses(401, f"Bad key {KEY}")]
-    for words in ("did not take the request", "does not accept the API key"):
+    for words in ("did not accept the request", "does not accept the API key"):
         said = tried(signed_in, model_service, key=KEY)
         assert words in said.one("p", "bad").text and PART not in said.text
 

@@ -155,11 +155,10 @@ def test_it_needs_no_lock(hermes_store: HermesStore) -> None:
 
 def test_a_very_long_context_is_said_to_hold_up_the_agent(hermes_store: HermesStore) -> None:
     """By the estimate that `make bench` is held against."""
-    assert "hold up the agent" not in branching.outlook(hermes_store.store, hermes_store.session_id, None).warning
+    assert "block the agent" not in branching.outlook(hermes_store.store, hermes_store.session_id, None).warning
     hermes_store.append("walnut " * 800_000)
     assert (
-        "hold up the agent for about 1 s"
-        in branching.outlook(hermes_store.store, hermes_store.session_id, None).warning
+        "block the agent for about 1 s" in branching.outlook(hermes_store.store, hermes_store.session_id, None).warning
     )
 
 
@@ -266,7 +265,7 @@ def test_a_call_left_behind_in_the_middle_comes_along(hermes_store: HermesStore)
 def test_nothing_but_a_call_that_waits_is_nothing_to_branch_from(hermes_store: HermesStore) -> None:
     hermes_store.rows("UPDATE messages SET active = 0 WHERE session_id = ?", hermes_store.session_id)
     said_in_a_turn(hermes_store, "assistant", content="", tool_calls=CALL)
-    refused(hermes_store, None, NotBranchable, "no message in context that a branch can begin with")
+    refused(hermes_store, None, NotBranchable, "no message in context that a branch can start with")
 
 
 # -- the command -------------------------------------------------------------------------------------------------------

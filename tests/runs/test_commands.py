@@ -94,7 +94,7 @@ def test_the_plan_says_when_the_commit_will_hold_up_the_agent(
     hermes_store = open_hermes_store(21)
     assert "hold up" not in run("compact", "hermes", hermes_store.session_id, "--plan")
     monkeypatch.setattr(lock_time, "REINDEXED", 1e-3)
-    assert "Writing will hold up the agent for about" in run("compact", "hermes", hermes_store.session_id, "--plan")
+    assert "Writing will block the agent for about" in run("compact", "hermes", hermes_store.session_id, "--plan")
     plan = json.loads(run("compact", "hermes", hermes_store.session_id, "--plan", "--json"))
     assert plan["lock_seconds_estimate"] > 10
 

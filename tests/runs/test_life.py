@@ -285,7 +285,9 @@ def test_somebody_elses_lock_is_named(hermes_store: HermesStore) -> None:
         "INSERT INTO compression_locks VALUES (?, 'pid=1:tid=2:agent=ab:nonce=cd', unixepoch(), unixepoch() + 300)",
         hermes_store.session_id,
     )
-    with pytest.raises(SessionBusy, match=r"pid=1:tid=2:agent=ab:nonce=cd\) is compacting this session since \d\d:"):
+    with pytest.raises(
+        SessionBusy, match=r"pid=1:tid=2:agent=ab:nonce=cd\) has been compacting this session since \d\d:"
+    ):
         service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     assert not Run.objects.exists()
 
@@ -307,7 +309,7 @@ def test_what_cannot_be_compacted_says_why(open_hermes_store: Callable[..., Herm
     hermes_store = open_hermes_store(31)
     with pytest.raises(NothingToDo):
         service.start(hermes_store.store, hermes_store.session_id, Options(keep_last=5000), apply=True)
-    with pytest.raises(UnknownChoice, match="There is: offline"):
+    with pytest.raises(UnknownChoice, match="Choose one of: offline"):
         service.start(hermes_store.store, hermes_store.session_id, Options(summarizer="oracle"), apply=True)
     with pytest.raises(NotFound):
         service.start(hermes_store.store, "nobody", Options(), apply=True)

@@ -112,7 +112,7 @@ def test_the_plan_and_the_command(hermes_store: HermesStore) -> None:
     assert (answer["status"], answer["strategy"], answer["undoable"]) == ("applied", "prune", True)
     assert abs(answer["tokens_after"] - draft.tokens_after_estimate) < 9
     assert Run.objects.get().summarizer == "offline"
-    with pytest.raises(SystemExit, match="There is: summary, prune"):
+    with pytest.raises(SystemExit, match="Choose one of: summary, prune"):
         command("compact", "hermes", hermes_store.session_id, "--strategy", "guess")
 
 

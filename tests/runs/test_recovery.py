@@ -190,7 +190,7 @@ def test_a_run_of_a_store_that_is_not_here_is_left_to_workers_that_have_it(
     assert [found.pk for found in recovery.sweep()] == [run.pk]
     run.refresh_from_db()
     assert (run.status, run.error_code) == ("failed", "not_found")
-    assert "No worker that has it gave a sign for 10 minutes" in run.error_message
+    assert "No worker that has this store has been seen for 10 minutes" in run.error_message
 
 
 @pytest.mark.parametrize("written", [False, True])
@@ -210,7 +210,7 @@ def test_what_may_have_been_written_is_looked_up_once_the_store_can_be_read(
     assert [found.pk for found in recovery.sweep()] == [run.pk]
     run.refresh_from_db()
     assert (run.status, run.error_code) == ("failed", recovery.UNKNOWN)
-    assert "looked up as soon as" in run.error_message
+    assert "is checked as soon as possible" in run.error_message
     assert recovery.sweep() == []
 
     away.rename(hermes_store.path)

@@ -61,7 +61,7 @@ def test_what_is_noted(store_api: StoreApi) -> None:
 def test_by_a_command(store_api: StoreApi) -> None:
     number = str(run_of(store_api).pk)
     assert "applied again" in command("redo", number) and run_of(store_api).status == "applied"
-    with pytest.raises(SystemExit, match="only one that was undone"):
+    with pytest.raises(SystemExit, match="only a run that was undone"):
         command("redo", number)
 
 

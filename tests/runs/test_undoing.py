@@ -111,7 +111,7 @@ def test_an_undo_that_would_hold_up_the_agent_says_so(
     hermes_store = open_hermes_store(21)
     assert outlook(hermes_store).warning == ""
     monkeypatch.setattr(lock_time, "REINDEXED", 1e-3)  # as if the session were five thousand times as large
-    assert "Writing will hold up the agent for about" in outlook(hermes_store).warning
+    assert "Writing will block the agent for about" in outlook(hermes_store).warning
     assert "long enough for it to report an error" in outlook(hermes_store).warning
 
 

@@ -79,7 +79,7 @@ def _rows(reader: Reader, session_id: str, before: int | None) -> tuple[Sequence
         rows = _rows_before(reader, session_id, before)
     settled_rows = settled(rows)
     if not settled_rows:
-        raise NotBranchable("This session has no message in context that a branch can begin with.")
+        raise NotBranchable("This session has no message in context that a branch can start with.")
     return settled_rows, len(rows) - len(settled_rows)
 
 

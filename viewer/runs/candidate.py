@@ -97,5 +97,5 @@ def edited(reader: Reader, run: Run, summary: str) -> dict[str, Any]:
     plan = planning.plan_of(basis, options_of(run), run.rules.get("text", ""))
     new = fields(strategy, basis, plan, summary)
     if any(new["plan"][part] != run.plan[part] for part in ("head", "middle", "tail", "lifted")):
-        raise CompactionConflict("The rules would cut this session elsewhere now. Nothing was written. Plan again.")
+        raise CompactionConflict("The plan for this session would be different now. Nothing was written. Plan again.")
     return new

@@ -23,7 +23,7 @@ def keep(run: Run, text: str) -> None:
     text = "" if text.strip() == run.summary.strip() else plain(text)
     if not Run.objects.filter(pk=run.pk, status="ready").update(draft=text):
         run.refresh_from_db()
-        raise WrongStatus(f"Run {run.pk} is {run.status}; only the summary of one that is ready can be edited.")
+        raise WrongStatus(f"Run {run.pk} is {run.status}; only the summary of a run that is ready can be edited.")
     run.draft = text
 
 

@@ -52,7 +52,7 @@ def _work(hold: RunClaim) -> None:
             if hold.run.status == "waiting":
                 _commit(hold)
     except LeaseLost:
-        logger.info("Run %s was cancelled or taken up elsewhere.", hold.run.pk)
+        logger.info("Run %s was cancelled or has another worker.", hold.run.pk)
     except Exception as problem:
         _end_with(hold, problem)
 
@@ -131,7 +131,7 @@ def _wait_for_turn(hold: RunClaim) -> None:
         if time.time() >= until:
             raise SessionBusy(
                 f"{sentence} It did not end within {settings.WAIT_SECONDS} s; nothing was written and the summary is "
-                "kept. Apply it again when the agent rests."
+                "kept. Apply it again when the agent is idle."
             )
         holder = {"holder": lease.holder, "since": _iso(lease.since)} if lease else {}
         hold.report_progress(f"Waiting for the agent's turn to end. {sentence}", until=_iso(until), **holder)
@@ -160,7 +160,7 @@ def _end_with(hold: RunClaim, problem: Exception) -> None:
                 return
         hold.update(**outcomes.stopped(hold.run, code, message))
     except LeaseLost:
-        logger.info("Run %s was cancelled or taken up elsewhere.", hold.run.pk)
+        logger.info("Run %s was cancelled or has another worker.", hold.run.pk)
     except Exception as failure:  # its result cannot be read or recorded: recovery checks again
         is_expected = isinstance(failure, StoreError | DatabaseProblem)
         logger.warning("Run %s is left to recovery: %s", hold.run.pk, failure, exc_info=not is_expected)

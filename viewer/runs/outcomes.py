@@ -20,7 +20,7 @@ from .models import OPEN_STATUSES, Run
 
 # What to do about a rejected summary, by the engine's code; for other codes, MODEL_ADVICE.
 ADVICE = {
-    "cut_off": "Set the model's context window to what its server really gives, or choose another model.",
+    "cut_off": "Set the model's context window to what its server really has, or choose another model.",
     "window_too_small": "Choose a model with a larger context window, or set the one it has.",
     "not_smaller": "Choose another summariser, or let more messages be summarised.",
 }
@@ -85,7 +85,7 @@ def refusal_of(problem: Exception) -> tuple[str, str]:
         return problem.code, problem.reason
     return (
         "unexpected",
-        f"Something unexpected went wrong ({type(problem).__name__}); the log of the worker says what.",
+        f"Something unexpected went wrong ({type(problem).__name__}); the worker's log has the details.",
     )
 
 

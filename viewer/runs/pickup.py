@@ -11,8 +11,8 @@ from viewer.stores.registry import Reader, agent_of
 from .models import Run
 
 LEFT = (
-    "The session went on from before this compaction, so it has no effect: a client that has a session open goes on "
-    "with what it has in memory, or somebody went back. End the client, and compact again."
+    "The session continued from a point before this compaction, so the compaction has no effect: an open client "
+    "continued with the messages in its memory, or somebody went back. End the client, and compact again."
 )
 
 
@@ -33,8 +33,8 @@ def pick_up(run: Run, reader: Reader) -> PickUp:
     if first is None:
         return PickUp(None, f"Waiting for the agent. {agent.notices(session)}")
     if agent.holds_in_memory(session):
-        return PickUp(first.timestamp, f"The session went on. {agent.notices(session)}")
-    return PickUp(first.timestamp, "The session has gone on since the compaction.")
+        return PickUp(first.timestamp, f"The session continued. {agent.notices(session)}")
+    return PickUp(first.timestamp, "The session has continued since the compaction.")
 
 
 def _is_abandoned(run: Run, reader: Reader, session_id: str) -> bool:

@@ -213,7 +213,7 @@ def busy_sentence(owner: Holder, doing: str = "compacting this session") -> str:
         return owner.says
     who = "Palimpsest" if owner.is_palimpsest else f"Another process ({owner.holder})"
     since, end = (timezone.localtime(datetime.fromtimestamp(at, UTC)) for at in (owner.since, owner.expires))
-    return f"{who} is {doing} since {since:%H:%M:%S}. Its hold ends at {end:%H:%M:%S %Z} unless it is renewed."
+    return f"{who} has been {doing} since {since:%H:%M:%S}. Its lock expires at {end:%H:%M:%S %Z} unless it is renewed."
 
 
 def check_options(options: Options) -> None:
@@ -224,7 +224,7 @@ def check_options(options: Options) -> None:
     if options.strategy != AS_SET:
         strategy_of(options.strategy)
     if options.mode not in (AS_SET, *MODES):
-        raise UnknownChoice(f"There is no mode {options.mode!r}. There is: {', '.join(MODES)}.")
+        raise UnknownChoice(f"There is no mode {options.mode!r}. Choose one of: {', '.join(MODES)}.")
     if options.keep_last is not None and options.keep_last < 1:
         raise UnknownChoice("keep_last must be 1 or more messages.")
 
@@ -250,7 +250,7 @@ def slow_sentence(seconds: float) -> str:
     if seconds < SLOW_SECONDS:
         return ""
     more = " That is long enough for it to report an error." if seconds > TOO_SLOW_SECONDS else ""
-    return f"Writing will hold up the agent for about {seconds:.0f} s: its search index is slow.{more}"
+    return f"Writing will block the agent for about {seconds:.0f} s: its search index is slow.{more}"
 
 
 def plan_of(basis: Basis, options: Options, rules: str) -> compaction.Plan:
@@ -310,15 +310,17 @@ def _planned_once(basis: Basis, chosen: Strategy | None, policy: compaction.Poli
 def repeats_sentence(repeats: int) -> str:
     """The plan's sentence about messages that are in the context more than once."""
     if repeats == 1:
-        return "1 message is in context a second time, as it was written twice: the compaction writes it once."
-    return f"{repeats:,} messages are in context again, as they were written twice: the compaction writes each once."
+        return "1 message is in context twice, because it was written twice: the compaction writes it once."
+    return (
+        f"{repeats:,} messages are in context twice, because they were written twice: the compaction writes each once."
+    )
 
 
 def strategy_of(name: str) -> Strategy:
     """The strategy of this name, new or old. Raises UnknownChoice."""
     strategy = named(name)
     if strategy is None:
-        raise UnknownChoice(f"There is no strategy {name!r}. There is: {', '.join(STRATEGIES)}.")
+        raise UnknownChoice(f"There is no strategy {name!r}. Choose one of: {', '.join(STRATEGIES)}.")
     return strategy
 
 

@@ -138,7 +138,7 @@ def recover(run: Run) -> bool:
         return _end_without_store(run, problem)
     if run.attempts >= MOST_ATTEMPTS:
         message = (
-            f"The worker died {run.attempts} times on this run. Nothing was written; the log of the worker may say why."
+            f"The worker died {run.attempts} times on this run. Nothing was written; the worker's log may say why."
         )
         return _change(run, **outcomes.stopped(run, "worker_lost", message))
     return _take_up(run)
@@ -182,10 +182,10 @@ def _try_step(step: Callable[[Run], bool], run: Run) -> bool:
 
 def _take_up(run: Run) -> bool:
     status = "waiting" if run.status in ("waiting", "applying") else "queued"
-    progress = {"sentence": "Taken up again: the worker that had it died."}
+    progress = {"sentence": "Resumed: its worker died."}
     if not _change(run, status=status, holder="", queued_at=Now(), heartbeat_at=Now(), progress=progress):
         return False
-    logger.warning("Run %s is taken up again.", run.pk)
+    logger.warning("Run %s is resumed.", run.pk)
     return True
 
 
@@ -193,12 +193,12 @@ def _end_without_store(run: Run, problem: StoreError) -> bool:
     """End the run. One that may have been written keeps its holder, and is checked once the store can be read."""
     message = problem.message
     if isinstance(problem, NotFound):
-        message += f" No worker that has it gave a sign for {AWAY_LIMITS * STALE_SECONDS / 60:.0f} minutes."
+        message += f" No worker that has this store has been seen for {AWAY_LIMITS * STALE_SECONDS / 60:.0f} minutes."
     logger.warning("Run %s: %s", run.pk, message)
     if run.status != "applying":
         return _change(run, **outcomes.stopped(run, problem.code, message))
     message = (
-        f"The worker died while it was writing. Whether it was written is looked up as soon as possible: {message}"
+        f"The worker died while it was writing. Whether it wrote the summary is checked as soon as possible: {message}"
     )
     return _change(run, **{**outcomes.stopped(run, UNKNOWN, message), "status": "failed", "holder": run.holder})
 
@@ -210,7 +210,7 @@ def _look_up(run: Run) -> bool:
         commit = outcomes.find_commit(run)
     except StoreError:
         return False
-    message = "The worker died before it was written. The summary is kept: apply it, or plan again."
+    message = "The worker died before it wrote the summary. The summary is kept: apply it, or plan again."
     if commit:
         return outcomes.note_written(run, *commit, lambda fields: _change(run, **fields))
     return _change(run, **outcomes.closed("ready", message), error_code="worker_lost", error_message=message)

@@ -29,7 +29,7 @@ def refusal(run: Run) -> str:
     """Why it cannot be applied again, as a sentence; "" when it can. Raises NotFound, StoreUnavailable."""
     receipt = receipt_of(run)
     if run.status != "undone" or receipt is None:
-        return f"Run {run.pk} is {run.status}: only one that was undone can be applied again."
+        return f"Run {run.pk} is {run.status}: only a run that was undone can be applied again."
     with open_store(get_store(run.store)) as reader:
         if (problem := reader.compact_refusal(run.session_id)) is not None:
             return problem.message

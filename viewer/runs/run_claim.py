@@ -108,7 +108,7 @@ class RunClaim:
             except (OperationalError, InterfaceError) as problem:
                 if connection.in_atomic_block or time.monotonic() > until:
                     raise
-                logger.warning("%s cannot be noted yet: %s", self.run, problem)
+                logger.warning("%s cannot be recorded yet: %s", self.run, problem)
                 connection.close()
                 time.sleep(AGAIN_SECONDS)
         if not changed:

@@ -57,7 +57,7 @@ __all__ = [
 
 CANCELLABLE = ("queued", "planning", "summarizing", "waiting")
 LARGE = ("plan", "report", "basis", "edits", "chunks", "summary", "draft")  # columns
-JUST_ENDED = "Another run of this session was quicker and has just ended. Look at the session, then ask again."
+JUST_ENDED = "Another run of this session started first and has just ended. Look at the session, then try again."
 
 
 def start(store: Store, session_id: str, options: Options, apply: bool) -> Run:
@@ -127,7 +127,7 @@ def _require_none_open(store: Store, session_id: str) -> None:
     if run is not None:
         since = timezone.localtime(run.created_at).strftime("%H:%M:%S")
         raise AlreadyOpen(
-            f"Palimpsest is compacting this session already: run {run.pk}, {run.status}, since {since}.", run.pk
+            f"Palimpsest is already compacting this session: run {run.pk}, {run.status}, since {since}.", run.pk
         )
 
 
@@ -138,7 +138,7 @@ def apply(run: Run, summary: str | None = None) -> Run:
     `conflict` then and keeps its summary.
     """
     if run.status != "ready":
-        raise WrongStatus(f"Run {run.pk} is {run.status}; only one that is ready can be applied.")
+        raise WrongStatus(f"Run {run.pk} is {run.status}; only a run that is ready can be applied.")
     try:
         with open_store(get_store(run.store)) as reader:
             if summary is None or summary.strip() == run.summary:
@@ -261,6 +261,6 @@ def _change(run: Run, allowed: tuple[str, ...], **fields: object) -> Run:
     run.refresh_from_db()
     if not changed:
         raise WrongStatus(
-            f"Run {run.pk} is {run.status}, and this can be done only while it is {' or '.join(allowed)}."
+            f"Run {run.pk} is {run.status}, and this is possible only while it is {' or '.join(allowed)}."
         )
     return run

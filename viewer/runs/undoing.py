@@ -124,7 +124,7 @@ def undo_run(run: Run) -> None:
     if run.status == "undone":
         raise records.not_there(run.store, run.session_id, run.handoff_id or 0)
     if run.status != "applied" or run.handoff_id is None:
-        raise NotUndoable(f"Run {run.pk} is {run.status}: only one that was applied can be undone.")
+        raise NotUndoable(f"Run {run.pk} is {run.status}: only a run that was applied can be undone.")
     if run.new_session_id:
         raise NotUndoable(IS_SPLIT)
     undo(get_store(run.store), run.session_id, run.handoff_id)

@@ -179,7 +179,7 @@ def test_a_client_that_had_it_open_goes_on_without_it(work: Work, tmp_path: Path
     again = work.compact()
     assert ours(work.say("And now?")) == [0]
     with open_store(get_store("work")) as reader:
-        assert "gone on since" in service.pick_up(service.get_run(again), reader).sentence
+        assert "has continued since" in service.pick_up(service.get_run(again), reader).sentence
 
 
 @pytest.mark.parametrize("moment", ["overwritten 0.5", "behind"])

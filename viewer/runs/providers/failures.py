@@ -91,7 +91,7 @@ def refused(status: int, error: dict[str, Any], headers: Any, connection: ModelA
     if status == 413 or (status != 429 and is_too_long(words)):
         return ModelFailed(
             "model_window",
-            f"The request is longer than {connection.model} at {connection.host} takes{quoted}: set its context "
+            f"The request is longer than {connection.model} at {connection.host} accepts{quoted}: set its context "
             f"window{where(connection, 'WINDOW')} to what it really is, and start again.",
         )
     if status in (408, 409, 429) or status >= 500:
@@ -105,7 +105,7 @@ def _unpaid(what: str, connection: ModelAccess) -> ModelFailed:
 
 def _busy(status: int, quoted: str, after: float | None, connection: ModelAccess) -> ModelFailed:
     if status == 429:
-        code, what = "model_rate_limited", f"is asked too often{quoted}"
+        code, what = "model_rate_limited", f"gets too many requests{quoted}"
     else:
         code, what = "model_unavailable", f"cannot answer now ({status}{quoted})"
     return ModelFailed(code, f"{connection.host} {what}: start again {_when(after)}.", passing=True, after=after)
@@ -124,12 +124,12 @@ def _misdirected(status: int, quoted: str, headers: Any, connection: ModelAccess
         target = _shown(str(headers.get("location", "")).partition("?")[0], connection)
         return ModelFailed(
             "model_redirected",
-            f"{_address(connection)} sends requests on to {target or 'another address'}, which is not followed: "
+            f"{_address(connection)} redirects requests to {target or 'another address'}, which is not followed: "
             f"enter the address that answers{where(connection, 'URL')}.",
         )
     return ModelFailed(
         "model_refused_request",
-        f"{host} did not take the request ({status}{quoted}): check that {model} is a chat model and the URL is right"
+        f"{host} did not accept the request ({status}{quoted}): check that {model} is a chat model and the URL is right"
         f"{where(connection, 'MODEL', 'URL')}.",
     )
 
@@ -210,7 +210,7 @@ def _broken_connection(chain: list[BaseException], connection: ModelAccess, begu
 
     host, url = connection.host, where(connection, "URL")
     if is_any(ssl.SSLError):
-        return _unreachable(f"{host} could not prove who it is (TLS)", f"check that the URL is right{url}")
+        return _unreachable(f"{host} could not prove its identity (TLS)", f"check that the URL is right{url}")
     if is_any(socket.gaierror):
         return _unreachable(f"The name {host} could not be found", f"check the URL{url} and the network", True)
     if is_any(ConnectionRefusedError):
@@ -220,7 +220,7 @@ def _broken_connection(chain: list[BaseException], connection: ModelAccess, begu
     if is_any(httpx2.TimeoutException):
         return ModelFailed(
             "model_stalled",
-            f"{host} sent nothing for {settings.MODEL_SILENCE:g} s: start again, or let it be silent for longer "
+            f"{host} sent nothing for {settings.MODEL_SILENCE:g} s: start again, or allow a longer silence "
             "(PALIMPSEST_MODEL_SILENCE).",
         )
     if is_any(httpx2.InvalidURL, httpx2.UnsupportedProtocol):
@@ -235,9 +235,7 @@ def _unreachable(what: str, advice: str, passing: bool = False) -> ModelFailed:
 
 
 def _unreadable(problem: BaseException, connection: ModelAccess, begun: bool) -> ModelFailed:
-    what = (
-        "broke its answer off with something unreadable" if begun else "answers in a form that is not the interface's"
-    )
+    what = "ended its answer with something unreadable" if begun else "does not answer in the form of this interface"
     advice = "start again" if begun else f"check the URL{where(connection, 'URL')}"
     return ModelFailed("model_bad_answer", f"{connection.host} {what} ({type(problem).__name__}): {advice}.")
 
@@ -254,7 +252,7 @@ def _no_stream(kind: str, connection: ModelAccess) -> ModelFailed:
 def unfinished(connection: ModelAccess, begun: bool) -> ModelFailed:
     """The answer ended without saying that it was complete."""
     host = connection.host
-    what = "broke off its answer" if begun else "closed the connection without an answer"
+    what = "stopped before the end of its answer" if begun else "closed the connection without an answer"
     return ModelFailed("model_dropped", f"{host} {what}: start again.", passing=True)
 
 

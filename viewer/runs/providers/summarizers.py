@@ -108,7 +108,7 @@ def get_summarizer(name: str) -> Summarizer:
     if name in PROVIDERS:
         variable = PROVIDERS[name].model_variable
         raise ModelNotSetUp(f"No {name} model is set up: name one on the settings page, or set {variable}.")
-    raise UnknownChoice(f"There is no summariser {name!r}. There is: {', '.join(usable)}.")
+    raise UnknownChoice(f"There is no summariser {name!r}. Choose one of: {', '.join(usable)}.")
 
 
 def summarizer_of(connection: ModelAccess) -> Summarizer:
