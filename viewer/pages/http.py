@@ -46,12 +46,12 @@ def is_fragment(request: HttpRequest) -> bool:
     return bool(htmx) and not htmx.history_restore_request and not htmx.boosted
 
 
-def on_page_of(request: HttpRequest, place: SessionUrls) -> bool:
+def on_page_of(request: HttpRequest, urls: SessionUrls) -> bool:
     """Whether htmx asks from a session's own page, where its History can be brought up to date."""
-    return asked_from(request) == place.href
+    return asking_path(request) == urls.href
 
 
-def asked_from(request: HttpRequest) -> str:
+def asking_path(request: HttpRequest) -> str:
     """The path of the page from which htmx asks, "" where it does not say."""
     return urlsplit(request.headers.get("HX-Current-URL", "")).path
 
@@ -87,10 +87,10 @@ def refused(
     """
     sentence = refusal.message
     if isinstance(refusal, AlreadyUndone):
-        place = SessionUrls(refusal.store, refusal.session_id)
-        reading, sentence = now_without_boundary(place, refusal.cut_id), _undone(refusal)
+        urls = SessionUrls(refusal.store, refusal.session_id)
+        reading, sentence = now_without_boundary(urls, refusal.cut_id), _undone(refusal)
         back = (reading, "Back to the session")
-        if is_fragment(request) and on_page_of(request, place):
+        if is_fragment(request) and on_page_of(request, urls):
             undone = {"reading": reading, "sentence": sentence}
             return page(request, "boundary/_undone.html", undone, status=refusal.status)
     data = {"code": refusal.code, "sentence": sentence, "kept": kept, "back": back}

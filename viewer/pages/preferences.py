@@ -53,8 +53,8 @@ def remembered(response: Response, cookie: str, value: str) -> Response:
 
 def theme(request: HttpRequest) -> str:
     """ "light", "dark", or "" for that of the system; from a cookie, so that no page flashes."""
-    asked = request.COOKIES.get(THEME_COOKIE, "")
-    return asked if asked in THEMES else ""
+    value = request.COOKIES.get(THEME_COOKIE, "")
+    return value if value in THEMES else ""
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
@@ -77,12 +77,12 @@ def way_here(request: HttpRequest) -> str:
 @require_POST
 def switch_theme(request: HttpRequest) -> HttpResponse:
     """Take a theme. For htmx the switch anew, with an event that has the page show it; else back to the page."""
-    wanted = request.POST.get("theme", "")
-    wanted = wanted if wanted in THEMES else ""
+    chosen = request.POST.get("theme", "")
+    chosen = chosen if chosen in THEMES else ""
     response: HttpResponse = redirect(way_back(request))
     if is_fragment(request):
-        response = trigger_client_event(page(request, "_theme.html", wanted), "theme", {"value": wanted})
-    return remembered(response, THEME_COOKIE, wanted)
+        response = trigger_client_event(page(request, "_theme.html", chosen), "theme", {"value": chosen})
+    return remembered(response, THEME_COOKIE, chosen)
 
 
 # -- redaction ---------------------------------------------------------------------------------------------------------
@@ -118,8 +118,8 @@ def real_stores(stores: Sequence[Store], named: str = "") -> list[Store]:
 def first_session() -> Link | None:
     """The demo session to try a compaction on; it may have been renamed or deleted."""
     for listing in sync.store_listings([store for store in all_stores() if store.is_managed]):
-        if found := named_tip(listing, FIRST):
-            return Link(FIRST, SessionUrls(listing.store.name, found.session_id).href)
+        if session := named_tip(listing, FIRST):
+            return Link(FIRST, SessionUrls(listing.store.name, session.session_id).href)
     return None
 
 

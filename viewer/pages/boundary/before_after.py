@@ -86,41 +86,41 @@ class RowWindow:
 @shows_refusals
 def before_after(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
     """The page, with `as` one side as text to copy, or all of it as a file."""
-    wanted = request.GET.get("as", "")
-    if wanted == "html" or wanted in files.SIDES:
-        return _file(request, files.comparison(store, session_id, handoff_id), wanted)
+    kind = request.GET.get("as", "")
+    if kind == "html" or kind in files.SIDES:
+        return _file(request, files.comparison(store, session_id, handoff_id), kind)
     with open_store(get_store(store)) as reader:
-        found = open_session(reader, session_id, redacting=redacts(request))
-        boundary = find(found, handoff_id)
-        rows = compare(reader, found.session.id, found.index, boundary)
-        data = _page(request, found, boundary, rows)
+        opened = open_session(reader, session_id, redacting=redacts(request))
+        boundary = find(opened, handoff_id)
+        rows = compare(reader, opened.session.id, opened.index, boundary)
+        data = _page(request, opened, boundary, rows)
     return page(request, "boundary/before_after.html", data)
 
 
-def _file(request: HttpRequest, found: files.Comparison, wanted: str) -> HttpResponse:
-    if wanted == "html":
-        made = files.as_page(found, redact=request.GET.get("redact") != "0")
-        return cast(HttpResponse, download(made))  # pages' wrappers know of one kind of answer
-    side: files.Side = "before" if wanted == "before" else "after"
-    text = files.as_text(found, side, redact=redacts(request))
+def _file(request: HttpRequest, comparison: files.Comparison, kind: str) -> HttpResponse:
+    if kind == "html":
+        export = files.as_page(comparison, redact=request.GET.get("redact") != "0")
+        return cast(HttpResponse, download(export))  # pages' wrappers know of one kind of answer
+    side: files.Side = "before" if kind == "before" else "after"
+    text = files.as_text(comparison, side, redact=redacts(request))
     headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
     return cast(HttpResponse, StreamingHttpResponse(text, content_type="text/plain; charset=utf-8", headers=headers))
 
 
 def _page(
-    request: HttpRequest, found: OpenSession, boundary: IndexedBoundary, rows: Sequence[ComparedRow]
+    request: HttpRequest, opened: OpenSession, boundary: IndexedBoundary, rows: Sequence[ComparedRow]
 ) -> dict[str, Any]:
     window = _window(request, rows)
-    before, after = compaction_list.weights(found.index, [boundary])[boundary.handoff_id]
+    before, after = compaction_list.weights(opened.index, [boundary])[boundary.handoff_id]
     return {
-        "session": found.session,
-        "place": found.place,
+        "session": opened.session,
+        "place": opened.urls,
         "boundary": boundary,
-        "by": compaction_list.by(found.reader.store, boundary.run),
+        "by": compaction_list.by(opened.reader.store, boundary.run),
         "tokens_before": before,
         "tokens_after": after,
         "notes": [*files.unknown(boundary), files.ABOUT],
-        "bands": list(_bands(found, boundary, window.rows, window.previous_at)),
+        "bands": list(_bands(opened, boundary, window.rows, window.previous_at)),
         "window": window,
     }
 
@@ -135,28 +135,28 @@ def _window(request: HttpRequest, rows: Sequence[ComparedRow]) -> RowWindow:
     while begun and listed[begun - 1].band == listed[start].band:
         begun -= 1
 
-    def query(at: int, *, wanted: bool = True) -> str:
-        return f"?{f'only={CHANGED}&' if changed_only else ''}start={at}" if wanted else ""
+    def query(at: int, *, has_window: bool = True) -> str:
+        return f"?{f'only={CHANGED}&' if changed_only else ''}start={at}" if has_window else ""
 
     return RowWindow(
         rows=listed[start:stop],
         previous_at=listed[start - 1].at if start else -1,
         changed_only=changed_only,
         shown=f"Rows {start + 1:,} to {stop:,} of {total:,}" if total else "",
-        begun=query(begun, wanted=begun < start and listed[begun].after is not None),
-        previous=query(max(0, start - WINDOW), wanted=start > 0),
-        next=query(stop, wanted=stop < total),
-        last=query(max(0, total - WINDOW), wanted=stop < total),
+        begun=query(begun, has_window=begun < start and listed[begun].after is not None),
+        previous=query(max(0, start - WINDOW), has_window=start > 0),
+        next=query(stop, has_window=stop < total),
+        last=query(max(0, total - WINDOW), has_window=stop < total),
     )
 
 
 def _bands(
-    found: OpenSession, boundary: IndexedBoundary, rows: Sequence[ComparedRow], previous: int
+    opened: OpenSession, boundary: IndexedBoundary, rows: Sequence[ComparedRow], previous: int
 ) -> Iterator[ShownBand]:
     """The rows of a window; `previous` is the place of the row before them."""
     ids = sorted({part.row_id for row in rows for part in (row.before, row.after) if part is not None})
-    stored = found.reader.messages(found.session.id, ids)
-    if found.redacting:
+    stored = opened.reader.messages(opened.session.id, ids)
+    if opened.redacting:
         stored = {row_id: redacted(row) for row_id, row in stored.items()}
     for _, grouped in groupby(rows, key=lambda each: each.band):
         band = [_read(row, stored) for row in grouped]
@@ -164,8 +164,8 @@ def _bands(
         previous = band[-1].row.at
         change = files.changed(band[0])
         yield ShownBand(
-            left=tuple(_cell(found, boundary, each, row.row.left, stored) for row in band for each in row.before),
-            right=tuple(_cell(found, boundary, each, row.row.right, stored) for row in band for each in row.after),
+            left=tuple(_cell(opened, boundary, each, row.row.left, stored) for row in band for each in row.before),
+            right=tuple(_cell(opened, boundary, each, row.row.right, stored) for row in band for each in row.after),
             skipped=skipped,
             shortened=band[0].row.left == "shortened",
             change=None if change is None else shown_change(change),
@@ -181,43 +181,47 @@ def _read(row: ComparedRow, stored: Mapping[int, StoredMessage]) -> ComparedMess
 
 
 def _cell(
-    found: OpenSession, boundary: IndexedBoundary, said: ExportedMessage, fate: str, stored: Mapping[int, StoredMessage]
+    opened: OpenSession,
+    boundary: IndexedBoundary,
+    message: ExportedMessage,
+    fate: str,
+    stored: Mapping[int, StoredMessage],
 ) -> ShownCell:
-    row, place = said.row, found.place
-    is_result = said.kind == "message" and row.role in engine.RESULT_ROLES
-    left = calls.left_out(row)
+    row, urls = message.row, opened.urls
+    is_result = message.kind == "message" and row.role in engine.RESULT_ROLES
+    calls_left = calls.left_out(row)
     return ShownCell(
         id=row.id,
-        href=_href(found, said),
+        href=_href(opened, message),
         kind=row.role if row.role in ("user", "assistant") else "other",
         who=role_label(row.role),
         fate=cast(Fate, fate),
-        tokens=found.index.tokens_of(row.id),
-        html=_html(found, said, is_result=is_result),
+        tokens=opened.index.tokens_of(row.id),
+        html=_html(opened, message, is_result=is_result),
         result=f"Result of {line(row.tool_name, 80)}" if is_result and row.tool_name else "Result" if is_result else "",
-        calls=() if is_result or said.kind == "handoff" else tuple(_calls(found, row)),
-        calls_left=left,
-        calls_href=place.whole(row.id, "calls") if left else "",
-        summary=_summary(found, boundary, stored[row.id]) if said.kind == "handoff" else None,
-        merged=_merged(stored[row.id]) if said.kind == "handoff" else "",
+        calls=() if is_result or message.kind == "handoff" else tuple(_calls(opened, row)),
+        calls_left=calls_left,
+        calls_href=urls.whole(row.id, "calls") if calls_left else "",
+        summary=_summary(opened, boundary, stored[row.id]) if message.kind == "handoff" else None,
+        merged=_merged(stored[row.id]) if message.kind == "handoff" else "",
     )
 
 
-def _href(found: OpenSession, said: ExportedMessage) -> str:
-    if said.kind == "handoff":
-        return found.place.boundary(said.id) if found.index.boundary_at(said.id) is not None else ""
-    return found.place.message(said.id) if found.index.place_of(said.id) is not None else ""
+def _href(opened: OpenSession, message: ExportedMessage) -> str:
+    if message.kind == "handoff":
+        return opened.urls.boundary(message.id) if opened.index.boundary_at(message.id) is not None else ""
+    return opened.urls.message(message.id) if opened.index.place_of(message.id) is not None else ""
 
 
-def _html(found: OpenSession, said: ExportedMessage, *, is_result: bool) -> SafeString:
-    if said.kind == "handoff":
+def _html(opened: OpenSession, message: ExportedMessage, *, is_result: bool) -> SafeString:
+    if message.kind == "handoff":
         return SafeString()
-    return (cache.answered if is_result else cache.said)(said.row, found.place).html
+    return (cache.answered if is_result else cache.said)(message.row, opened.urls).html
 
 
-def _calls(found: OpenSession, row: StoredMessage) -> Iterator[cache.RenderedBlocks]:
+def _calls(opened: OpenSession, row: StoredMessage) -> Iterator[cache.RenderedBlocks]:
     for call in calls.calls_of(row):
-        yield cache.asked(call, found.place.whole(row.id, "calls"), None)
+        yield cache.asked(call, opened.urls.whole(row.id, "calls"), None)
 
 
 def _merged(row: StoredMessage) -> str:
@@ -227,7 +231,7 @@ def _merged(row: StoredMessage) -> str:
     return f"Sent in one row with a message, {'behind' if text.comes_first else 'before'} its words."
 
 
-def _summary(found: OpenSession, boundary: IndexedBoundary, row: StoredMessage) -> ShownSummary:
+def _summary(opened: OpenSession, boundary: IndexedBoundary, row: StoredMessage) -> ShownSummary:
     text = parted(row)
     run = boundary.run if row.id == boundary.handoff_id else None
-    return summary_text(text.summary, text.directive, run, redacting=found.redacting)
+    return summary_text(text.summary, text.directive, run, redacting=opened.redacting)

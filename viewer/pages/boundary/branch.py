@@ -22,19 +22,19 @@ def branch(request: HttpRequest, store: str, session_id: str, handoff_id: int | 
     if request.method != "POST":
         data = _page(request, SessionUrls(store, session_id), handoff_id)
         return page(request, "boundary/_branch.html" if is_fragment(request) else "boundary/branch.html", data)
-    made = SessionUrls(store, branching.branch(get_store(store), session_id, handoff_id))
-    return HttpResponseClientRedirect(made.href) if is_fragment(request) else redirect(made.href)
+    branch_urls = SessionUrls(store, branching.branch(get_store(store), session_id, handoff_id))
+    return HttpResponseClientRedirect(branch_urls.href) if is_fragment(request) else redirect(branch_urls.href)
 
 
-def _page(request: HttpRequest, place: SessionUrls, before: int | None) -> dict[str, Any]:
+def _page(request: HttpRequest, urls: SessionUrls, before: int | None) -> dict[str, Any]:
     """What a branch would hold: the context before a compaction (`before` is its handoff), or None: as it is now."""
-    store = get_store(place.store)
+    store = get_store(urls.store)
     with open_store(store) as reader:
-        session = session_for(request, reader.session(place.session))
+        session = session_for(request, reader.session(urls.session))
     return {
         "session": session,
-        "address": place.view("branch") if before is None else place.listed(before, "branch"),
-        "back": place.view() if before is None else place.boundary(before),
+        "address": urls.view("branch") if before is None else urls.listed(before, "branch"),
+        "back": urls.view() if before is None else urls.boundary(before),
         "before": before,
-        "outlook": branching.outlook(store, place.session, before),
+        "outlook": branching.outlook(store, urls.session, before),
     }

@@ -59,45 +59,45 @@ class File:
 @shows_refusals
 def reading(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
     with open_store(get_store(store)) as reader:
-        found = audited(open_session(reader, session_id, redacting=redacts(request)))
-        boundary = find(found, handoff_id)
-        audit = audit_of(found, handoff_id)
-        standing = standing_of(found, boundary) or AuditStatus("nothing to check" if audit else "not followed")
-        data = _page(found, handoff_id, standing, audit)
-    top = {"name": found.session.name, "back": found.place.boundary(handoff_id)}
+        opened = audited(open_session(reader, session_id, redacting=redacts(request)))
+        boundary = find(opened, handoff_id)
+        audit = audit_of(opened, handoff_id)
+        standing = standing_of(opened, boundary) or AuditStatus("nothing to check" if audit else "not followed")
+        data = _page(opened, handoff_id, standing, audit)
+    top = {"name": opened.session.name, "back": opened.urls.boundary(handoff_id)}
     return tab(request, "boundary/_reading.html", data, heading=f"Startup reading: {standing.label}", **top)
 
 
-def _page(found: OpenSession, handoff_id: int, standing: AuditStatus, audit: Audit | None) -> dict[str, Any]:
+def _page(opened: OpenSession, handoff_id: int, standing: AuditStatus, audit: Audit | None) -> dict[str, Any]:
     """The whole story: `seen` is the last message looked at, `told` what is said to the agent: events with their texts,
     `offered` how it gets them.
     """
-    told = [(each, clean(_redacted(events.text_of(each), found))) for each in events.of_audit(audit)] if audit else []
+    notes = [(each, clean(_redacted(events.text_of(each), opened))) for each in events.of_audit(audit)] if audit else []
     followed = standing.label != "not followed"
     return {
-        "place": found.place,
+        "place": opened.urls,
         "handoff_id": handoff_id,
         "standing": standing,
         "audit": audit,
-        "source": _redacted(audit.source, found) if audit else "",
-        "workspace": _redacted(audit.workspace, found) if audit else "",
-        "explained": _explained(audit, found) if audit else UNSEEN if followed else UNFOLLOWED,
+        "source": _redacted(audit.source, opened) if audit else "",
+        "workspace": _redacted(audit.workspace, opened) if audit else "",
+        "explained": _explained(audit, opened) if audit else UNSEEN if followed else UNFOLLOWED,
         "late": LATE if audit and audit.late else "",
-        "seen": found.index.message_of(audit.seen_to) if audit and audit.findings else None,
-        "files": list(_files(audit, found)) if audit else [],
-        "told": told,
-        "offered": GIVEN if asks_for_events(found.reader.store.name) else OFFERED,
+        "seen": opened.index.message_of(audit.seen_to) if audit and audit.findings else None,
+        "files": list(_files(audit, opened)) if audit else [],
+        "notes": notes,
+        "offered": GIVEN if asks_for_events(opened.reader.store.name) else OFFERED,
     }
 
 
-def _redacted(text: str, found: OpenSession) -> str:
-    return redaction.redact_shown(text) if found.redacting else text
+def _redacted(text: str, opened: OpenSession) -> str:
+    return redaction.redact_shown(text) if opened.redacting else text
 
 
 # -- the turn ----------------------------------------------------------------------------------------------------------
 
 
-def _explained(audit: Audit, found: OpenSession) -> str | SafeString:
+def _explained(audit: Audit, opened: OpenSession) -> str | SafeString:
     """How it stands, in full sentences."""
     if audit.status == "not_yet":
         return (
@@ -105,7 +105,7 @@ def _explained(audit: Audit, found: OpenSession) -> str | SafeString:
             "checked: from what somebody writes to the end of the agent's answer."
         )
     if audit.status == "nothing_required":
-        reason = visible(_redacted(audit.reason, found)) or GONE
+        reason = visible(_redacted(audit.reason, opened)) or GONE
         return format_html(
             "Nothing to check. {} (As of {}.)", reason, formats.moment(audit.audited_at or audit.armed_at)
         )
@@ -129,23 +129,23 @@ def _judged(audit: Audit) -> str:
     return f"{verdict} The result is final."
 
 
-def _files(audit: Audit, found: OpenSession) -> Iterator[File]:
+def _files(audit: Audit, opened: OpenSession) -> Iterator[File]:
     """The files an agent has to read, with the result for each; files that are gone by now come last."""
     names = {one["path"]: one["named"] for one in audit.required}
     judged = [one["named"] for one in audit.findings]
     unknown = "does not exist any more" if audit.turns else "not looked at" if audit.settled else "not yet"
     for one in audit.findings:
-        yield _file(one["named"], names, found, one["message"], one["tool"])
+        yield _file(one["named"], names, opened, one["message"], one["tool"])
     for path in names:
         if path not in judged:
-            yield replace(_file(path, names, found), standing=AuditStatus(unknown))
+            yield replace(_file(path, names, opened), standing=AuditStatus(unknown))
 
 
-def _file(path: str, names: dict[str, str], found: OpenSession, message: int | None = None, tool: str = "") -> File:
+def _file(path: str, names: dict[str, str], opened: OpenSession, message: int | None = None, tool: str = "") -> File:
     called = names.get(path, path)
-    name, dated = (shown_name(each, redacting=found.redacting) for each in (path, "" if called == path else called))
+    name, dated = (shown_name(each, redacting=opened.redacting) for each in (path, "" if called == path else called))
     if message is None:
         return File(name, dated, AuditStatus("not read", "warn"))
-    at = found.index.message_of(message)
-    href = found.place.message(at) if at else ""
+    at = opened.index.message_of(message)
+    href = opened.urls.message(at) if at else ""
     return File(name, dated, AuditStatus("read", "ok"), href, f"message {at or message}", line(tool, 80))

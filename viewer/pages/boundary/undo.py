@@ -18,15 +18,15 @@ from viewer.web.session_urls import SessionUrls
 @require_http_methods(["GET", "HEAD", "POST"])
 @shows_refusals
 def undo(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
-    place = SessionUrls(store, session_id)
+    urls = SessionUrls(store, session_id)
     if request.method != "POST":
         outlook = service.outlook(get_store(store), session_id, handoff_id)
         session = session_for(request, outlook.session)
-        data = {"place": place, "session": session, "handoff_id": handoff_id, "outlook": outlook}
+        data = {"place": urls, "session": session, "handoff_id": handoff_id, "outlook": outlook}
         return page(request, "boundary/_undo.html" if is_fragment(request) else "boundary/undo.html", data)
     undone = service.undo(get_store(store), session_id, handoff_id)
-    back = place.view() if undone.message_id is None else place.message(undone.message_id)
-    if is_fragment(request) and on_page_of(request, place):
+    back = urls.view() if undone.message_id is None else urls.message(undone.message_id)
+    if is_fragment(request) and on_page_of(request, urls):
         sentence = f"Undone. {formats.counted(undone.context_messages, 'message')} in context again."
         return page(request, "boundary/_undone.html", {"reading": back, "sentence": sentence})
     return HttpResponseClientRedirect(back) if is_fragment(request) else redirect(back)

@@ -32,17 +32,17 @@ def kept(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> 
     return _list(request, SessionUrls(store, session_id), handoff_id, "kept")
 
 
-def _list(request: HttpRequest, place: SessionUrls, handoff_id: int, which: str) -> HttpResponse:
+def _list(request: HttpRequest, urls: SessionUrls, handoff_id: int, which: str) -> HttpResponse:
     start = start_of(request)
-    with open_store(get_store(place.store)) as reader:
-        found = open_session(reader, place.session, redacting=redacts(request))
-        boundary = find(found, handoff_id)
+    with open_store(get_store(urls.store)) as reader:
+        opened = open_session(reader, urls.session, redacting=redacts(request))
+        boundary = find(opened, handoff_id)
         ids, explained = (boundary.kept_ids, KEPT) if which == "kept" else (boundary.summarised_ids, SUMMARISED)
-        href, shortened = place.listed(handoff_id, which), set(boundary.shortened_ids)
-        listed = listed_messages(found, ids, href, explained, start=start, shortened=shortened)
+        href, shortened = urls.listed(handoff_id, which), set(boundary.shortened_ids)
+        listed = listed_messages(opened, ids, href, explained, start=start, shortened=shortened)
     fragment = "boundary/_more_listed.html" if start and is_fragment(request) else "boundary/_list.html"
     heading = f"{formats.counted(len(ids), 'message')} {'kept' if which == 'kept' else 'summarised away'}"
-    return tab(request, fragment, listed, heading=heading, **_back(found, handoff_id))
+    return tab(request, fragment, listed, heading=heading, **_back(opened, handoff_id))
 
 
 @require_safe
@@ -50,14 +50,14 @@ def _list(request: HttpRequest, place: SessionUrls, handoff_id: int, which: str)
 def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
     """All lists, or with `list` and `from` more of one."""
     with open_store(get_store(store)) as reader:
-        found = open_session(reader, session_id, redacting=redacts(request))
-        noted = losses(reader, found.session.id, found.index, find(found, handoff_id))
+        opened = open_session(reader, session_id, redacting=redacts(request))
+        noted = losses(reader, opened.session.id, opened.index, find(opened, handoff_id))
     which, start = request.GET.get("list", ""), start_of(request)
-    more = found.place.listed(handoff_id, "details")
-    lists = [each for each in lost_lists(noted, found.place, more, start) if not which or each.name == which]
+    more = opened.urls.listed(handoff_id, "details")
+    lists = [each for each in lost_lists(noted, opened.urls, more, start) if not which or each.name == which]
     if which in LISTS and lists and is_fragment(request):
         return page(request, "boundary/_more_lost.html", lists[0])
-    data, back = lost_page(noted, lists), _back(found, handoff_id)
+    data, back = lost_page(noted, lists), _back(opened, handoff_id)
     return tab(request, "boundary/_details.html", data, heading=lost_heading(noted), **back)
 
 
@@ -66,19 +66,19 @@ def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) 
 def update(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
     """What the summary of a later compaction made of the one before it."""
     with open_store(get_store(store)) as reader:
-        found = open_session(reader, session_id, redacting=redacts(request))
-        earlier = earlier_boundary(found.index, find(found, handoff_id))
+        opened = open_session(reader, session_id, redacting=redacts(request))
+        earlier = earlier_boundary(opened.index, find(opened, handoff_id))
         if earlier is None:
             raise NotFound("This is the first summary of the session, so it changes no earlier one.")
         old, new = (
-            text_for(request, summary_of(reader, found.session.id, row_id))
+            text_for(request, summary_of(reader, opened.session.id, row_id))
             for row_id in (earlier.handoff_id, handoff_id)
         )
     change = shown_change(diffs.between(old, new)) if old != new else None
-    data, back = {"change": change}, _back(found, handoff_id)
+    data, back = {"change": change}, _back(opened, handoff_id)
     return tab(request, "boundary/_update.html", data, heading="Changes to the summary", **back)
 
 
-def _back(found: OpenSession, handoff_id: int) -> dict[str, str]:
+def _back(opened: OpenSession, handoff_id: int) -> dict[str, str]:
     """Name and address of what a tab leads back to."""
-    return {"name": found.session.name, "back": found.place.boundary(handoff_id)}
+    return {"name": opened.session.name, "back": opened.urls.boundary(handoff_id)}

@@ -51,9 +51,9 @@ def candidate_of(request: HttpRequest, run: Run, card: RunCard) -> Candidate | N
         return None
     try:
         with open_store(get_store(run.store)) as reader:
-            found = open_session(reader, run.session_id, redacting=redacts(request))
-            before = _summary_before(found)
-            goes, stays = (_column(found, run, which) for which in ("goes", "stays"))
+            opened = open_session(reader, run.session_id, redacting=redacts(request))
+            before = _summary_before(opened)
+            goes, stays = (_column(opened, run, which) for which in ("goes", "stays"))
     except StoreError:
         return None
     new = text_for(request, without_rules(card.text))
@@ -75,20 +75,20 @@ def with_names(run: Run, card: RunCard) -> RunCard:
     return replace(card, report=replace(report, named=named, stated=stated))
 
 
-def puttable(run: Run, found: Sequence[Lost], which: str, text: str, start: int = 0) -> tuple[Lost, ...]:
+def puttable(run: Run, details: Sequence[Lost], which: str, text: str, start: int = 0) -> tuple[Lost, ...]:
     """Lost details of the list `which` of the run's report, from the one at `start` on, each with its name and whether
     `text` holds it.
     """
-    names = (f"{which}:{at}" for at in range(start, start + len(found)))
+    names = (f"{which}:{at}" for at in range(start, start + len(details)))
     return tuple(
         replace(one, name=name, put=drafts.holds(text, drafts.line_of(run.report, name)))
-        for one, name in zip(found, names, strict=True)
+        for one, name in zip(details, names, strict=True)
     )
 
 
-def _summary_before(found: OpenSession) -> str:
-    boundary = newest_boundary(found.index)
-    return summary_of(found.reader, found.session.id, boundary.handoff_id) if boundary else ""
+def _summary_before(opened: OpenSession) -> str:
+    boundary = newest_boundary(opened.index)
+    return summary_of(opened.reader, opened.session.id, boundary.handoff_id) if boundary else ""
 
 
 def _ids(run: Run, which: str) -> list[int]:
@@ -96,9 +96,9 @@ def _ids(run: Run, which: str) -> list[int]:
     return [message_id for part in parts for message_id in run.plan.get(part, ())]
 
 
-def _column(found: OpenSession, run: Run, which: str, start: int = 0, most: int = FIRST) -> ListedMessages:
+def _column(opened: OpenSession, run: Run, which: str, start: int = 0, most: int = FIRST) -> ListedMessages:
     href, explained = reverse(f"pages:{which}", args=[run.pk]), GOES if which == "goes" else STAYS
-    return listed_messages(found, _ids(run, which), href, explained, start=start, most=most)
+    return listed_messages(opened, _ids(run, which), href, explained, start=start, most=most)
 
 
 @require_safe
@@ -118,13 +118,13 @@ def stays(request: HttpRequest, run_id: int) -> HttpResponse:
 def _list(request: HttpRequest, run_id: int, which: str) -> HttpResponse:
     run = service.get_run(run_id)
     with open_store(get_store(run.store)) as reader:
-        found = open_session(reader, run.session_id, redacting=redacts(request))
-        column = _column(found, run, which, start_of(request), LISTED)
+        opened = open_session(reader, run.session_id, redacting=redacts(request))
+        column = _column(opened, run, which, start_of(request), LISTED)
     if is_fragment(request):
         return page(request, "boundary/_more_listed.html", column)
     heading = f"{formats.counted(column.total, 'message')} {'to be summarised' if which == 'goes' else 'that stay'}"
     back = reverse("pages:run", args=[run.pk])
-    return tab(request, "boundary/_list.html", column, name=found.session.name, back=back, heading=heading)
+    return tab(request, "boundary/_list.html", column, name=opened.session.name, back=back, heading=heading)
 
 
 def edited(request: HttpRequest, run: Run, put: str) -> HttpResponse:
@@ -135,6 +135,6 @@ def edited(request: HttpRequest, run: Run, put: str) -> HttpResponse:
     which, _, at = put.partition(":")
     if not drafts.line_of(run.report, put):
         return page(request, "compact/_edited.html", shown)
-    found = named_lost(run.report[which], shown.card.place, int(at), 1)
-    data = {"put": puttable(run, found, which, shown.card.text, int(at))[0], "shown": shown}
+    details = named_lost(run.report[which], shown.card.place, int(at), 1)
+    data = {"put": puttable(run, details, which, shown.card.text, int(at))[0], "shown": shown}
     return page(request, "compact/_after_put.html", data)

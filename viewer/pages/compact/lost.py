@@ -25,8 +25,8 @@ def lost(request: HttpRequest, run_id: int) -> HttpResponse:
     """All lists, or with `list` and `from` more of one; with `putting` each can be put into the candidate's summary."""
     run, which, start = service.get_run(run_id), request.GET.get("list", ""), start_of(request)
     noted, href = run.report or {}, reverse("pages:lost", args=[run_id])
-    found = lost_lists(noted, SessionUrls(run.store, run.session_id), href, start)
-    lists = tuple(each for each in found if not which or each.name == which)
+    all_lists = lost_lists(noted, SessionUrls(run.store, run.session_id), href, start)
+    lists = tuple(each for each in all_lists if not which or each.name == which)
     if which in LISTS and lists and is_fragment(request):
         putting = run.status == "ready" and which in drafts.LISTS and "putting" in request.GET
         more = _putting(request, run, lists[0], start) if putting else lists[0]

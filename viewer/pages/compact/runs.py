@@ -29,15 +29,15 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
     """A run's page; for htmx its card alone, or where it has nothing new to say, what passes by the second."""
     if (
         is_fragment(request)
-        and (known := service.get_summary_row(run_id))
-        and request.GET.get("mark") == mark_of(known)
+        and (summary_row := service.get_summary_row(run_id))
+        and request.GET.get("mark") == mark_of(summary_row)
     ):
-        return _ticks(request, known)
-    found = service.get_run(run_id)
-    card = run_card(found, redacting=redacts(request))
+        return _ticks(request, summary_row)
+    run = service.get_run(run_id)
+    card = run_card(run, redacting=redacts(request))
     if is_fragment(request):
-        return page(request, "compact/_news.html", replace(card, just_applied=_just_applied(request, found)))
-    return page(request, "compact/run.html", _whole(request, found, card))
+        return page(request, "compact/_news.html", replace(card, just_applied=_just_applied(request, run)))
+    return page(request, "compact/run.html", _whole(request, run, card))
 
 
 def _whole(request: HttpRequest, run: Run, card: RunCard) -> dict[str, Any]:
@@ -45,12 +45,12 @@ def _whole(request: HttpRequest, run: Run, card: RunCard) -> dict[str, Any]:
     return {"card": card, "session": _session_name(request, run), "candidate": candidate_of(request, run, card)}
 
 
-def _ticks(request: HttpRequest, known: Run) -> HttpResponse:
+def _ticks(request: HttpRequest, run: Run) -> HttpResponse:
     """Tokens and seconds alone: they change in place, and no screen reader hears of it."""
-    told = ticks(known)
-    if not told:
+    text = ticks(run)
+    if not text:
         return HttpResponse(status=204)
-    response = page(request, "compact/_ticks.html", {"id": known.pk, "ticks": told})
+    response = page(request, "compact/_ticks.html", {"id": run.pk, "ticks": text})
     response["HX-Reswap"] = "none"  # of the card: the part is swapped out of band
     return response
 
@@ -74,26 +74,26 @@ def _session_name(request: HttpRequest, run: Run) -> str:
 @shows_refusals
 def apply(request: HttpRequest, run_id: int) -> HttpResponse:
     """Have the candidate written, with the text as edited in the form."""
-    found = service.get_run(run_id)
+    run = service.get_run(run_id)
     text = request.POST.get("summary")
     sent = None if text is None else text.replace("\r\n", "\n")
-    unchanged = sent is not None and sent.strip() == clean(found.summary).strip()
+    unchanged = sent is not None and sent.strip() == clean(run.summary).strip()
     typed = None if unchanged else sent
     try:
-        if sent is not None and found.status == "ready":
-            drafts.keep(found, found.summary if unchanged else sent)
-        return _answer(request, service.apply(found, typed))
+        if sent is not None and run.status == "ready":
+            drafts.keep(run, run.summary if unchanged else sent)
+        return _answer(request, service.apply(run, typed))
     except CompactionConflict as refusal:
         if is_fragment(request):
-            card = run_card(found, redacting=redacts(request))
+            card = run_card(run, redacting=redacts(request))
             return page(
                 request, "compact/_conflict.html", replace(card, kept=clean(typed or "")), status=refusal.status
             )
         return refused(request, refusal, clean(typed or ""))
     except StoreError as refusal:
-        found.refresh_from_db()
-        if found.status == "ready":
-            return _refused_edit(request, found, refusal, typed)
+        run.refresh_from_db()
+        if run.status == "ready":
+            return _refused_edit(request, run, refusal, typed)
         return refused(request, refusal, clean(typed or ""))
 
 
@@ -110,13 +110,13 @@ def _refused_edit(request: HttpRequest, run: Run, refusal: StoreError, typed: st
 @shows_refusals
 def draft(request: HttpRequest, run_id: int) -> HttpResponse:
     """Keep the text as it is typed, with the line of a lost detail behind it where the form says which to `put` in."""
-    found = service.get_run(run_id)
-    text = request.POST.get("summary", found.draft or clean(found.summary)).replace("\r\n", "\n")
+    run = service.get_run(run_id)
+    text = request.POST.get("summary", run.draft or clean(run.summary)).replace("\r\n", "\n")
     put = request.POST.get("put", "")
-    drafts.keep(found, drafts.with_lost(found, text, put) if put else text)
+    drafts.keep(run, drafts.with_lost(run, text, put) if put else text)
     if is_fragment(request):
-        return edited(request, found, put)
-    return redirect(f"{reverse('pages:run', args=[found.pk])}#summary-{found.pk}")
+        return edited(request, run, put)
+    return redirect(f"{reverse('pages:run', args=[run.pk])}#summary-{run.pk}")
 
 
 @require_POST
@@ -129,9 +129,9 @@ def discard(request: HttpRequest, run_id: int) -> HttpResponse:
 @shows_refusals
 def redo(request: HttpRequest, run_id: int) -> HttpResponse:
     """Apply it again after it was undone."""
-    found = service.get_run(run_id)
-    service.redo_run(found)
-    return _answer(request, found)
+    run = service.get_run(run_id)
+    service.redo_run(run)
+    return _answer(request, run)
 
 
 @require_POST

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
 from compaction.strategy import named
-from viewer.pages.http import asked_from, is_fragment, page, refused, shows_refusals
+from viewer.pages.http import asking_path, is_fragment, page, refused, shows_refusals
 from viewer.pages.parts.compact_panel import panel, usual_summarizer
 from viewer.pages.parts.run_card import run_card
 from viewer.pages.redaction import redacts, session_for
@@ -53,10 +53,10 @@ def plan(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     The form is sent as POST, which changes nothing here: its token must not stand in an address.
     """
     query = request.POST if request.method == "POST" else request.GET
-    found = get_store(store)
-    with open_store(found) as reader:
+    target_store = get_store(store)
+    with open_store(target_store) as reader:
         session = session_for(request, reader.session(session_id))
-        data = panel(reader, session, options_from(query, found), redacting=redacts(request))
+        data = panel(reader, session, options_from(query, target_store), redacting=redacts(request))
     data = replace(data, confirming="confirm" in query)
     return page(request, "compact/_plan.html" if is_fragment(request) else "compact/plan.html", data)
 
@@ -65,12 +65,12 @@ def plan(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
 @shows_refusals
 def start(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     """Start a run: a preview, or with `apply` one that goes through."""
-    found = get_store(store)
-    options, apply = options_from(request.POST, found), request.POST.get("apply") == "1"
+    target_store = get_store(store)
+    options, apply = options_from(request.POST, target_store), request.POST.get("apply") == "1"
     if "without_model" in request.POST:  # after a model has failed: looked at before it counts
         options, apply = replace(options, summarizer=OFFLINE.name), False
     try:
-        run = service.start(found, session_id, options, apply=apply)
+        run = service.start(target_store, session_id, options, apply=apply)
     except AlreadyOpen as refusal:
         if not is_fragment(request):
             return refused(request, refusal, back=(reverse("pages:run", args=[refusal.run]), f"Run {refusal.run}"))
@@ -78,6 +78,6 @@ def start(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         return page(request, "compact/_news.html", replace(card, refused=refusal.message), status=refusal.status)
     if not is_fragment(request):
         return redirect("pages:run", run.pk)
-    if asked_from(request) == reverse("pages:plan", args=[store, session_id]):
+    if asking_path(request) == reverse("pages:plan", args=[store, session_id]):
         return HttpResponseClientRedirect(reverse("pages:run", args=[run.pk]))  # no History there to show the result in
     return page(request, "compact/_news.html", run_card(run, redacting=redacts(request)))

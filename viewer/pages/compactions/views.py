@@ -82,49 +82,49 @@ class StoreFindings:
 @require_safe
 def compactions(request: HttpRequest) -> HttpResponse:
     runs, stores = service.listed(RUNS, large="report"), listed_stores(request)
-    found = _in_stores(request, stores, runs)
+    findings = _in_stores(request, stores, runs)
     near = page_of_lines(SessionFilter(near=True), stores, NEAR)
     near_lines, unshown = shown_lines(near, all_labels(), redacting=redacts(request))
-    run_lines, unshown_runs = lines_of(runs, partial(_run, found.names), lambda run: (f"Run {run.pk}", run.store))
+    run_lines, unshown_runs = lines_of(runs, partial(_run, findings.names), lambda run: (f"Run {run.pk}", run.store))
     data = {
         "runs": run_lines,
-        "boundaries": sorted(found.boundaries, key=lambda each: each.numbers.at or 0.0, reverse=True),
-        "chart": drawn((each.numbers.at, each.reclaimed) for each in found.boundaries if each.adds),
+        "boundaries": sorted(findings.boundaries, key=lambda each: each.numbers.at or 0.0, reverse=True),
+        "chart": drawn((each.numbers.at, each.reclaimed) for each in findings.boundaries if each.adds),
         "habits": habits(),
         "near": near_lines,
         "more_near": near.more,
-        "broken": (*found.broken, *unshown, *unshown_runs),
-        "problems": found.problems,
-        "cut": found.cut,
+        "broken": (*findings.broken, *unshown, *unshown_runs),
+        "problems": findings.problems,
+        "cut": findings.cut,
     }
     return page(request, "compactions/compactions.html", data)
 
 
 def _in_stores(request: HttpRequest, stores: Sequence[Store], runs: list[Run]) -> StoreFindings:
     """Each store is opened once: for its boundaries where it is listed, and for the names of what runs are about."""
-    found = StoreFindings()
+    findings = StoreFindings()
     for store in all_stores():
         if store not in stores and store.name not in {run.store for run in runs}:
             continue
         try:
             with open_store(store, listed=True) as reader:
-                found.names |= _names(request, reader, store, runs)
+                findings.names |= _names(request, reader, store, runs)
                 if store in stores:
-                    _add_boundaries(request, reader, found)
+                    _add_boundaries(request, reader, findings)
         except StoreError as problem:
-            found.problems.append(problem.message)
-    return found
+            findings.problems.append(problem.message)
+    return findings
 
 
-def _add_boundaries(request: HttpRequest, reader: Reader, found: StoreFindings) -> None:
+def _add_boundaries(request: HttpRequest, reader: Reader, findings: StoreFindings) -> None:
     listed = page_of_lines(SessionFilter(compacted=True), [reader.store], SESSIONS)
-    boundary_lines, unshown = _found(request, reader, listed.lines)
-    found.boundaries += boundary_lines
-    found.broken += unshown
-    found.cut = found.cut or listed.more
+    boundary_lines, unshown = _boundary_lines(request, reader, listed.lines)
+    findings.boundaries += boundary_lines
+    findings.broken += unshown
+    findings.cut = findings.cut or listed.more
 
 
-def _found(
+def _boundary_lines(
     request: HttpRequest, reader: Reader, sessions: Sequence[SessionIndex]
 ) -> tuple[list[BoundaryLine], tuple[UnreadableLine, ...]]:
     """The boundaries of these sessions, and the sessions whose boundaries cannot be shown."""
@@ -144,11 +144,11 @@ def _boundaries(
         session = reader.session(listed.session_id)
     except NotFound:  # deleted since it was listed
         return []
-    place = SessionUrls(reader.store.name, session.id)
+    urls = SessionUrls(reader.store.name, session.id)
     counted = compaction_list.numbers(reader, session, runs_here)
     name = line(session_for(request, session).name, 80)
     adds = not listed.branched_from and not reader.store.is_managed
-    return [BoundaryLine(each, place, name, formats.moment(each.at), adds) for each in counted]
+    return [BoundaryLine(each, urls, name, formats.moment(each.at), adds) for each in counted]
 
 
 def _lost(run: Run) -> str:
@@ -193,11 +193,11 @@ def _run(names: dict[tuple[str, str], str], run: Run) -> dict[str, Any]:
 # -- the chart of tokens reclaimed -------------------------------------------------------------------------------------
 
 
-def drawn(found: Iterable[tuple[float | None, int]]) -> Chart | None:
+def drawn(reclaimed: Iterable[tuple[float | None, int]]) -> Chart | None:
     """The chart of compactions, (epoch seconds, tokens reclaimed); None where it would be a single bar. Those whose
     time is not known, and those that made the context larger, are left out.
     """
-    days = [(day, tokens) for at, tokens in found if tokens > 0 and (day := formats.day(at)) is not None]
+    days = [(day, tokens) for at, tokens in reclaimed if tokens > 0 and (day := formats.day(at)) is not None]
     if len({day for day, _ in days}) < 2:
         return None
     first, last = min(days)[0], max(days)[0]

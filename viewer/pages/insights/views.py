@@ -61,13 +61,13 @@ class SumRow:
 
 @require_safe
 def insights(request: HttpRequest) -> HttpResponse:
-    query, now = _asked(request.GET), time.time()
+    query, now = _query(request.GET), time.time()
     listings, demo = _listings()
     states = [listing.state for listing in listings if listing.state]
     since = 0.0 if query["days"] == "all" else now - int(query["days"] or 30) * sums.DAY
     measure, by = query["measure"] or "tokens", cast(By, query["by"] or "day")
-    found = _sums(states, measure, by, since)
-    all_of_them, of = total(found), "compaction" if measure in OF_RUNS else "session"
+    group_sums = _sums(states, measure, by, since)
+    all_of_them, of = total(group_sums), "compaction" if measure in OF_RUNS else "session"
     data = {
         "groups": _groups(query),
         "measure": MEASURES[query["measure"]],
@@ -76,8 +76,8 @@ def insights(request: HttpRequest) -> HttpResponse:
         "of_runs": measure in OF_RUNS,
         "total": exactly(all_of_them, measure),
         "counted": formats.counted(all_of_them.of, of),
-        "rows": table(found, measure, by),
-        "chart": chart(found, measure) if by == "day" else None,
+        "rows": table(group_sums, measure, by),
+        "chart": chart(group_sums, measure) if by == "day" else None,
         "filling": _filling(sums.filling(states, now, FILLING), redacting=redacts(request)),
         "habits": [habit for habit in habits() if habit.store in {state.name for state in states}],
         "problems": [listing.problem for listing in listings if listing.problem],
@@ -101,7 +101,7 @@ def _sums(states: Sequence[StoreState], measure: str, by: By, since: float) -> l
     return sums.of_sessions(states, cast(Measure, measure), by, since)
 
 
-def _filling(found: Sequence[FillingContext], *, redacting: bool) -> list[dict[str, Any]]:
+def _filling(contexts: Sequence[FillingContext], *, redacting: bool) -> list[dict[str, Any]]:
     """Contexts with the names of their sessions; whole tokens an hour, and whole hours, 0 for one that is full."""
     return [
         {
@@ -110,7 +110,7 @@ def _filling(found: Sequence[FillingContext], *, redacting: bool) -> list[dict[s
             "pace": round(each.pace),
             "hours": max(round(each.hours), 1) if each.hours > 0 else 0,
         }
-        for each in found
+        for each in contexts
     ]
 
 
@@ -154,12 +154,12 @@ def words(value: float | None, measure: str, *, is_least: bool = False) -> str:
     return formats.dollars(value, is_least=is_least) if measure == "cost" else formats.thin(int(value))
 
 
-def exactly(found: GroupSum, measure: str) -> SafeString:
+def exactly(group_sum: GroupSum, measure: str) -> SafeString:
     """The same with the exact number on hover."""
-    value = found.value
+    value = group_sum.value
     if value is None or measure != "cost":
         return SafeString("not known") if value is None else formats.number(int(value))
-    price = formats.dollars(value, is_least=found.is_least)
+    price = formats.dollars(value, is_least=group_sum.is_least)
     return format_html('<span title="{}">{}</span>', f"${value:,.4f}", price)
 
 
@@ -200,10 +200,10 @@ def _date(key: str) -> date | None:
 # -- the query ---------------------------------------------------------------------------------------------------------
 
 
-def _asked(query: QueryDict) -> dict[str, str]:
+def _query(query: QueryDict) -> dict[str, str]:
     """What the address asks for; values that mean nothing are left out."""
     options = {"days": PERIODS, "measure": MEASURES, "by": GROUPINGS}
-    return {name: value if (value := query.get(name, "")) in known else "" for name, known in options.items()}
+    return {name: value if (value := query.get(name, "")) in choices else "" for name, choices in options.items()}
 
 
 def _groups(query: Mapping[str, str]) -> tuple[Group, ...]:
@@ -215,5 +215,5 @@ def _groups(query: Mapping[str, str]) -> tuple[Group, ...]:
 
 
 def _link(query: Mapping[str, str], name: str, value: str, label: str) -> Link:
-    changed = {key: kept for key, kept in {**query, name: value}.items() if kept}
+    changed = {key: chosen for key, chosen in {**query, name: value}.items() if chosen}
     return Link(label, f"?{urlencode(changed)}", query[name] == value)

@@ -65,13 +65,13 @@ class PaletteEntry:
 def palette(request: HttpRequest) -> HttpResponse:
     """What there is for the words `q`, in groups; `at` is the page on which they were typed."""
     at = way_here(request) if is_fragment(request) else request.GET.get("at", "")
-    q, place, redacting = line(request.GET.get("q", ""), LONGEST), session_at(at), redacts(request)
+    q, urls, redacting = line(request.GET.get("q", ""), LONGEST), session_at(at), redacts(request)
     groups = (
-        ("This session", _matching(q, _of_session(place, redacting=redacting) if place else ())),
+        ("This session", _matching(q, _of_session(urls, redacting=redacting) if urls else ())),
         ("Sessions", _sessions(q, listed_stores(request), redacting=redacting)),
         ("Pages", _matching(q, _pages())),
         ("Actions", _matching(q, _actions(theme(request), redacting=redacting))),
-        ("Search", tuple(_searches(q, place) if q else ())),
+        ("Search", tuple(_searches(q, urls) if q else ())),
     )
     data = {"q": q, "at": at, "groups": [group for group in groups if group[1]]}
     return page(request, "palette/_found.html" if is_fragment(request) else "palette/palette.html", data)
@@ -92,17 +92,17 @@ def _matching(q: str, entries: Iterable[PaletteEntry]) -> tuple[PaletteEntry, ..
     return tuple(each for each in entries if all(word in each.label.casefold() for word in words))
 
 
-def _of_session(place: SessionUrls, *, redacting: bool) -> Iterator[PaletteEntry]:
-    yield PaletteEntry("Compact…", f"{place.href}#plan", press=".sheet-open a, #plan, #side")
-    yield PaletteEntry("Find in this session", place.view("find"), press="#find")
-    yield PaletteEntry("History", place.view())
-    yield PaletteEntry("What the model sees", place.view("context"))
-    yield PaletteEntry("Export…", place.view("export"))
-    if command := resume_command(get_store(place.store), place.session, redacting=redacting):
+def _of_session(urls: SessionUrls, *, redacting: bool) -> Iterator[PaletteEntry]:
+    yield PaletteEntry("Compact…", f"{urls.href}#plan", press=".sheet-open a, #plan, #side")
+    yield PaletteEntry("Find in this session", urls.view("find"), press="#find")
+    yield PaletteEntry("History", urls.view())
+    yield PaletteEntry("What the model sees", urls.view("context"))
+    yield PaletteEntry("Export…", urls.view("export"))
+    if command := resume_command(get_store(urls.store), urls.session, redacting=redacting):
         yield PaletteEntry("Copy the resume command", note=command, copies=command)
-    yield PaletteEntry("Rename, tags and note…", place.view("rename"), press="#session-name ~ .rename")
-    yield PaletteEntry("Branch this session…", place.view("branch"))
-    yield PaletteEntry("Raw rows", place.view("rows"))
+    yield PaletteEntry("Rename, tags and note…", urls.view("rename"), press="#session-name ~ .rename")
+    yield PaletteEntry("Branch this session…", urls.view("branch"))
+    yield PaletteEntry("Raw rows", urls.view("rows"))
 
 
 def _sessions(q: str, stores: Sequence[Store], *, redacting: bool) -> tuple[PaletteEntry, ...]:
@@ -122,8 +122,8 @@ def _sessions(q: str, stores: Sequence[Store], *, redacting: bool) -> tuple[Pale
 
 
 def _pages() -> Iterator[PaletteEntry]:
-    for label, view, place in PAGES:
-        yield PaletteEntry(label, reverse(view) + place)
+    for label, view, fragment in PAGES:
+        yield PaletteEntry(label, reverse(view) + fragment)
 
 
 def _actions(used: str, *, redacting: bool) -> Iterator[PaletteEntry]:
@@ -138,7 +138,7 @@ def _actions(used: str, *, redacting: bool) -> Iterator[PaletteEntry]:
     yield PaletteEntry("Sign out", reverse("sign-out"), posts=True)
 
 
-def _searches(q: str, place: SessionUrls | None) -> Iterator[PaletteEntry]:
+def _searches(q: str, urls: SessionUrls | None) -> Iterator[PaletteEntry]:
     yield PaletteEntry(f"Search every message for “{q}”", reverse("pages:search", query={"q": q}))
-    if place:
-        yield PaletteEntry(f"Find “{q}” in this session", place.view("find", q=q))
+    if urls:
+        yield PaletteEntry(f"Find “{q}” in this session", urls.view("find", q=q))

@@ -48,15 +48,15 @@ class Card:
     href: str
 
 
-def audited(found: OpenSession) -> OpenSession:
+def audited(opened: OpenSession) -> OpenSession:
     """The session with the audits of its compactions, as of its rows now; nothing is asked where there are none."""
-    if not found.index.compactions:
-        return found
-    return replace(found, audits=tuple(auditing.current_audits(found.reader, found.session, found.index)))
+    if not opened.index.compactions:
+        return opened
+    return replace(opened, audits=tuple(auditing.current_audits(opened.reader, opened.session, opened.index)))
 
 
-def audit_of(found: OpenSession, handoff_id: int) -> Audit | None:
-    return next((each for each in found.audits if each.handoff_id == handoff_id), None)
+def audit_of(opened: OpenSession, handoff_id: int) -> Audit | None:
+    return next((each for each in opened.audits if each.handoff_id == handoff_id), None)
 
 
 def newest_boundary(index: TranscriptIndex) -> IndexedBoundary | None:
@@ -64,14 +64,14 @@ def newest_boundary(index: TranscriptIndex) -> IndexedBoundary | None:
     return max(index.compactions, key=lambda boundary: boundary.handoff_id, default=None)
 
 
-def standing_of(found: OpenSession, boundary: IndexedBoundary) -> AuditStatus | None:
+def standing_of(opened: OpenSession, boundary: IndexedBoundary) -> AuditStatus | None:
     """What the boundary's tab is called; None for one with nothing to follow: an inherited one, an old one that came
     before anybody looked, and one whose session's rules ask for no file.
     """
-    audit = None if boundary.inherited else audit_of(found, boundary.handoff_id)
+    audit = None if boundary.inherited else audit_of(opened, boundary.handoff_id)
     if audit is not None:
         return None if audit.status == "nothing_required" and not audit.required else standing(audit)
-    newest = newest_boundary(found.index)
+    newest = newest_boundary(opened.index)
     return AuditStatus("not looked at yet", open=True) if newest and newest.handoff_id == boundary.handoff_id else None
 
 
@@ -98,19 +98,19 @@ def shown_name(name: str, *, redacting: bool) -> str:
 # -- beside the session ------------------------------------------------------------------------------------------------
 
 
-def card(found: OpenSession) -> Card | None:
+def card(opened: OpenSession) -> Card | None:
     """The card, None where there is nothing to say."""
-    newest = newest_boundary(found.index)
-    audit = audit_of(found, newest.handoff_id) if newest else None
+    newest = newest_boundary(opened.index)
+    audit = audit_of(opened, newest.handoff_id) if newest else None
     if audit is None or audit.status not in ("not_yet", "missing", "passed"):
         return None
     files = _files(audit)
     return Card(
         standing=_short(audit),
-        files=tuple(shown_name(name, redacting=found.redacting) for name in files[:FEW]),
+        files=tuple(shown_name(name, redacting=opened.redacting) for name in files[:FEW]),
         more=max(0, len(files) - FEW),
         next=_next(audit),
-        href=found.place.listed(audit.handoff_id, "reading"),
+        href=opened.urls.listed(audit.handoff_id, "reading"),
     )
 
 

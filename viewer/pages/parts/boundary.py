@@ -85,24 +85,24 @@ class ShownBoundary:
     reported: str
 
 
-def shown_boundary(handoff: Handoff, found: OpenSession, marked: int | None) -> ShownBoundary:
+def shown_boundary(handoff: Handoff, opened: OpenSession, marked: int | None) -> ShownBoundary:
     """A boundary as the page shows it."""
-    boundary = find(found, handoff.boundary.handoff_id)
-    no_undo = _no_undo(found, boundary)
+    boundary = find(opened, handoff.boundary.handoff_id)
+    no_undo = _no_undo(opened, boundary)
     few_lost, lost, level = _loss(boundary)
-    before, after = compaction_list.weights(found.index, [boundary])[boundary.handoff_id]
+    before, after = compaction_list.weights(opened.index, [boundary])[boundary.handoff_id]
     return ShownBoundary(
         id=boundary.handoff_id,
-        place=found.place,
+        place=opened.urls,
         inherited=boundary.inherited,
-        by=compaction_list.by(found.reader.store, boundary.run),
+        by=compaction_list.by(opened.reader.store, boundary.run),
         run=boundary.run,
         time=formats.moment(boundary.time),
         messages_before=boundary.messages_before,
         messages_after=boundary.messages_after,
         tokens_before=before,
         tokens_after=after,
-        summary=summary_text(handoff.summary, handoff.directive, boundary.run, redacting=found.redacting),
+        summary=summary_text(handoff.summary, handoff.directive, boundary.run, redacting=opened.redacting),
         summarised=boundary.summarised,
         kept=boundary.kept,
         shortened=boundary.shortened,
@@ -110,10 +110,10 @@ def shown_boundary(handoff: Handoff, found: OpenSession, marked: int | None) -> 
         few_lost=few_lost,
         lost=lost,
         loss=level,
-        earlier=earlier_boundary(found.index, boundary) is not None,
-        reading=standing_of(found, boundary),
+        earlier=earlier_boundary(opened.index, boundary) is not None,
+        reading=standing_of(opened, boundary),
         no_undo=no_undo,
-        later=_newest(found.index) if no_undo in (LATER_FIRST, COVERED) else None,
+        later=_newest(opened.index) if no_undo in (LATER_FIRST, COVERED) else None,
         marked=boundary.handoff_id == marked,
         unsure=boundary.unsure,
         reported=_reported(handoff.reported) if handoff.reported and not boundary.run else "",
@@ -139,9 +139,9 @@ def _loss(boundary: IndexedBoundary) -> tuple[str, str, str]:
     counts = counted(boundary.run)
     if not counts:
         return "", "", ""
-    found = (("detail", counts.details), ("statement", counts.statements))
-    few = ", ".join(formats.counted(lost, what) for what, (lost, total) in found if total)
-    return f"{few} lost" if few else "", *label(loss_of(*loss, what) for what, loss in found)
+    by_noun = (("detail", counts.details), ("statement", counts.statements))
+    few = ", ".join(formats.counted(lost, what) for what, (lost, total) in by_noun if total)
+    return f"{few} lost" if few else "", *label(loss_of(*loss, what) for what, loss in by_noun)
 
 
 def earlier_boundary(index: TranscriptIndex, boundary: IndexedBoundary) -> IndexedBoundary | None:
@@ -150,10 +150,10 @@ def earlier_boundary(index: TranscriptIndex, boundary: IndexedBoundary) -> Index
     return max(earlier, key=lambda each: each.handoff_id, default=None)
 
 
-def _no_undo(found: OpenSession, boundary: IndexedBoundary) -> str:
+def _no_undo(opened: OpenSession, boundary: IndexedBoundary) -> str:
     """Why this compaction cannot be undone, "" when it can: a later one stands in the way of an older one."""
-    newest = _newest(found.index)
-    refusal = undo.refusal(found.reader, found.session, newest)
+    newest = _newest(opened.index)
+    refusal = undo.refusal(opened.reader, opened.session, newest)
     return refusal if boundary.handoff_id == newest else COVERED if refusal else LATER_FIRST
 
 
@@ -180,8 +180,8 @@ def summary_text(text: str, directive: str, run: int | None = None, *, redacting
 def _rules(text: str, run: int | None, *, redacting: bool) -> ShownRules:
     """The rules that stand in a handoff, with their source if that is known."""
     noted = service.rules_of(run) if run else {}
-    known = {name: noted.get(name, "") for name in ("source", "workspace")}
-    return shown_rules(text, noted.get("sections", ()), **known, redacting=redacting)
+    origin = {name: noted.get(name, "") for name in ("source", "workspace")}
+    return shown_rules(text, noted.get("sections", ()), **origin, redacting=redacting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,16 +208,16 @@ class ListedMessages:
     left: int
 
 
-def find(found: OpenSession, handoff_id: int) -> IndexedBoundary:
+def find(opened: OpenSession, handoff_id: int) -> IndexedBoundary:
     """The boundary of this handoff. Raises AlreadyUndone, NotFound."""
-    boundary = found.index.boundary_at(handoff_id)
+    boundary = opened.index.boundary_at(handoff_id)
     if boundary is None:
-        raise records.not_there(found.place.store, found.place.session, handoff_id)
+        raise records.not_there(opened.urls.store, opened.urls.session, handoff_id)
     return boundary
 
 
 def listed_messages(
-    found: OpenSession,
+    opened: OpenSession,
     ids: Sequence[int],
     href: str,
     explained: str,
@@ -228,17 +228,17 @@ def listed_messages(
 ) -> ListedMessages:
     """A page of these messages from the one at `start` on; `href` is where the others are found."""
     stop = start + most
-    items = tuple(_listed(found, ids[start:stop], shortened))
+    items = tuple(_listed(opened, ids[start:stop], shortened))
     more = f"{href}?from={stop}" if stop < len(ids) else ""
-    return ListedMessages(found.place, explained, len(ids), items, more, max(0, len(ids) - stop))
+    return ListedMessages(opened.urls, explained, len(ids), items, more, max(0, len(ids) - stop))
 
 
-def _listed(found: OpenSession, ids: Sequence[int], shortened: Collection[int]) -> Iterator[ListedMessage]:
-    rows = found.reader.previews(found.session.id, ids)
+def _listed(opened: OpenSession, ids: Sequence[int], shortened: Collection[int]) -> Iterator[ListedMessage]:
+    rows = opened.reader.previews(opened.session.id, ids)
     for message_id in ids:
         row = rows.get(message_id)
         if row is not None:
-            text = line(redacted_text(row) if found.redacting else row.text, FIRST_WORDS)
+            text = line(redacted_text(row) if opened.redacting else row.text, FIRST_WORDS)
             words = text or ("calls a tool" if row.has_calls else "no text")
             yield ListedMessage(message_id, row.role, words, message_id in shortened)
 

@@ -25,7 +25,7 @@ from viewer.stores.errors import StoreError
 from viewer.stores.registry import Reader, agent_of
 from viewer.web.session_urls import SessionUrls
 
-from .rules import ShownRules, found_rules
+from .rules import ShownRules, shown_workspace_rules
 from .run_card import RunCard, matters, run_card
 
 BAR = 100.0  # width of the plan's bar in its own units
@@ -131,7 +131,7 @@ def panel(
         session=session,
         options=options,
         strategies=STRATEGIES.values(),
-        keep=_kept(options),
+        keep=_keep_choices(options),
         summarizers=usable.values(),
         summarises=strategy_of(options.strategy).asks_model,
         local=usable.get(options.summarizer, OFFLINE).local,
@@ -157,7 +157,7 @@ def _usual(store: Store, usable: Container[str]) -> str:
     return last if last in usable else OFFLINE.name
 
 
-def _kept(options: Options) -> list[tuple[str, str]]:
+def _keep_choices(options: Options) -> list[tuple[str, str]]:
     own = str(options.keep_last or "")
     more = [] if any(value == own for value, _ in KEPT) else [(own, f"At least the last {own}")]
     return [*KEPT, *more]
@@ -184,14 +184,14 @@ def _planned(
         return None, problem.message, ""
 
 
-def _instead(place: SessionUrls, options: Options, strategy: str) -> tuple[str, str] | None:
+def _instead(urls: SessionUrls, options: Options, strategy: str) -> tuple[str, str] | None:
     """The strategy that would help where this one does not: its label and the address that plans with it."""
     if strategy not in STRATEGIES:
         return None
-    kept = {
+    fields = {
         "keep": options.keep_last, "focus": options.focus, "summarizer": options.summarizer, "mode": options.mode,
     }  # fmt: skip
-    return STRATEGIES[strategy].label, place.view("plan", strategy=strategy, **kept)
+    return STRATEGIES[strategy].label, urls.view("plan", strategy=strategy, **fields)
 
 
 def _with_sending(draft: DryRun, options: Options, redacting: bool) -> ShownPlan:
@@ -230,7 +230,7 @@ def shown_plan(draft: DryRun, redacting: bool) -> ShownPlan:
         slow=planning.slow_sentence(draft.lock_seconds),
         little=_little(draft),
         question=_question(draft),
-        rules=None if plan.keeps_middle else found_rules(draft.rules, redacting=redacting),
+        rules=None if plan.keeps_middle else shown_workspace_rules(draft.rules, redacting=redacting),
     )
 
 
@@ -241,12 +241,12 @@ def _question(draft: DryRun) -> str:
     when = f"{undo} It is written when the running turn ends." if draft.lease is not None else undo
     what = f"{formats.counted(len(plan.middle), 'message')} ({formats.thin(plan.middle_tokens)} tokens)"
     if isinstance(plan, pruning.PrunePlan):
-        asked = (
+        question = (
             f"Shorten the tool output in {what} to about {formats.thin(plan.middle_tokens - plan.won)}? The full text"
         )
-        return f"{asked} stays in the store and in History. {when}"
-    asked = f"Replace {what} by a summary of at most {formats.thin(plan.summary_budget)}? They stay"
-    return f"{asked} in the store and in History. {when}"
+        return f"{question} stays in the store and in History. {when}"
+    question = f"Replace {what} by a summary of at most {formats.thin(plan.summary_budget)}? They stay"
+    return f"{question} in the store and in History. {when}"
 
 
 def _little(draft: DryRun) -> str:
@@ -262,15 +262,15 @@ def _parts(draft: DryRun) -> tuple[PlanPart, ...]:
     labels = ("Start, kept", "Previous summary (merged)", "To summarise")
     if plan.keeps_middle:
         labels = ("Older, kept", "Previous note (replaced)", "To shorten")
-    found = [
+    rows = [
         ("start", f"{labels[0]}, {len(plan.head):,}", plan.head_tokens, bool(plan.head)),
         ("earlier", labels[1], plan.earlier_tokens, plan.earlier_tokens > 0),
         ("sum", f"{labels[2]}, {formats.counted(len(plan.middle), 'message')}", plan.middle_tokens, True),
         ("recent", f"Recent, kept, {len(plan.tail):,}", plan.tail_tokens, bool(plan.tail)),
     ]
-    total = sum(tokens for _, _, tokens, _ in found) or 1
+    total = sum(tokens for _, _, tokens, _ in rows) or 1
     parts, x = [], 0.0
-    for kind, label, tokens, present in found:
+    for kind, label, tokens, present in rows:
         width = BAR * tokens / total
         if present:
             parts.append(PlanPart(kind, label, tokens, f"{x:.2f}", f"{max(width - 0.6, 0.4):.2f}"))

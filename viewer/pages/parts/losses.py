@@ -82,7 +82,7 @@ class Loss:
         return f"{self.lost:,} of {formats.counted(self.total, self.noun)}{self._percent}"
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The same as a sentence."""
         of, is_or_are = formats.counted(self.total, self.noun), "is" if self.lost == 1 else "are"
         return f"{self.lost:,} of the {of} we recognise {is_or_are} lost{self._percent}"
@@ -99,11 +99,11 @@ def loss_of(lost: int, total: int, noun: str) -> Loss | None:
 
 def label(losses: Iterable[Loss | None]) -> tuple[str, str]:
     """Several losses as one label, with the class of the worst one's colour; "" where there is none."""
-    found = [loss for loss in losses if loss is not None]
-    if not found:
+    present = [loss for loss in losses if loss is not None]
+    if not present:
         return "", ""
-    worst = max(found, key=lambda loss: loss.share)
-    return f"{', '.join(loss.words for loss in found)} lost", worst.level
+    worst = max(present, key=lambda loss: loss.share)
+    return f"{', '.join(loss.words for loss in present)} lost", worst.level
 
 
 def _percent(share: float) -> str:
@@ -145,23 +145,23 @@ class SummaryReport:
         return self.statements.lost - len(self.stated) if self.statements else 0
 
 
-def report_of(run: Run, place: SessionUrls) -> SummaryReport:
+def report_of(run: Run, urls: SessionUrls) -> SummaryReport:
     """The report; links lead to messages of `place`."""
-    found = run.report or {}
-    details, statements, printed = lost_parts(found)
+    report = run.report or {}
+    details, statements, printed = lost_parts(report)
     middle, lifted = _planned(run.pk, run.created_at, run.status, run.attempts)
     return SummaryReport(
         shortens=not strategy_of(run.strategy).asks_model,
-        kept=len(found.get("kept", ())),
-        shortened=len(found.get("shortened", ())),
+        kept=len(report.get("kept", ())),
+        shortened=len(report.get("shortened", ())),
         summarised=middle,
         folded=lifted,
-        remarks=tuple(clean(str(remark)) for remark in (*found.get("repairs", ()), *found.get("notes", ()))),
+        remarks=tuple(clean(str(remark)) for remark in (*report.get("repairs", ()), *report.get("notes", ()))),
         details=details,
         statements=statements,
         printed=printed,
-        named=named_lost(found.get("lost", ()), place),
-        stated=named_lost(found.get("lost_statements", ()), place),
+        named=named_lost(report.get("lost", ()), urls),
+        stated=named_lost(report.get("lost_statements", ()), urls),
         href=reverse("pages:lost", args=[run.pk]),
     )
 
@@ -187,18 +187,18 @@ def _planned(run_id: int, created_at: datetime, status: str, attempts: int) -> t
     return len(plan.get("middle", ())), len(plan.get("lifted", ()))
 
 
-def named_lost(found: Sequence[Any], place: SessionUrls, start: int = 0, most: int = LOST_SHOWN) -> tuple[Lost, ...]:
+def named_lost(details: Sequence[Any], urls: SessionUrls, start: int = 0, most: int = LOST_SHOWN) -> tuple[Lost, ...]:
     """A page of lost details, in the order they were noted: the most telling first."""
     return tuple(
         Lost(
             kind=KINDS.get(one["kind"], one["kind"]),
             text=line(unmarked(one["text"]) if one["kind"] == "statement" else one["text"], LOST_LENGTH),
-            href=place.message(one["message"]) if one["message"] else "",
+            href=urls.message(one["message"]) if one["message"] else "",
             line=_around(one.get("line", ""), one["text"]),
             by=SPEAKERS.get(one.get("by", ""), ""),
             category=one.get("category", ""),
         )
-        for one in found[start : start + most]
+        for one in details[start : start + most]
     )
 
 
@@ -245,13 +245,13 @@ def lost_heading(noted: Mapping[str, Any]) -> str:
     return label((details, statements))[0] or "details lost"
 
 
-def lost_lists(noted: Mapping[str, Any], place: SessionUrls, href: str, start: int) -> Iterator[LostList]:
+def lost_lists(noted: Mapping[str, Any], urls: SessionUrls, href: str, start: int) -> Iterator[LostList]:
     """The lists from the one at `start` on; `href` is where more of them are found."""
     details, statements, printed = lost_parts(noted)
     for (name, title), loss in zip(LISTS.items(), (statements, details, printed), strict=True):
         if loss is not None:
             all_of_them = noted.get(name, ())
-            named = named_lost(all_of_them, place, start)
+            named = named_lost(all_of_them, urls, start)
             stop = start + len(named)
             more = f"{href}?list={name}&from={stop}" if stop < len(all_of_them) else ""
             yield LostList(name, title, loss, named, more, max(0, loss.lost - stop))

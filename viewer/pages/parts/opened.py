@@ -25,7 +25,7 @@ class OpenSession:
     reader: Reader
     session: Session
     index: TranscriptIndex
-    place: SessionUrls
+    urls: SessionUrls
     redacting: bool = False
     audits: tuple[Audit, ...] = ()
 
@@ -45,18 +45,18 @@ def open_session(reader: Reader, session_id: str, *, redacting: bool = False) ->
     return OpenSession(reader, shown, index, SessionUrls(reader.store.name, session.id), redacting)
 
 
-def without_boundary(index: TranscriptIndex, place: SessionUrls, cut_id: int | None) -> str:
+def without_boundary(index: TranscriptIndex, urls: SessionUrls, cut_id: int | None) -> str:
     """Where a reader goes on whose boundary was undone: the message before which it stood, or the session where that
     message is not shown any more.
     """
-    found = None if cut_id is None else index.message_of(cut_id)
-    return place.view() if found is None else place.message(found)
+    message_id = None if cut_id is None else index.message_of(cut_id)
+    return urls.view() if message_id is None else urls.message(message_id)
 
 
-def now_without_boundary(place: SessionUrls, cut_id: int | None) -> str:
+def now_without_boundary(urls: SessionUrls, cut_id: int | None) -> str:
     """The same of a session that is not read just now; the session where it cannot be."""
     try:
-        with open_store(get_store(place.store)) as reader:
-            return without_boundary(index_cache.index_of(reader, reader.session(place.session)), place, cut_id)
+        with open_store(get_store(urls.store)) as reader:
+            return without_boundary(index_cache.index_of(reader, reader.session(urls.session)), urls, cut_id)
     except StoreError:
-        return place.view()
+        return urls.view()

@@ -60,11 +60,11 @@ def shown_rules(
         workspace=line(workspace, SHOWN),
         length=len(text),
         text=visible(text),
-        reason="" if text else _nothing(visible(reason), advice),
+        reason="" if text else _reason_sentence(visible(reason), advice),
     )
 
 
-def _nothing(reason: str, advice: str) -> str | SafeString:
+def _reason_sentence(reason: str, advice: str) -> str | SafeString:
     """The reason as a sentence of its own, with a link to where something can be done about it."""
     if not advice:
         return f"No rules carried along. {reason}" if reason else ""
@@ -72,7 +72,7 @@ def _nothing(reason: str, advice: str) -> str | SafeString:
     return format_html('No rules carried along. {} {} in <a href="{}">Settings</a>.', reason, advice, link)
 
 
-def found_rules(rules: Rules, *, redacting: bool = False) -> ShownRules:
+def shown_workspace_rules(rules: Rules, *, redacting: bool = False) -> ShownRules:
     """What was found just now."""
     shown = shown_rules(
         rules.text, rules.sections, rules.source, rules.workspace, rules.reason, rules.advice, redacting=redacting
@@ -82,14 +82,14 @@ def found_rules(rules: Rules, *, redacting: bool = False) -> ShownRules:
 
 def rules_of_run(run: Run, *, redacting: bool = False) -> ShownRules | None:
     """What stands behind a run's summary, or why nothing does; None where the run knows nothing of rules."""
-    found = run.rules
-    if not found or not strategy_of(run.strategy).carries_rules:
+    rules = run.rules
+    if not rules or not strategy_of(run.strategy).carries_rules:
         return None
     if not run.carry:
         return ShownRules(reason=LEFT_OUT)
     return shown_rules(
-        found.get("text", ""), found.get("sections", ()), found.get("source", ""), found.get("workspace", ""),
-        found.get("reason", ""), found.get("advice", ""), redacting=redacting,
+        rules.get("text", ""), rules.get("sections", ()), rules.get("source", ""), rules.get("workspace", ""),
+        rules.get("reason", ""), rules.get("advice", ""), redacting=redacting,
     )  # fmt: skip
 
 

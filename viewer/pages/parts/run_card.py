@@ -221,8 +221,8 @@ def mark_of(run: Run) -> str:
 
 
 def _mark(run: Run, waiting: str, picked_up: SafeString) -> str:
-    told = (run.status, _phase(run), _part(run), _is_stalled(run), waiting, picked_up)
-    return f"{crc32(repr(told).encode()):08x}"
+    state = (run.status, _phase(run), _part(run), _is_stalled(run), waiting, picked_up)
+    return f"{crc32(repr(state).encode()):08x}"
 
 
 def _is_stalled(run: Run) -> bool:
@@ -234,15 +234,15 @@ def _is_stalled(run: Run) -> bool:
 
 def _phase(run: Run) -> str | SafeString:
     """What is being done, without what changes by the second (`ticks`)."""
-    said = clean(str(run.progress.get("sentence", "")))
+    text = clean(str(run.progress.get("sentence", "")))
     if run.status == "summarizing":
-        doing = clean(str(run.progress.get("doing", said))).removesuffix(".")
+        doing = clean(str(run.progress.get("doing", text))).removesuffix(".")
         return f"{doing} with {clean(run.model)}." if run.model else f"{doing}."
     until = _time(run.progress.get("until")) if run.status == "waiting" else None
     if until is None:
-        return said
+        return text
     sentence = "{} The run waits until {}, then keeps the summary for you to apply."
-    return format_html(sentence, said, formats.moment(until))
+    return format_html(sentence, text, formats.moment(until))
 
 
 def _part(run: Run) -> str:
@@ -263,8 +263,8 @@ def ticks(run: Run) -> str:
         return ""
     tokens, seconds = int(run.progress.get("tokens", 0)), int(run.progress.get("seconds", 0))
     passed = f"{seconds} s" if seconds < 120 else formats.seconds(seconds)
-    told = (f"{tokens:,} tokens written" if tokens else "", passed if seconds else "")
-    return ", ".join(filter(None, told))
+    parts = (f"{tokens:,} tokens written" if tokens else "", passed if seconds else "")
+    return ", ".join(filter(None, parts))
 
 
 def _time(text: Any) -> datetime | None:
@@ -332,8 +332,8 @@ def _usage(run: Run) -> str:
     cost = run.usage.get("cost")
     price = "price not known" if cost is None else formats.dollars(cost)
     calls, tokens_in, tokens_out = (run.usage[name] for name in ("calls", "input_tokens", "output_tokens"))
-    told = f"{tokens_in:,} tokens in, {tokens_out:,} out" if tokens_in or tokens_out else "tokens not told"
-    return f"{formats.counted(calls, 'call')}, {told}, {price}"
+    tokens = f"{tokens_in:,} tokens in, {tokens_out:,} out" if tokens_in or tokens_out else "tokens not told"
+    return f"{formats.counted(calls, 'call')}, {tokens}, {price}"
 
 
 def _summarised_by(run: Run) -> str:

@@ -25,11 +25,11 @@ class ApiField:
     """A parameter of a call, or a field of a shape. `place` says where a parameter stands; `default` is JSON or ""."""
 
     name: str
-    place: str
+    location: str
     kind: SafeString
     required: bool
     default: str
-    told: SafeString
+    description: SafeString
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ApiCall:
     method: str
     path: str
     title: str
-    told: SafeString
+    description: SafeString
     parameters: tuple[ApiField, ...]
     takes: SafeString | str
     answers: tuple[tuple[str, SafeString], ...]
@@ -51,22 +51,22 @@ class Shape:
     """A JSON object that calls take or answer."""
 
     name: str
-    told: SafeString
+    description: SafeString
     fields: tuple[ApiField, ...]
 
 
 @require_safe
 def reference(request: HttpRequest, document: Callable[[], Json]) -> HttpResponse:
     """The page; `document` makes the OpenAPI document. Anybody may read it, as the document itself."""
-    made = document()
+    openapi = document()
     groups: dict[str, list[ApiCall]] = {}
-    for path, calls in made["paths"].items():
+    for path, calls in openapi["paths"].items():
         for method, call in calls.items():
             groups.setdefault(call["tags"][0], []).append(_call(method, path, call))
-    shapes = made["components"]["schemas"]
+    shapes = openapi["components"]["schemas"]
     data = {
         "signed_in": is_signed_in(request),
-        "told": _told(made["info"]),
+        "description": _description(openapi["info"]),
         "groups": groups,
         "errors": _link("ErrorOut"),
         "shapes": [_shape(name, shapes[name]) for name in sorted(shapes)],
@@ -75,18 +75,18 @@ def reference(request: HttpRequest, document: Callable[[], Json]) -> HttpRespons
 
 
 def _call(method: str, path: str, call: Json) -> ApiCall:
-    taken, answered = _content(call.get("requestBody", {})), call["responses"]
+    request_schema, responses = _content(call.get("requestBody", {})), call["responses"]
     return ApiCall(
         id=call["operationId"],
         method=method.upper(),
         path=path,
         title=call["summary"],
-        told=_told(call),
+        description=_description(call),
         parameters=tuple(_parameter(each) for each in call.get("parameters", ())),
-        takes=_kind(taken) if taken else "",
+        takes=_kind(request_schema) if request_schema else "",
         answers=tuple(
             (str(status), _kind(_content(answer)))
-            for status, answer in sorted(answered.items(), key=lambda item: str(item[0]))
+            for status, answer in sorted(responses.items(), key=lambda item: str(item[0]))
             if str(status).startswith("2") and _content(answer)
         ),
     )
@@ -94,44 +94,47 @@ def _call(method: str, path: str, call: Json) -> ApiCall:
 
 def _content(body: Json) -> Json:
     """The schema of a body's JSON, {} for a body that is none."""
-    found: Json = body.get("content", {}).get("application/json", {}).get("schema", {})
-    return found
+    schema: Json = body.get("content", {}).get("application/json", {}).get("schema", {})
+    return schema
 
 
-def _parameter(said: Json) -> ApiField:
+def _parameter(parameter: Json) -> ApiField:
     return _field(
-        said["name"], {"description": said.get("description", ""), **said["schema"]}, bool(said["required"]), said["in"]
+        parameter["name"],
+        {"description": parameter.get("description", ""), **parameter["schema"]},
+        bool(parameter["required"]),
+        parameter["in"],
     )
 
 
-def _shape(name: str, said: Json) -> Shape:
-    required = said.get("required", ())
-    fields = tuple(_field(each, kind, each in required) for each, kind in said.get("properties", {}).items())
-    return Shape(name, _told(said), fields)
+def _shape(name: str, schema: Json) -> Shape:
+    required = schema.get("required", ())
+    fields = tuple(_field(each, kind, each in required) for each, kind in schema.get("properties", {}).items())
+    return Shape(name, _description(schema), fields)
 
 
-def _field(name: str, said: Json, required: bool, place: str = "") -> ApiField:
-    default = said.get("default")
+def _field(name: str, schema: Json, required: bool, location: str = "") -> ApiField:
+    default = schema.get("default")
     shown = "" if default in (None, "") else str(default).lower() if isinstance(default, bool) else str(default)
-    return ApiField(name, place, _kind(said), required, shown, _told(said))
+    return ApiField(name, location, _kind(schema), required, shown, _description(schema))
 
 
-def _kind(said: Json) -> SafeString:
+def _kind(schema: Json) -> SafeString:
     """What a JSON value may be: "list of", the names of shapes as links, the words of a choice."""
-    if "$ref" in said:
-        return _link(said["$ref"].rpartition("/")[2])
-    if "anyOf" in said:
-        return format_html_join(" or ", "{}", ((_kind(each),) for each in said["anyOf"]))
-    if "enum" in said:
-        return format_html_join(" or ", "<code>{}</code>", ((each or '""',) for each in said["enum"]))
-    if said.get("type") == "array":
-        return format_html("list of {}", _kind(said.get("items", {})))
-    return format_html("{}", {"date-time": "time (ISO 8601)"}.get(said.get("format", ""), said.get("type", "any")))
+    if "$ref" in schema:
+        return _link(schema["$ref"].rpartition("/")[2])
+    if "anyOf" in schema:
+        return format_html_join(" or ", "{}", ((_kind(each),) for each in schema["anyOf"]))
+    if "enum" in schema:
+        return format_html_join(" or ", "<code>{}</code>", ((each or '""',) for each in schema["enum"]))
+    if schema.get("type") == "array":
+        return format_html("list of {}", _kind(schema.get("items", {})))
+    return format_html("{}", {"date-time": "time (ISO 8601)"}.get(schema.get("format", ""), schema.get("type", "any")))
 
 
-def _told(said: Json) -> SafeString:
+def _description(schema: Json) -> SafeString:
     """What a docstring says, without the ends of its lines, which the Markdown of messages keeps."""
-    return markdown.markdown(_WRAPPED.sub(" ", said.get("description", "")))
+    return markdown.markdown(_WRAPPED.sub(" ", schema.get("description", "")))
 
 
 def _link(name: str) -> SafeString:

@@ -56,27 +56,25 @@ class HitGroup:
         return self.hits[FIRST:]
 
 
-def grouped(found: Sequence[ShownHit], address: Callable[[str, str], str]) -> tuple[HitGroup, ...]:
+def grouped(shown_hits: Sequence[ShownHit], address: Callable[[str, str], str]) -> tuple[HitGroup, ...]:
     """The hits by session, in the order in which each session is met first. `address` makes the query of the search in
     one session, from the name of the store and the id as addresses hold it.
     """
     sessions: dict[SessionUrls, list[ShownHit]] = {}
-    for hit in found:
+    for hit in shown_hits:
         sessions.setdefault(hit.place, []).append(hit)
-    return tuple(
-        HitGroup(tuple(each), address(place.store, segment(place.session))) for place, each in sessions.items()
-    )
+    return tuple(HitGroup(tuple(each), address(urls.store, segment(urls.session))) for urls, each in sessions.items())
 
 
-def shown_hit(hit: Hit, place: SessionUrls, words: str = "") -> ShownHit:
+def shown_hit(hit: Hit, urls: SessionUrls, words: str = "") -> ShownHit:
     """The hit with addresses on the pages of `place`: its own session, or the one that goes on with it. What they lead
     to has the `words` marked.
     """
     name = line(hit.session.title, 120)
     boundary = hit.kind == "summary" and hit.standalone
     return ShownHit(
-        place=place,
-        href=place.boundary(hit.id, words) if boundary else place.message(hit.id, words),
+        place=urls,
+        href=urls.boundary(hit.id, words) if boundary else urls.message(hit.id, words),
         id=hit.id,
         who="Summary by a compaction" if hit.kind == "summary" else role_label(hit.role),
         summary=hit.kind == "summary",
@@ -144,28 +142,28 @@ def _read(text: str) -> tuple[Key | None, Stage]:
         key = (float(rank or 0), int(row_id))
     except ValueError:
         return None, "none"
-    known = math.isfinite(key[0]) and abs(key[1]) < 2**63
-    return (key if known else None), _STAGES.get(stage, "none")
+    valid = math.isfinite(key[0]) and abs(key[1]) < 2**63
+    return (key if valid else None), _STAGES.get(stage, "none")
 
 
 def merged(
-    found: Sequence[tuple[str, HitPage]], limit: int, before: Positions
+    pages: Sequence[tuple[str, HitPage]], limit: int, before: Positions
 ) -> tuple[list[tuple[str, Hit]], Positions]:
     """The first hits of all stores in one order, and where each store goes on behind them.
 
     Within a store the order is its own; between stores the better rank goes first, or the later time.
     """
-    ways = [[(_place(hit), name, hit) for hit in each.hits] for name, each in found]
-    taken = [(name, hit) for _, name, hit in merge(*ways, key=lambda item: item[0])][:limit]
+    ways = [[(_sort_key(hit), name, hit) for hit in each.hits] for name, each in pages]
+    page_hits = [(name, hit) for _, name, hit in merge(*ways, key=lambda item: item[0])][:limit]
     keys = dict(before.keys)
-    for name, each in found:
-        mine = [hit for owner, hit in taken if owner == name]
+    for name, each in pages:
+        mine = [hit for owner, hit in page_hits if owner == name]
         if len(mine) == len(each.hits):
             keys[name] = each.next
         elif mine:
             keys[name] = mine[-1].key
-    return taken, Positions(keys, before.stages | {name: each.stage for name, each in found})
+    return page_hits, Positions(keys, before.stages | {name: each.stage for name, each in pages})
 
 
-def _place(hit: Hit) -> tuple[float, float]:
+def _sort_key(hit: Hit) -> tuple[float, float]:
     return hit.key[0], -hit.time

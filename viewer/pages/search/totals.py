@@ -21,7 +21,7 @@ from viewer.stores.registry import open_store
 from viewer.stores.search.pages import PageRequest
 from viewer.stores.search.query import parse
 
-from .views import SearchForm, asked_for, filter_groups, search_filter
+from .views import SearchForm, filter_groups, form_of, search_filter
 
 COUNTED = 100  # hits that are counted; of more it is said that there are more
 SECONDS = 1.0  # for all choices of the filters together; those that are not reached have no number
@@ -31,9 +31,9 @@ SECONDS = 1.0  # for all choices of the filters together; those that are not rea
 @shows_refusals
 def total(request: HttpRequest) -> HttpResponse:
     """How many messages match in the session that the address names, as a sentence."""
-    asked = asked_for(request.GET)
-    stores = [store for store in listed_stores(request, asked.store) if asked.store in ("", store.name)]
-    number, more = _count(asked, stores)
+    form = form_of(request.GET)
+    stores = [store for store in listed_stores(request, form.store) if form.store in ("", store.name)]
+    number, more = _count(form, stores)
     words = f"more than {number:,} messages" if more else formats.counted(number, "message")
     return HttpResponse(words, content_type="text/plain; charset=utf-8")
 
@@ -42,10 +42,10 @@ def total(request: HttpRequest) -> HttpResponse:
 @shows_refusals
 def facets(request: HttpRequest) -> HttpResponse:
     """The filters of the search with the number of messages that each choice would find, without those of none."""
-    asked = asked_for(request.GET)
-    stores = listed_stores(request, asked.store)
+    form = form_of(request.GET)
+    stores = listed_stores(request, form.store)
     kinds = lines.kinds_of(sync.store_listings(stores))
-    groups = tuple(_counted(tuple(filter_groups(asked, stores, kinds)), stores))
+    groups = tuple(_counted(tuple(filter_groups(form, stores, kinds)), stores))
     return page(request, "search/_facets.html", groups)
 
 
@@ -55,22 +55,22 @@ def _counted(groups: Sequence[Group], stores: Sequence[Store]) -> Iterator[Group
         links = []
         for link in group.links:
             if group.name != "Order" and time.monotonic() < until:
-                asked = asked_for(QueryDict(link.href.removeprefix("?")))
-                number, more = _count(asked, [store for store in stores if asked.store in ("", store.name)])
+                form = form_of(QueryDict(link.href.removeprefix("?")))
+                number, more = _count(form, [store for store in stores if form.store in ("", store.name)])
                 link = replace(link, count=f"{number:,}{'+' if more else ''}")
             links.append(link)
         yield replace(group, links=tuple(link for link in links if link.count != "0" or link.current))
 
 
-def _count(asked: SearchForm, stores: Sequence[Store]) -> tuple[int, bool]:
+def _count(form: SearchForm, stores: Sequence[Store]) -> tuple[int, bool]:
     """The messages found, up to COUNTED, and whether there may be more. A store that cannot be read counts nothing."""
-    number, more, query = 0, False, parse(asked.q)
+    number, more, query = 0, False, parse(form.q)
     for store in stores:
         try:
             with open_store(store, listed=True) as reader:
-                wanted = search_filter(reader, asked)
-                found = store_search.search(reader, query, wanted, PageRequest(COUNTED))
+                criteria = search_filter(reader, form)
+                matches = store_search.search(reader, query, criteria, PageRequest(COUNTED))
         except StoreError:
             continue
-        number, more = number + len(found.hits), more or found.next is not None
+        number, more = number + len(matches.hits), more or matches.next is not None
     return number, more

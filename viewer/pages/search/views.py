@@ -73,7 +73,7 @@ class Searched:
     """What one store gave, or why it gave nothing."""
 
     store: Store
-    found: HitPage | None
+    page: HitPage | None
     problem: str = ""
 
 
@@ -90,21 +90,21 @@ class NamedSession:
 @require_safe
 @shows_refusals
 def messages(request: HttpRequest) -> HttpResponse:
-    asked = asked_for(request.GET)
-    stores = listed_stores(request, asked.store)
-    if asked.store and asked.store not in {store.name for store in stores}:
-        raise NotFound(f"There is no store named {asked.store!r}.")
-    query, places = parse(asked.q), hits.positions(asked.after)
-    chosen = [store for store in stores if asked.store in ("", store.name)]
+    form = form_of(request.GET)
+    stores = listed_stores(request, form.store)
+    if form.store and form.store not in {store.name for store in stores}:
+        raise NotFound(f"There is no store named {form.store!r}.")
+    query, positions = parse(form.q), hits.positions(form.after)
+    chosen = [store for store in stores if form.store in ("", store.name)]
     redacted = redaction.redacts(request)
     searched, unsearched = lines_of(
-        (store for store in chosen if not places.done(store.name)),
-        lambda store: _searched(store, query, asked, places, redacted),
+        (store for store in chosen if not positions.done(store.name)),
+        lambda store: _searched(store, query, form, positions, redacted),
         lambda store: (store.name, store.name),
     )
-    further = is_fragment(request) and bool(asked.after)
-    listed = SessionList((), (), (), more=False) if further else _named(query, chosen, asked)
-    data = _page(asked, query, stores, listed, searched, places, redacted)
+    further = is_fragment(request) and bool(form.after)
+    listed = SessionList((), (), (), more=False) if further else _named(query, chosen, form)
+    data = _page(form, query, stores, listed, searched, positions, redacted)
     data["broken"] = (*unsearched, *data["broken"])
     return page(request, "search/_hits.html" if further else "search/search.html", data)
 
@@ -112,7 +112,7 @@ def messages(request: HttpRequest) -> HttpResponse:
 # -- the query -------------------------------------------------------------------------------------------------------
 
 
-def asked_for(query: QueryDict) -> SearchForm:
+def form_of(query: QueryDict) -> SearchForm:
     """What the address asks for; values that mean nothing are left out."""
     role, order = query.get("role", ""), query.get("order", "")
     return SearchForm(
@@ -149,62 +149,62 @@ def day(text: str, *, end: bool = False) -> float | None:
         return None
 
 
-def address(asked: SearchForm, **changes: str) -> str:
+def address(form: SearchForm, **changes: str) -> str:
     """The page's address with some values changed; the place in the list is left out."""
-    pairs = _pairs(asked, **changes)
+    pairs = _pairs(form, **changes)
     return f"?{urlencode(pairs, errors='replace')}" if pairs else "?"
 
 
-def _pairs(asked: SearchForm, **changes: str) -> list[tuple[str, str]]:
-    return [(name, value) for name, value in {**asdict(asked), "after": "", **changes}.items() if value]
+def _pairs(form: SearchForm, **changes: str) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in {**asdict(form), "after": "", **changes}.items() if value]
 
 
 # -- what is found -----------------------------------------------------------------------------------------------------
 
 
-def _searched(store: Store, query: Query, asked: SearchForm, places: Positions, redacted: bool) -> Searched:
+def _searched(store: Store, query: Query, form: SearchForm, positions: Positions, redacted: bool) -> Searched:
     """The next hits of one store. A store that cannot be read must not hide the others."""
     if query.empty:
         return Searched(store, None)
     try:
         with open_store(store, listed=True) as reader:
-            after, stage = places.after(store.name), places.stage(store.name)
-            found = store_search.search(
-                reader, query, search_filter(reader, asked), PageRequest(PAGE, after, stage, redacted)
+            after, stage = positions.after(store.name), positions.stage(store.name)
+            result = store_search.search(
+                reader, query, search_filter(reader, form), PageRequest(PAGE, after, stage, redacted)
             )
-            return Searched(store, found)
+            return Searched(store, result)
     except StoreError as problem:
         return Searched(store, None, problem.message)
 
 
-def search_filter(reader: Reader, asked: SearchForm) -> SearchFilter:
+def search_filter(reader: Reader, form: SearchForm) -> SearchFilter:
     """What the form asks of one store. Raises NotFound where it names a session that is not in it."""
     return SearchFilter(
-        role=asked.role,
-        sessions=tuple(reader.parts(asked.session_id)) if asked.session else (),
-        source=asked.source,
-        since=day(asked.since),
-        until=day(asked.until, end=True),
-        order="best" if asked.order == "best" else "newest",
-        indexed=not asked.scan,
+        role=form.role,
+        sessions=tuple(reader.parts(form.session_id)) if form.session else (),
+        source=form.source,
+        since=day(form.since),
+        until=day(form.until, end=True),
+        order="best" if form.order == "best" else "newest",
+        indexed=not form.scan,
     )
 
 
-def _named(query: Query, stores: Sequence[Store], asked: SearchForm) -> SessionList:
+def _named(query: Query, stores: Sequence[Store], form: SearchForm) -> SessionList:
     """The sessions whose title, id or first words hold the words, and the sources there are."""
     words = " ".join(term.typed for term in query.wanted)
     if not words:
         return SessionList((), (), (), more=False)
-    return lines.page_of_lines(SessionFilter(q=words, source=asked.source), stores, SESSIONS)
+    return lines.page_of_lines(SessionFilter(q=words, source=form.source), stores, SESSIONS)
 
 
 def _page(
-    asked: SearchForm,
+    form: SearchForm,
     query: Query,
     stores: Sequence[Store],
     listed: SessionList,
     searched: Sequence[Searched],
-    places: Positions,
+    positions: Positions,
     redacted: bool,
 ) -> dict[str, Any]:
     """The page's data: sessions by name, hits by session (`found`), and what there is to say where little is found.
@@ -213,55 +213,55 @@ def _page(
     a page ended before it was full, `notes` how it was searched, and `gaps`, behind the last hits, what no index holds.
     `scan` is the address of the same search without the indexes, `indexed` with them, `cleared` without filters.
     """
-    found = [(each.store.name, each.found) for each in searched if each.found]
-    taken, behind = hits.merged(found, PAGE, places)
-    further = any(behind.keys.get(name) is not None or name not in behind.keys for name, _ in found)
-    narrow = asked.session or asked.role
+    pages = [(each.store.name, each.page) for each in searched if each.page]
+    page_hits, behind = hits.merged(pages, PAGE, positions)
+    further = any(behind.keys.get(name) is not None or name not in behind.keys for name, _ in pages)
+    narrow = form.session or form.role
     named, unnamed = _named_sessions(listed, query, redacted)
     shown, unshown = lines_of(
-        taken,
-        lambda each: hits.shown_hit(each[1], SessionUrls(each[0], each[1].session.id), asked.q),
+        page_hits,
+        lambda each: hits.shown_hit(each[1], SessionUrls(each[0], each[1].session.id), form.q),
         lambda each: (each[1].id, each[0]),
     )
     return {
-        "asked": asked,
-        "hidden": [pair for pair in _pairs(asked) if pair[0] not in ("q", "since", "until")],
-        "groups": list(filter_groups(asked, stores, listed.kinds)),
-        "facets": f"search/facets{address(asked, scan='')}",
+        "form": form,
+        "hidden": [pair for pair in _pairs(form) if pair[0] not in ("q", "since", "until")],
+        "groups": list(filter_groups(form, stores, listed.kinds)),
+        "facets": f"search/facets{address(form, scan='')}",
         "sessions": () if narrow else named,
-        "found": hits.grouped(shown, lambda store, segment: address(asked, store=store, session=segment)),
+        "found": hits.grouped(shown, lambda store, segment: address(form, store=store, session=segment)),
         "broken": (*unshown, *(() if narrow else unnamed)),
-        "more": address(asked, after=behind.text) if further else "",
-        "limits": list(_limits(found, several=len(searched) > 1)),
-        "notes": list(_notes(found, gaps=False)),
-        "gaps": () if further else list(_notes(found, gaps=True)),
+        "more": address(form, after=behind.text) if further else "",
+        "limits": list(_limits(pages, several=len(searched) > 1)),
+        "notes": list(_notes(pages, gaps=False)),
+        "gaps": () if further else list(_notes(pages, gaps=True)),
         "problems": [each.problem for each in searched if each.problem],
-        "scan": address(asked, scan="1"),
+        "scan": address(form, scan="1"),
         "stores": [each.store.name for each in searched if not each.problem],
         "unsearched": [each.store.name for each in searched if each.problem],
         "tips": list(_tips(query)),
-        "cleared": address(SearchForm(q=asked.q)),
-        "indexed": address(asked, scan=""),
+        "cleared": address(SearchForm(q=form.q)),
+        "indexed": address(form, scan=""),
     }
 
 
-def _limits(found: Sequence[tuple[str, HitPage]], *, several: bool) -> Iterator[str]:
-    for name, each in found:
+def _limits(pages: Sequence[tuple[str, HitPage]], *, several: bool) -> Iterator[str]:
+    for name, each in pages:
         if each.stopped:
             of_store = f" of {name}" if several else ""
             rows = f"{each.looked:,} messages{of_store}"
             yield f"Only {rows}{'' if each.scanned else ' that an index names'} were looked at in this step."
 
 
-def _notes(found: Sequence[tuple[str, HitPage]], *, gaps: bool) -> Iterator[str]:
+def _notes(pages: Sequence[tuple[str, HitPage]], *, gaps: bool) -> Iterator[str]:
     """What is to be said about the results, once for all stores of which it is true."""
-    said: dict[str, list[str]] = {}
-    for name, each in found:
+    names_of: dict[str, list[str]] = {}
+    for name, each in pages:
         for note in each.notes:
             if note.is_gap == gaps:
-                said.setdefault(note.message, []).append(name)
-    for message, names in said.items():
-        yield f"{', '.join(names)}: {message}" if len(names) < len(found) else message
+                names_of.setdefault(note.message, []).append(name)
+    for message, names in names_of.items():
+        yield f"{', '.join(names)}: {message}" if len(names) < len(pages) else message
 
 
 def _tips(query: Query) -> Iterator[str]:
@@ -278,27 +278,27 @@ def _named_sessions(
 ) -> tuple[tuple[NamedSession, ...], tuple[UnreadableLine, ...]]:
     stores = {listing.state.pk: listing.store.name for listing in listed.listings if listing.state}
 
-    def make(found: SessionIndex) -> NamedSession | UnreadableLine:
-        store, name = stores[found.state_id], line(redaction.name(name_of(found), redacted), 120)
-        if found.problem:
-            return UnreadableLine(name, store, found.problem)
-        words = passage(line(redaction.name(found.first_words, redacted), 300), query)
+    def make(row: SessionIndex) -> NamedSession | UnreadableLine:
+        store, name = stores[row.state_id], line(redaction.name(name_of(row), redacted), 120)
+        if row.problem:
+            return UnreadableLine(name, store, row.problem)
+        words = passage(line(redaction.name(row.first_words, redacted), 300), query)
         return NamedSession(
-            row=found,
-            place=SessionUrls(store, found.session_id),
+            row=row,
+            place=SessionUrls(store, row.session_id),
             name=passage(name, query),
-            words=words if found.title and any(part.marked for part in words) else (),
+            words=words if row.title and any(part.marked for part in words) else (),
         )
 
-    return lines_of(listed.lines, make, lambda found: (found.session_id, stores[found.state_id]))
+    return lines_of(listed.lines, make, lambda row: (row.session_id, stores[row.state_id]))
 
 
 # -- filters -----------------------------------------------------------------------------------------------------------
 
 
-def filter_groups(asked: SearchForm, stores: Sequence[Store], kinds: Sequence[FacetGroup]) -> Iterator[Group]:
+def filter_groups(form: SearchForm, stores: Sequence[Store], kinds: Sequence[FacetGroup]) -> Iterator[Group]:
     """What a search can be narrowed by, as links; `kinds` are those of the sessions of these stores."""
-    sources = sorted({kind.source for kind in kinds if kind.source} | ({asked.source} - {""}))
+    sources = sorted({kind.source for kind in kinds if kind.source} | ({form.source} - {""}))
     ages = {"": "any time", **{_days_ago(days): label for days, label in AGES.items()}}
     for name, title, options in (
         ("store", "Store", {"": "all", **{store.name: store.name for store in stores}}),
@@ -307,14 +307,14 @@ def filter_groups(asked: SearchForm, stores: Sequence[Store], kinds: Sequence[Fa
         ("since", "When", ages),
         ("order", "Order", ORDERS),
     ):
-        if len(options) > 2 or getattr(asked, name) or name == "order":
-            yield Group(title, tuple(_link(asked, name, value, label) for value, label in options.items()))
+        if len(options) > 2 or getattr(form, name) or name == "order":
+            yield Group(title, tuple(_link(form, name, value, label) for value, label in options.items()))
 
 
 def _days_ago(days: int) -> str:
     return (timezone.localtime() - timedelta(days=days)).date().isoformat()
 
 
-def _link(asked: SearchForm, name: str, value: str, label: str) -> Link:
+def _link(form: SearchForm, name: str, value: str, label: str) -> Link:
     changes = {name: value, "until": ""} if name == "since" else {name: value}
-    return Link(line(label, 40), address(asked, **changes), getattr(asked, name) == value)
+    return Link(line(label, 40), address(form, **changes), getattr(form, name) == value)

@@ -22,7 +22,7 @@ from .messages import MessageContext, MessageToShow, ShownMessage, shown_message
 MOST = 200  # messages that are shown, of all branches together
 
 
-class AbandonedPlace(SessionUrls):
+class AbandonedUrls(SessionUrls):
     """A session whose messages are looked at here: History has no place for them."""
 
     def message(self, row_id: int, words: str = "") -> str:
@@ -33,30 +33,30 @@ class AbandonedPlace(SessionUrls):
 @shows_refusals
 def abandoned(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
-        found = open_session(reader, session_id, redacting=redacts(request))
-        branches = list(_branches(found, reader.abandoned(session_id)))
-        data = {"header": header(found, "abandoned"), "branches": branches}
+        opened = open_session(reader, session_id, redacting=redacts(request))
+        branches = list(_branches(opened, reader.abandoned(session_id)))
+        data = {"header": header(opened, "abandoned"), "branches": branches}
     return page(request, "session/abandoned.html", data)
 
 
-def _branches(found: OpenSession, left: Sequence[AbandonedBranch]) -> Iterator[dict[str, Any]]:
+def _branches(opened: OpenSession, branches: Sequence[AbandonedBranch]) -> Iterator[dict[str, Any]]:
     """Each branch with its messages, the message that it followed, None for none, and how many are not shown."""
     room = MOST
-    for branch in left:
+    for branch in branches:
         ids = branch.ids[:room]
         room -= len(ids)
         yield {
             "branch": branch,
-            "behind": None if branch.after is None else found.index.message_of(branch.after),
-            "messages": _messages(found, ids),
+            "behind": None if branch.after is None else opened.index.message_of(branch.after),
+            "messages": _messages(opened, ids),
             "more": len(branch.ids) - len(ids),
         }
 
 
-def _messages(found: OpenSession, ids: Sequence[int]) -> list[ShownMessage]:
-    rows = found.reader.messages(found.session.id, ids)
-    read = [redacted(rows[each]) if found.redacting else rows[each] for each in ids if each in rows]
-    told = MessageContext(
-        AbandonedPlace(found.place.store, found.place.session), counting.counter_for(found.session.model)
+def _messages(opened: OpenSession, ids: Sequence[int]) -> list[ShownMessage]:
+    rows = opened.reader.messages(opened.session.id, ids)
+    read = [redacted(rows[each]) if opened.redacting else rows[each] for each in ids if each in rows]
+    context = MessageContext(
+        AbandonedUrls(opened.urls.store, opened.urls.session), counting.counter_for(opened.session.model)
     )
-    return shown_messages([MessageToShow(row.id, row, "live") for row in read], told)
+    return shown_messages([MessageToShow(row.id, row, "live") for row in read], context)

@@ -32,12 +32,12 @@ def colours(request: HttpRequest, store: str, session_id: str, row_id: int) -> H
     return response
 
 
-def _shown(row: StoredMessage, place: SessionUrls, request: HttpRequest) -> cache.RenderedBlocks:
+def _shown(row: StoredMessage, urls: SessionUrls, request: HttpRequest) -> cache.RenderedBlocks:
     part, language = request.GET.get("part"), request.GET.get("language", "")
     if part == "result":
-        return cache.answered(row, place, language if highlight.is_known(language) else "", colours=True)
+        return cache.answered(row, urls, language if highlight.is_known(language) else "", colours=True)
     if part == "call":
-        at, made = whole_number(request.GET.get("at", "")), calls.calls_of(row)
-        if at is not None and at < len(made):
-            return cache.asked(made[at], place.whole(row.id, "calls"), None, colours=True)
-    return cache.said(row, place, colours=True)
+        at, row_calls = whole_number(request.GET.get("at", "")), calls.calls_of(row)
+        if at is not None and at < len(row_calls):
+            return cache.asked(row_calls[at], urls.whole(row.id, "calls"), None, colours=True)
+    return cache.said(row, urls, colours=True)

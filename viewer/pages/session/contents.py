@@ -57,41 +57,41 @@ def part(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     """The part before or after a prompt, by its number in order: `?before=` or `?after=`; else the first."""
     before, after = start_of(request, "before"), start_of(request, "after")
     with open_store(get_store(store)) as reader:
-        found = open_session(reader, session_id, redacting=redacts(request))
+        opened = open_session(reader, session_id, redacting=redacts(request))
         start = max(0, before - PROMPTS) if before else after
-        listed = _part(found, start, before or start + PROMPTS, (0, 0), frozenset())
+        listed = _part(opened, start, before or start + PROMPTS, (0, 0), frozenset())
         if is_fragment(request):
-            kept = replace(listed, after=None) if before else replace(listed, before=None)
-            return page(request, "session/_part.html", kept)
-        data = {"header": header(found), "contents": listed}
+            one_side = replace(listed, after=None) if before else replace(listed, before=None)
+            return page(request, "session/_part.html", one_side)
+        data = {"header": header(opened), "contents": listed}
     return page(request, "session/contents.html", data)
 
 
-def contents(found: OpenSession, window: HistoryWindow) -> Contents:
+def contents(opened: OpenSession, window: HistoryWindow) -> Contents:
     """The prompts nearest to the window, with the boundaries between them."""
-    index = found.index
+    index = opened.index
     prompts, stop = index.prompts, index.messages - window.later
     first, last = bisect_left(prompts, window.earlier), bisect_left(prompts, stop) - 1
     middle = first + last if last >= first else 2 * first
     start = max(0, min((middle - PROMPTS) // 2, len(prompts) - PROMPTS))
     here = frozenset(boundary.handoff_id for boundary in window.items if isinstance(boundary, IndexedBoundary))
-    return _part(found, start, start + PROMPTS, (window.earlier, stop), here)
+    return _part(opened, start, start + PROMPTS, (window.earlier, stop), here)
 
 
-def _part(found: OpenSession, start: int, stop: int, window: tuple[int, int], here: frozenset[int]) -> Contents:
+def _part(opened: OpenSession, start: int, stop: int, window: tuple[int, int], here: frozenset[int]) -> Contents:
     """The prompts of these numbers. A boundary is listed with the prompts before it, one before all with the first."""
-    prompts = found.index.prompts
+    prompts = opened.index.prompts
     start, stop = min(start, len(prompts)), min(stop, len(prompts))
     low = prompts[start] if 0 < start < len(prompts) else 0
-    high = prompts[stop] if stop < len(prompts) else found.index.messages + 1
+    high = prompts[stop] if stop < len(prompts) else opened.index.messages + 1
     listed = prompts[start:stop]
-    shown = _prompts(found, listed, window, found.redacting)
+    shown = _prompts(opened, listed, window, opened.redacting)
     lines = [(at, 1, each) for at, each in zip(listed, shown, strict=True)]
     boundaries = [
-        (each.place, _boundary(each, found.place, each.handoff_id in here)) for each in found.index.boundaries
+        (each.place, _boundary(each, opened.urls, each.handoff_id in here)) for each in opened.index.boundaries
     ]
     lines += [(at, 0, item) for at, item in boundaries if low <= at < high]
-    view, left = found.place.view, len(prompts) - stop
+    view, remaining = opened.urls.view, len(prompts) - stop
     return Contents(
         items=tuple(item for _, _, item in sorted(lines, key=lambda each: each[:2])),
         before=FurtherItems(
@@ -103,36 +103,36 @@ def _part(found: OpenSession, start: int, stop: int, window: tuple[int, int], he
         else None,
         after=FurtherItems(
             view("contents", after=stop),
-            left,
+            remaining,
             next((item for at, item in boundaries if at >= high), None),
         )
-        if left
+        if remaining
         else None,
     )
 
 
-def new_items(found: OpenSession, seen: int, *, redacting: bool) -> tuple[Item, ...]:
+def new_items(opened: OpenSession, seen: int, *, redacting: bool) -> tuple[Item, ...]:
     """The lines of prompts behind the first so many messages."""
-    index = found.index
+    index = opened.index
     listed = index.prompts[bisect_left(index.prompts, seen) :][:PROMPTS]
-    return tuple(_prompts(found, listed, (seen, index.messages), redacting))
+    return tuple(_prompts(opened, listed, (seen, index.messages), redacting))
 
 
-def _prompts(found: OpenSession, places: Sequence[int], window: tuple[int, int], redacting: bool) -> list[Item]:
-    entries = [found.index.entry(place) for place in places]
-    rows = found.reader.previews(found.session.id, [entry.full_id for entry in entries])
+def _prompts(opened: OpenSession, places: Sequence[int], window: tuple[int, int], redacting: bool) -> list[Item]:
+    entries = [opened.index.entry(place) for place in places]
+    rows = opened.reader.previews(opened.session.id, [entry.full_id for entry in entries])
     items = []
     for place, entry in zip(places, entries, strict=True):
         here = window[0] <= place < window[1]
         row = rows.get(entry.full_id)
         text = "" if row is None else redacted_text(row) if redacting else row.text
-        href = f"#m{entry.id}" if here else found.place.message(entry.id)
+        href = f"#m{entry.id}" if here else opened.urls.message(entry.id)
         items.append(Item(prose(text, 90) or "A message without words", href, False, here))
     return items
 
 
-def _boundary(boundary: IndexedBoundary, place: SessionUrls, here: bool) -> Item:
+def _boundary(boundary: IndexedBoundary, urls: SessionUrls, here: bool) -> Item:
     numbers = f"{boundary.messages_before:,} → {boundary.messages_after:,}"
     shortened = f"shortened {formats.counted(boundary.shortened, 'message')}" if boundary.shortens else ""
     label = "begins with a summary" if boundary.inherited else shortened or f"compacted, {numbers}"
-    return Item(label, f"#b{boundary.handoff_id}" if here else place.boundary(boundary.handoff_id), True, here)
+    return Item(label, f"#b{boundary.handoff_id}" if here else urls.boundary(boundary.handoff_id), True, here)

@@ -63,10 +63,10 @@ class ShownAdditions:
 @shows_refusals
 def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
-        found = open_session(reader, session_id, redacting=redacts(request))
-        ids, place = found.index.live_ids, found.place
-        start = _start(request, found.index)
-        stop = _stop(found.index, start)
+        opened = open_session(reader, session_id, redacting=redacts(request))
+        ids, urls = opened.index.live_ids, opened.urls
+        start = _start(request, opened.index)
+        stop = _stop(opened.index, start)
         read = reader.sent(session_id, ids[start:stop])
         added = [
             replace(each, text=text_for(request, each.text))
@@ -74,21 +74,21 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         ]
         prompt = "" if start else text_for(request, reader.system_prompt(session_id))
         suspected = reader.suspected_handoff(session_id, ids)
-        top, agent = header(found, "context"), agent_of(reader.store)
+        top, agent = header(opened, "context"), agent_of(reader.store)
     rows = [replace(read[row_id], notes=()) for row_id in ids[start:stop] if row_id in read]  # those are among `added`
-    rows = list(map(redacted, rows)) if found.redacting else rows
-    count = counting.counter_for(found.session.model)
-    told = MessageContext(place, count, newest=ids[-1] if ids else None, suspected=suspected, as_sent=True)
+    rows = list(map(redacted, rows)) if opened.redacting else rows
+    count = counting.counter_for(opened.session.model)
+    message_context = MessageContext(urls, count, newest=ids[-1] if ids else None, suspected=suspected, as_sent=True)
     data = {
         "header": top,
-        "prompt": blocks.plain(prompt, place.view("context/prompt")) if prompt.strip() else None,
+        "prompt": blocks.plain(prompt, urls.view("context/prompt")) if prompt.strip() else None,
         "prompt_tokens": count(prompt),
-        "items": list(_with_additions(rows, told, added, agent.name)),
-        "next": place.view("context", start=stop) if stop < len(ids) else "",
+        "items": list(_with_additions(rows, message_context, added, agent.name)),
+        "next": urls.view("context", start=stop) if stop < len(ids) else "",
         "left": len(ids) - stop,
-        "previous": place.view("context", start=max(0, start - WINDOW) or "") if start else "",
-        "newest": place.view("context", start=max(0, len(ids) - WINDOW)) if stop < len(ids) else "",
-        "kept_for_itself": found.index.records,
+        "previous": urls.view("context", start=max(0, start - WINDOW) or "") if start else "",
+        "newest": urls.view("context", start=max(0, len(ids) - WINDOW)) if stop < len(ids) else "",
+        "kept_for_itself": opened.index.records,
         "sends_otherwise": agent.sends_otherwise(),
     }
     return page(request, "session/_context.html" if is_fragment(request) and start else "session/context.html", data)
@@ -111,7 +111,7 @@ def _stop(index: TranscriptIndex, start: int) -> int:
 
 
 def _with_additions(
-    rows: Sequence[StoredMessage], told: MessageContext, added: Sequence[Addition], agent: str
+    rows: Sequence[StoredMessage], message_context: MessageContext, added: Sequence[Addition], agent: str
 ) -> Iterator[ShownMessage | ShownHandoff | ShownAdditions]:
     """The messages, and what the agent adds where it stands: calls and results go together up to the next of it."""
     before: dict[int | None, list[Addition]] = {}
@@ -120,39 +120,39 @@ def _with_additions(
     run: list[StoredMessage] = []
     for row in rows:
         if row.id in before and row.role not in engine.RESULT_ROLES:
-            yield from _parts(run, told)
-            yield _additions(before.pop(row.id), told, agent)
+            yield from _parts(run, message_context)
+            yield _additions(before.pop(row.id), message_context, agent)
             run = []
         run.append(row)
-    yield from _parts(run, told)
-    yield from (_additions(each, told, agent) for each in before.values())
+    yield from _parts(run, message_context)
+    yield from (_additions(each, message_context, agent) for each in before.values())
 
 
-def _additions(added: Sequence[Addition], told: MessageContext, agent: str) -> ShownAdditions:
+def _additions(added: Sequence[Addition], message_context: MessageContext, agent: str) -> ShownAdditions:
     return ShownAdditions(
         agent=agent,
         names=line(", ".join(dict.fromkeys(each.name for each in added)), 200),
-        tokens=sum(told.count(each.text) for each in added if each.is_sent),
+        tokens=sum(message_context.count(each.text) for each in added if each.is_sent),
         additions=tuple(ShownAddition(line(each.name, 60), blocks.plain(each.text[:SHOWN], "")) for each in added),
     )
 
 
-def _parts(rows: Sequence[StoredMessage], told: MessageContext) -> Iterator[ShownMessage | ShownHandoff]:
+def _parts(rows: Sequence[StoredMessage], message_context: MessageContext) -> Iterator[ShownMessage | ShownHandoff]:
     """Messages in order; a handoff in a row comes as a block of its own, on its side of the live text."""
     run: list[MessageToShow] = []
     for row in rows:
-        found = parted(row)
-        own = [MessageToShow(row.id, found.message, "live")] if found.message is not None else []
-        if found.has_handoff:
-            yield from shown_messages([*run, *own] if found.comes_first else run, told)
-            yield _handoff(row, found, told)
-            run = [] if found.comes_first else own
+        split = parted(row)
+        own = [MessageToShow(row.id, split.message, "live")] if split.message is not None else []
+        if split.has_handoff:
+            yield from shown_messages([*run, *own] if split.comes_first else run, message_context)
+            yield _handoff(row, split, message_context)
+            run = [] if split.comes_first else own
         else:
             run += own
-    yield from shown_messages(run, told)
+    yield from shown_messages(run, message_context)
 
 
-def _handoff(row: StoredMessage, found: Parted, told: MessageContext) -> ShownHandoff:
-    tokens = told.count(found.summary)
-    text = summary_text(found.summary, found.directive)
-    return ShownHandoff(row.id, role_label(row.role), found.message is not None, tokens, text)
+def _handoff(row: StoredMessage, split: Parted, message_context: MessageContext) -> ShownHandoff:
+    tokens = message_context.count(split.summary)
+    text = summary_text(split.summary, split.directive)
+    return ShownHandoff(row.id, role_label(row.role), split.message is not None, tokens, text)

@@ -31,15 +31,15 @@ VIEWS: tuple[tuple[View, str, str], ...] = (
 @require_safe
 @shows_refusals
 def export(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
-    wanted = request.GET.get("format", "")
-    if wanted not in CONTENT_TYPES:
+    file_format = request.GET.get("format", "")
+    if file_format not in CONTENT_TYPES:
         with open_store(get_store(store)) as reader:
             session = session_for(request, reader.session(session_id))
         data = {"session": session, "place": SessionUrls(store, session_id), "formats": FORMATS, "views": VIEWS}
         return page(request, "session/export.html", data)
     view = request.GET.get("view", "")
     view = view if view in [value for value, _, _ in VIEWS] else "history"
-    made = exports.export(
-        store, session_id, wanted, view, redact="0" not in (request.GET.get("redact"), request.GET.get("mask"))
+    result = exports.export(
+        store, session_id, file_format, view, redact="0" not in (request.GET.get("redact"), request.GET.get("mask"))
     )
-    return cast(HttpResponse, download(made))  # pages' wrappers know of one kind of answer
+    return cast(HttpResponse, download(result))  # pages' wrappers know of one kind of answer

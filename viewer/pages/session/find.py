@@ -48,13 +48,13 @@ class Results:
 @require_safe
 @shows_refusals
 def find(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
-    q, place = typed(request), SessionUrls(store, session_id)
+    q, urls = typed(request), SessionUrls(store, session_id)
     with open_store(get_store(store)) as reader:
         session = redaction.session_for(request, reader.session(session_id))
         after = hits.positions(request.GET.get("after", "")).after(store)
-        results = _results(reader, place, q, after, redaction.redacts(request)) if q else None
-    found = {"place": place, "session": session, "q": q, "results": results}
-    return page(request, "session/_found.html" if is_fragment(request) else "session/find.html", found)
+        results = _results(reader, urls, q, after, redaction.redacts(request)) if q else None
+    data = {"place": urls, "session": session, "q": q, "results": results}
+    return page(request, "session/_found.html" if is_fragment(request) else "session/find.html", data)
 
 
 def typed(request: HttpRequest) -> str:
@@ -62,31 +62,31 @@ def typed(request: HttpRequest) -> str:
     return " ".join(request.GET.get("q", "")[:LONGEST].replace("\x00", " ").split())
 
 
-def found_here(opened: OpenSession, q: str, around: int | None) -> dict[str, Any]:
+def find_panel(opened: OpenSession, q: str, around: int | None) -> dict[str, Any]:
     """What is found beside a session, of which the message `around` is shown; None before anything is typed."""
-    found = None
+    results = None
     if q:
         message = None if around is None else opened.index.message_of(around)
-        found = _results(opened.reader, opened.place, q, None, opened.redacting, {around, message} - {None})
-    return {"q": q, "results": found}
+        results = _results(opened.reader, opened.urls, q, None, opened.redacting, {around, message} - {None})
+    return {"q": q, "results": results}
 
 
 def _results(
-    reader: Reader, place: SessionUrls, q: str, after: Key | None, redacted: bool, at: Collection[int | None] = ()
+    reader: Reader, urls: SessionUrls, q: str, after: Key | None, redacted: bool, at: Collection[int | None] = ()
 ) -> Results:
     """The newest by words, from the whole session, and those that hold the text itself, from the newest messages or
     from those before `after`.
     """
-    parts = tuple(reader.parts(place.session))
+    parts = tuple(reader.parts(urls.session))
     words = store_search.search(reader, parse(q), SearchFilter(sessions=parts), PageRequest(MOST, redacting=redacted))
-    wanted = SearchFilter(sessions=parts, indexed=False)
-    inside = store_search.search(reader, parse(q, whole=True), wanted, PageRequest(MOST, after, redacting=redacted))
-    known = {hit.id for hit in words.hits}
-    found = {hit.id: hit for hit in inside.hits if hit.id not in known}
-    found |= {hit.id: hit for hit in words.hits if after is None}
-    ordered = [found[row_id] for row_id in sorted(found)][-MOST:]
-    further = hits.Positions({place.store: inside.next}).text if inside.next else ""
-    shown = tuple(hits.shown_hit(hit, place, q) for hit in ordered)
+    unindexed = SearchFilter(sessions=parts, indexed=False)
+    inside = store_search.search(reader, parse(q, whole=True), unindexed, PageRequest(MOST, after, redacting=redacted))
+    word_ids = {hit.id for hit in words.hits}
+    by_id = {hit.id: hit for hit in inside.hits if hit.id not in word_ids}
+    by_id |= {hit.id: hit for hit in words.hits if after is None}
+    ordered = [by_id[row_id] for row_id in sorted(by_id)][-MOST:]
+    further = hits.Positions({urls.store: inside.next}).text if inside.next else ""
+    shown = tuple(hits.shown_hit(hit, urls, q) for hit in ordered)
     current = next((number for number, hit in enumerate(shown, 1) if hit.id in at), 0)
     return Results(
         count=_count(len(ordered), words, inside),
@@ -96,14 +96,14 @@ def _results(
         previous=shown[current - 2 if current else -1].href if shown else "",
         next=shown[current % len(shown)].href if shown else "",
         note=_note(words, inside) if after is None else "",
-        more=place.view("find", q=q, after=further) if further else "",
+        more=urls.view("find", q=q, after=further) if further else "",
     )
 
 
-def _count(number: int, words: HitPage, inside: HitPage, found: str = " found") -> str:
+def _count(number: int, words: HitPage, inside: HitPage, ending: str = " found") -> str:
     if number >= MOST or words.next:
-        return f"{'The' if found else 'the'} newest {number:,}"
-    return f"{number:,}{found}{' so far' if inside.next else ''}"
+        return f"{'The' if ending else 'the'} newest {number:,}"
+    return f"{number:,}{ending}{' so far' if inside.next else ''}"
 
 
 def _note(words: HitPage, inside: HitPage) -> str:

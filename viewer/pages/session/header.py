@@ -59,23 +59,23 @@ class Header:
         return [(self.place.view(view), label, view == self.view) for view, label in VIEWS]
 
 
-def header(found: OpenSession, view: str = "") -> Header:
+def header(opened: OpenSession, view: str = "") -> Header:
     """The header's data, with token counts as exact as they are known."""
-    session = found.session
-    branch_of, branch_href = _origin(found, session.branched_from)
+    session = opened.session
+    branch_of, branch_href = _origin(opened, session.branched_from)
     return Header(
         session=session,
-        index=found.index,
-        place=found.place,
+        index=opened.index,
+        place=opened.urls,
         view=view,
-        facts=tuple(fact for fact in _facts(found) if fact),
+        facts=tuple(fact for fact in _facts(opened) if fact),
         branch_of=branch_of,
         branch_href=branch_href,
-        resume=resume_command(found.reader.store, session.id, redacting=found.redacting)
-        if agent_of(found.reader.store).resumes(session)
+        resume=resume_command(opened.reader.store, session.id, redacting=opened.redacting)
+        if agent_of(opened.reader.store).resumes(session)
         else "",
-        untried=agent_of(found.reader.store).untried_version(session.id),
-        kin=tuple(_kin(found)),
+        untried=agent_of(opened.reader.store).untried_version(session.id),
+        kin=tuple(_kin(opened)),
     )
 
 
@@ -90,16 +90,16 @@ def resume_command(store: Store, session_id: str, *, redacting: bool) -> str:
     return clean(redact_shown(command) if redacting else command)
 
 
-def _origin(found: OpenSession, session_id: str) -> tuple[str, str]:
+def _origin(opened: OpenSession, session_id: str) -> tuple[str, str]:
     """Name and address of a session this one came from; the address is "" where it is gone."""
     if not session_id:
         return "", ""
     try:
-        origin = found.reader.session(session_id)
+        origin = opened.reader.session(session_id)
     except NotFound:
         return session_id, ""
-    origin = redacted_session(origin) if found.redacting else origin
-    return line(origin.name, 120), SessionUrls(found.reader.store.name, origin.id).href
+    origin = redacted_session(origin) if opened.redacting else origin
+    return line(origin.name, 120), SessionUrls(opened.reader.store.name, origin.id).href
 
 
 def times(count: int) -> str:
@@ -107,16 +107,16 @@ def times(count: int) -> str:
     return {0: "", 1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def _facts(found: OpenSession) -> list[str | SafeString]:
-    session, index, reported = found.session, found.index, found.reader.usage(found.session.id)
+def _facts(opened: OpenSession) -> list[str | SafeString]:
+    session, index, reported = opened.session, opened.index, opened.reader.usage(opened.session.id)
     compactions = len(index.compactions)
     return [
         line(session.source, 40),
-        line(name(session.model, found.redacting), 60),
+        line(name(session.model, opened.redacting), 60),
         line(session.git_branch, 60),
         in_context(index),
         f"{formats.counted(index.unlinked, 'message')} not sent any more" if index.unlinked else "",
-        _tokens(found, reported.tokens),
+        _tokens(opened, reported.tokens),
         _spent(reported),
         f"compacted {times(compactions)}" if compactions else "never compacted",
         f"{session.parts} parts" if session.parts > 1 else "",
@@ -135,11 +135,11 @@ def _spent(reported: ReportedUsage) -> SafeString | str:
     return format_html_join(", ", "{}", ((each,) for each in (cost, tokens) if each))
 
 
-def _tokens(found: OpenSession, reported: int | None) -> SafeString:
+def _tokens(opened: OpenSession, reported: int | None) -> SafeString:
     """Of the window, how much is in context: as the agent noted it, or else as its messages are counted here."""
     if reported is not None:
-        return format_html("{} reported", formats.of_window(reported, found.window))
-    return formats.of_window(found.index.context.tokens, found.window, about=found.index.context.about)
+        return format_html("{} reported", formats.of_window(reported, opened.window))
+    return formats.of_window(opened.index.context.tokens, opened.window, about=opened.index.context.about)
 
 
 def in_context(index: TranscriptIndex) -> str:
@@ -147,37 +147,39 @@ def in_context(index: TranscriptIndex) -> str:
     them, though it counts as a message of the context wherever that is counted. Records that the agent keeps for itself
     count nowhere.
     """
-    beside = sum(index.places[number] == NONE for number in index.live)
-    said, messages = len(index.live) - beside, index.messages - index.records
+    summaries = sum(index.places[number] == NONE for number in index.live)
+    live, messages = len(index.live) - summaries, index.messages - index.records
     newest = max(index.compactions, key=lambda boundary: boundary.handoff_id, default=None)
     one = "note" if newest and newest.shortens else "summary"
-    summary = f" and the {one}" if beside == 1 else f" and {beside} summaries" if beside else ""
-    if said == messages and not beside:
+    summary = f" and the {one}" if summaries == 1 else f" and {summaries} summaries" if summaries else ""
+    if live == messages and not summaries:
         return f"{formats.counted(messages, 'message')}, all in context" if messages else "no messages"
-    return f"{said:,} of {formats.counted(messages, 'message')}{summary} in context"
+    return f"{live:,} of {formats.counted(messages, 'message')}{summary} in context"
 
 
 # -- relations ---------------------------------------------------------------------------------------------------------
 
 
-def _kin(found: OpenSession) -> Iterator[RelatedSessions]:
+def _kin(opened: OpenSession) -> Iterator[RelatedSessions]:
     """Where the session came from, and what came of it."""
-    session, store = found.session, found.reader.store.name
-    parts = found.reader.parts(session.id) if session.parts > 1 else [session.id]
+    session, store = opened.session, opened.reader.store.name
+    parts = opened.reader.parts(session.id) if session.parts > 1 else [session.id]
     if session.parent and session.parent != session.branched_from and len(parts) == 1:
-        origin = _origin(found, session.parent)
+        origin = _origin(opened, session.parent)
         yield RelatedSessions(
             "Sub-agent session of" if session.delegated_from == session.parent else "Follows", (origin,)
         )
     if len(parts) > 1:
         numbered = [(f"part {at}", SessionUrls(store, part).view("rows")) for at, part in enumerate(parts, 1)]
         yield RelatedSessions("Raw rows of its parts", tuple(numbered[:KIN]), max(0, len(numbered) - KIN))
-    if left := found.reader.abandoned(session.id):
-        pairs = [(formats.counted(len(each.ids), "message"), found.place.abandoned(at)) for at, each in enumerate(left)]
+    if branches := opened.reader.abandoned(session.id):
+        pairs = [
+            (formats.counted(len(each.ids), "message"), opened.urls.abandoned(at)) for at, each in enumerate(branches)
+        ]
         yield RelatedSessions("Left by going back", tuple(pairs[:KIN]), max(0, len(pairs) - KIN))
-    born = [child for child in found.reader.children(parts) if child.id not in parts]
+    born = [child for child in opened.reader.children(parts) if child.id not in parts]
     for kind, label in (("branch", "Branches"), ("delegate", "Sub-agent sessions"), ("", "Followed by")):
-        yield from _listed(label, [child for child in born if child.kind == kind], store, found.redacting)
+        yield from _listed(label, [child for child in born if child.kind == kind], store, opened.redacting)
 
 
 def _listed(label: str, born: list[ChildSession], store: str, redacting: bool) -> Iterator[RelatedSessions]:

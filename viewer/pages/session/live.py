@@ -40,30 +40,30 @@ class Look:
 @require_safe
 @shows_refusals
 def live(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
-    look, found_store = _look(request), get_store(store)
-    unwritten = index_cache.unwritten(found_store, session_id)
+    look, target_store = _look(request), get_store(store)
+    unwritten = index_cache.unwritten(target_store, session_id)
     if unwritten is not None and unwritten.messages == look.seen and look.holds(unwritten):
         return HttpResponse(status=204)
-    with open_store(found_store) as reader:
+    with open_store(target_store) as reader:
         newest = reader.newest_part(session_id)
         if newest != session_id:
             return HttpResponseClientRedirect(SessionUrls(store, newest).href)
-        found = open_session(reader, session_id, redacting=redacts(request))
-        if not look.holds(found.index) or (not look.seen and found.index.messages):
-            return page(request, "session/_changed.html", found.place)
-        if found.index.messages == look.seen:
+        opened = open_session(reader, session_id, redacting=redacts(request))
+        if not look.holds(opened.index) or (not look.seen and opened.index.messages):
+            return page(request, "session/_changed.html", opened.urls)
+        if opened.index.messages == look.seen:
             return HttpResponse(status=204)
-        found = audited(found)
-        window = whole_groups(found.index, look.start, min(found.index.messages, look.seen + WINDOW))
-        stretch = read_stretch(found, window, None, redacting=found.redacting)
+        opened = audited(opened)
+        window = whole_groups(opened.index, look.start, min(opened.index.messages, look.seen + WINDOW))
+        stretch = read_stretch(opened, window, None, redacting=opened.redacting)
         data = {
-            "header": header(found),
+            "header": header(opened),
             "stretch": stretch,
-            "items": new_items(found, look.seen, redacting=found.redacting),
-            "aftermath": card(found),
+            "items": new_items(opened, look.seen, redacting=opened.redacting),
+            "aftermath": card(opened),
         }
     response = page(request, "session/_news.html", data)
-    if found.audits:
+    if opened.audits:
         response["HX-Trigger"] = "audited"  # for the label of a boundary's tab, if that is on the page
     return response
 

@@ -69,7 +69,7 @@ class MessageContext:
     `as_sent` shows each message whole, as a model is sent it, with what a client added where that is in it.
     """
 
-    place: SessionUrls
+    urls: SessionUrls
     count: Counter
     marked: int | None = None
     newest: int | None = None
@@ -78,10 +78,10 @@ class MessageContext:
     suspected: int | None = None
     as_sent: bool = False
 
-    def body(self, made: cache.RenderedBlocks) -> cache.RenderedBlocks:
+    def body(self, rendered: cache.RenderedBlocks) -> cache.RenderedBlocks:
         """The blocks with the words marked."""
-        html = made.html if self.words is None else self.words.marked(made.html)
-        return made if html is made.html else replace(made, html=html, waits=False)
+        html = rendered.html if self.words is None else self.words.marked(rendered.html)
+        return rendered if html is rendered.html else replace(rendered, html=html, waits=False)
 
 
 def of_history(item: HistoryMessage) -> MessageToShow:
@@ -95,46 +95,46 @@ def of_history(item: HistoryMessage) -> MessageToShow:
     return MessageToShow(item.entry.id, row, item.entry.state, tuple(notes))
 
 
-def shown_messages(said: Sequence[MessageToShow], reading: MessageContext) -> list[ShownMessage]:
+def shown_messages(items: Sequence[MessageToShow], context: MessageContext) -> list[ShownMessage]:
     """The messages in order; a result stands in the fold of its call, or alone when its call is not among them."""
-    called = [[] if item.row.role in engine.RESULT_ROLES else calls.calls_of(item.row) for item in said]
-    pairs = calls.pair([item.row for item in said], called)
+    called = [[] if item.row.role in engine.RESULT_ROLES else calls.calls_of(item.row) for item in items]
+    pairs = calls.pair([item.row for item in items], called)
     answered = set(pairs.values())
-    found = _Found(said, called, pairs, reading)
-    return [_message(found, at) for at in range(len(said)) if at not in answered]
+    exchange = _Exchange(items, called, pairs, context)
+    return [_message(exchange, at) for at in range(len(items)) if at not in answered]
 
 
-class _Found(NamedTuple):
+class _Exchange(NamedTuple):
     """Messages with the calls each makes, and which message answers which call."""
 
-    said: Sequence[MessageToShow]
+    items: Sequence[MessageToShow]
     called: Sequence[Sequence[engine.Call]]
     pairs: dict[tuple[int, int], int]
-    reading: MessageContext
+    context: MessageContext
 
 
-def _message(found: _Found, at: int) -> ShownMessage:
-    item, place = found.said[at], found.reading.place
+def _message(exchange: _Exchange, at: int) -> ShownMessage:
+    item, urls = exchange.items[at], exchange.context.urls
     is_result = item.row.role in engine.RESULT_ROLES
-    body = _NOTHING if is_result else _said(item.row, found.reading)
-    left = calls.left_out(item.row)
+    body = _NOTHING if is_result else _body(item.row, exchange.context)
+    calls_left = calls.left_out(item.row)
     return ShownMessage(
         id=item.id,
-        href=place.message(item.id),
+        href=urls.message(item.id),
         kind=item.row.role if item.row.role in ("user", "assistant", "tool") else "other",
         who=role_label(item.row.role),
         state="" if item.state == "live" else STATES[item.state],
         unlinked=item.state == "lost",
         time=formats.moment(item.row.timestamp),
-        tokens=_tokens(item.row, found.reading),
+        tokens=_tokens(item.row, exchange.context),
         html=body.html,
-        colours=place.colours(item.row.id, "said") if body.waits else "",
-        copy=place.raw(item.row.id, "said"),
-        calls=(_lone_result(item, found.reading),) if is_result else tuple(_calls(found, at)),
-        calls_left=left,
-        calls_href=place.whole(item.row.id, "calls") if left else "",
-        notes=() if is_result else (*item.notes, *_notes(item, found.reading)),
-        marked=item.id == found.reading.marked,
+        colours=urls.colours(item.row.id, "said") if body.waits else "",
+        copy=urls.raw(item.row.id, "said"),
+        calls=(_lone_result(item, exchange.context),) if is_result else tuple(_calls(exchange, at)),
+        calls_left=calls_left,
+        calls_href=urls.whole(item.row.id, "calls") if calls_left else "",
+        notes=() if is_result else (*item.notes, *_notes(item, exchange.context)),
+        marked=item.id == exchange.context.marked,
         folded=item.row.role not in ("user", "assistant", "tool"),
     )
 
@@ -142,15 +142,15 @@ def _message(found: _Found, at: int) -> ShownMessage:
 _NOTHING = cache.RenderedBlocks(SafeString(), waits=False)
 
 
-def _said(row: StoredMessage, reading: MessageContext) -> cache.RenderedBlocks:
-    if reading.as_sent and row.envelopes is not None:  # its address in colours has the parts set apart
-        return replace(reading.body(cache.said(replace(row, envelopes=None), reading.place)), waits=False)
-    return reading.body(cache.said(row, reading.place))
+def _body(row: StoredMessage, context: MessageContext) -> cache.RenderedBlocks:
+    if context.as_sent and row.envelopes is not None:  # its address in colours has the parts set apart
+        return replace(context.body(cache.said(replace(row, envelopes=None), context.urls)), waits=False)
+    return context.body(cache.said(row, context.urls))
 
 
-def _tokens(row: StoredMessage, reading: MessageContext) -> int | None:
+def _tokens(row: StoredMessage, context: MessageContext) -> int | None:
     """None for a row that is not counted yet."""
-    return row_tokens(row, reading.count) if reading.tokens is None else reading.tokens(row.id)
+    return row_tokens(row, context.count) if context.tokens is None else context.tokens(row.id)
 
 
 SUSPECTED = (
@@ -159,17 +159,17 @@ SUSPECTED = (
 )
 
 
-def _notes(item: MessageToShow, reading: MessageContext) -> tuple[str, ...]:
+def _notes(item: MessageToShow, context: MessageContext) -> tuple[str, ...]:
     row, notes = item.row, []
     # What is shown is the row's own words: its flag, and what kind of row it is, may be those of a summary beside them.
-    said = message_of(replace(row, flagged=False, extra={} if row.flagged else row.extra))
+    message = message_of(replace(row, flagged=False, extra={} if row.flagged else row.extra))
     if row.role == "user" and restated(engine.text(row.content)) is not None:
         notes.append("A request from above, repeated by the agent after its summary.")
-    elif row.role == "user" and (kind := str(said.get("display_kind") or "")) == RAN:
+    elif row.role == "user" and (kind := str(message.get("display_kind") or "")) == RAN:
         notes.append("A command that somebody ran in the agent's client.")
-    elif reading.suspected is not None and reading.suspected in (item.id, row.id):
+    elif context.suspected is not None and context.suspected in (item.id, row.id):
         notes.append(SUSPECTED)
-    elif row.role == "user" and not engine.is_typed(said):
+    elif row.role == "user" and not engine.is_typed(message):
         notes.append(f"Written by the agent, not typed by a person{f' ({line(kind, 40)})' if kind else ''}.")
     if row.extra.get("queued"):
         notes.append("Typed while a turn ran, and kept in the client's queue alone: it is not sent any more.")
@@ -183,68 +183,70 @@ def _notes(item: MessageToShow, reading: MessageContext) -> tuple[str, ...]:
 # -- calls -----------------------------------------------------------------------------------------------------------
 
 
-def _calls(found: _Found, at: int) -> Iterable[calls.ShownCall]:
-    item, place = found.said[at], found.reading.place
-    for position, call in enumerate(found.called[at]):
-        answer = found.pairs.get((at, position))
-        result = None if answer is None else _result(found, at, call, answer)
+def _calls(exchange: _Exchange, at: int) -> Iterable[calls.ShownCall]:
+    item, urls = exchange.items[at], exchange.context.urls
+    for position, call in enumerate(exchange.called[at]):
+        answer = exchange.pairs.get((at, position))
+        result = None if answer is None else _result(exchange, at, call, answer)
         is_open = result is not None and result.marked
         ended = result.outcome if result is not None else None
-        asked = found.reading.body(cache.asked(call, place.whole(item.row.id, "calls"), ended, colours=is_open))
+        rendered = exchange.context.body(cache.asked(call, urls.whole(item.row.id, "calls"), ended, colours=is_open))
         yield calls.ShownCall(
             name=line(call.name, 80),
-            title=asked.title or tools.Title("tool", ""),
-            html=asked.html,
-            colours=place.colours(item.row.id, "call", at=position) if asked.waits else "",
+            title=rendered.title or tools.Title("tool", ""),
+            html=rendered.html,
+            colours=urls.colours(item.row.id, "call", at=position) if rendered.waits else "",
             result=result,
-            waiting=result is None and item.id == found.reading.newest,
+            waiting=result is None and item.id == exchange.context.newest,
         )
         if answer is not None:
-            yield from _inner(found.said[answer].row, found.reading)
+            yield from _inner(exchange.items[answer].row, exchange.context)
 
 
-def _inner(row: StoredMessage, reading: MessageContext) -> Iterator[calls.ShownCall]:
+def _inner(row: StoredMessage, context: MessageContext) -> Iterator[calls.ShownCall]:
     """The calls that a script made: what they gave is in its result, as far as it told it."""
     for each in row.inner:
         for call in engine.calls({"tool_calls": [each]}):
-            asked = reading.body(cache.asked(call, "", None))
-            title = asked.title or tools.Title("tool", "")
-            yield calls.ShownCall(f"{line(call.name, 60)}, by the script", title, asked.html, "", None, waiting=False)
+            rendered = context.body(cache.asked(call, "", None))
+            title = rendered.title or tools.Title("tool", "")
+            yield calls.ShownCall(
+                f"{line(call.name, 60)}, by the script", title, rendered.html, "", None, waiting=False
+            )
 
 
-def _result(found: _Found, at: int, call: engine.Call, answer: int) -> calls.ShownResult:
-    item = found.said[answer]
+def _result(exchange: _Exchange, at: int, call: engine.Call, answer: int) -> calls.ShownResult:
+    item = exchange.items[answer]
     language = tools.language(call.name, call.arguments)
-    seconds = calls.duration(found.said[at].row, item.row)
+    seconds = calls.duration(exchange.items[at].row, item.row)
     sub_agent = tools.is_sub_agent(call.name)
-    return _answer(item, found.reading, language, seconds, sub_agent=sub_agent)
+    return _answer(item, exchange.context, language, seconds, sub_agent=sub_agent)
 
 
-def _lone_result(item: MessageToShow, reading: MessageContext) -> calls.ShownCall:
+def _lone_result(item: MessageToShow, context: MessageContext) -> calls.ShownCall:
     """A result whose call is not among the messages: its tool's name, where the row has it."""
-    result = _answer(item, reading, "", "", sub_agent=tools.is_sub_agent(item.row.tool_name))
+    result = _answer(item, context, "", "", sub_agent=tools.is_sub_agent(item.row.tool_name))
     name = line(item.row.tool_name, 80)
     return calls.ShownCall(name, tools.Title(name or "tool", "", known=False), SafeString(), "", result, waiting=False)
 
 
 def _answer(
-    item: MessageToShow, reading: MessageContext, language: str, seconds: str, *, sub_agent: bool
+    item: MessageToShow, context: MessageContext, language: str, seconds: str, *, sub_agent: bool
 ) -> calls.ShownResult:
-    row, place, tokens = item.row, reading.place, _tokens(item.row, reading)
-    marked = item.id == reading.marked
-    body = reading.body(cache.answered(row, place, language, colours=marked))
+    row, urls, tokens = item.row, context.urls, _tokens(item.row, context)
+    marked = item.id == context.marked
+    body = context.body(cache.answered(row, urls, language, colours=marked))
     sessions = dict.fromkeys((*row.sub_agents, *(body.sessions if sub_agent else ())))
     return calls.ShownResult(
         id=item.id,
-        href=place.message(item.id),
+        href=urls.message(item.id),
         tokens=tokens,
         length=len(engine.text(row.content)) if tokens is None else 0,
         html=body.html,
-        colours=place.colours(row.id, "result", language=language) if body.waits else "",
-        copy=place.raw(row.id, "said"),
+        colours=urls.colours(row.id, "result", language=language) if body.waits else "",
+        copy=urls.raw(row.id, "said"),
         outcome=body.outcome,
         seconds=seconds,
         notes=item.notes,
         marked=marked,
-        sessions=tuple((name, SessionUrls(place.store, name).href) for name in sessions),
+        sessions=tuple((name, SessionUrls(urls.store, name).href) for name in sessions),
     )

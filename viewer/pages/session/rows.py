@@ -41,28 +41,28 @@ class Column:
 def rows(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     before = whole_number(request.GET.get("before", ""))
     with open_store(get_store(store)) as reader:
-        found = open_session(reader, session_id, redacting=redacts(request))
+        opened = open_session(reader, session_id, redacting=redacts(request))
         stored = reader.raw(session_id, before=before, limit=WINDOW + 1)
-        top = header(found, "rows")
-    kept = [redacted(row) if found.redacting else row for row in stored[-WINDOW:]]
+        top = header(opened, "rows")
+    page_rows = [redacted(row) if opened.redacting else row for row in stored[-WINDOW:]]
     data = {
         "header": top,
-        "rows": [_row(row, top.place) for row in kept],
-        "earlier": top.place.view("rows", before=kept[0].id) if len(stored) > WINDOW else "",
+        "rows": [_row(row, top.place) for row in page_rows],
+        "earlier": top.place.view("rows", before=page_rows[0].id) if len(stored) > WINDOW else "",
     }
     return page(request, "session/_rows.html" if is_fragment(request) and before else "session/rows.html", data)
 
 
-def _row(row: StoredMessage, place: SessionUrls) -> dict[str, Any]:
+def _row(row: StoredMessage, urls: SessionUrls) -> dict[str, Any]:
     """A row with its columns as blocks, and the characters of its content."""
     length = 0 if row.content is None else len(as_text(row.content))
-    return {"row": row, "length": length, "columns": list(_columns(row, place))}
+    return {"row": row, "length": length, "columns": list(_columns(row, urls))}
 
 
-def _columns(row: StoredMessage, place: SessionUrls) -> Iterator[Column]:
-    yield _column("content", row.content, place.whole(row.id, "content"))
+def _columns(row: StoredMessage, urls: SessionUrls) -> Iterator[Column]:
+    yield _column("content", row.content, urls.whole(row.id, "content"))
     if row.tool_calls:
-        yield _column("tool_calls", row.tool_calls, place.whole(row.id, "calls"))
+        yield _column("tool_calls", row.tool_calls, urls.whole(row.id, "calls"))
     for name in ("tool_call_id", "tool_name", "finish_reason"):
         if getattr(row, name):
             yield _column(name, getattr(row, name), "")
@@ -72,7 +72,7 @@ def _columns(row: StoredMessage, place: SessionUrls) -> Iterator[Column]:
         if isinstance(value, Withheld):
             yield Column(name, f"{formats.counted(value.size, 'character')}, not shown. {value.why}", None)
         else:
-            yield _column(name, value, place.whole(row.id, "reasoning") if name.startswith("reasoning") else "")
+            yield _column(name, value, urls.whole(row.id, "reasoning") if name.startswith("reasoning") else "")
 
 
 def _column(name: str, value: Any, whole: str) -> Column:
@@ -97,7 +97,7 @@ def _column(name: str, value: Any, whole: str) -> Column:
 def whole(request: HttpRequest, store: str, session_id: str, row_id: int) -> HttpResponse:
     """One part of a row uncut: a page, the mere text to copy (`as=text`), or one of its images (`image=`)."""
     part = request.GET.get("part", "content")
-    place = SessionUrls(store, session_id)
+    urls = SessionUrls(store, session_id)
     with open_store(get_store(store)) as reader:
         session = session_for(request, reader.session(session_id))
         row = row_of(reader, session_id, row_id)
@@ -108,7 +108,7 @@ def whole(request: HttpRequest, store: str, session_id: str, row_id: int) -> Htt
     if request.GET.get("as") == "text":
         return _copied(text)
     return _whole(
-        request, session.name, f"Message {row_id}, {part}", place.message(row_id), f"{place.whole(row_id, part)}&", text
+        request, session.name, f"Message {row_id}, {part}", urls.message(row_id), f"{urls.whole(row_id, part)}&", text
     )
 
 
@@ -122,9 +122,11 @@ def _part(row: StoredMessage, part: str) -> str:
     return engine.text(content) if part == "said" and not isinstance(content, dict) else _content(content)
 
 
-def _calls(made: list[dict[str, Any]]) -> str:
+def _calls(tool_calls: list[dict[str, Any]]) -> str:
     """Calls as JSON: laid out, or of more than anybody reads each in one line."""
-    return pretty(made) if len(made) <= 1_000 else "[\n" + ",\n".join(map(engine.as_json, made)) + "\n]"
+    return (
+        pretty(tool_calls) if len(tool_calls) <= 1_000 else "[\n" + ",\n".join(map(engine.as_json, tool_calls)) + "\n]"
+    )
 
 
 def _copied(text: str) -> HttpResponse:
@@ -139,8 +141,8 @@ def _image(row: StoredMessage, at: str) -> HttpResponse:
     part: Any = {"content": row.content}
     for each in at[:20].split("."):
         listed = engine.blocks(part.get("content")) if isinstance(part, dict) else []
-        place = whole_number(each)
-        part = listed[place] if place is not None and place < len(listed) else None
+        number = whole_number(each)
+        part = listed[number] if number is not None and number < len(listed) else None
     url = blocks.data_url(part) if engine.is_image(part) else ""
     if not url:
         raise NotFound("This message has no such image.")
@@ -165,11 +167,11 @@ def _decoded(data: str) -> bytes:
 @shows_refusals
 def prompt(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     """The session's system prompt, uncut."""
-    place = SessionUrls(store, session_id)
+    urls = SessionUrls(store, session_id)
     with open_store(get_store(store)) as reader:
         name = session_for(request, reader.session(session_id)).name
         text = text_for(request, reader.system_prompt(session_id))
-    return _whole(request, name, "System prompt", place.view("context"), f"{place.view('context/prompt')}?", text)
+    return _whole(request, name, "System prompt", urls.view("context"), f"{urls.view('context/prompt')}?", text)
 
 
 def _whole(request: HttpRequest, name: str, title: str, back: str, address: str, text: str) -> HttpResponse:

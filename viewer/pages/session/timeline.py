@@ -87,16 +87,16 @@ class Timeline:
 @shows_refusals
 def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
-        found = open_session(reader, session_id, redacting=redacts(request))
-        if NONE in found.index.tokens:
-            index_cache.count_some(reader, found.session, COUNTING_SECONDS)
-            found = open_session(reader, session_id, redacting=redacts(request))
-        limit = agent_of(reader.store).threshold(found.session.model, found.window)
-        data = drawn(rises(found.index), limit, about=NONE in found.index.tokens, window=found.window)
-        data = replace(data, cursor=_cursor(request, found))
+        opened = open_session(reader, session_id, redacting=redacts(request))
+        if NONE in opened.index.tokens:
+            index_cache.count_some(reader, opened.session, COUNTING_SECONDS)
+            opened = open_session(reader, session_id, redacting=redacts(request))
+        limit = agent_of(reader.store).threshold(opened.session.model, opened.window)
+        data = drawn(rises(opened.index), limit, about=NONE in opened.index.tokens, window=opened.window)
+        data = replace(data, cursor=_cursor(request, opened))
         if is_fragment(request):
             return page(request, "session/_timeline.html", data)
-        top = header(found)
+        top = header(opened)
     return page(request, "session/timeline.html", {"header": top, "timeline": data})
 
 
@@ -112,28 +112,28 @@ def rises(index: TranscriptIndex) -> list[list[int]]:
 
 
 def _rise(index: TranscriptIndex, block: Sequence[int], numbers: Sequence[int]) -> list[int]:
-    said = list(filterfalse(set(block).__contains__, numbers))
-    stretch = list(accumulate(index.estimates(said), initial=sum(index.estimates(block))))
+    messages = list(filterfalse(set(block).__contains__, numbers))
+    stretch = list(accumulate(index.estimates(messages), initial=sum(index.estimates(block))))
     return stretch if block else stretch[1:]
 
 
-def _cursor(request: HttpRequest, found: OpenSession) -> Cursor | None:
+def _cursor(request: HttpRequest, opened: OpenSession) -> Cursor | None:
     """At the message that the page shows, or the newest; None where there is nothing to go along."""
-    total = found.index.messages
+    total = opened.index.messages
     if total < 2:
         return None
     shown = parse_qs(urlsplit(request.headers.get("HX-Current-URL", "")).query).get("around", [""])[0]
     message = whole_number(shown)
-    place = None if message is None else found.index.place_of(message)
+    place = None if message is None else opened.index.place_of(message)
     places = sorted({*range(0, total, max(1, total // SAMPLES)), total - 1})
-    said = times(found, places)
+    timestamps = times(opened, places)
     days, last = [], None
     for each in places:
-        at = formats.day(said.get(each))
+        at = formats.day(timestamps.get(each))
         if at is not None and at != last:
             days.append(f"{each + 1}:{at.day} {at:%b}{'' if at.year == date.today().year else f' {at.year}'}")
             last = at
-    return Cursor(found.place.href, total if place is None else place + 1, total, "|".join(days))
+    return Cursor(opened.urls.href, total if place is None else place + 1, total, "|".join(days))
 
 
 def _height(tokens: float, top: int) -> float:
@@ -169,12 +169,12 @@ def drawn(series: list[list[int]], limit: int | None, *, about: bool = False, wi
         labels.append(_label(points[-1], stretch[-1], about, last=number == len(series) - 1))
     at_limit = _height(limit, top) if limit and series else None
     noted = None if at_limit is None or limit is None else _limit_label(at_limit, limit)
-    holds = _window_label(_height(window, top), window, beside=noted) if window else None
+    holds = _window_label(_height(window, top), window, limit_label=noted) if window else None
     path = " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
     return Timeline(
         line=f"M{path}",
         area=f"M0 {HEIGHT:.0f} L{path} L{points[-1][0] if points else 0:.1f} {HEIGHT:.0f}Z",
-        labels=apart(labels, beside=[each for each in (noted, holds) if each]),
+        labels=apart(labels, fixed=[each for each in (noted, holds) if each]),
         cuts=tuple(cuts),
         limit="" if at_limit is None else f"{at_limit:.1f}",
         limit_label=noted,
@@ -193,9 +193,9 @@ def _limit_label(y: float, limit: int) -> Label:
     return Label("4", f"{y - 4 if y > LINE + 2 else y + LINE:.1f}", text, "start")
 
 
-def _window_label(y: float, window: int, beside: Label | None) -> Label:
+def _window_label(y: float, window: int, limit_label: Label | None) -> Label:
     """What the line at the window is, behind the label at the limit."""
-    x = 4.0 if beside is None else _span(beside)[1] + LINE
+    x = 4.0 if limit_label is None else _span(limit_label)[1] + LINE
     foot = y - 4 if y > LINE + 2 else y + LINE
     return Label(f"{x:.0f}", f"{foot:.1f}", f"the model's window, {formats.thin(window)}", "start")
 
@@ -206,22 +206,24 @@ def _label(point: tuple[float, float], tokens: int, about: bool, *, last: bool) 
     text = f"~{formats.thin(tokens)}" if about else formats.thin(tokens)
     if last:
         return Label(f"{x + 4:.1f}", f"{min(y + 4, HEIGHT - 4):.1f}", text, "start")
-    left = x > WIDTH - 60
-    return Label(f"{x - 4 if left else x + 4:.1f}", f"{max(10.0, y - 3):.1f}", text, "end" if left else "start")
+    on_left = x > WIDTH - 60
+    return Label(f"{x - 4 if on_left else x + 4:.1f}", f"{max(10.0, y - 3):.1f}", text, "end" if on_left else "start")
 
 
-def apart(labels: Sequence[Label], beside: Sequence[Label] = ()) -> tuple[Label, ...]:
+def apart(labels: Sequence[Label], fixed: Sequence[Label] = ()) -> tuple[Label, ...]:
     """The labels, the newest first of all and then the highest, those moved or left out that would run into others or
     into those that stand `beside` them.
     """
-    kept: list[Label] = []
+    placed: list[Label] = []
     for label in sorted(labels, key=lambda each: (each is not labels[-1], float(each.y))):
         x, other = float(label.x), "end" if label.anchor == "start" else "start"
         turned = replace(label, anchor=other, x=f"{x - 8 if other == 'end' else x + 8:.1f}")
-        tried = [label, turned, *(replace(each, y=f"{float(each.y) + LINE:.1f}") for each in (label, turned))]
-        free = [each for each in tried if _fits(each) and not any(_meet(each, other) for other in (*kept, *beside))]
-        kept += free[:1]
-    return tuple(sorted(kept, key=lambda each: float(each.x)))
+        candidates = [label, turned, *(replace(each, y=f"{float(each.y) + LINE:.1f}") for each in (label, turned))]
+        free = [
+            each for each in candidates if _fits(each) and not any(_meet(each, other) for other in (*placed, *fixed))
+        ]
+        placed += free[:1]
+    return tuple(sorted(placed, key=lambda each: float(each.x)))
 
 
 def _span(label: Label) -> tuple[float, float]:

@@ -20,13 +20,13 @@ from viewer.stores.transcript import HistoryWindow, TranscriptIndex
 from viewer.web.session_urls import SessionUrls
 
 from .contents import contents
-from .find import found_here, typed
+from .find import find_panel, typed
 from .header import header
 from .window import WINDOW, read_stretch, sought, whole_groups
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WindowQuery:
     """Which window the query asks for: row ids, at most one of them; and `words` to be marked in it."""
 
     around: int | None = None
@@ -38,75 +38,75 @@ class Wanted:
 @require_safe
 @shows_refusals
 def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
-    wanted, redacting = _wanted(request), redacts(request)
+    query, redacting = _query(request), redacts(request)
     with open_store(get_store(store)) as reader:
         newest = reader.newest_part(session_id)
         if newest != session_id:
-            return redirect(_elsewhere(SessionUrls(store, newest), wanted))
-        found = audited(open_session(reader, session_id, redacting=redacting))
-        going = sought(request, found)
-        if moved := going.href or _moved(found, wanted):
+            return redirect(_elsewhere(SessionUrls(store, newest), query))
+        opened = audited(open_session(reader, session_id, redacting=redacting))
+        going = sought(request, opened)
+        if moved := going.href or _moved(opened, query):
             return redirect(moved)
-        window = _window(found.index, wanted)
-        stretch = read_stretch(found, window, wanted.around, redacting=redacting, words=wanted.words)
-        if is_fragment(request) and (wanted.before or wanted.after):
-            side = "session/_earlier.html" if wanted.before else "session/_later.html"
+        window = _window(opened.index, query)
+        stretch = read_stretch(opened, window, query.around, redacting=redacting, words=query.words)
+        if is_fragment(request) and (query.before or query.after):
+            side = "session/_earlier.html" if query.before else "session/_later.html"
             return page(request, side, stretch)
         data = {
-            "header": header(found),
-            "contents": contents(found, window),
+            "header": header(opened),
+            "contents": contents(opened, window),
             "stretch": stretch,
-            "panel": panel(reader, found.session, in_context=len(found.index.live), redacting=redacting),
-            "find": found_here(found, wanted.words, wanted.around),
+            "panel": panel(reader, opened.session, in_context=len(opened.index.live), redacting=redacting),
+            "find": find_panel(opened, query.words, query.around),
         }
-    first, newest = _ends(found.index, window, found.place)
-    at_newest = wanted == Wanted(words=wanted.words) and not going.problem
-    data |= {"first": first, "newest": newest, "at_newest": at_newest, "sought": going, "aftermath": card(found)}
+    first, newest = _ends(opened.index, window, opened.urls)
+    at_newest = query == WindowQuery(words=query.words) and not going.problem
+    data |= {"first": first, "newest": newest, "at_newest": at_newest, "sought": going, "aftermath": card(opened)}
     return page(request, "session/session.html", data)
 
 
-def _wanted(request: HttpRequest) -> Wanted:
-    asked = {name: whole_number(request.GET.get(name, "")) for name in ("around", "before", "after")}
-    return Wanted(**asked, words=typed(request))
+def _query(request: HttpRequest) -> WindowQuery:
+    row_ids = {name: whole_number(request.GET.get(name, "")) for name in ("around", "before", "after")}
+    return WindowQuery(**row_ids, words=typed(request))
 
 
-def _elsewhere(place: SessionUrls, wanted: Wanted) -> str:
-    return place.view() if wanted.around is None else place.message(wanted.around, wanted.words)
+def _elsewhere(urls: SessionUrls, query: WindowQuery) -> str:
+    return urls.view() if query.around is None else urls.message(query.around, query.words)
 
 
-def _ends(index: TranscriptIndex, window: HistoryWindow, place: SessionUrls) -> tuple[str, str]:
+def _ends(index: TranscriptIndex, window: HistoryWindow, urls: SessionUrls) -> tuple[str, str]:
     """The addresses of the first and the newest message; within the page where they stand there."""
     if not index.messages:
         return "", ""
     first, newest = index.entry(0).id, index.entry(index.messages - 1).id
     return (
-        place.message(first) if window.earlier else f"#m{first}",
-        place.message(newest) if window.later else f"#m{newest}",
+        urls.message(first) if window.earlier else f"#m{first}",
+        urls.message(newest) if window.later else f"#m{newest}",
     )
 
 
 # -- windows ---------------------------------------------------------------------------------------------------------
 
 
-def _moved(opened: OpenSession, wanted: Wanted) -> str:
+def _moved(opened: OpenSession, query: WindowQuery) -> str:
     """The address of the message a row belongs to, as any of its rows leads to it; "" where the row is what the message
     is called by, or a handoff that stands. Raises NotFound.
     """
-    index, place, around = opened.index, opened.place, wanted.around
+    index, urls, around = opened.index, opened.urls, query.around
     if around is None or index.boundary_at(around) is not None:
         return ""
-    found = index.message_of(around)
-    if found is not None:
-        return "" if found == around else place.message(found, wanted.words)
-    undone = records.not_there(place.store, place.session, around)
+    message_id = index.message_of(around)
+    if message_id is not None:
+        return "" if message_id == around else urls.message(message_id, query.words)
+    undone = records.not_there(urls.store, urls.session, around)
     if isinstance(undone, AlreadyUndone):
-        return without_boundary(index, place, undone.cut_id)
+        return without_boundary(index, urls, undone.cut_id)
     raise NotFound(f"Message {around} is not shown in this session's History: it was taken back, or never part of it.")
 
 
-def _window(index: TranscriptIndex, wanted: Wanted) -> HistoryWindow:
-    around, before = wanted.around, wanted.before
+def _window(index: TranscriptIndex, query: WindowQuery) -> HistoryWindow:
+    around, before = query.around, query.before
     boundary = None if around is None else index.boundary_at(around)
     if boundary is not None:
         around = index.entry(boundary.place).id if boundary.place < index.messages else None
-    return whole_groups(index, *index.range(around=around, before=before, after=wanted.after, limit=WINDOW))
+    return whole_groups(index, *index.range(around=around, before=before, after=query.after, limit=WINDOW))

@@ -67,23 +67,23 @@ def whole_groups(index: TranscriptIndex, start: int, stop: int) -> HistoryWindow
 
 
 def read_stretch(
-    found: OpenSession, window: HistoryWindow, marked: int | None, *, redacting: bool, words: str = ""
+    opened: OpenSession, window: HistoryWindow, marked: int | None, *, redacting: bool, words: str = ""
 ) -> Stretch:
     """The rows of a window as messages and boundaries, with the words that somebody looked for marked."""
-    place, index = found.place, found.index
-    items = found.reader.shown(found.session.id, window.items)
+    urls, index = opened.urls, opened.index
+    items = opened.reader.shown(opened.session.id, window.items)
     if redacting:
         items = [redacted_item(item) for item in items]
     newest = index.entry(index.messages - 1).id if index.messages else None
-    counter, marks = counting.counter_for(found.session.model), WordMarks(words) if words else None
-    suspected = found.reader.suspected_handoff(found.session.id, index.live_ids)
-    told = MessageContext(place, counter, marked, newest, words=marks, suspected=suspected)
+    counter, marks = counting.counter_for(opened.session.model), WordMarks(words) if words else None
+    suspected = opened.reader.suspected_handoff(opened.session.id, index.live_ids)
+    context = MessageContext(urls, counter, marked, newest, words=marks, suspected=suspected)
     settled = len(items) if window.later else _settled(items)
     return Stretch(
-        items=tuple(_shown(items[:settled], told, found)),
-        earlier=_more(window.earlier, place.view(before=window.first, q=words)),
-        later=_more(window.later, place.view(after=window.last, q=words)),
-        live=None if window.later else _live(found, items[settled:], told),
+        items=tuple(_shown(items[:settled], context, opened)),
+        earlier=_more(window.earlier, urls.view(before=window.first, q=words)),
+        later=_more(window.later, urls.view(after=window.last, q=words)),
+        live=None if window.later else _live(opened, items[settled:], context),
     )
 
 
@@ -101,11 +101,11 @@ def _calls(row: StoredMessage) -> int:
     return len(engine.calls({"role": row.role, "tool_calls": row.tool_calls, "content": row.content}))
 
 
-def _live(found: OpenSession, waiting: Sequence[HistoryMessage | Handoff], told: MessageContext) -> Live:
-    seen = found.index.messages
-    state = found.index.digest(seen)
-    href = found.place.view("live", seen=seen, start=seen - len(waiting), state=state)
-    return Live(href, tuple(_shown(waiting, told, found)))
+def _live(opened: OpenSession, waiting: Sequence[HistoryMessage | Handoff], context: MessageContext) -> Live:
+    seen = opened.index.messages
+    state = opened.index.digest(seen)
+    href = opened.urls.view("live", seen=seen, start=seen - len(waiting), state=state)
+    return Live(href, tuple(_shown(waiting, context, opened)))
 
 
 def _more(count: int, href: str) -> Neighbour | None:
@@ -113,25 +113,25 @@ def _more(count: int, href: str) -> Neighbour | None:
 
 
 def _shown(
-    items: Sequence[HistoryMessage | Handoff], told: MessageContext, found: OpenSession
+    items: Sequence[HistoryMessage | Handoff], context: MessageContext, opened: OpenSession
 ) -> list[ShownMessage | ShownBoundary]:
     """Messages between boundaries; a call finds its result on the other side of none: cuts never tear them apart."""
     result: list[ShownMessage | ShownBoundary] = []
     run: list[HistoryMessage] = []
     for item in items:
         if isinstance(item, Handoff):
-            result += shown_messages([of_history(message) for message in run], told)
-            result.append(_with_words(shown_boundary(item, found, told.marked), told))
+            result += shown_messages([of_history(message) for message in run], context)
+            result.append(_with_words(shown_boundary(item, opened, context.marked), context))
             run = []
         else:
             run.append(item)
-    return result + shown_messages([of_history(message) for message in run], told)
+    return result + shown_messages([of_history(message) for message in run], context)
 
 
-def _with_words(boundary: ShownBoundary, told: MessageContext) -> ShownBoundary:
-    if told.words is None:
+def _with_words(boundary: ShownBoundary, context: MessageContext) -> ShownBoundary:
+    if context.words is None:
         return boundary
-    return replace(boundary, summary=replace(boundary.summary, html=told.words.marked(boundary.summary.html)))
+    return replace(boundary, summary=replace(boundary.summary, html=context.words.marked(boundary.summary.html)))
 
 
 # -- where somebody wants to go: a number, a day, a place along the timeline -------------------------------------------
@@ -146,9 +146,9 @@ class Sought:
     problem: str = ""
 
 
-def sought(request: HttpRequest, found: OpenSession) -> Sought:
+def sought(request: HttpRequest, opened: OpenSession) -> Sought:
     """What `?at=` (a number, a day, "first", "newest") or `?nth=` (counted from 1) asks for; nothing without them."""
-    index, place = found.index, found.place
+    index, urls = opened.index, opened.urls
     typed, nth = " ".join(request.GET.get("at", "")[:60].split()), request.GET.get("nth", "")
     if not typed and not nth.isdecimal():
         return Sought()
@@ -157,52 +157,54 @@ def sought(request: HttpRequest, found: OpenSession) -> Sought:
     if not typed or typed in ("first", "newest"):
         last = index.messages - 1
         at = {"first": 0, "newest": last}[typed] if typed else min(max(int(nth[:9]) - 1, 0), last)
-        return Sought(typed, place.message(index.entry(at).id))
+        return Sought(typed, urls.message(index.entry(at).id))
     number = typed.removeprefix("#")
     if number.isascii() and number.isdigit():
-        return _by_number(found, typed, int(number[:19]))
-    return _by_time(found, typed)
+        return _by_number(opened, typed, int(number[:19]))
+    return _by_time(opened, typed)
 
 
-def times(found: OpenSession, places: Sequence[int]) -> dict[int, float]:
+def times(opened: OpenSession, places: Sequence[int]) -> dict[int, float]:
     """When the messages at these places were said; those whose time is not known are absent."""
-    ids = {found.index.entry(place).id: place for place in places}
-    rows = found.reader.messages(found.session.id, list(ids))
+    ids = {opened.index.entry(place).id: place for place in places}
+    rows = opened.reader.messages(opened.session.id, list(ids))
     return {ids[row.id]: row.timestamp for row in rows.values() if row.timestamp}
 
 
-def _by_number(found: OpenSession, typed: str, number: int) -> Sought:
-    index, place = found.index, found.place
+def _by_number(opened: OpenSession, typed: str, number: int) -> Sought:
+    index, urls = opened.index, opened.urls
     if index.boundary_at(number) is not None:
-        return Sought(typed, place.boundary(number))
+        return Sought(typed, urls.boundary(number))
     message = index.message_of(number)
     if message is not None:
-        return Sought(typed, place.message(message))
+        return Sought(typed, urls.message(message))
     first, last = index.entry(0).id, index.entry(index.messages - 1).id
     return Sought(typed, problem=f"No message here has the number {number}. They go from #{first} to #{last}.")
 
 
-def _by_time(found: OpenSession, typed: str) -> Sought:
+def _by_time(opened: OpenSession, typed: str) -> Sought:
     try:
         moment = datetime.fromisoformat(typed)
         since = (moment if moment.tzinfo else timezone.make_aware(moment)).timestamp()
     except (ValueError, OverflowError):
         return Sought(typed, problem=f"“{typed}” is no message number, as #1234, and no date, as 2026-11-03.")
-    at = _first_since(found, since)
+    at = _first_since(opened, since)
     if at is not None:
-        return Sought(typed, found.place.message(found.index.entry(at).id))
-    newest = formats.day(times(found, [found.index.messages - 1]).get(found.index.messages - 1))
-    said = f" The newest message is of {newest}." if newest else ""
-    return Sought(typed, problem=f"Nothing was said on or after {typed}.{said}")
+        return Sought(typed, opened.urls.message(opened.index.entry(at).id))
+    newest = formats.day(times(opened, [opened.index.messages - 1]).get(opened.index.messages - 1))
+    ending = f" The newest message is of {newest}." if newest else ""
+    return Sought(typed, problem=f"Nothing was said on or after {typed}.{ending}")
 
 
-def _first_since(found: OpenSession, moment: float) -> int | None:
+def _first_since(opened: OpenSession, moment: float) -> int | None:
     """The place of the first message since then; None where all are older."""
-    low, high = 0, found.index.messages
+    low, high = 0, opened.index.messages
     while low < high:
         probes = range(low, high, max(1, (high - low) // PROBES))
-        said = times(found, probes)
-        later = next((number for number, place in enumerate(probes) if said.get(place, 0.0) >= moment), len(probes))
+        timestamps = times(opened, probes)
+        later = next(
+            (number for number, place in enumerate(probes) if timestamps.get(place, 0.0) >= moment), len(probes)
+        )
         high = probes[later] if later < len(probes) else high
         low = probes[later - 1] + 1 if later else high
-    return low if low < found.index.messages else None
+    return low if low < opened.index.messages else None

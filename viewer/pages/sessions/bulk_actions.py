@@ -60,13 +60,13 @@ def chosen(request: HttpRequest) -> list[tuple[str, str]]:
     keys = list(dict.fromkeys(request.POST.getlist("session")))
     if len(keys) > MOST:
         raise StoreError(f"At most {MOST} sessions can be chosen at once; {len(keys):,} were.")
-    found = []
+    pairs = []
     for key in keys:
         store, _, session_id = key.partition("/")
         with suppress(ValueError):  # else it is no key of ours, and names nothing
             store, session_id = name_in(store), name_in(session_id)
-        found.append((store, session_id))
-    return found
+        pairs.append((store, session_id))
+    return pairs
 
 
 # -- the archive -------------------------------------------------------------------------------------------------------
@@ -97,9 +97,9 @@ def _archived(keys: Sequence[tuple[str, str]], archived: bool, *, redacting: boo
     rows: list[SessionIndex] = []
     refused: list[tuple[str, list[str]]] = []
     for store, ids in by_store.items():
-        changed, reasons, known = _of_store(store, ids, archived, redacting=redacting)
+        changed, reasons, changed_rows = _of_store(store, ids, archived, redacting=redacting)
         done += [f"{segment(store)}/{segment(session_id)}" for session_id in changed]
-        rows += known
+        rows += changed_rows
         refused += reasons.items()
     return {"keys": done, "changed": rows, "refused": refused}
 
@@ -112,10 +112,10 @@ def _of_store(
     """
     try:
         store = get_store(name)
-        known = {each.session_id: each for each in lines.of_sessions(store, ids)}
+        rows = {each.session_id: each for each in lines.of_sessions(store, ids)}
     except StoreError as problem:
         return [], {problem.message: [line(each, 80) for each in ids]}, []
-    names = named(list(known.values()), redacting=redacting)
+    names = named(list(rows.values()), redacting=redacting)
     changed: list[str] = []
     reasons: dict[str, list[str]] = {}
     for session_id in ids:
@@ -125,7 +125,7 @@ def _of_store(
         except StoreError as problem:
             reasons.setdefault(problem.message, []).append(names.get(session_id) or line(session_id, 80))
     sync.bring(store, ids)
-    return changed, reasons, [known[session_id] for session_id in changed if session_id in known]
+    return changed, reasons, [rows[session_id] for session_id in changed if session_id in rows]
 
 
 # -- compacting --------------------------------------------------------------------------------------------------------
@@ -139,8 +139,8 @@ def compact(request: HttpRequest) -> HttpResponse:
     if len(keys) > AT_ONCE:
         raise StoreError(f"At most {AT_ONCE} sessions are compacted together; {len(keys):,} were chosen.")
     confirmed = "confirm" in request.POST
-    found = [_compacted(each) if confirmed else each for each in _chosen(keys, redacting=redacts(request))]
-    data = {"sessions": found, "done": confirmed, "splits": any(each.split for each in found)}
+    sessions = [_compacted(each) if confirmed else each for each in _chosen(keys, redacting=redacts(request))]
+    data = {"sessions": sessions, "done": confirmed, "splits": any(each.split for each in sessions)}
     return page(request, "sessions/compact_many.html", data)
 
 
@@ -158,14 +158,14 @@ def _compacted(each: ChosenSession) -> ChosenSession:
 def _chosen(keys: Sequence[tuple[str, str]], *, redacting: bool) -> list[ChosenSession]:
     """The sessions in the order they were chosen, with what the catalog says of them."""
     usable = {each.name: each.label for each in summarizers().values()}
-    known: dict[tuple[str, str], SessionIndex] = {}
+    rows: dict[tuple[str, str], SessionIndex] = {}
     problems: dict[str, str] = {}
     by: dict[str, str] = {}
     split = set(CompactionSetting.objects.filter(mode="split").values_list("store", flat=True))
     for name in dict.fromkeys(store for store, _ in keys):
         try:
             store = get_store(name)
-            known |= {
+            rows |= {
                 (name, each.session_id): each for each in lines.of_sessions(store, [i for n, i in keys if n == name])
             }
             by[name] = usable[usual_summarizer(store)]
@@ -173,20 +173,20 @@ def _chosen(keys: Sequence[tuple[str, str]], *, redacting: bool) -> list[ChosenS
                 split.discard(name)
         except StoreError as problem:
             problems[name] = problem.message
-    found = [_session(key, known.get(key), by, problems.get(key[0], ""), redacting) for key in keys]
-    return [replace(each, split=each.place.store in split) for each in found]
+    sessions = [_session(key, rows.get(key), by, problems.get(key[0], ""), redacting) for key in keys]
+    return [replace(each, split=each.place.store in split) for each in sessions]
 
 
 def _session(
-    key: tuple[str, str], found: SessionIndex | None, by: dict[str, str], problem: str, redacting: bool
+    key: tuple[str, str], row: SessionIndex | None, by: dict[str, str], problem: str, redacting: bool
 ) -> ChosenSession:
     store, session_id = key
-    names = named([found], redacting=redacting) if found else {}
-    missing = "" if found else "There is no such session any more."
+    names = named([row], redacting=redacting) if row else {}
+    missing = "" if row else "There is no such session any more."
     return ChosenSession(
         key=f"{segment(store)}/{segment(session_id)}",
         place=SessionUrls(store, session_id),
-        row=found,
+        row=row,
         name=names.get(session_id) or line(session_id, 80),
         summarizer=by.get(store, ""),
         problem=problem or missing,
@@ -202,8 +202,8 @@ def export(request: HttpRequest) -> HttpResponse:
     """Ask for the format; with one, all chosen sessions as files of one zip file."""
     keys, format = chosen(request), request.POST.get("format", "")
     if format not in CONTENT_TYPES:
-        found = _chosen(keys, redacting=redacts(request))
-        return page(request, "sessions/export_many.html", {"sessions": found, "formats": FORMATS})
+        sessions = _chosen(keys, redacting=redacts(request))
+        return page(request, "sessions/export_many.html", {"sessions": sessions, "formats": FORMATS})
     file = TemporaryFile()  # noqa: SIM115  # closed by the answer, when it is sent
     _zip(keys, format, file, redact="redact" in request.POST)
     file.seek(0)
@@ -218,12 +218,12 @@ def _zip(keys: Sequence[tuple[str, str]], format: Format, file: IO[bytes], *, re
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for store, session_id in keys:
             try:
-                made = exports.export(store, session_id, format, redact=redact)
+                result = exports.export(store, session_id, format, redact=redact)
             except StoreError as problem:
                 problems.append(f"{store}/{session_id}: {problem.message}")
                 continue
-            with archive.open(f"{store}/{made.filename}", "w", force_zip64=True) as entry:
-                for chunk in made.chunks:
+            with archive.open(f"{store}/{result.filename}", "w", force_zip64=True) as entry:
+                for chunk in result.chunks:
                     entry.write(chunk)
         if problems:
             archive.writestr(NOT_EXPORTED, "\n".join(problems).encode("utf-8", "replace"))

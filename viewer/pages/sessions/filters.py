@@ -39,10 +39,10 @@ class ListForm:
     after: Key | None = None
 
 
-def asked_for(query: QueryDict) -> ListForm:
+def form_of(query: QueryDict) -> ListForm:
     """What the address asks for; values that mean nothing are left out."""
     state, order, tag = query.get("state", ""), query.get("order", ""), line(query.get("tag", ""), 30)
-    wanted = SessionFilter(
+    session_filter = SessionFilter(
         q=line(query.get("q", ""), 200),
         source=query.get("source", ""),
         model=query.get("model", ""),
@@ -53,7 +53,7 @@ def asked_for(query: QueryDict) -> ListForm:
         order=cast(Order, order if order in get_args(Order) else "recent"),
         only=tuple(all_labels().tagged(tag)) if tag else None,
     )
-    return ListForm(wanted, query.get("store", ""), tag, _cursor(query.get("after", ""), wanted.order))
+    return ListForm(session_filter, query.get("store", ""), tag, _cursor(query.get("after", ""), session_filter.order))
 
 
 def _cursor(text: str, order: Order) -> Key | None:
@@ -66,20 +66,20 @@ def _cursor(text: str, order: Order) -> Key | None:
     return (value, session_id, number) if fits and askable and type(number) is int and abs(number) < 2**63 else None
 
 
-def query_of(asked: ListForm, **changes: str) -> list[tuple[str, str]]:
+def query_of(form: ListForm, **changes: str) -> list[tuple[str, str]]:
     """The address's query with some values changed; the place in the list is left out."""
-    wanted = asked.filter
+    session_filter = form.filter
     pairs = {
-        "q": wanted.q,
-        "store": asked.store,
-        "tag": asked.tag,
-        "source": wanted.source,
-        "model": wanted.model,
-        "state": wanted.state,
-        "compacted": "" if wanted.compacted is None else "yes" if wanted.compacted else "no",
-        "near": "yes" if wanted.near else "",
-        "sub-agents": "shown" if wanted.delegated is None else "",
-        "order": "" if wanted.order == "recent" else wanted.order,
+        "q": session_filter.q,
+        "store": form.store,
+        "tag": form.tag,
+        "source": session_filter.source,
+        "model": session_filter.model,
+        "state": session_filter.state,
+        "compacted": "" if session_filter.compacted is None else "yes" if session_filter.compacted else "no",
+        "near": "yes" if session_filter.near else "",
+        "sub-agents": "shown" if session_filter.delegated is None else "",
+        "order": "" if session_filter.order == "recent" else session_filter.order,
     }
     return [(name, value) for name, value in {**pairs, **changes}.items() if value]
 
@@ -90,24 +90,24 @@ def query_of(asked: ListForm, **changes: str) -> list[tuple[str, str]]:
 class Facets:
     """The groups of choices of one list, and its total."""
 
-    def __init__(self, asked: ListForm, stores: Sequence[Store], listed: SessionList, labels: Labels) -> None:
-        self.asked, self.stores, self.listed, self.labels = asked, stores, listed, labels
-        listings = sync.store_listings(stores) if asked.store else listed.listings
+    def __init__(self, form: ListForm, stores: Sequence[Store], listed: SessionList, labels: Labels) -> None:
+        self.form, self.stores, self.listed, self.labels = form, stores, listed, labels
+        listings = sync.store_listings(stores) if form.store else listed.listings
         self.states = {listing.store.name: {listing.state.pk} for listing in listings if listing.state}
-        self.counts = counts(listings, asked.filter)
-        self.query = query_of(asked)
+        self.counts = counts(listings, form.filter)
+        self.query = query_of(form)
 
     def total(self) -> str:
         """ "2,104 sessions", with the filter as it is."""
-        found = self._count({})
-        return "" if found is None else formats.counted(found, "session")
+        number = self._count({})
+        return "" if number is None else formats.counted(number, "session")
 
     def groups(self) -> Iterator[Group]:
         """Those in which there is something to choose."""
-        kinds, wanted = self.listed.kinds, self.asked.filter
-        sources = sorted({kind.source for kind in kinds if kind.source} | ({wanted.source} - {""}))
-        models = sorted({kind.model for kind in kinds if kind.model} | ({wanted.model} - {""}))
-        tags = sorted({*self.labels.tags(), self.asked.tag} - {""})
+        kinds, session_filter = self.listed.kinds, self.form.filter
+        sources = sorted({kind.source for kind in kinds if kind.source} | ({session_filter.source} - {""}))
+        models = sorted({kind.model for kind in kinds if kind.model} | ({session_filter.model} - {""}))
+        tags = sorted({*self.labels.tags(), self.form.tag} - {""})
         delegating = {"": "hidden", "shown": "shown"} if any(kind.delegated for kind in kinds) else {}
         for name, title, options in (
             ("store", "Store", {"": "all", **{store.name: store.name for store in self.stores}}),
@@ -129,17 +129,17 @@ class Facets:
                     yield Group(title, tuple(links))
 
     def _link(self, name: str, value: str, label: str) -> Link:
-        kept = [pair for pair in self.query if pair[0] != name]
-        changed = [*kept, (name, value)] if value else kept
+        others = [pair for pair in self.query if pair[0] != name]
+        changed = [*others, (name, value)] if value else others
         current = dict(self.query).get(name, "") == value
         number = None if name in ("order", "tag") else self._count(_changes(name, value), name, value)
         count = "" if number is None else f"{number:,}"
         return Link(line(label, 40), f"?{urlencode(changed)}" if changed else "?", current, count)
 
     def _count(self, changes: dict[str, Any], name: str = "", value: str = "") -> int | None:
-        store = value if name == "store" else self.asked.store
-        wanted: SessionFilter = replace(self.asked.filter, **changes)
-        return self.counts.of(wanted, self.states.get(store, set()) if store else None)
+        store = value if name == "store" else self.form.store
+        session_filter: SessionFilter = replace(self.form.filter, **changes)
+        return self.counts.of(session_filter, self.states.get(store, set()) if store else None)
 
 
 def _changes(name: str, value: str) -> dict[str, Any]:

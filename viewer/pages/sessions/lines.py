@@ -130,6 +130,6 @@ def shown_line(
     )
 
 
-def named(found: Sequence[SessionIndex], *, redacting: bool) -> dict[str, str]:
+def named(rows: Sequence[SessionIndex], *, redacting: bool) -> dict[str, str]:
     """The names of sessions, by id."""
-    return {each.session_id: one_line(redacted(name_of(each), redacting), 80) for each in found}
+    return {each.session_id: one_line(redacted(name_of(each), redacting), 80) for each in rows}

@@ -25,50 +25,50 @@ _MARK = re.compile(r"l\d{1,19}")
 @require_http_methods(["GET", "HEAD", "POST"])
 @shows_refusals
 def rename(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
-    place = SessionUrls(store, session_id)
-    asked = (request.POST if request.method == "POST" else request.GET).get("for", "")
-    mark = asked if _MARK.fullmatch(asked) else ""
-    session = _session(place)
+    urls = SessionUrls(store, session_id)
+    typed_mark = (request.POST if request.method == "POST" else request.GET).get("for", "")
+    mark = typed_mark if _MARK.fullmatch(typed_mark) else ""
+    session = _session(urls)
     if request.method != "POST":
         given = request.GET.get("as") == "it was"
         template = "sessions/_renamed.html" if given else "sessions/_renaming.html"
-        return _answer(request, template, _data(request, place, session, mark, session.title))
+        return _answer(request, template, _data(request, urls, session, mark, session.title))
     typed = request.POST.get("title", "")
     try:
         if typed != session.title:
             writer_of(get_store(store)).rename(session_id, typed)
             sync.bring(get_store(store), [session_id])
-        _set_label(request, place)
+        _set_label(request, urls)
     except StoreError as problem:
         if not is_fragment(request):
             return refused(request, problem, typed)
-        data = _data(request, place, session, mark, typed, problem.message)
+        data = _data(request, urls, session, mark, typed, problem.message)
         return page(request, "sessions/_renaming.html", data, status=problem.status)
     if not is_fragment(request):
-        return redirect(place.href)
-    return _answer(request, "sessions/_renamed.html", _data(request, place, _session(place), mark, "", renamed=True))
+        return redirect(urls.href)
+    return _answer(request, "sessions/_renamed.html", _data(request, urls, _session(urls), mark, "", renamed=True))
 
 
-def _set_label(request: HttpRequest, place: SessionUrls) -> None:
+def _set_label(request: HttpRequest, urls: SessionUrls) -> None:
     """Labels as the form says; one that has no fields for them leaves them."""
     if "tags" in request.POST:
         labels.set_label(
-            (place.store, place.session),
+            (urls.store, urls.session),
             pinned="pinned" in request.POST,
             tags=labels.tags_in(request.POST["tags"]),
             note=labels.note_in(request.POST.get("note", "")),
         )
 
 
-def _session(place: SessionUrls) -> Session:
-    with open_store(get_store(place.store)) as reader:
-        return reader.session(place.session)
+def _session(urls: SessionUrls) -> Session:
+    with open_store(get_store(urls.store)) as reader:
+        return reader.session(urls.session)
 
 
 def _data(
     request: HttpRequest,
-    place: SessionUrls,
-    found: Session,
+    urls: SessionUrls,
+    session: Session,
     mark: str,
     typed: str,
     problem: str = "",
@@ -81,16 +81,16 @@ def _data(
     holds it as it is, redacted or not: it is what is edited; `problem` says why it was not taken. `tags` have commas
     between them.
     """
-    label = labels.all_labels().of((place.store, place.session))
+    label = labels.all_labels().of((urls.store, urls.session))
     tags, note = ", ".join(label.tags), label.note
     if request.method == "POST" and not renamed:  # refused: what was typed stays
         tags, note = line(request.POST.get("tags", tags), 400), line(request.POST.get("note", note), 500)
     return {
-        "place": place,
-        "href": place.view("rename"),
-        "name": line(session_for(request, found).name, 200),
+        "place": urls,
+        "href": urls.view("rename"),
+        "name": line(session_for(request, session).name, 200),
         "typed": line(typed, 400),
-        "limit": writer_of(get_store(place.store)).longest_title,
+        "limit": writer_of(get_store(urls.store)).longest_title,
         "mark": mark,
         "tags": tags,
         "tag_list": labels.tags_in(tags),

@@ -28,7 +28,7 @@ from viewer.stores.errors import NotFound
 from viewer.stores.registry import remarks
 from viewer.web import own_database
 
-from .filters import Facets, ListForm, asked_for, query_of
+from .filters import Facets, ListForm, form_of, query_of
 from .lines import shown_lines
 
 PAGE = 40
@@ -41,18 +41,18 @@ HEADS: dict[Order, str] = {
 @require_safe
 @shows_refusals
 def sessions(request: HttpRequest) -> HttpResponse:
-    asked = asked_for(request.GET)
-    stores = preferences.listed_stores(request, asked.store)
-    if asked.store and asked.store not in {store.name for store in stores}:
-        raise NotFound(f"There is no store named {asked.store!r}.")
-    shown = [store for store in stores if asked.store in ("", store.name)]
-    known = request.GET.get("known") if is_fragment(request) else None
-    if known is not None and known == _edition(sync.store_listings(shown)):
+    form = form_of(request.GET)
+    stores = preferences.listed_stores(request, form.store)
+    if form.store and form.store not in {store.name for store in stores}:
+        raise NotFound(f"There is no store named {form.store!r}.")
+    shown = [store for store in stores if form.store in ("", store.name)]
+    edition = request.GET.get("known") if is_fragment(request) else None
+    if edition is not None and edition == _edition(sync.store_listings(shown)):
         return HttpResponse(status=204)
-    listed = page_of_lines(asked.filter, shown, PAGE, asked.after)
-    further = is_fragment(request) and asked.after is not None
-    newcomer = not (asked.store or preferences.is_demo_shown(request)) and any(store.is_managed for store in stores)
-    data = _page(asked, None if further else stores, listed, newcomer=newcomer, redacting=redacts(request))
+    listed = page_of_lines(form.filter, shown, PAGE, form.after)
+    further = is_fragment(request) and form.after is not None
+    newcomer = not (form.store or preferences.is_demo_shown(request)) and any(store.is_managed for store in stores)
+    data = _page(form, None if further else stores, listed, newcomer=newcomer, redacting=redacts(request))
     return page(request, "sessions/_lines.html" if further else "sessions/sessions.html", data)
 
 
@@ -62,7 +62,7 @@ def _edition(listings: Sequence[StoreListing]) -> str:
 
 
 def _page(
-    asked: ListForm, stores: Sequence[Store] | None, listed: SessionList, *, newcomer: bool, redacting: bool
+    form: ListForm, stores: Sequence[Store] | None, listed: SessionList, *, newcomer: bool, redacting: bool
 ) -> dict[str, Any]:
     """The page's data; without stores (None), that of further lines alone.
 
@@ -70,10 +70,10 @@ def _page(
     is the address of the next lines, "" at the end. `narrowed` says that a filter or words are set, `filtered` that a
     filter is. `behind` says why what happened lately may be missing; `newcomer` that there is nothing but the demo yet.
     """
-    pairs = query_of(asked)
+    pairs = query_of(form)
     query = urlencode(pairs)
     labels = all_labels()
-    above = pinned(listed, asked.filter, labels.pinned())
+    above = pinned(listed, form.filter, labels.pinned())
     numbers = {line.pk for line in above}
     below = [line for line in listed.lines if line.pk not in numbers]
     on_page = replace(listed, lines=(*(() if stores is None else above), *below))
@@ -81,14 +81,14 @@ def _page(
     data = {
         "lines": [line for line in shown if line.row.pk not in numbers],
         "broken": broken,
-        "more": _more(asked, listed),
+        "more": _more(form, listed),
     }
     if stores is None:
         return data
     views = saved_views(query)
-    facets = Facets(asked, stores, listed, labels)
+    facets = Facets(form, stores, listed, labels)
     return data | {
-        "q": asked.filter.q,
+        "q": form.filter.q,
         "here": f"?{query}",
         "query": query,
         "hidden": [pair for pair in pairs if pair[0] != "q"],
@@ -96,12 +96,12 @@ def _page(
         "total": facets.total(),
         "views": views,
         "saved_as": next((view.label for view in views if view.current), ""),
-        "columns": list(_columns(asked)),
+        "columns": list(_columns(form)),
         "stores": [_introduced(listing) for listing in listed.listings],
         "pinned": [line for line in shown if line.row.pk in numbers],
         "narrowed": any(name != "order" for name, _ in pairs),
         "filtered": any(name not in ("order", "q") for name, _ in pairs),
-        "archived": asked.filter.state == "archived",
+        "archived": form.filter.state == "archived",
         "readable": any(listing.state for listing in listed.listings),
         "unlisted": listed.unlisted,
         "behind": own_database.trouble(),
@@ -112,18 +112,18 @@ def _page(
     }
 
 
-def _more(asked: ListForm, listed: SessionList) -> str:
+def _more(form: ListForm, listed: SessionList) -> str:
     if not listed.more:
         return ""
-    place = json.dumps(sort_key(listed.lines[-1], asked.filter.order))
-    return f"?{urlencode([*query_of(asked), ('after', place)])}"
+    position = json.dumps(sort_key(listed.lines[-1], form.filter.order))
+    return f"?{urlencode([*query_of(form), ('after', position)])}"
 
 
-def _columns(asked: ListForm) -> Iterator[Link]:
+def _columns(form: ListForm) -> Iterator[Link]:
     """The heads of the columns that a list can be ordered by."""
     for order, label in HEADS.items():
-        query = query_of(asked, order="" if order == "recent" else order)
-        yield Link(label, f"?{urlencode(query)}", asked.filter.order == order)
+        query = query_of(form, order="" if order == "recent" else order)
+        yield Link(label, f"?{urlencode(query)}", form.filter.order == order)
 
 
 # -- the stores --------------------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def saved_views(query: str) -> tuple[Link, ...]:
 @require_POST
 def save(request: HttpRequest) -> HttpResponse:
     """Save the list of this query under a name, or forget the name; then go to the list."""
-    query = urlencode(query_of(asked_for(QueryDict(request.POST.get("query", "")))))
+    query = urlencode(query_of(form_of(QueryDict(request.POST.get("query", "")))))
     name = line(request.POST.get("name", ""), NAME)
     if "forget" in request.POST:
         SavedView.objects.filter(name=name).delete()

@@ -32,12 +32,12 @@ class CompactionForm(forms.Form):
         error_messages={"invalid_choice": "There is no such strategy. Choose one of the list."},
     )
 
-    def __init__(self, store: Store, sent: QueryDict | None = None, kept: CompactionSetting | None = None) -> None:
-        kept = kept or CompactionSetting(store=store.name)
-        initial = {"mode": kept.mode, "strategy": kept.strategy}
+    def __init__(self, store: Store, sent: QueryDict | None = None, stored: CompactionSetting | None = None) -> None:
+        stored = stored or CompactionSetting(store=store.name)
+        initial = {"mode": stored.mode, "strategy": stored.strategy}
         super().__init__(sent, auto_id=f"compaction-{segment(store.name)}-%s", initial=initial, label_suffix="")
         self.store, self.splits = store, splits(store)
-        self.was_split = kept.mode == "split" and not self.splits
+        self.was_split = stored.mode == "split" and not self.splits
         mode = self.fields["mode"]
         assert isinstance(mode, forms.ChoiceField)
         mode.choices = [IN_PLACE, SPLIT] if self.splits else [IN_PLACE]
@@ -63,8 +63,8 @@ class CompactionForm(forms.Form):
 
 def forms_of_stores(sent: CompactionForm | None = None) -> tuple[CompactionForm, ...]:
     """The forms of all stores; one of them may be as it was sent."""
-    kept = {row.store: row for row in CompactionSetting.objects.all()}
+    stored = {row.store: row for row in CompactionSetting.objects.all()}
     return tuple(
-        sent if sent and sent.store.name == store.name else CompactionForm(store, kept=kept.get(store.name))
+        sent if sent and sent.store.name == store.name else CompactionForm(store, stored=stored.get(store.name))
         for store in all_stores()
     )

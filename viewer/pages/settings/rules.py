@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
-from viewer.pages.parts.rules import ShownRules, found_rules
+from viewer.pages.parts.rules import ShownRules, shown_workspace_rules
 from viewer.rendering.texts import clean
 from viewer.stores.base import Store
 from viewer.stores.registry import all_stores
@@ -76,10 +76,10 @@ class RulesForm(forms.Form):
         if "sections" not in self.data:
             return self.kept.sections
         titles = (line.strip().lstrip("#").strip() for line in self.cleaned_data["sections"].splitlines())
-        found = list({title.casefold(): title for title in titles if title}.values())
-        if problem := wrong_sections(found):
+        headings = list({title.casefold(): title for title in titles if title}.values())
+        if problem := wrong_sections(headings):
             raise ValidationError(problem)
-        return found
+        return headings
 
     def save(self) -> None:
         save_rules(self.store, self.cleaned_data["workspace"], self.cleaned_data["sections"])
@@ -88,14 +88,14 @@ class RulesForm(forms.Form):
     def now(self) -> Carried | None:
         """What would be carried now; None where nobody asked what comes of what was typed."""
         if not self.is_bound:
-            return Carried(_found(self.store, self.kept))
+            return Carried(_carried_rules(self.store, self.kept))
         if not self.only_shown:
             return None
         if not self.is_valid():
             return Carried(None, saved=False, wrong=True)
         row = drafted(self.store, self.cleaned_data["workspace"], self.cleaned_data["sections"])
         same = (row.workspace, row.sections) == (self.kept.workspace, self.kept.sections)
-        return Carried(_found(self.store, row), saved=same)
+        return Carried(_carried_rules(self.store, row), saved=same)
 
 
 def rule_forms(saved: str = "", typed: RulesForm | None = None) -> dict[str, Any]:
@@ -104,16 +104,16 @@ def rule_forms(saved: str = "", typed: RulesForm | None = None) -> dict[str, Any
     `fixed` are the headings that the environment sets, None where it sets none; `roots` the directories that may be
     read from; `usual` the headings where nobody typed any, `older` those of older files.
     """
-    kept, fixed = typed_rules(), settings.RULE_SECTIONS
-    found = []
+    stored, fixed = typed_rules(), settings.RULE_SECTIONS
+    store_forms = []
     for number, store in enumerate(all_stores(), 1):
-        form = RulesForm(store, kept.get(store.name) or StoreRules(store=store.name))
+        form = RulesForm(store, stored.get(store.name) or StoreRules(store=store.name))
         if typed and typed.store.name == store.name:
             form = typed
         form.html_id, form.is_saved = f"rules-{number}", store.name == saved
-        found.append(form)
+        store_forms.append(form)
     return {
-        "forms": found,
+        "forms": store_forms,
         "fixed": None if fixed is None else ", ".join(map(clean, fixed)) or "none",
         "roots": clean(os.pathsep.join(map(str, settings.WORKSPACES))),
         "usual": " and ".join(RULE_SECTIONS),
@@ -121,5 +121,5 @@ def rule_forms(saved: str = "", typed: RulesForm | None = None) -> dict[str, Any
     }
 
 
-def _found(store: Store, row: StoreRules) -> ShownRules | None:
-    return found_rules(carried_now(store, row)) if row.workspace or row.sections == [] else None
+def _carried_rules(store: Store, row: StoreRules) -> ShownRules | None:
+    return shown_workspace_rules(carried_now(store, row)) if row.workspace or row.sections == [] else None

@@ -129,8 +129,8 @@ def change_compaction(request: HttpRequest, store: str) -> HttpResponse:
 @shows_refusals
 def change_rules(request: HttpRequest, store: str) -> HttpResponse:
     """What the form of one store's rules asks by its buttons: save, or show what would be carried."""
-    found, only_shown = get_store(store), request.POST.get("do") == "look"
-    form = RulesForm(found, kept_rules(found), request.POST, only_shown=only_shown)
+    target_store, only_shown = get_store(store), request.POST.get("do") == "look"
+    form = RulesForm(target_store, kept_rules(target_store), request.POST, only_shown=only_shown)
     if only_shown or not form.is_valid():
         return _page(request, typed=form)
     form.save()
@@ -143,8 +143,8 @@ def make_token(request: HttpRequest) -> HttpResponse:
     """Make an API token: the one page that shows it. A token itself opens no page, so it cannot make another."""
     request.exception_reporter_filter = _HidesKeys()
     form = TokenForm(request.POST)
-    if made := form.make():
-        return _page(request, listed=tokens.section(made=made, made_name=form.cleaned_data["name"]))
+    if token := form.make():
+        return _page(request, listed=tokens.section(made=token, made_name=form.cleaned_data["name"]))
     return _page(request, listed=tokens.section(form))
 
 

@@ -63,27 +63,29 @@ def index(request: HttpRequest, store: str) -> HttpResponse:
     return redirect("pages:stores")
 
 
-def _abilities(found: Capabilities, index: TextProgress | None) -> list[tuple[str, str]]:
+def _abilities(capabilities: Capabilities, index: TextProgress | None) -> list[tuple[str, str]]:
     """What a store may be able to do, and why it cannot, "" where it can."""
     return [
         ("Read sessions, History and what the model sees", ""),
-        ("Compact and undo", found.compact_reason),
-        _search(found, index),
+        ("Compact and undo", capabilities.compact_reason),
+        _search(capabilities, index),
         (
             "Summaries are marked",
             ""
-            if found.summary_flag
+            if capabilities.summary_flag
             else "There is no column for the mark; summaries are recognised by their first words.",
         ),
         (
             "Running turns are seen",
-            "" if found.turn_leases else "This agent does not say when a turn is running; compact while it rests.",
+            ""
+            if capabilities.turn_leases
+            else "This agent does not say when a turn is running; compact while it rests.",
         ),
     ]
 
 
-def _search(found: Capabilities, index: TextProgress | None) -> tuple[str, str]:
+def _search(capabilities: Capabilities, index: TextProgress | None) -> tuple[str, str]:
     if index is None:
-        return "Search index", "" if found.search else "This store has no full-text index of its messages."
+        return "Search index", "" if capabilities.search else "This store has no full-text index of its messages."
     left_out = "This store is left out of the index that this site keeps of stores without one."
     return "Search, by an index that this site keeps", left_out if index.left_out else ""
