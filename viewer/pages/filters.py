@@ -1,4 +1,4 @@
-"""What a list can be narrowed by, as rows of links."""
+"""The choices that narrow a list, as rows of links."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One choice; `current` where the list is narrowed to it already, `count` how many it would have, "" where that is
-    not known.
+    """One choice. `current`: the list is already narrowed to it; `count`: how many entries it would have, "" if
+    unknown.
     """
 
     label: str

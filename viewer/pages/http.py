@@ -1,4 +1,4 @@
-"""Answers to the browser: a page, or its fragment for htmx; a store's refusal as a page that says what to do."""
+"""Responses to the browser: a page, or its fragment for htmx; a store's refusal as a page that says what to do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 
 
 def page(request: HttpRequest, template: str, data: Any, *, status: int = 200) -> HttpResponse:
-    """Render `template` with `page=data`. Session text may hold what UTF-8 cannot say: it must not break the answer."""
+    """Render `template` with `page=data`. Characters of session text that UTF-8 cannot encode are replaced."""
     text = render_to_string(template, {"page": data}, request)
     response = HttpResponse(text.encode("utf-8", "replace"), status=status)
     response["Vary"] = "HX-Request"
@@ -33,7 +33,7 @@ def page(request: HttpRequest, template: str, data: Any, *, status: int = 200) -
 
 
 def tab(request: HttpRequest, fragment: str, data: Any, *, name: str, back: str, heading: str) -> HttpResponse:
-    """The fragment for htmx, else a page with it under a heading, which leads `back` to what is called `name`."""
+    """The fragment for htmx, else a page with it under a heading and a link `back` to the page `name`."""
     if is_fragment(request):
         return page(request, fragment, data)
     top = {"name": name, "back": back, "heading": heading, "fragment": fragment, "data": data}
@@ -41,33 +41,33 @@ def tab(request: HttpRequest, fragment: str, data: Any, *, name: str, back: str,
 
 
 def is_fragment(request: HttpRequest) -> bool:
-    """Whether htmx asks for a part of a page, and not for a page to go back to."""
+    """Whether htmx requests a part of a page, and not a page to go back to."""
     htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # set by django-htmx's middleware
     return bool(htmx) and not htmx.history_restore_request and not htmx.boosted
 
 
 def on_page_of(request: HttpRequest, urls: SessionUrls) -> bool:
-    """Whether htmx asks from a session's own page, where its History can be brought up to date."""
+    """Whether htmx asks from a session's own page, where its History can be updated."""
     return asking_path(request) == urls.href
 
 
 def asking_path(request: HttpRequest) -> str:
-    """The path of the page from which htmx asks, "" where it does not say."""
+    """The path of the page from which htmx asks, "" if it sends none."""
     return urlsplit(request.headers.get("HX-Current-URL", "")).path
 
 
 def whole_number(text: str) -> int | None:
-    """The number that a part of an address is, such as a row's id; None for any other text, and from 19 digits on."""
+    """A part of an address as a number, such as a row's id; None for any other text, and from 19 digits on."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
 def start_of(request: HttpRequest, name: str = "from") -> int:
-    """Where a further page of a list begins."""
+    """The position at which a further page of a list begins."""
     return whole_number(request.GET.get(name, "")) or 0
 
 
 def shows_refusals(view: View[P]) -> View[P]:
-    """The view, with a StoreError shown as a page (or a fragment) in the visitor's words."""
+    """The view, but a StoreError becomes a page (or a fragment) in the visitor's words."""
 
     @wraps(view)
     def shown(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -82,8 +82,8 @@ def shows_refusals(view: View[P]) -> View[P]:
 def refused(
     request: HttpRequest, refusal: StoreError, kept: str = "", back: tuple[str, str] | None = None
 ) -> HttpResponse:
-    """The page of a refusal, or its fragment, with its status; `htmx-config` in `base.html` names those swapped in.
-    `kept` is text that somebody typed; `back` is address and label of what the refusal is about.
+    """The page or fragment of a refusal, with its status; `htmx-config` in `base.html` names the statuses that are
+    swapped in. `kept` is text that somebody typed; `back` is address and label of the page that the refusal is about.
     """
     sentence = refusal.message
     if isinstance(refusal, AlreadyUndone):

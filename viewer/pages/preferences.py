@@ -1,4 +1,4 @@
-"""What a browser remembers in cookies: the theme, whether secrets are redacted, whether lists show the demo store."""
+"""Settings in a browser's cookies: the theme, whether secrets are redacted, whether lists show the demo store."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ FIRST = "Stocktaking, ten warehouses"  # almost fills its model's window
 
 
 def way_back(request: HttpRequest) -> str:
-    """The address within this site that a form names as `next`; the list of sessions where it names none."""
+    """The address within this site that a form sends as `next`; the list of sessions if it sends none."""
     back = request.POST.get("next", "")
     safe = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
     return back if safe else reverse("pages:sessions")
 
 
 def remembered(response: Response, cookie: str, value: str) -> Response:
-    """The answer, with which the browser keeps this value of a switch, or forgets it for ""."""
+    """The response, with a cookie that stores this value of a switch, or deletes it for ""."""
     if value:
         response.set_cookie(
             cookie, value, max_age=YEAR, httponly=True, samesite="Lax", path=settings.SESSION_COOKIE_PATH
@@ -52,7 +52,7 @@ def remembered(response: Response, cookie: str, value: str) -> Response:
 
 
 def theme(request: HttpRequest) -> str:
-    """ "light", "dark", or "" for that of the system; from a cookie, so that no page flashes."""
+    """ "light", "dark", or "" for the system's theme; from a cookie, so that no page flashes."""
     value = request.COOKIES.get(THEME_COOKIE, "")
     return value if value in THEMES else ""
 
@@ -65,18 +65,18 @@ def site(request: HttpRequest) -> dict[str, Any]:
 
 
 def way_here(request: HttpRequest) -> str:
-    """The address of the page somebody looks at: that from which htmx asks, or the one that is answered; the list of
-    sessions for the answer to a form.
+    """The address of the page that somebody sees: the one from which htmx asks, or that of the request; the list of
+    sessions for the response to a form.
     """
     from_page = ""
-    with suppress(ValueError):  # no browser sends an address that is none
+    with suppress(ValueError):  # an invalid address, which no browser sends
         from_page = request.htmx.current_url_abs_path or ""  # type: ignore[attr-defined]  # set by django-htmx
     return from_page or (request.get_full_path() if request.method in ("GET", "HEAD") else reverse("pages:sessions"))
 
 
 @require_POST
 def switch_theme(request: HttpRequest) -> HttpResponse:
-    """Take a theme. For htmx the switch anew, with an event that has the page show it; else back to the page."""
+    """Set a theme. htmx gets the switch again, with an event that applies the theme; others go back to the page."""
     chosen = request.POST.get("theme", "")
     chosen = chosen if chosen in THEMES else ""
     response: HttpResponse = redirect(way_back(request))
@@ -90,7 +90,7 @@ def switch_theme(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def switch_redaction(request: HttpRequest) -> HttpResponse:
-    """Redact, or show what is redacted, and go back to the page the switch was on."""
+    """Redact, or show what is redacted, and go back to the page of the switch."""
     return remembered(redirect(way_back(request)), redaction.COOKIE, "1" if request.POST.get("redact") == "1" else "")
 
 
@@ -98,25 +98,25 @@ def switch_redaction(request: HttpRequest) -> HttpResponse:
 
 
 def listed_stores(request: HttpRequest, named: str = "") -> list[Store]:
-    """The stores that lists are about: all, or all but the demo store. A store that is `named` is one of them."""
+    """The stores of lists: all, or all but the demo store. A store that is `named` is always included."""
     stores = all_stores()
     return stores if is_demo_shown(request) else real_stores(stores, named)
 
 
 def is_demo_shown(request: HttpRequest) -> bool:
-    """Whether this browser asks for the demo store in lists; else it is there while no other store has a session."""
+    """Whether this browser wants the demo store in lists; otherwise it is listed while no other store has a session."""
     return request.COOKIES.get(DEMO_COOKIE) == "1"
 
 
 def real_stores(stores: Sequence[Store], named: str = "") -> list[Store]:
-    """Without the demo store, unless it is `named` or no other has a session."""
+    """The stores without the demo store, unless it is `named` or no other has a session."""
     if not have_sessions([store for store in stores if not store.is_managed]):
         return list(stores)
     return [store for store in stores if not store.is_managed or store.name == named]
 
 
 def first_session() -> Link | None:
-    """The demo session to try a compaction on; it may have been renamed or deleted."""
+    """The demo session for a first compaction; None if it was renamed or deleted."""
     for listing in sync.store_listings([store for store in all_stores() if store.is_managed]):
         if session := named_tip(listing, FIRST):
             return Link(FIRST, SessionUrls(listing.store.name, session.session_id).href)
@@ -125,5 +125,5 @@ def first_session() -> Link | None:
 
 @require_POST
 def switch_demo(request: HttpRequest) -> HttpResponse:
-    """Show the demo store in lists, or hide it, and go back to the page the switch was on."""
+    """Show the demo store in lists, or hide it, and go back to the page of the switch."""
     return remembered(redirect(way_back(request)), DEMO_COOKIE, "1" if request.POST.get("demo") == "1" else "")

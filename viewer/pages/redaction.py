@@ -1,4 +1,4 @@
-"""What pages redact of what looks like a secret, if a cookie of the browser says so: off until it is switched on."""
+"""Redaction of probable secrets on pages, if a cookie of the browser says so: off by default."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def text_for(request: HttpRequest, text: str) -> str:
 
 
 def session_for(request: HttpRequest, session: Session) -> Session:
-    """The session, with what people call it redacted if the browser asks for it."""
+    """The session, with its title and other names redacted if the browser asks for it."""
     return redacted_session(session) if redacts(request) else session
 
 
 def name(text: str, redacting: bool) -> str:
-    """A session's name, or the first words that stand for one, redacted or not."""
+    """A session's name, or the first words in its place, redacted or not."""
     return redacted_name(text) if redacting else text

@@ -1,1 +1,1 @@
-"""One compaction in a session's History: what it did, its details, undoing it, branching from before it, its audit."""
+"""One compaction in a session's History: its effect, its details, undoing it, a branch from before it, its audit."""

@@ -1,4 +1,4 @@
-"""Before and after: what the model was sent before a compaction beside what it is sent directly after it."""
+"""Before and after: the model's context before a compaction next to the context directly after it."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ CHANGED = "changed"
 
 @dataclass(frozen=True, slots=True)
 class ShownCell:
-    """A message or a summary on one side. `result` says whose result it is, "" for none; `href` leads to it in
-    History, "" where that does not show it; `merged` says where in its row a summary stands that shares it.
+    """A message or a summary on one side. `result` names the tool whose result it is, "" for none; `href` leads to it
+    in History, "" if that does not show it; `merged` says where the summary is in a row that it shares.
     """
 
     id: int
@@ -55,8 +55,8 @@ class ShownCell:
 
 @dataclass(frozen=True, slots=True)
 class ShownBand:
-    """A message that stands on both sides, or what stands between two such; `skipped` says how many kept rows are left
-    out before it, and `change` what a message has otherwise on the right.
+    """A message that is on both sides, or the messages between two such; `skipped` is the number of kept rows left out
+    before it, and `change` the difference of the message on the right.
     """
 
     left: tuple[ShownCell, ...]
@@ -68,8 +68,8 @@ class ShownBand:
 
 @dataclass(frozen=True, slots=True)
 class RowWindow:
-    """The rows shown at once; the queries of other windows are "" where there is none. `begun` is that of the window in
-    which the first band begins, "" where that is this one; `previous_at` the place of the row before these.
+    """The rows shown at once; the queries of other windows are "" if there is none. `begun` is the query of the window
+    in which the first band begins, "" if that is this one; `previous_at` is the position of the row before these.
     """
 
     rows: Sequence[ComparedRow]
@@ -85,7 +85,7 @@ class RowWindow:
 @require_safe
 @shows_refusals
 def before_after(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
-    """The page, with `as` one side as text to copy, or all of it as a file."""
+    """The page; with `as`, one side as text to copy, or both as a file."""
     kind = request.GET.get("as", "")
     if kind == "html" or kind in files.SIDES:
         return _file(request, files.comparison(store, session_id, handoff_id), kind)
@@ -153,7 +153,7 @@ def _window(request: HttpRequest, rows: Sequence[ComparedRow]) -> RowWindow:
 def _bands(
     opened: OpenSession, boundary: IndexedBoundary, rows: Sequence[ComparedRow], previous: int
 ) -> Iterator[ShownBand]:
-    """The rows of a window; `previous` is the place of the row before them."""
+    """The bands of a window; `previous` is the position of the row before them."""
     ids = sorted({part.row_id for row in rows for part in (row.before, row.after) if part is not None})
     stored = opened.reader.messages(opened.session.id, ids)
     if opened.redacting:

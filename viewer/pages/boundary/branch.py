@@ -1,4 +1,4 @@
-"""*Branch from here*: what the new session would hold, then making it."""
+"""*Branch from here*: what the new session would contain, then creating it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def branch(request: HttpRequest, store: str, session_id: str, handoff_id: int | 
 
 
 def _page(request: HttpRequest, urls: SessionUrls, before: int | None) -> dict[str, Any]:
-    """What a branch would hold: the context before a compaction (`before` is its handoff), or None: as it is now."""
+    """What a branch would contain: the context before a compaction (`before` is its handoff), or the current one for
+    None.
+    """
     store = get_store(urls.store)
     with open_store(store) as reader:
         session = session_for(request, reader.session(urls.session))

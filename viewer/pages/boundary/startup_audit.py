@@ -1,4 +1,4 @@
-"""What the agent read again after a compaction: a tab of its boundary, file by file, with what the agent was told."""
+"""Files that the agent read again after a compaction: a tab of its boundary, with the notes sent to the agent."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ GIVEN = "Each is given once: to a program that fetches this session's context by
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file that is to be read: its name as shown, `dated` what the rules call it where that differs, whether it was
-    read, and the message that read it, `href` "" for one that History does not show.
+    """One file to read: its name as shown, `dated` its name in the rules if that differs, whether it was read, and the
+    message that read it, `href` "" if History does not show that.
     """
 
     name: str
@@ -69,8 +69,8 @@ def reading(request: HttpRequest, store: str, session_id: str, handoff_id: int) 
 
 
 def _page(opened: OpenSession, handoff_id: int, standing: AuditStatus, audit: Audit | None) -> dict[str, Any]:
-    """The whole story: `seen` is the last message looked at, `told` what is said to the agent: events with their texts,
-    `offered` how it gets them.
+    """All about one audit: `seen` is the last message checked, `notes` are the events for the agent with their texts,
+    `offered` says how the agent gets them.
     """
     notes = [(each, clean(_redacted(events.text_of(each), opened))) for each in events.of_audit(audit)] if audit else []
     followed = standing.label != "not followed"
@@ -98,7 +98,7 @@ def _redacted(text: str, opened: OpenSession) -> str:
 
 
 def _explained(audit: Audit, opened: OpenSession) -> str | SafeString:
-    """How it stands, in full sentences."""
+    """The state of the audit, in full sentences."""
     if audit.status == "not_yet":
         return (
             f"The agent is to read {formats.counted(len(audit.required), 'file')}. Its next complete turn will be "
@@ -130,7 +130,7 @@ def _judged(audit: Audit) -> str:
 
 
 def _files(audit: Audit, opened: OpenSession) -> Iterator[File]:
-    """The files an agent has to read, with the result for each; files that are gone by now come last."""
+    """The files an agent has to read, with the result for each; files that no longer exist come last."""
     names = {one["path"]: one["named"] for one in audit.required}
     judged = [one["named"] for one in audit.findings]
     unknown = "does not exist any more" if audit.turns else "not looked at" if audit.settled else "not yet"

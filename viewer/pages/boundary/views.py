@@ -1,4 +1,4 @@
-"""The tabs of a boundary: the messages it summarised and kept, the details it lost, what changed in its summary."""
+"""The tabs of a boundary: the messages it summarised and kept, the details it lost, the changes to its summary."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _list(request: HttpRequest, urls: SessionUrls, handoff_id: int, which: str) 
 @require_safe
 @shows_refusals
 def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
-    """All lists, or with `list` and `from` more of one."""
+    """All lists, or with `list` and `from` a further page of one."""
     with open_store(get_store(store)) as reader:
         opened = open_session(reader, session_id, redacting=redacts(request))
         noted = losses(reader, opened.session.id, opened.index, find(opened, handoff_id))
@@ -64,7 +64,7 @@ def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) 
 @require_safe
 @shows_refusals
 def update(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
-    """What the summary of a later compaction made of the one before it."""
+    """What the summary of a later compaction changed in the one before it."""
     with open_store(get_store(store)) as reader:
         opened = open_session(reader, session_id, redacting=redacts(request))
         earlier = earlier_boundary(opened.index, find(opened, handoff_id))
@@ -80,5 +80,5 @@ def update(request: HttpRequest, store: str, session_id: str, handoff_id: int) -
 
 
 def _back(opened: OpenSession, handoff_id: int) -> dict[str, str]:
-    """Name and address of what a tab leads back to."""
+    """Name and address of the page that a tab leads back to."""
     return {"name": opened.session.name, "back": opened.urls.boundary(handoff_id)}

@@ -1,1 +1,1 @@
-"""Compacting a session: the plan, and the runs that come of it."""
+"""Compacting a session: the plan, and the runs that are made from it."""

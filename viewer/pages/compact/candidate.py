@@ -1,4 +1,4 @@
-"""The page of a candidate: what goes, the summary as it is edited, and what stays."""
+"""The page of a candidate: the messages that go, the summary as it is edited, and the messages that stay."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ STAYS = "These stay in context as they are."
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate with its session's messages. `html` is the text as it reads now; `change` what it says otherwise than
-    the summary before it, None where there is none or nothing changed. `again` plans with the run's options.
+    """A candidate with its session's messages. `html` is the current text; `change` is its difference from the summary
+    before it, None if there is none or nothing changed. `again` plans with the run's options.
     """
 
     card: RunCard
@@ -46,7 +46,7 @@ class Candidate:
 
 
 def candidate_of(request: HttpRequest, run: Run, card: RunCard) -> Candidate | None:
-    """The candidate as its page shows it; None for a run that has no summary to review, or whose store is away."""
+    """The candidate for its page; None if the run has no summary to review, or its store cannot be read."""
     if run.status != "ready" or not strategy_of(run.strategy).asks_model:
         return None
     try:
@@ -69,15 +69,15 @@ def candidate_of(request: HttpRequest, run: Run, card: RunCard) -> Candidate | N
 
 
 def with_names(run: Run, card: RunCard) -> RunCard:
-    """The card with its lost details named, so that each can be put into the summary."""
+    """The card with names for its lost details, so that each can be put into the summary."""
     report, text = card.report, card.text
     named, stated = puttable(run, report.named, "lost", text), puttable(run, report.stated, "lost_statements", text)
     return replace(card, report=replace(report, named=named, stated=stated))
 
 
 def puttable(run: Run, details: Sequence[Lost], which: str, text: str, start: int = 0) -> tuple[Lost, ...]:
-    """Lost details of the list `which` of the run's report, from the one at `start` on, each with its name and whether
-    `text` holds it.
+    """Lost details of the list `which` of the run's report, from position `start` on, each with its name and whether
+    `text` contains it.
     """
     names = (f"{which}:{at}" for at in range(start, start + len(details)))
     return tuple(
@@ -104,7 +104,7 @@ def _column(opened: OpenSession, run: Run, which: str, start: int = 0, most: int
 @require_safe
 @shows_refusals
 def goes(request: HttpRequest, run_id: int) -> HttpResponse:
-    """All messages that the summary will stand for."""
+    """All messages that the summary will replace."""
     return _list(request, run_id, "goes")
 
 
@@ -128,7 +128,7 @@ def _list(request: HttpRequest, run_id: int, which: str) -> HttpResponse:
 
 
 def edited(request: HttpRequest, run: Run, put: str) -> HttpResponse:
-    """The parts of the page that a draft changes; with the name of a detail that was `put` in, the text itself too."""
+    """The parts of the page that a draft changes; with the name of a detail that was `put` in, also the text itself."""
     shown = candidate_of(request, run, run_card(run, redacting=redacts(request)))
     if shown is None:
         return HttpResponse(status=204)

@@ -1,4 +1,4 @@
-"""All that the summary of a run loses, as a page of its own and, a page at a time, in the lists of a candidate."""
+"""All that the summary of a run loses, as a separate page, and page by page in the lists of a candidate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from .candidate import puttable
 @require_safe
 @shows_refusals
 def lost(request: HttpRequest, run_id: int) -> HttpResponse:
-    """All lists, or with `list` and `from` more of one; with `putting` each can be put into the candidate's summary."""
+    """All lists, or with `list` and `from` a further page of one; `putting`: each can be put into the candidate's
+    summary.
+    """
     run, which, start = service.get_run(run_id), request.GET.get("list", ""), start_of(request)
     noted, href = run.report or {}, reverse("pages:lost", args=[run_id])
     all_lists = lost_lists(noted, SessionUrls(run.store, run.session_id), href, start)

@@ -26,7 +26,7 @@ from .candidate import candidate_of, edited
 @require_safe
 @shows_refusals
 def run(request: HttpRequest, run_id: int) -> HttpResponse:
-    """A run's page; for htmx its card alone, or where it has nothing new to say, what passes by the second."""
+    """A run's page. htmx gets only the card, or if the card has not changed, only the tokens and seconds."""
     if (
         is_fragment(request)
         and (summary_row := service.get_summary_row(run_id))
@@ -41,12 +41,12 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
 
 
 def _whole(request: HttpRequest, run: Run, card: RunCard) -> dict[str, Any]:
-    """The page of a run, with the candidate to review where there is one."""
+    """The page of a run, with the candidate to review if there is one."""
     return {"card": card, "session": _session_name(request, run), "candidate": candidate_of(request, run, card)}
 
 
 def _ticks(request: HttpRequest, run: Run) -> HttpResponse:
-    """Tokens and seconds alone: they change in place, and no screen reader hears of it."""
+    """Only tokens and seconds: they change in place, and screen readers do not announce them."""
     text = ticks(run)
     if not text:
         return HttpResponse(status=204)
@@ -56,7 +56,7 @@ def _ticks(request: HttpRequest, run: Run) -> HttpResponse:
 
 
 def _just_applied(request: HttpRequest, run: Run) -> bool:
-    """Whether the card tells a session's page for the first time that the session was compacted."""
+    """Whether the card shows on a session's page for the first time that the session was compacted."""
     news = run.status == "applied" and request.GET.get("seen", "") not in ("", "applied")
     return news and on_page_of(request, SessionUrls(run.store, run.session_id))
 
@@ -73,7 +73,7 @@ def _session_name(request: HttpRequest, run: Run) -> str:
 @require_POST
 @shows_refusals
 def apply(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Have the candidate written, with the text as edited in the form."""
+    """Write the candidate to the store, with the text as edited in the form."""
     run = service.get_run(run_id)
     text = request.POST.get("summary")
     sent = None if text is None else text.replace("\r\n", "\n")
@@ -98,7 +98,7 @@ def apply(request: HttpRequest, run_id: int) -> HttpResponse:
 
 
 def _refused_edit(request: HttpRequest, run: Run, refusal: StoreError, typed: str | None) -> HttpResponse:
-    """The candidate again with the text as it was typed, and over it why it was not applied."""
+    """The candidate again with the text as typed, and above it why it was not applied."""
     card = run_card(run, redacting=redacts(request))
     card = replace(card, refused=refusal.message, typed=None if typed is None else clean(typed))
     if is_fragment(request):
@@ -109,7 +109,7 @@ def _refused_edit(request: HttpRequest, run: Run, refusal: StoreError, typed: st
 @require_POST
 @shows_refusals
 def draft(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Keep the text as it is typed, with the line of a lost detail behind it where the form says which to `put` in."""
+    """Store the text as typed, followed by the line of a lost detail if the form names one to `put` in."""
     run = service.get_run(run_id)
     text = request.POST.get("summary", run.draft or clean(run.summary)).replace("\r\n", "\n")
     put = request.POST.get("put", "")
@@ -128,7 +128,7 @@ def discard(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_POST
 @shows_refusals
 def redo(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Apply it again after it was undone."""
+    """Apply the run again after it was undone."""
     run = service.get_run(run_id)
     service.redo_run(run)
     return _answer(request, run)

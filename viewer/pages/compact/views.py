@@ -1,4 +1,4 @@
-"""The page of a plan, which is the compact panel alone, and starting a run from it."""
+"""The page of a plan, which is only the compact panel, and starting a run from it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ FOCUS_LIMIT = 500  # characters
 
 
 def options_from(query: QueryDict, store: Store) -> Options:
-    """What the form says; what it cannot mean is left out. A model that is not set up any more is not replaced.
+    """The options in the form, without invalid values. A model that is not set up any more is not replaced.
 
-    A tick sends "1" behind the "0" that a hidden field always sends, so that a link without either means the default.
+    A checkbox sends "1" after the "0" of a hidden field, so that a link without either means the default.
     """
     keep = query.get("keep", "")
     summarizer, strategy = query.get("summarizer", ""), query.get("strategy", "")
@@ -48,9 +48,9 @@ def options_from(query: QueryDict, store: Store) -> Options:
 @require_http_methods(["GET", "HEAD", "POST"])
 @shows_refusals
 def plan(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
-    """The panel alone, planned with what the form says; `confirm` asks the question before *Compact now*.
+    """The panel alone, planned with the form's options; `confirm` asks the question before *Compact now*.
 
-    The form is sent as POST, which changes nothing here: its token must not stand in an address.
+    The form is sent as POST, which changes nothing here: its token must not be in an address.
     """
     query = request.POST if request.method == "POST" else request.GET
     target_store = get_store(store)
@@ -64,7 +64,7 @@ def plan(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
 @require_POST
 @shows_refusals
 def start(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
-    """Start a run: a preview, or with `apply` one that goes through."""
+    """Start a run: a preview, or with `apply` one that is applied directly."""
     target_store = get_store(store)
     options, apply = options_from(request.POST, target_store), request.POST.get("apply") == "1"
     if "without_model" in request.POST:  # after a model has failed: looked at before it counts

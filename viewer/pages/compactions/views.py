@@ -46,8 +46,8 @@ DAYS = 60  # bars at most; a longer time is drawn in stretches of several days
 class BoundaryLine:
     """One compaction that is in effect in a store, ours or the agent's; a value that names what its HTML depends on.
 
-    `session` is the session's name and `time` its time. `adds` says that it counts in sums: not that of a branch,
-    which its origin has too, nor the demo.
+    `session` is the session's name and `time` its time. `adds` says that it counts in sums: a branch's does not,
+    because its origin has it too, nor does the demo's.
     """
 
     numbers: Numbers
@@ -62,14 +62,14 @@ class BoundaryLine:
 
     @property
     def reclaimed(self) -> int:
-        """Tokens; below zero when the context grew."""
+        """Tokens; below zero if the context grew."""
         return self.numbers.tokens_before - self.numbers.tokens_after
 
 
 @dataclass(slots=True)
 class StoreFindings:
-    """What the stores gave: boundaries, lines that cannot be shown, the names of the sessions that runs are about (by
-    store and id), stores that cannot be read; `cut` that one has more compacted sessions.
+    """What was read from the stores: boundaries, lines that cannot be shown, the names of the sessions of runs (by
+    store and id), stores that cannot be read; `cut`: one has more compacted sessions.
     """
 
     boundaries: list[BoundaryLine] = field(default_factory=list)
@@ -101,7 +101,7 @@ def compactions(request: HttpRequest) -> HttpResponse:
 
 
 def _in_stores(request: HttpRequest, stores: Sequence[Store], runs: list[Run]) -> StoreFindings:
-    """Each store is opened once: for its boundaries where it is listed, and for the names of what runs are about."""
+    """Opens each store once: for its boundaries if it is listed, and for the names of the sessions of runs."""
     findings = StoreFindings()
     for store in all_stores():
         if store not in stores and store.name not in {run.store for run in runs}:
@@ -152,7 +152,7 @@ def _boundaries(
 
 
 def _lost(run: Run) -> str:
-    """Exact details that the run lost, of all; "" if its report was made by a version that recognised less."""
+    """Exact details that the run lost, of all; "" if its report is from a version that recognised fewer."""
     report = run.report or {}
     lost, total = lost_of(report["anchors"]) if "statements" in report else (0, 0)
     return f"{lost:,} of {total:,}" if total else ""
@@ -166,7 +166,7 @@ def _cost(run: Run) -> str:
 
 
 def _names(request: HttpRequest, reader: Reader, store: Store, runs: list[Run]) -> dict[tuple[str, str], str]:
-    """Names of the sessions that runs of this store are about; one that is gone keeps its id."""
+    """Names of the sessions of this store's runs; a session that is gone has none."""
     names = {}
     for session_id in {run.session_id for run in runs if run.store == store.name}:
         try:
@@ -178,7 +178,7 @@ def _names(request: HttpRequest, reader: Reader, store: Store, runs: list[Run]) 
 
 
 def _run(names: dict[tuple[str, str], str], run: Run) -> dict[str, Any]:
-    """A run with the name of its session; what it lost and cost is "" where there is nothing to say."""
+    """A run with the name of its session; what it lost and cost is "" if there is nothing to report."""
     return {
         "run": run,
         "place": SessionUrls(run.store, run.session_id),
@@ -194,8 +194,8 @@ def _run(names: dict[tuple[str, str], str], run: Run) -> dict[str, Any]:
 
 
 def drawn(reclaimed: Iterable[tuple[float | None, int]]) -> Chart | None:
-    """The chart of compactions, (epoch seconds, tokens reclaimed); None where it would be a single bar. Those whose
-    time is not known, and those that made the context larger, are left out.
+    """The chart of compactions, (epoch seconds, tokens reclaimed); None if it would be a single bar. Compactions of
+    unknown time, and those that made the context larger, are left out.
     """
     days = [(day, tokens) for at, tokens in reclaimed if tokens > 0 and (day := formats.day(at)) is not None]
     if len({day for day, _ in days}) < 2:

@@ -1,1 +1,1 @@
-"""What sessions and compactions sum up to, contexts about to be full, and startup reading that is left out."""
+"""Sums over sessions and compactions, contexts that are nearly full, and startup reading that was left out."""

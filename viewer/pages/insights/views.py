@@ -1,4 +1,4 @@
-"""The page Insights: sums over all sessions, contexts that will be full soon, and startup reading left out."""
+"""The page Insights: sums over all sessions, contexts that will be full soon, and startup reading that was left out."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ NAMES = {"model": "model not known", "source": "source not known", "day": "time 
 
 @dataclass(frozen=True, slots=True)
 class SumRow:
-    """One row of the table. `href` leads to the sessions of its group, "" where the list cannot be narrowed to it.
-    `share` of the largest is the length of its bar, of 100.
+    """One row of the table. `href` leads to the sessions of its group, "" if the list cannot be narrowed to it. `share`
+    of the largest is the length of its bar, of 100.
     """
 
     sum: GroupSum
@@ -88,7 +88,7 @@ def insights(request: HttpRequest) -> HttpResponse:
 
 
 def _listings() -> tuple[list[StoreListing], bool]:
-    """The stores that count: the demo store only where there is no other."""
+    """The stores that count, and whether that is only the demo store."""
     stores = real_stores(all_stores())
     return sync.store_listings(stores), all(store.is_managed for store in stores)
 
@@ -102,7 +102,7 @@ def _sums(states: Sequence[StoreState], measure: str, by: By, since: float) -> l
 
 
 def _filling(contexts: Sequence[FillingContext], *, redacting: bool) -> list[dict[str, Any]]:
-    """Contexts with the names of their sessions; whole tokens an hour, and whole hours, 0 for one that is full."""
+    """Contexts with the names of their sessions; whole tokens an hour, and whole hours, 0 for a full one."""
     return [
         {
             "line": each.line,
@@ -118,7 +118,7 @@ def _filling(contexts: Sequence[FillingContext], *, redacting: bool) -> list[dic
 
 
 def table(sums: Sequence[GroupSum], measure: str, by: str) -> tuple[SumRow, ...]:
-    """Days newest first, all else the largest first."""
+    """Days newest first, other groups the largest first."""
     ordered = sorted(sums, key=lambda each: each.key, reverse=True)
     if by != "day":
         ordered.sort(key=lambda each: (each.value is None, -(each.value or 0.0)))
@@ -130,7 +130,7 @@ def table(sums: Sequence[GroupSum], measure: str, by: str) -> tuple[SumRow, ...]
 
 
 def chart(sums: Sequence[GroupSum], measure: str) -> Chart | None:
-    """The chart of days; None where it would be a single column."""
+    """The chart of days; None if it would be a single column."""
     days = sorted((day, each.value or 0.0) for each in sums if (day := _date(each.key)) and (each.value or 0) > 0)
     if len(days) < 2:
         return None
@@ -148,14 +148,14 @@ def chart(sums: Sequence[GroupSum], measure: str) -> Chart | None:
 
 
 def words(value: float | None, measure: str, *, is_least: bool = False) -> str:
-    """A sum in short words; "not known" where nothing gave a number."""
+    """A sum in short words; "not known" without a number."""
     if value is None:
         return "not known"
     return formats.dollars(value, is_least=is_least) if measure == "cost" else formats.thin(int(value))
 
 
 def exactly(group_sum: GroupSum, measure: str) -> SafeString:
-    """The same with the exact number on hover."""
+    """The sum with the exact number on hover."""
     value = group_sum.value
     if value is None or measure != "cost":
         return SafeString("not known") if value is None else formats.number(int(value))
@@ -183,14 +183,14 @@ def _label(key: str, by: str) -> str:
 
 
 def _href(key: str, by: str) -> str:
-    """Sessions of this group; of sub-agents too, as they count."""
+    """The sessions of this group, including sub-agents, as they count."""
     if not key or by not in ("model", "source", "store"):
         return ""
     return reverse("pages:sessions", query={by: key, "sub-agents": "shown"})
 
 
 def _date(key: str) -> date | None:
-    """None for a time that no calendar holds."""
+    """The day; None if it is not a calendar date."""
     try:
         return date.fromisoformat(key)
     except ValueError:
@@ -201,7 +201,7 @@ def _date(key: str) -> date | None:
 
 
 def _query(query: QueryDict) -> dict[str, str]:
-    """What the address asks for; values that mean nothing are left out."""
+    """The values in the address; invalid ones are ""."""
     options = {"days": PERIODS, "measure": MEASURES, "by": GROUPINGS}
     return {name: value if (value := query.get(name, "")) in choices else "" for name, choices in options.items()}
 

@@ -1,5 +1,5 @@
-"""The command palette: each entry leads somewhere, or does what a form or a button elsewhere does. It is a page, and
-the list that its dialog asks for while somebody types.
+"""The command palette: each entry leads to a page, or does what a form or button elsewhere does. It is a page, and the
+list that its dialog requests while somebody types.
 """
 
 from __future__ import annotations
@@ -46,9 +46,8 @@ _THEME = {"": "Follow the system's theme", "light": "Switch to the light theme",
 
 @dataclass(frozen=True, slots=True)
 class PaletteEntry:
-    """One thing to go to or to do. `href` leads there, or takes the POST of `field` where `posts`. On a page where one
-    of the CSS selectors `press` finds something, the script presses or focuses that instead; `copies` is what is
-    copied.
+    """One page or action. `href` leads there, or takes the POST of `field` if `posts`. If one of the CSS selectors
+    `press` matches on the page, the script presses or focuses that instead; `copies` is text to copy.
     """
 
     label: str
@@ -63,7 +62,7 @@ class PaletteEntry:
 @require_safe
 @shows_refusals
 def palette(request: HttpRequest) -> HttpResponse:
-    """What there is for the words `q`, in groups; `at` is the page on which they were typed."""
+    """The entries for the words `q`, in groups; `at` is the page on which they were typed."""
     at = way_here(request) if is_fragment(request) else request.GET.get("at", "")
     q, urls, redacting = line(request.GET.get("q", ""), LONGEST), session_at(at), redacts(request)
     groups = (
@@ -87,7 +86,7 @@ def session_at(address: str) -> SessionUrls | None:
 
 
 def _matching(q: str, entries: Iterable[PaletteEntry]) -> tuple[PaletteEntry, ...]:
-    """Those that have every word in their label."""
+    """The entries with every word in their label."""
     words = q.casefold().split()
     return tuple(each for each in entries if all(word in each.label.casefold() for word in words))
 
@@ -106,7 +105,7 @@ def _of_session(urls: SessionUrls, *, redacting: bool) -> Iterator[PaletteEntry]
 
 
 def _sessions(q: str, stores: Sequence[Store], *, redacting: bool) -> tuple[PaletteEntry, ...]:
-    """Sessions by title, first words or id, newest first; without words the newest, but for sub-agents'."""
+    """Sessions by title, first words or id, newest first; without words the newest, except sub-agents'."""
     listed = page_of_lines(SessionFilter(q=q, delegated=None if q else False), stores, SESSIONS)
     names = {listing.state.pk: listing.store.name for listing in listed.listings if listing.state}
 
@@ -127,7 +126,7 @@ def _pages() -> Iterator[PaletteEntry]:
 
 
 def _actions(used: str, *, redacting: bool) -> Iterator[PaletteEntry]:
-    """What can be done everywhere; `used` is the theme in use."""
+    """Actions that are available everywhere; `used` is the theme in use."""
     for value in THEMES:
         if value != used:
             press = f"#theme [value='{value}']"

@@ -1,4 +1,4 @@
-"""What several pages show: a session, a boundary, a run's card and what it loses, rules, audits, the compact panel.
+"""What several pages show: a session, a boundary, a run's card and its losses, rules, audits, the compact panel.
 
-Pages import parts, never the other way round.
+Pages import parts, never the reverse.
 """

@@ -1,4 +1,4 @@
-"""How pages tell of the turn after a compaction: a boundary's tab, the card beside a session, words for each state."""
+"""The turn after a compaction: a boundary's tab, the card next to a session, words for each state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
 
 from .opened import OpenSession
 
-NAMED = 400  # characters of a file's name, whose end tells most
+NAMED = 400  # characters of a file's name, whose end is most informative
 FEW = 3  # files that the card names
 LABELS = {
     "not_yet": "not yet",
@@ -28,8 +28,8 @@ TONES = {"passed": "ok", "missing": "warn"}
 
 @dataclass(frozen=True, slots=True)
 class AuditStatus:
-    """How the reading after a compaction stands, in a few words; `tone` is the colour beside them, "" for none; `open`
-    that another turn may change it.
+    """The state of the reading after a compaction, in a few words; `tone` is its colour, "" for none; `open`: another
+    turn may change it.
     """
 
     label: str
@@ -39,7 +39,7 @@ class AuditStatus:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What is to be said beside a session of its last compaction: a state, the files it is about, what comes next."""
+    """The card next to a session about its last compaction: a state, the files it is about, what comes next."""
 
     standing: AuditStatus
     files: tuple[str, ...]
@@ -49,7 +49,7 @@ class Card:
 
 
 def audited(opened: OpenSession) -> OpenSession:
-    """The session with the audits of its compactions, as of its rows now; nothing is asked where there are none."""
+    """The session with the audits of its compactions, as of its current rows; without compactions nothing is read."""
     if not opened.index.compactions:
         return opened
     return replace(opened, audits=tuple(auditing.current_audits(opened.reader, opened.session, opened.index)))
@@ -60,13 +60,13 @@ def audit_of(opened: OpenSession, handoff_id: int) -> Audit | None:
 
 
 def newest_boundary(index: TranscriptIndex) -> IndexedBoundary | None:
-    """The last compaction that stands."""
+    """The last compaction that is in effect."""
     return max(index.compactions, key=lambda boundary: boundary.handoff_id, default=None)
 
 
 def standing_of(opened: OpenSession, boundary: IndexedBoundary) -> AuditStatus | None:
-    """What the boundary's tab is called; None for one with nothing to follow: an inherited one, an old one that came
-    before anybody looked, and one whose session's rules ask for no file.
+    """The state in the boundary's tab; None if there is nothing to follow: an inherited boundary, an old one from
+    before anybody looked, and one whose session's rules require no file.
     """
     audit = None if boundary.inherited else audit_of(opened, boundary.handoff_id)
     if audit is not None:
@@ -81,7 +81,7 @@ def standing(audit: Audit) -> AuditStatus:
 
 
 def unread(audit: Audit) -> str:
-    """ "1 of 2 files": those that were not read, of all that were to be."""
+    """ "1 of 2 files": those that were not read, of all required ones."""
     return f"{len(missing(audit)):,} of {formats.counted(len(audit.findings), 'file')}"
 
 
@@ -91,15 +91,15 @@ def missing(audit: Audit) -> list[str]:
 
 
 def shown_name(name: str, *, redacting: bool) -> str:
-    """A file's name as one line in which nothing is hidden."""
+    """A file's name as one line without hidden characters."""
     return line(redaction.redact_shown(name) if redacting else name, NAMED)
 
 
-# -- beside the session ------------------------------------------------------------------------------------------------
+# -- next to the session -----------------------------------------------------------------------------------------------
 
 
 def card(opened: OpenSession) -> Card | None:
-    """The card, None where there is nothing to say."""
+    """The card, None if there is nothing to report."""
     newest = newest_boundary(opened.index)
     audit = audit_of(opened, newest.handoff_id) if newest else None
     if audit is None or audit.status not in ("not_yet", "missing", "passed"):
@@ -123,7 +123,7 @@ def _short(audit: Audit) -> AuditStatus:
 
 
 def _files(audit: Audit) -> Sequence[str]:
-    """Those that are to be read, or were not; of what was read there is nothing to do."""
+    """The files that are to be read, or were not; files that were read need no action."""
     if audit.status == "not_yet":
         return [one["path"] for one in audit.required]
     return missing(audit)

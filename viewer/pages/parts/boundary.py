@@ -1,4 +1,4 @@
-"""A boundary on a page: what one compaction did, its summary, the messages it summarised and kept, where to undo it."""
+"""A boundary on a page: what one compaction did, its summary, the messages it summarised and kept, its undo."""
 
 from __future__ import annotations
 
@@ -47,14 +47,13 @@ class ShownSummary:
 
 @dataclass(frozen=True, slots=True)
 class ShownBoundary:
-    """One compaction, or an `inherited` handoff that the session began with. The tag `part` keeps it by a pickle: its
+    """One compaction, or an `inherited` handoff with which the session began. The tag `part` caches it by a pickle: its
     time is text, because that changes with the clock, and it has no index, whose arrays are long.
 
-    `no_undo` says why it cannot be undone, "" where it can be; where a later compaction is the reason, `later` is its
-    handoff. `unsure` says that what was summarised may have been taken back before; `earlier` that there is a summary
-    before this one; `reading` how the startup reading after it is, None where nobody follows it. `lost` says how many
-    details are lost of how many, `few_lost` in few words, "" until they are looked for; `loss` is the class of their
-    colour.
+    `no_undo` says why it cannot be undone, "" if it can; if a later compaction is the reason, `later` is its handoff.
+    `unsure`: the summarised messages may have been taken back before; `earlier`: there is a summary before this one;
+    `reading` is the state of the startup reading after it, None if nobody follows it. `lost` says how many details are
+    lost of how many, `few_lost` in few words, "" until they are counted; `loss` is the class of their colour.
     """
 
     template: ClassVar[str] = "boundary/_boundary.html"
@@ -125,7 +124,7 @@ _SCOPES = {"up_to": "up to a message that was chosen", "from": "from a message o
 
 
 def _reported(noted: ReportedCompaction) -> str:
-    """What an agent noted of its compaction, as a clause."""
+    """An agent's own report of its compaction, as a clause."""
     counts = (noted.tokens_before, "in the request before it"), (noted.tokens_after, "in the one after it")
     tokens = [f"{formats.exact(count)} tokens {where}" for count, where in counts if count]
     trigger = _TRIGGERS.get(noted.trigger) or (f"started by “{line(noted.trigger, 40)}”" if noted.trigger else "")
@@ -133,8 +132,8 @@ def _reported(noted: ReportedCompaction) -> str:
 
 
 def _loss(boundary: IndexedBoundary) -> tuple[str, str, str]:
-    """What one of our own compactions lost: in few words, as a label, its colour. What the agent's lost is looked for
-    in the tab.
+    """What one of our own compactions lost: in few words, as a label, its colour. The losses of an agent's compaction
+    are counted in the tab.
     """
     counts = counted(boundary.run)
     if not counts:
@@ -151,7 +150,7 @@ def earlier_boundary(index: TranscriptIndex, boundary: IndexedBoundary) -> Index
 
 
 def _no_undo(opened: OpenSession, boundary: IndexedBoundary) -> str:
-    """Why this compaction cannot be undone, "" when it can: a later one stands in the way of an older one."""
+    """Why this compaction cannot be undone, "" if it can: a later one must be undone first."""
     newest = _newest(opened.index)
     refusal = undo.refusal(opened.reader, opened.session, newest)
     return refusal if boundary.handoff_id == newest else COVERED if refusal else LATER_FIRST
@@ -162,9 +161,9 @@ def _newest(index: TranscriptIndex) -> int:
 
 
 def summary_text(text: str, directive: str, run: int | None = None, *, redacting: bool = False) -> ShownSummary:
-    """A handoff's body as Markdown; its instructions to the model and the rules it carries along beside it.
+    """A handoff's body as Markdown; its instructions to the model and the rules that it carries are separate.
 
-    Where those rules come from only our own `run` knows, which is redacted here as the text is already.
+    The source of those rules is known only to our own `run`; it is redacted here, as the text already is.
     """
     carried = rules_in(text)
     text, directive = without_rules(text), directive.strip()
@@ -178,7 +177,7 @@ def summary_text(text: str, directive: str, run: int | None = None, *, redacting
 
 
 def _rules(text: str, run: int | None, *, redacting: bool) -> ShownRules:
-    """The rules that stand in a handoff, with their source if that is known."""
+    """The rules in a handoff, with their source if that is known."""
     noted = service.rules_of(run) if run else {}
     origin = {name: noted.get(name, "") for name in ("source", "workspace")}
     return shown_rules(text, noted.get("sections", ()), **origin, redacting=redacting)
@@ -196,8 +195,8 @@ class ListedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ListedMessages:
-    """Some of the `total` messages that a compaction summarises or keeps: the address of those after them, "" for none,
-    and how many those are.
+    """Some of the `total` messages that a compaction summarises or keeps, the address of the messages after them, ""
+    for none, and the number of those.
     """
 
     place: SessionUrls
@@ -226,7 +225,7 @@ def listed_messages(
     most: int = LISTED,
     shortened: Collection[int] = (),
 ) -> ListedMessages:
-    """A page of these messages from the one at `start` on; `href` is where the others are found."""
+    """A page of these messages from position `start` on; `href` is the address of the others."""
     stop = start + most
     items = tuple(_listed(opened, ids[start:stop], shortened))
     more = f"{href}?from={stop}" if stop < len(ids) else ""
@@ -244,11 +243,11 @@ def _listed(opened: OpenSession, ids: Sequence[int], shortened: Collection[int])
 
 
 def shown_change(change: diffs.Change) -> blocks.Diff:
-    """A change as the block that pages show."""
+    """A change as a block for pages."""
     return blocks.Diff(diffs.as_html(change.text), change.added, change.removed)
 
 
 def summary_of(reader: Reader, session_id: str, handoff_id: int) -> str:
-    """A handoff's summary without the rules it carries along: they are the file's words; no summary changes them."""
+    """A handoff's summary without the rules it carries: those are the file's words, which no summary changes."""
     row = reader.messages(session_id, [handoff_id]).get(handoff_id)
     return without_rules(parted(row).summary) if row is not None else ""

@@ -1,4 +1,4 @@
-"""The compact panel: the plan in numbers before anything runs, and what can be chosen."""
+"""The compact panel: the plan in numbers before anything runs, and its options."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class PlanPart:
 
 @dataclass(frozen=True, slots=True)
 class ShownPlan:
-    """A dry run with what the panel says of it. `sends` is what a model would be sent, "" where none is asked;
-    `too_small` why it could not be. `rules` are those of the workspace, carried or not; None where no summary is made.
+    """A dry run with its texts for the panel. `sends` says what a model would receive, "" if none is asked; `too_small`
+    why it could not. `rules` are those of the workspace, carried or not; None if no summary is made.
     """
 
     draft: DryRun
@@ -70,11 +70,11 @@ class ShownPlan:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The panel of one session. `reason` says why nothing can be compacted here at all, `nothing` why not just now, and
-    `instead` is label and address of the strategy that would help; `later` that the plan is not made yet; `summarises`
-    that the strategy asks a summariser, `local` that this one sends nothing anywhere, `no_model` that there is no
-    other. `split` says that the result goes into a new session; `sends_otherwise` is why the agent sends something else
-    than the session says. `run` is the session's newest run while it matters.
+    """The panel of one session. `reason` says why nothing can be compacted here at all, `nothing` why not now, and
+    `instead` is label and address of the strategy that would help; `later`: the plan is not made yet; `summarises`: the
+    strategy asks a summariser; `local`: this one sends nothing anywhere; `no_model`: there is no other. `split`: the
+    result goes into a new session; `sends_otherwise` is why the agent sends something different from the session. `run`
+    is the session's newest run while it matters.
     """
 
     place: SessionUrls
@@ -103,8 +103,8 @@ class Panel:
 
     @property
     def leads(self) -> bool:
-        """Whether *Preview* is what to do next: not beside a run that is open, to be reviewed, or written and not
-        picked up, which has a button of its own for that.
+        """Whether *Preview* is the main action: not next to a run that is open, ready for review, or written and not
+        picked up, because that run has its own button.
         """
         run = self.run
         led = run is not None and (run.run.is_open or run.run.status == "ready" or run.leads_to_undo)
@@ -114,7 +114,7 @@ class Panel:
 def panel(
     reader: Reader, session: Session, options: Options | None = None, *, in_context: int = 0, redacting: bool = False
 ) -> Panel:
-    """The panel's data. A plan of so many messages `in_context` is left for later where they are many."""
+    """The panel's data. If `in_context` is large, the plan is left for later."""
     store, usable = reader.store, summarizers()
     options = options or Options(summarizer=_usual(store, usable))
     setting = planning.setting_of(store)
@@ -148,7 +148,7 @@ def panel(
 
 
 def usual_summarizer(store: Store) -> str:
-    """The one that the store's last summary was asked of, while it is set up; else the one without a model."""
+    """The summariser of the store's last summary, while it is set up; else the one without a model."""
     return _usual(store, summarizers())
 
 
@@ -164,7 +164,7 @@ def _keep_choices(options: Options) -> list[tuple[str, str]]:
 
 
 def _refusal(reader: Reader, session: Session, mode: str) -> str:
-    """Why the session can never be compacted here, "" when it can."""
+    """Why the session can never be compacted here, "" if it can."""
     refusal = reader.compact_refusal(session.id, mode)
     return "" if refusal is None else refusal.message
 
@@ -172,7 +172,7 @@ def _refusal(reader: Reader, session: Session, mode: str) -> str:
 def _planned(
     reader: Reader, session: Session, options: Options, setting: CompactionSetting, redacting: bool
 ) -> tuple[ShownPlan | None, str, str]:
-    """The plan, or why there is none just now and which strategy would help."""
+    """The plan, or why there is none now and which strategy would help."""
     try:
         draft = planning.draft_of(reader, session.id, options, setting)
         return _with_sending(draft, options, redacting), "", ""
@@ -185,7 +185,7 @@ def _planned(
 
 
 def _instead(urls: SessionUrls, options: Options, strategy: str) -> tuple[str, str] | None:
-    """The strategy that would help where this one does not: its label and the address that plans with it."""
+    """The strategy that would help if this one does not: its label and the address that plans with it."""
     if strategy not in STRATEGIES:
         return None
     fields = {
@@ -195,7 +195,7 @@ def _instead(urls: SessionUrls, options: Options, strategy: str) -> tuple[str, s
 
 
 def _with_sending(draft: DryRun, options: Options, redacting: bool) -> ShownPlan:
-    """A draft in the words of the panel, with what a model would be sent where one would be."""
+    """The draft in the words of the panel, with what a model would receive if one is asked."""
     shown = shown_plan(draft, redacting)
     asks = options.summarizer in PROVIDERS and strategy_of(draft.strategy).asks_model
     model = connection(options.summarizer) if asks else None
@@ -208,7 +208,7 @@ def _with_sending(draft: DryRun, options: Options, redacting: bool) -> ShownPlan
 
 
 def _sends(estimate: Estimate) -> SafeString:
-    """What is sent where, in how many parts, and what it costs if that is known."""
+    """What is sent where, in how many parts, and its cost if that is known."""
     several = " in {:,} parts, each with the instructions and the summary so far,"
     parts = several.format(estimate.requests) if estimate.requests > 1 else ""
     cost = estimate.cost
@@ -235,7 +235,7 @@ def shown_plan(draft: DryRun, redacting: bool) -> ShownPlan:
 
 
 def _question(draft: DryRun) -> str:
-    """What *Compact now* asks, in numbers."""
+    """The question of *Compact now*, in numbers."""
     plan = draft.plan
     undo = "A split has no Undo." if draft.mode == "split" else "You can undo this."
     when = f"{undo} It is written when the running turn ends." if draft.lease is not None else undo
@@ -250,7 +250,7 @@ def _question(draft: DryRun) -> str:
 
 
 def _little(draft: DryRun) -> str:
-    """What the plan saves, as a sentence, when it is hardly worth it."""
+    """How little the plan saves, as a sentence; "" if it is worth it."""
     saved = max(draft.tokens_before - draft.tokens_after_estimate, 0)
     if saved >= LITTLE * draft.tokens_before:
         return ""
@@ -279,7 +279,7 @@ def _parts(draft: DryRun) -> tuple[PlanPart, ...]:
 
 
 def _busy(draft: DryRun) -> tuple[str, ...]:
-    """Who stands in the way just now, as sentences."""
+    """Who blocks the compaction now, as sentences."""
     sentences = [planning.busy_sentence(draft.lock)] if draft.lock else []
     if draft.lease:
         sentences.append(

@@ -1,4 +1,4 @@
-"""What a run's summary replaces, keeps and loses, as its card lists it; and all that a compaction lost, in lists."""
+"""What a run's summary replaces, keeps and loses, for its card; and everything that a compaction lost, in lists."""
 
 from __future__ import annotations
 
@@ -43,10 +43,9 @@ SPEAKERS = {
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """An exact detail or statement that is lost, the line it stood in, and a link to that message.
+    """An exact detail or statement that is lost, the line it was in, and a link to that message.
 
-    `category` is what a statement is.
-    A candidate's page puts one back by its `name`; `put` says that it did.
+    `category` is the kind of a statement. A candidate's page puts a detail back by its `name`; `put` says that it did.
     """
 
     kind: str
@@ -61,7 +60,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """How many are lost of how many, at least one, of what `noun` names."""
+    """The number lost and the total, at least one, of what `noun` names."""
 
     lost: int
     total: int
@@ -93,12 +92,12 @@ class Loss:
 
 
 def loss_of(lost: int, total: int, noun: str) -> Loss | None:
-    """The loss; None where there was nothing to lose."""
+    """The loss; None if there was nothing to lose."""
     return Loss(lost, total, noun) if total else None
 
 
 def label(losses: Iterable[Loss | None]) -> tuple[str, str]:
-    """Several losses as one label, with the class of the worst one's colour; "" where there is none."""
+    """Several losses as one label, with the class of the worst one's colour; "" if there is none."""
     present = [loss for loss in losses if loss is not None]
     if not present:
         return "", ""
@@ -107,18 +106,17 @@ def label(losses: Iterable[Loss | None]) -> tuple[str, str]:
 
 
 def _percent(share: float) -> str:
-    """A share in percent; neither a small loss is none, nor a large one all."""
+    """A share in percent; a small loss is never shown as 0 %, nor a large one as 100 %."""
     return "under 1 %" if share < 0.01 else "over 99 %" if 0.99 < share < 1 else f"{share:.0%}".replace("%", " %")
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryReport:
-    """What a summary replaces: messages summarised and kept, earlier summaries folded in, what else was done.
+    """What a summary replaces: messages summarised and kept, earlier summaries folded in, other remarks.
 
     `shortens`: there is no summary, nothing is summarised. `details` and `statements` of people and the agent are lost
-    where they stand neither in the summary nor in a kept message, `printed` are those only tools printed; None where
-    there were none. `named` are the first of the lost details, `stated` of the statements; `href` leads
-    to all.
+    if they are neither in the summary nor in a kept message, `printed` are those only tools printed; None if there were
+    none. `named` are the first of the lost details, `stated` of the statements; `href` leads to all.
     """
 
     kept: int
@@ -146,7 +144,7 @@ class SummaryReport:
 
 
 def report_of(run: Run, urls: SessionUrls) -> SummaryReport:
-    """The report; links lead to messages of `place`."""
+    """The report; links lead to messages at `urls`."""
     report = run.report or {}
     details, statements, printed = lost_parts(report)
     middle, lifted = _planned(run.pk, run.created_at, run.status, run.attempts)
@@ -167,9 +165,9 @@ def report_of(run: Run, urls: SessionUrls) -> SummaryReport:
 
 
 def lost_parts(noted: Mapping[str, Any]) -> tuple[Loss | None, Loss | None, Loss | None]:
-    """The loss of details, of statements, and of details that tools printed; None where there were none.
+    """The loss of details, of statements, and of details that tools printed; None if there were none.
 
-    All are None of what a version noted that recognised less: its numbers would say that more was kept.
+    All are None for a report from a version that recognised fewer: its numbers would say that more was kept.
     """
     if "statements" not in noted:
         return None, None, None
@@ -181,14 +179,14 @@ def lost_parts(noted: Mapping[str, Any]) -> tuple[Loss | None, Loss | None, Loss
 @lru_cache(maxsize=1_000)
 def _planned(run_id: int, created_at: datetime, status: str, attempts: int) -> tuple[int, int]:
     """How many messages the plan summarises, and how many earlier summaries it folds in. The plan of a long session is
-    long, and is made anew only by another attempt.
+    long, and only another attempt changes it.
     """
     plan = service.plan_of(run_id)
     return len(plan.get("middle", ())), len(plan.get("lifted", ()))
 
 
 def named_lost(details: Sequence[Any], urls: SessionUrls, start: int = 0, most: int = LOST_SHOWN) -> tuple[Lost, ...]:
-    """A page of lost details, in the order they were noted: the most telling first."""
+    """A page of lost details, in their stored order: the most important first."""
     return tuple(
         Lost(
             kind=KINDS.get(one["kind"], one["kind"]),
@@ -203,15 +201,15 @@ def named_lost(details: Sequence[Any], urls: SessionUrls, start: int = 0, most: 
 
 
 def _around(text: str, detail: str) -> str:
-    """What is shown of the line a detail stands in: its surroundings."""
+    """The part of a line around a detail."""
     at = max(text.find(detail), 0)
     start = max(at - LINE_LENGTH // 2, 0) if len(text) > LINE_LENGTH else 0
     return ("… " if start else "") + line(unmarked(text[start:]), LINE_LENGTH)
 
 
 def unmarked(text: str) -> str:
-    """A line without Markdown's signs at its start, around bold words and between the cells of a table's row; what else
-    stands in it stays.
+    """A line without Markdown's signs at its start, around bold words and between the cells of a table's row; the rest
+    stays.
     """
     row = text.strip()
     if len(row) > 2 and row[0] == row[-1] == "|":
@@ -225,7 +223,7 @@ def unmarked(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LostList:
-    """One list of lost things: a page of them; `next` leads to those after, `left` says how many more there are."""
+    """One list of lost things: a page of them; `next` leads to the following, `left` is how many more there are."""
 
     name: str
     title: str
@@ -236,7 +234,7 @@ class LostList:
 
 
 def lost_page(noted: Mapping[str, Any], lists: Sequence[LostList]) -> dict[str, Any]:
-    """What the page of lost details says of them, as `noted` (`detail_loss.noted`)."""
+    """The data of the page of lost details; `noted` is from `detail_loss.noted`."""
     return {"details": lost_parts(noted)[0], "lists": lists}
 
 
@@ -246,7 +244,7 @@ def lost_heading(noted: Mapping[str, Any]) -> str:
 
 
 def lost_lists(noted: Mapping[str, Any], urls: SessionUrls, href: str, start: int) -> Iterator[LostList]:
-    """The lists from the one at `start` on; `href` is where more of them are found."""
+    """The lists from position `start` on; `href` is the address of further pages."""
     details, statements, printed = lost_parts(noted)
     for (name, title), loss in zip(LISTS.items(), (statements, details, printed), strict=True):
         if loss is not None:

@@ -1,4 +1,4 @@
-"""A session as its pages open it: its row, its History, its address."""
+"""A session as its pages open it: its row, its History, its URLs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from viewer.web.session_urls import SessionUrls
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """A session that is read just now; with `redacting`, without what looks like a secret in what people call it.
+    """A session that is being read; with `redacting`, without probable secrets in its names.
 
-    `audits` are those of its compactions, newest first, where a page asked for them (`audits.audited`).
+    `audits` are those of its compactions, newest first, if a page asked for them (`audits.audited`).
     """
 
     reader: Reader
@@ -31,12 +31,12 @@ class OpenSession:
 
     @property
     def window(self) -> int:
-        """Tokens that its model can take."""
+        """The context window of its model, in tokens."""
         return counting.context_window(self.session.model, self.session.window)
 
 
 def open_session(reader: Reader, session_id: str, *, redacting: bool = False) -> OpenSession:
-    """The session; a short one with its tokens counted. Raises NotFound, StoreUnavailable."""
+    """The session; if it is short, with its tokens counted. Raises NotFound, StoreUnavailable."""
     session = reader.session(session_id)
     index = index_cache.index_of(reader, session)
     if index.context.about:
@@ -46,7 +46,7 @@ def open_session(reader: Reader, session_id: str, *, redacting: bool = False) ->
 
 
 def without_boundary(index: TranscriptIndex, urls: SessionUrls, cut_id: int | None) -> str:
-    """Where a reader goes on whose boundary was undone: the message before which it stood, or the session where that
+    """Where a reader continues after a boundary was undone: the message after the boundary, or the session if that
     message is not shown any more.
     """
     message_id = None if cut_id is None else index.message_of(cut_id)
@@ -54,7 +54,7 @@ def without_boundary(index: TranscriptIndex, urls: SessionUrls, cut_id: int | No
 
 
 def now_without_boundary(urls: SessionUrls, cut_id: int | None) -> str:
-    """The same of a session that is not read just now; the session where it cannot be."""
+    """The same for a session that is not open; the session if it cannot be read."""
     try:
         with open_store(get_store(urls.store)) as reader:
             return without_boundary(index_cache.index_of(reader, reader.session(urls.session)), urls, cut_id)

@@ -23,9 +23,9 @@ LEFT_OUT = "The workspace's rules were left out."
 class ShownRules:
     """Rules as they are carried, or the `reason` why none are, a sentence.
 
-    `titles` of the sections, with commas between, "" where they are not known; `source` is the file, its path beginning
-    at `workspace`, both "" where that is not known. `text` is every character that is carried, `length` how many. `own`
-    tells what the agent does by itself.
+    `titles` of the sections, with commas between, "" if unknown; `source` is the file, its path relative to
+    `workspace`, both "" if unknown. `text` is every character that is carried, `length` how many. `own` says what the
+    agent does by itself.
     """
 
     titles: str = ""
@@ -47,10 +47,10 @@ def shown_rules(
     *,
     redacting: bool = False,
 ) -> ShownRules:
-    """Rules on their way to a page: `text` as it stands in the handoff, `sections` as they stand in the file.
+    """Rules for a page: `text` as it is in the handoff, `sections` as they are in the file.
 
-    Credentials were taken out of the text when it was made; `redacting` is for the directory and the reason, which
-    somebody else named.
+    Credentials were taken out of the text earlier; `redacting` is for the directory and the reason, whose words are
+    somebody else's.
     """
     if redacting:
         text, source, workspace, reason = map(redaction.redact_shown, (text, source, workspace, reason))
@@ -65,7 +65,7 @@ def shown_rules(
 
 
 def _reason_sentence(reason: str, advice: str) -> str | SafeString:
-    """The reason as a sentence of its own, with a link to where something can be done about it."""
+    """The reason as a separate sentence, with a link to the place where it can be changed."""
     if not advice:
         return f"No rules carried along. {reason}" if reason else ""
     link = f"{reverse('pages:settings')}#rules"
@@ -73,7 +73,7 @@ def _reason_sentence(reason: str, advice: str) -> str | SafeString:
 
 
 def shown_workspace_rules(rules: Rules, *, redacting: bool = False) -> ShownRules:
-    """What was found just now."""
+    """The rules of a workspace as they are now."""
     shown = shown_rules(
         rules.text, rules.sections, rules.source, rules.workspace, rules.reason, rules.advice, redacting=redacting
     )
@@ -81,7 +81,7 @@ def shown_workspace_rules(rules: Rules, *, redacting: bool = False) -> ShownRule
 
 
 def rules_of_run(run: Run, *, redacting: bool = False) -> ShownRules | None:
-    """What stands behind a run's summary, or why nothing does; None where the run knows nothing of rules."""
+    """The rules after a run's summary, or why there are none; None if the run has no record of rules."""
     rules = run.rules
     if not rules or not strategy_of(run.strategy).carries_rules:
         return None
@@ -94,7 +94,7 @@ def rules_of_run(run: Run, *, redacting: bool = False) -> ShownRules | None:
 
 
 def _titles(text: str, sections: Sequence[str]) -> list[str]:
-    """Of the sections that the text has room for: a cut one counts, one behind the cut does not."""
+    """The titles of sections that are in the text: a section that is cut counts, one after the cut does not."""
     headings = [section.partition("\n")[0].strip() for section in sections]
     carried = {each.strip() for each in text.split("\n")}
     return [line(heading.strip("# \t"), SHOWN) for heading in headings if heading in carried]

@@ -1,4 +1,4 @@
-"""A run's card: how it goes while it is open, what came of it, and what can be done next."""
+"""A run's card: its progress while it is open, its result, and what can be done next."""
 
 from __future__ import annotations
 
@@ -47,10 +47,11 @@ SET_UP = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class RetryForm:
-    """How to go on after a run that wrote nothing: its options as a form sends them, and an address that plans anew.
+    """How to continue after a run that wrote nothing: its options as a form sends them, and an address that plans
+    again.
 
-    `kept` tells of finished parts; `model` that the summary was asked of a model, `set_up` that its settings may be
-    what is wrong.
+    `kept` is a sentence about finished parts; `model`: the summary was asked of a model; `set_up`: its settings may be
+    wrong.
     """
 
     options: tuple[tuple[str, str], ...]
@@ -62,13 +63,13 @@ class RetryForm:
 
 @dataclass(frozen=True, slots=True)
 class RunCard:
-    """A run as both its page and the session page show it.
+    """A run for its page and for the session page.
 
-    `place` is where the conversation goes on; `rules` follow the summary. `pick_up` says what is known of the agent
-    since the commit, `picked_up` when it went on, "" while it has not. `earlier` is the address of an older run whose
+    `place` is where the conversation continues; `rules` follow the summary. `pick_up` says what is known of the agent
+    since the commit, `picked_up` when it continued, "" while it has not. `earlier` is the address of an older run whose
     summary could not be written. `kept` is what somebody had typed into a summary that cannot be applied any more;
-    `typed` is in the form instead of the summary (a draft, or what was refused), and `refused` says why it could not be
-    applied. `just_applied` says that the page does not show the result yet.
+    `typed` is in the form instead of the summary (a draft, or refused text), and `refused` says why it could not be
+    applied. `just_applied`: the page does not show the result yet.
     """
 
     run: Run
@@ -99,7 +100,7 @@ class RunCard:
 
     @property
     def phase(self) -> str | SafeString:
-        """What is being done; it changes with the phase and the part."""
+        """The current step; it changes with the phase and the part."""
         return _phase(self.run)
 
     @property
@@ -109,12 +110,12 @@ class RunCard:
 
     @property
     def ticks(self) -> str:
-        """How much is written, and the seconds: it changes with every look."""
+        """The tokens written, and the seconds: it changes each time."""
         return ticks(self.run)
 
     @property
     def done(self) -> int:
-        """How far it is, of 100: the parts of a summary share the stretch between planning and writing."""
+        """Progress, of 100: the parts of a summary share the range between planning and writing."""
         chunk, chunks = _parts(self.run)
         begun = DONE.get(self.run.status, 0)
         if self.run.status != "summarizing":
@@ -144,12 +145,12 @@ class RunCard:
 
     @property
     def text(self) -> str:
-        """What stands in the form."""
+        """The text in the form."""
         return self.summary if self.typed is None else self.typed
 
     @property
     def summary_tokens(self) -> int:
-        """By which the page says what a change of the summary comes to."""
+        """Tokens of the summary, with which the page estimates the effect of an edit."""
         return counting.counter_for("")(self.run.summary)
 
     @property
@@ -158,7 +159,7 @@ class RunCard:
 
     @property
     def usage(self) -> str:
-        """What the model took: "3 calls, 41,200 tokens in, 2,310 out, about $0.02"; "" where none was asked."""
+        """The model's usage: "3 calls, 41,200 tokens in, 2,310 out, about $0.02"; "" if none was asked."""
         return _usage(self.run)
 
     @property
@@ -167,27 +168,27 @@ class RunCard:
 
     @property
     def summarised_by(self) -> str:
-        """What wrote the summary, "" where there is none."""
+        """The author of the summary, "" if there is none."""
         return _summarised_by(self.run) if strategy_of(self.run.strategy).asks_model else ""
 
     @property
     def poll(self) -> str:
-        """The address that says how it goes, and answers only what is new."""
+        """The address that returns only what changed."""
         return f"{self.href}?seen={self.run.status}&mark={_mark(self.run, self.pick_up, self.picked_up)}"
 
     @property
     def poll_every(self) -> str:
-        """How often the page asks there: while it is open, and until the agent goes on from the result; else ""."""
+        """How often the page asks there: while it is open, and until the agent continues; else ""."""
         return "1s" if self.run.is_open else "15s" if self.leads_to_undo else ""
 
     @property
     def leads_to_undo(self) -> bool:
-        """Whether *Undo* is what to do next, if anything: until the agent goes on from the result."""
+        """Whether *Undo* is the main action, if any: until the agent continues from the result."""
         return self.run.status == "applied" and not self.run.new_session_id and not self.picked_up
 
     @property
     def news(self) -> str:
-        """What a screen reader says when the card changes."""
+        """The text for a screen reader when the card changes."""
         return f"Run {self.run.pk}: {self.label}. {self.error or self.part}"
 
 
@@ -209,14 +210,14 @@ def run_card(run: Run, *, redacting: bool = False) -> RunCard:
 
 
 def after_tokens(run: Run) -> SafeString:
-    """What a run leaves in context, "" where nothing came of it or its summary is still to come."""
+    """The tokens a run leaves in context, "" if it had no result or its summary is not written yet."""
     if run.came_to_nothing or run.tokens_after is None:
         return SafeString()
     return formats.number(run.tokens_after, "tokens")
 
 
 def mark_of(run: Run) -> str:
-    """Changes when the card has something new to say, which passing seconds are not."""
+    """Changes when the card has something new, not with the seconds."""
     return _mark(run, *_pick_up(run))
 
 
@@ -233,7 +234,7 @@ def _is_stalled(run: Run) -> bool:
 
 
 def _phase(run: Run) -> str | SafeString:
-    """What is being done, without what changes by the second (`ticks`)."""
+    """The current step, without what changes each second (`ticks`)."""
     text = clean(str(run.progress.get("sentence", "")))
     if run.status == "summarizing":
         doing = clean(str(run.progress.get("doing", text))).removesuffix(".")
@@ -251,14 +252,14 @@ def _part(run: Run) -> str:
 
 
 def _parts(run: Run) -> tuple[int, int]:
-    """The part that is asked for now and how many there are; 1 of 1 where nobody said."""
+    """The current part and the number of parts; 1 of 1 if unknown."""
     if run.status != "summarizing":
         return 1, 1
     return int(run.progress.get("chunk", 1)), int(run.progress.get("chunks", 1))
 
 
 def ticks(run: Run) -> str:
-    """What a summary has come to, by the second; "" while none is being written."""
+    """The progress of a summary, by the second; "" while none is being written."""
     if run.status != "summarizing":
         return ""
     tokens, seconds = int(run.progress.get("tokens", 0)), int(run.progress.get("seconds", 0))
@@ -299,7 +300,7 @@ def options_sent(run: Run) -> dict[str, str]:
 
 
 def _kept_parts(run: Run) -> str:
-    """Which parts a new run need not ask for again; only the newest run's are looked at (`service.start`)."""
+    """Which parts a new run need not ask for again; only the newest run's count (`service.start`)."""
     if not run.chunks or not service.is_newest(run):
         return ""
     of = f" of {run.progress['chunks']:,}" if "chunks" in run.progress else ""
@@ -309,13 +310,13 @@ def _kept_parts(run: Run) -> str:
 
 
 def _earlier(run: Run) -> str:
-    """The run before this one, where its summary is kept because it could not be written."""
+    """The address of the run before this one, if its summary is kept because it could not be written."""
     before = service.run_before(run)
     return reverse("pages:run", args=[before.pk]) if before and before.status == "conflict" else ""
 
 
 def _pick_up(run: Run) -> tuple[str, SafeString]:
-    """What is known of the agent since the commit: a sentence, and when it went on ("" while it has not)."""
+    """What is known of the agent since the commit: a sentence, and when it continued ("" while it has not)."""
     if run.status != "applied":
         return "", SafeString()
     try:
@@ -345,7 +346,7 @@ def _summarised_by(run: Run) -> str:
 
 
 def matters(run: Run) -> bool:
-    """Whether the session's page still has to show a run: while something is to be done, and a day after it ended."""
+    """Whether the session's page still shows a run: until nothing is to be done, and a day after its end."""
     if run.is_open or run.status == "ready":
         return True
     ended = run.finished_at or run.created_at

@@ -1,4 +1,4 @@
-"""The calls of the API and the shapes of what they take and answer, from its OpenAPI document."""
+"""The calls of the API and the shapes of their input and output, from its OpenAPI document."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ _WRAPPED = re.compile(r"(?<!\n)\n(?!\n)")
 
 @dataclass(frozen=True, slots=True)
 class ApiField:
-    """A parameter of a call, or a field of a shape. `place` says where a parameter stands; `default` is JSON or ""."""
+    """A parameter of a call, or a field of a shape. `location` says where a parameter is sent;
+    `default` is JSON or "".
+    """
 
     name: str
     location: str
@@ -93,7 +95,7 @@ def _call(method: str, path: str, call: Json) -> ApiCall:
 
 
 def _content(body: Json) -> Json:
-    """The schema of a body's JSON, {} for a body that is none."""
+    """The schema of a body's JSON, {} if it has none."""
     schema: Json = body.get("content", {}).get("application/json", {}).get("schema", {})
     return schema
 
@@ -120,7 +122,7 @@ def _field(name: str, schema: Json, required: bool, location: str = "") -> ApiFi
 
 
 def _kind(schema: Json) -> SafeString:
-    """What a JSON value may be: "list of", the names of shapes as links, the words of a choice."""
+    """The type of a JSON value: "list of", the names of shapes as links, the words of a choice."""
     if "$ref" in schema:
         return _link(schema["$ref"].rpartition("/")[2])
     if "anyOf" in schema:
@@ -133,7 +135,7 @@ def _kind(schema: Json) -> SafeString:
 
 
 def _description(schema: Json) -> SafeString:
-    """What a docstring says, without the ends of its lines, which the Markdown of messages keeps."""
+    """A docstring as HTML, without its line breaks, which the Markdown of messages would keep."""
     return markdown.markdown(_WRAPPED.sub(" ", schema.get("description", "")))
 
 

@@ -1,1 +1,1 @@
-"""Messages of all stores that hold given words."""
+"""Messages of all stores that contain given words."""

@@ -1,4 +1,4 @@
-"""Messages found by a search, as lists show them, and where the next page of several stores begins."""
+"""Messages found by a search, for lists, and where the next page of several stores begins."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ FIRST = 3  # hits of a session that are shown unfolded
 
 @dataclass(frozen=True, slots=True)
 class ShownHit:
-    """One message found; a value that names what its HTML depends on (the tag `part`), so `time` is as it is shown now.
+    """One message found; a value that names what its HTML depends on (the tag `part`), so `time` is as shown now.
 
-    `who` says it, or that a compaction wrote it; `state` is what it is in where it is not in context; `passage` is text
-    with what was found marked. `session` is the name of its session, `source` where that came from.
+    `who` is its author, or says that a compaction wrote it; `state` is its state if it is not in context; `passage` is
+    text with the found words marked. `session` is the name of its session, `source` the session's source.
     """
 
     place: SessionUrls
@@ -57,8 +57,8 @@ class HitGroup:
 
 
 def grouped(shown_hits: Sequence[ShownHit], address: Callable[[str, str], str]) -> tuple[HitGroup, ...]:
-    """The hits by session, in the order in which each session is met first. `address` makes the query of the search in
-    one session, from the name of the store and the id as addresses hold it.
+    """The hits by session, in the order of each session's first hit. `address` makes the query of the search in one
+    session, from the name of the store and the id as in addresses.
     """
     sessions: dict[SessionUrls, list[ShownHit]] = {}
     for hit in shown_hits:
@@ -67,8 +67,8 @@ def grouped(shown_hits: Sequence[ShownHit], address: Callable[[str, str], str]) 
 
 
 def shown_hit(hit: Hit, urls: SessionUrls, words: str = "") -> ShownHit:
-    """The hit with addresses on the pages of `place`: its own session, or the one that goes on with it. What they lead
-    to has the `words` marked.
+    """The hit with URLs of the session's pages: its own session, or the one that continues it. The linked pages have
+    the `words` marked.
     """
     name = line(hit.session.title, 120)
     boundary = hit.kind == "summary" and hit.standalone
@@ -91,7 +91,7 @@ def shown_hit(hit: Hit, urls: SessionUrls, words: str = "") -> ShownHit:
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """Where each store goes on: behind a key, from the start (absent), or not at all (None); and at which stage."""
+    """Where each store continues: after a key, from the start (absent), or not at all (None); and at which stage."""
 
     keys: dict[str, Key | None] = field(default_factory=dict)
     stages: dict[str, Stage] = field(default_factory=dict)
@@ -107,14 +107,14 @@ class Positions:
 
     @property
     def text(self) -> str:
-        """As an address says it; `positions` reads it."""
+        """The positions as text for an address; `positions` parses it."""
         return ",".join(
             f"{quote(name, safe='')}:{_written(key, self.stage(name))}" for name, key in sorted(self.keys.items())
         )
 
 
 def positions(text: str) -> Positions:
-    """The positions in an address; what means nothing is left out."""
+    """The positions in an address; invalid ones are left out."""
     keys: dict[str, Key | None] = {}
     stages: dict[str, Stage] = {}
     for part in text.split(",") if text else ():
@@ -149,9 +149,9 @@ def _read(text: str) -> tuple[Key | None, Stage]:
 def merged(
     pages: Sequence[tuple[str, HitPage]], limit: int, before: Positions
 ) -> tuple[list[tuple[str, Hit]], Positions]:
-    """The first hits of all stores in one order, and where each store goes on behind them.
+    """The first hits of all stores in one order, and where each store continues after them.
 
-    Within a store the order is its own; between stores the better rank goes first, or the later time.
+    Each store keeps its order; between stores the better rank is first, or the later time.
     """
     ways = [[(_sort_key(hit), name, hit) for hit in each.hits] for name, each in pages]
     page_hits = [(name, hit) for _, name, hit in merge(*ways, key=lambda item: item[0])][:limit]

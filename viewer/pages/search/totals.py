@@ -1,4 +1,6 @@
-"""How many messages a search finds: in one session, and with each choice of a filter. Asked for behind the page."""
+"""How many messages a search finds: in one session, and with each choice of a filter. Requested after the page is
+shown.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,14 @@ from viewer.stores.search.query import parse
 
 from .views import SearchForm, filter_groups, form_of, search_filter
 
-COUNTED = 100  # hits that are counted; of more it is said that there are more
-SECONDS = 1.0  # for all choices of the filters together; those that are not reached have no number
+COUNTED = 100  # hits that are counted; above that the page says that there are more
+SECONDS = 1.0  # for all choices of the filters together; choices after that have no number
 
 
 @require_safe
 @shows_refusals
 def total(request: HttpRequest) -> HttpResponse:
-    """How many messages match in the session that the address names, as a sentence."""
+    """How many messages match in the session of the address, as a sentence."""
     form = form_of(request.GET)
     stores = [store for store in listed_stores(request, form.store) if form.store in ("", store.name)]
     number, more = _count(form, stores)
@@ -41,7 +43,7 @@ def total(request: HttpRequest) -> HttpResponse:
 @require_safe
 @shows_refusals
 def facets(request: HttpRequest) -> HttpResponse:
-    """The filters of the search with the number of messages that each choice would find, without those of none."""
+    """The filters of the search with the number of messages for each choice, without choices that find none."""
     form = form_of(request.GET)
     stores = listed_stores(request, form.store)
     kinds = lines.kinds_of(sync.store_listings(stores))
@@ -63,7 +65,9 @@ def _counted(groups: Sequence[Group], stores: Sequence[Store]) -> Iterator[Group
 
 
 def _count(form: SearchForm, stores: Sequence[Store]) -> tuple[int, bool]:
-    """The messages found, up to COUNTED, and whether there may be more. A store that cannot be read counts nothing."""
+    """The number of messages found, up to COUNTED, and whether there may be more. A store that cannot be read counts as
+    0.
+    """
     number, more, query = 0, False, parse(form.q)
     for store in stores:
         try:

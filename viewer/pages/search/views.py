@@ -1,4 +1,6 @@
-"""The search page: sessions whose name holds the words, then messages of all stores that do, newest or best first."""
+"""The search page: sessions with the words in their name, then messages of all stores with them, newest
+or best first.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +46,8 @@ AGES = {7: "last 7 days", 30: "last 30 days", 365: "last year"}
 
 @dataclass(frozen=True, slots=True)
 class SearchForm:
-    """What the address asks for. `session` is an id as addresses hold it: a form would change others. `since` and
-    `until` are days, as ISO dates, both included; `scan` looks through the messages themselves.
+    """The query of a search. `session` is an id as in addresses: a form would change others. `since` and `until` are
+    days, as ISO dates, both included; `scan` looks through the messages themselves.
     """
 
     q: str = ""
@@ -70,7 +72,7 @@ class SearchForm:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What one store gave, or why it gave nothing."""
+    """The hits of one store, or the `problem` why there are none."""
 
     store: Store
     page: HitPage | None
@@ -79,7 +81,7 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class NamedSession:
-    """A session found by its name, its id or its first words: `name` and `words` with what was found marked."""
+    """A session found by its name, its id or its first words: `name` and `words` have the found words marked."""
 
     row: SessionIndex
     place: SessionUrls
@@ -113,7 +115,7 @@ def messages(request: HttpRequest) -> HttpResponse:
 
 
 def form_of(query: QueryDict) -> SearchForm:
-    """What the address asks for; values that mean nothing are left out."""
+    """The query of the address; invalid values are left out."""
     role, order = query.get("role", ""), query.get("order", "")
     return SearchForm(
         q=" ".join(query.get("q", "")[:LONGEST].replace("\x00", " ").split()),
@@ -130,7 +132,7 @@ def form_of(query: QueryDict) -> SearchForm:
 
 
 def _session(text: str) -> str:
-    """The segment, "" where it names no session."""
+    """The segment, "" if it names no session."""
     try:
         return text and segment(name_in(text))
     except ValueError:
@@ -138,7 +140,7 @@ def _session(text: str) -> str:
 
 
 def day(text: str, *, end: bool = False) -> float | None:
-    """When a day, given as an ISO date, begins or ends in this site's zone, in epoch seconds; None for no date."""
+    """When a day (an ISO date) begins or ends in this site's zone, in epoch seconds; None for no date."""
     try:
         date = parse_date(text)
         if date is None:
@@ -150,7 +152,7 @@ def day(text: str, *, end: bool = False) -> float | None:
 
 
 def address(form: SearchForm, **changes: str) -> str:
-    """The page's address with some values changed; the place in the list is left out."""
+    """The page's address with some values changed, without the position in the list."""
     pairs = _pairs(form, **changes)
     return f"?{urlencode(pairs, errors='replace')}" if pairs else "?"
 
@@ -159,7 +161,7 @@ def _pairs(form: SearchForm, **changes: str) -> list[tuple[str, str]]:
     return [(name, value) for name, value in {**asdict(form), "after": "", **changes}.items() if value]
 
 
-# -- what is found -----------------------------------------------------------------------------------------------------
+# -- the results -------------------------------------------------------------------------------------------------------
 
 
 def _searched(store: Store, query: Query, form: SearchForm, positions: Positions, redacted: bool) -> Searched:
@@ -178,7 +180,7 @@ def _searched(store: Store, query: Query, form: SearchForm, positions: Positions
 
 
 def search_filter(reader: Reader, form: SearchForm) -> SearchFilter:
-    """What the form asks of one store. Raises NotFound where it names a session that is not in it."""
+    """The form as a filter of one store. Raises NotFound if it names a session that is not in it."""
     return SearchFilter(
         role=form.role,
         sessions=tuple(reader.parts(form.session_id)) if form.session else (),
@@ -191,7 +193,7 @@ def search_filter(reader: Reader, form: SearchForm) -> SearchFilter:
 
 
 def _named(query: Query, stores: Sequence[Store], form: SearchForm) -> SessionList:
-    """The sessions whose title, id or first words hold the words, and the sources there are."""
+    """The sessions with the words in their title, id or first words, and the existing sources."""
     words = " ".join(term.typed for term in query.wanted)
     if not words:
         return SessionList((), (), (), more=False)
@@ -207,10 +209,10 @@ def _page(
     positions: Positions,
     redacted: bool,
 ) -> dict[str, Any]:
-    """The page's data: sessions by name, hits by session (`found`), and what there is to say where little is found.
+    """The page's data: sessions by name, hits by session (`found`), and remarks.
 
     `facets` is the address of the filters with numbers, `more` that of the next hits, "" at the end; `limits` say where
-    a page ended before it was full, `notes` how it was searched, and `gaps`, behind the last hits, what no index holds.
+    a page ended before it was full, `notes` how it was searched, and `gaps`, after the last hits, what is in no index.
     `scan` is the address of the same search without the indexes, `indexed` with them, `cleared` without filters.
     """
     pages = [(each.store.name, each.page) for each in searched if each.page]
@@ -254,7 +256,7 @@ def _limits(pages: Sequence[tuple[str, HitPage]], *, several: bool) -> Iterator[
 
 
 def _notes(pages: Sequence[tuple[str, HitPage]], *, gaps: bool) -> Iterator[str]:
-    """What is to be said about the results, once for all stores of which it is true."""
+    """The remarks about the results, each once for all stores that it is about."""
     names_of: dict[str, list[str]] = {}
     for name, each in pages:
         for note in each.notes:
@@ -265,7 +267,7 @@ def _notes(pages: Sequence[tuple[str, HitPage]], *, gaps: bool) -> Iterator[str]
 
 
 def _tips(query: Query) -> Iterator[str]:
-    """What else to try where nothing matches; `search` tried beginnings and parts of words by itself."""
+    """What else to try if nothing matches; `search` tried beginnings and parts of words by itself."""
     if any(term.quoted for term in query.wanted):
         yield "the words without quotation marks"
     if query.excluded:
@@ -297,7 +299,7 @@ def _named_sessions(
 
 
 def filter_groups(form: SearchForm, stores: Sequence[Store], kinds: Sequence[FacetGroup]) -> Iterator[Group]:
-    """What a search can be narrowed by, as links; `kinds` are those of the sessions of these stores."""
+    """The filters of a search, as links; `kinds` are those of the sessions of these stores."""
     sources = sorted({kind.source for kind in kinds if kind.source} | ({form.source} - {""}))
     ages = {"": "any time", **{_days_ago(days): label for days, label in AGES.items()}}
     for name, title, options in (

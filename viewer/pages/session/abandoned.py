@@ -1,4 +1,4 @@
-"""Branches of a session that were left: somebody went back, and on from an earlier message."""
+"""Abandoned branches of a session: somebody went back, and continued from an earlier message."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST = 200  # messages that are shown, of all branches together
 
 
 class AbandonedUrls(SessionUrls):
-    """A session whose messages are looked at here: History has no place for them."""
+    """A session whose messages are shown here, because they are not in History."""
 
     def message(self, row_id: int, words: str = "") -> str:
         return f"{self.view('abandoned')}#m{row_id}"
@@ -40,7 +40,7 @@ def abandoned(request: HttpRequest, store: str, session_id: str) -> HttpResponse
 
 
 def _branches(opened: OpenSession, branches: Sequence[AbandonedBranch]) -> Iterator[dict[str, Any]]:
-    """Each branch with its messages, the message that it followed, None for none, and how many are not shown."""
+    """Each branch with its messages, the message before it, None for none, and how many are not shown."""
     room = MOST
     for branch in branches:
         ids = branch.ids[:room]

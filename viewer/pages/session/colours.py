@@ -1,4 +1,4 @@
-"""What is shown of one row once more, its code in colours: fetched when a fold is opened or a message comes in view."""
+"""The HTML of one row again, with code in colours: loaded when a fold is opened or a message comes into view."""
 
 from __future__ import annotations
 

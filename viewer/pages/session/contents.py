@@ -1,4 +1,4 @@
-"""The table of contents of a session: what people asked, and where it was compacted."""
+"""The table of contents of a session: people's prompts, and its compactions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROMPTS = 80  # of a part; a page has the part around its window
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One line: a prompt or a boundary. `shown` says that it stands in the window."""
+    """One line: a prompt or a boundary. `shown`: it is in the window."""
 
     label: str
     href: str
@@ -35,7 +35,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class FurtherItems:
-    """What is listed on one side of a part: its address, how much it is, and the nearest boundary in it."""
+    """The lines on one side of a part: their address, their number, and the nearest boundary among them."""
 
     href: str
     count: int
@@ -44,7 +44,7 @@ class FurtherItems:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A part of the table of contents, and what lies before and after it."""
+    """A part of the table of contents, and what is before and after it."""
 
     items: tuple[Item, ...]
     before: FurtherItems | None
@@ -79,7 +79,9 @@ def contents(opened: OpenSession, window: HistoryWindow) -> Contents:
 
 
 def _part(opened: OpenSession, start: int, stop: int, window: tuple[int, int], here: frozenset[int]) -> Contents:
-    """The prompts of these numbers. A boundary is listed with the prompts before it, one before all with the first."""
+    """The prompts of these numbers. A boundary is listed with the prompts before it, a boundary before all prompts with
+    the first.
+    """
     prompts = opened.index.prompts
     start, stop = min(start, len(prompts)), min(stop, len(prompts))
     low = prompts[start] if 0 < start < len(prompts) else 0
@@ -112,7 +114,7 @@ def _part(opened: OpenSession, start: int, stop: int, window: tuple[int, int], h
 
 
 def new_items(opened: OpenSession, seen: int, *, redacting: bool) -> tuple[Item, ...]:
-    """The lines of prompts behind the first so many messages."""
+    """The lines of prompts after the first `seen` messages."""
     index = opened.index
     listed = index.prompts[bisect_left(index.prompts, seen) :][:PROMPTS]
     return tuple(_prompts(opened, listed, (seen, index.messages), redacting))

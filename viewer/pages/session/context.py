@@ -1,4 +1,4 @@
-"""What the model sees: live rows under the system prompt, each handoff told apart from its row's live text."""
+"""What the model sees: live rows after the system prompt, each handoff separate from its row's live text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHOWN = 100_000  # characters of what the agent adds
 
 @dataclass(frozen=True, slots=True)
 class ShownHandoff:
-    """A compaction summary as it stands in the context, in the role of the row that carries it."""
+    """A compaction summary in the context, in the role of its row."""
 
     template: ClassVar[str] = "session/_handoff_row.html"
     id: int
@@ -50,7 +50,7 @@ class ShownAddition:
 
 @dataclass(frozen=True, slots=True)
 class ShownAdditions:
-    """What the agent adds by itself in one place; `tokens` is 0 where nothing of what is sent is known."""
+    """What the agent adds by itself in one place; `tokens` is 0 if none of the text is known."""
 
     template: ClassVar[str] = "session/_additions.html"
     agent: str
@@ -95,7 +95,7 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
 
 
 def _start(request: HttpRequest, index: TranscriptIndex) -> int:
-    """Where the query asks to begin; a result does not begin a stretch, its call does."""
+    """The start in the query; a stretch begins with a call and not with its result."""
     start = min(start_of(request, "start"), len(index.live))
     while 0 < start < len(index.live) and index.answers(index.live[start]):
         start -= 1
@@ -103,7 +103,7 @@ def _start(request: HttpRequest, index: TranscriptIndex) -> int:
 
 
 def _stop(index: TranscriptIndex, start: int) -> int:
-    """The end of a stretch, grown so that results stay with their call."""
+    """The end of a stretch, extended so that results stay with their call."""
     stop = min(start + WINDOW, len(index.live))
     while stop < len(index.live) and index.answers(index.live[stop]):
         stop += 1
@@ -113,7 +113,7 @@ def _stop(index: TranscriptIndex, start: int) -> int:
 def _with_additions(
     rows: Sequence[StoredMessage], message_context: MessageContext, added: Sequence[Addition], agent: str
 ) -> Iterator[ShownMessage | ShownHandoff | ShownAdditions]:
-    """The messages, and what the agent adds where it stands: calls and results go together up to the next of it."""
+    """The messages and the agent's additions in order: calls and results are grouped up to the next addition."""
     before: dict[int | None, list[Addition]] = {}
     for each in added:
         before.setdefault(each.before, []).append(each)
@@ -138,7 +138,7 @@ def _additions(added: Sequence[Addition], message_context: MessageContext, agent
 
 
 def _parts(rows: Sequence[StoredMessage], message_context: MessageContext) -> Iterator[ShownMessage | ShownHandoff]:
-    """Messages in order; a handoff in a row comes as a block of its own, on its side of the live text."""
+    """Messages in order; a handoff in a row is a separate block, before or after the row's live text."""
     run: list[MessageToShow] = []
     for row in rows:
         split = parted(row)

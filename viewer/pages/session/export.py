@@ -1,4 +1,4 @@
-"""Export: a page that asks what and how, and the file."""
+"""Export: a page that asks for the content and format, and the file."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Find in one session and the parts before it: words through the index, and the text just as it was typed, one by one.
+"""Find in one session and the parts before it: words through the index, and the typed text, message by message.
 
-Works as a page of its own, and as a list beside the session that is filled while somebody types.
+It is a separate page, and a list next to the session that is filled while somebody types.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ MOST = 200
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What was found, in the order of the session. `more` is the address of what lies further back, "" for all seen.
+    """The hits, in the order of the session. `more` is the address of older hits, "" if there are none.
 
     `total` says how many, "17" or "the newest 200"; `current` is the number of the hit that is shown, 0 for none, and
-    `previous` and `next` are the addresses of those beside it, at either end those of the other end.
+    `previous` and `next` are the addresses of its neighbours; from the last hit to the first and back.
     """
 
     count: str
@@ -58,12 +58,12 @@ def find(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
 
 
 def typed(request: HttpRequest) -> str:
-    """What somebody looks for."""
+    """The words that somebody looks for."""
     return " ".join(request.GET.get("q", "")[:LONGEST].replace("\x00", " ").split())
 
 
 def find_panel(opened: OpenSession, q: str, around: int | None) -> dict[str, Any]:
-    """What is found beside a session, of which the message `around` is shown; None before anything is typed."""
+    """The hits for the panel next to a session, whose message `around` is shown; None before anything is typed."""
     results = None
     if q:
         message = None if around is None else opened.index.message_of(around)
@@ -74,8 +74,8 @@ def find_panel(opened: OpenSession, q: str, around: int | None) -> dict[str, Any
 def _results(
     reader: Reader, urls: SessionUrls, q: str, after: Key | None, redacted: bool, at: Collection[int | None] = ()
 ) -> Results:
-    """The newest by words, from the whole session, and those that hold the text itself, from the newest messages or
-    from those before `after`.
+    """The newest hits by words, from the whole session, and hits with the text itself, from the newest messages or from
+    those before `after`.
     """
     parts = tuple(reader.parts(urls.session))
     words = store_search.search(reader, parse(q), SearchFilter(sessions=parts), PageRequest(MOST, redacting=redacted))

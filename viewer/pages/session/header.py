@@ -1,4 +1,4 @@
-"""The top of a session's pages: its name, what it is, how much of it is in context, its views, its relations."""
+"""The top of a session's pages: its name, its facts, how much of it is in context, its views, its related sessions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KIN = 20  # sessions of each kind that are named
 
 @dataclass(frozen=True, slots=True)
 class RelatedSessions:
-    """Sessions that this one has to do with: what they are to it, and (name, address) of each; `more` are not named."""
+    """Related sessions: the relation, and (name, address) of each; `more` are not named."""
 
     label: str
     sessions: tuple[tuple[str, str], ...]
@@ -34,12 +34,11 @@ class RelatedSessions:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What every view of a session says first. `view` is "", "context", "rows" or "abandoned"; `index` has how much is
+    """The top of every view of a session. `view` is "", "context", "rows" or "abandoned"; `index` has how much is
     compacted.
 
-    `branch_of` is the name of the session this one was branched from, "" for none; `resume` what to type to go on, ""
-    where nothing is known of it; `untried` that a newer version of the agent wrote it than any that was tried, "" for
-    none.
+    `branch_of` is the name of the session this one was branched from, "" for none; `resume` is the command to continue,
+    "" if unknown; `untried` is the agent's version that wrote it, if newer than all tried ones, else "".
     """
 
     session: Session
@@ -80,8 +79,8 @@ def header(opened: OpenSession, view: str = "") -> Header:
 
 
 def resume_command(store: Store, session_id: str, *, redacting: bool) -> str:
-    """What to type into a terminal to go on with a session, "" where no agent that we know would: of the demo store, or
-    of a sub-agent.
+    """The command in a terminal that continues a session, "" if no known agent would: for the demo store, or a
+    sub-agent.
     """
     agent = agent_of(store)
     if store.is_managed or not agent.is_known:
@@ -91,7 +90,7 @@ def resume_command(store: Store, session_id: str, *, redacting: bool) -> str:
 
 
 def _origin(opened: OpenSession, session_id: str) -> tuple[str, str]:
-    """Name and address of a session this one came from; the address is "" where it is gone."""
+    """Name and address of the session this one came from; the address is "" if it is gone."""
     if not session_id:
         return "", ""
     try:
@@ -127,7 +126,7 @@ def _facts(opened: OpenSession) -> list[str | SafeString]:
 
 
 def _spent(reported: ReportedUsage) -> SafeString | str:
-    """What all requests of the session cost, in dollars and tokens, as far as the agent noted it."""
+    """The cost of all requests of the session, in dollars and tokens, as far as the agent noted it."""
     dollars = reported.cost.dollars if reported.cost else 0.0
     is_least = bool(reported.cost and reported.cost.is_least)
     cost = formats.dollars(dollars, is_least=is_least) if dollars else ""
@@ -136,16 +135,16 @@ def _spent(reported: ReportedUsage) -> SafeString | str:
 
 
 def _tokens(opened: OpenSession, reported: int | None) -> SafeString:
-    """Of the window, how much is in context: as the agent noted it, or else as its messages are counted here."""
+    """How much of the window is in context: as the agent noted it, or else as its messages are counted here."""
     if reported is not None:
         return format_html("{} reported", formats.of_window(reported, opened.window))
     return formats.of_window(opened.index.context.tokens, opened.window, about=opened.index.context.about)
 
 
 def in_context(index: TranscriptIndex) -> str:
-    """ "239 of 1,246 messages and the summary in context": the summary, or the note of what only shortened, is none of
-    them, though it counts as a message of the context wherever that is counted. Records that the agent keeps for itself
-    count nowhere.
+    """ "239 of 1,246 messages and the summary in context": the summary, or the note of a compaction that only shortens,
+    is not one of them, although elsewhere it counts as a message of the context. Records that the agent keeps for
+    itself are never counted.
     """
     summaries = sum(index.places[number] == NONE for number in index.live)
     live, messages = len(index.live) - summaries, index.messages - index.records
@@ -161,7 +160,7 @@ def in_context(index: TranscriptIndex) -> str:
 
 
 def _kin(opened: OpenSession) -> Iterator[RelatedSessions]:
-    """Where the session came from, and what came of it."""
+    """The sessions that this one came from, and those that came from it."""
     session, store = opened.session, opened.reader.store.name
     parts = opened.reader.parts(session.id) if session.parts > 1 else [session.id]
     if session.parent and session.parent != session.branched_from and len(parts) == 1:

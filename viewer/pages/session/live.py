@@ -1,4 +1,4 @@
-"""What was said in a session since its page was opened: looked for while somebody reads its end."""
+"""New messages of a session since its page was opened: requested while somebody reads its end."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from .window import WINDOW, read_stretch, whole_groups
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a page shows: so many messages, the last of them (from the place `start` on) to be shown anew, and what
-    tells whether they are still what they were.
+    """What a page shows: its number of messages, the position `start` from which they are shown again, and a digest
+    that tells whether they are unchanged.
     """
 
     seen: int
@@ -33,7 +33,7 @@ class Look:
     state: str
 
     def holds(self, index: TranscriptIndex) -> bool:
-        """Whether everything the page shows still stands."""
+        """Whether everything on the page is still in History."""
         return index.messages >= self.seen >= self.start and index.digest(self.seen) == self.state
 
 

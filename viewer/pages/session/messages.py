@@ -1,4 +1,4 @@
-"""Messages as a page shows them: who, when, how long, the blocks of what was said, the calls with their results."""
+"""Messages for a page: author, time, length, the blocks of the content, the calls with their results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from viewer.web.session_urls import SessionUrls
 
 @dataclass(frozen=True, slots=True)
 class MessageToShow:
-    """A stored message on its way to a page. `id` is the message's, `row.content` its live part only."""
+    """A stored message for a page. `id` is the message's, `row.content` only its live part."""
 
     id: int
     row: StoredMessage
@@ -32,12 +32,12 @@ class MessageToShow:
 
 @dataclass(frozen=True, slots=True)
 class ShownMessage:
-    """One message with its calls. The tag `part` keeps it by a pickle: its time is text, because that changes with the
-    clock. `kind` is a CSS class, `state` says what it is in where that is not the context, and
-    `unlinked` that its link is lost; `folded` is set for what no person reads first.
+    """One message with its calls. The tag `part` caches it by a pickle: its time is text, because that changes with the
+    clock. `kind` is a CSS class, `state` is its state if it is not in context, and `unlinked`: its link is lost;
+    `folded` is set for messages that people rarely read.
 
-    `colours` is the address of `html` with its code in colours, "" where there is nothing to colour; `copy` of its
-    text. `calls_left` says how many more calls the row makes, `calls_href` where they are.
+    `colours` is the address of `html` with its code in colours, "" if there is nothing to colour; `copy` that of its
+    text. `calls_left` is how many more calls the row makes, `calls_href` where they are.
     """
 
     template: ClassVar[str] = "session/_message.html"
@@ -62,11 +62,11 @@ class ShownMessage:
 
 @dataclass(frozen=True, slots=True)
 class MessageContext:
-    """What turning stored messages into shown ones needs: addresses, counter, the marked and the last message.
+    """The data for showing stored messages: URLs, counter, the marked and the last message.
 
-    `tokens` knows the tokens of rows that were counted before; without it they are counted here. `words` are to be
-    marked; code that holds some of them is shown without colours. `suspected` is the message that may be a handoff.
-    `as_sent` shows each message whole, as a model is sent it, with what a client added where that is in it.
+    `tokens` returns the tokens of rows that were counted before; without it they are counted here. `words` are to be
+    marked; code with some of them is shown without colours. `suspected` is the message that may be a handoff. `as_sent`
+    shows each message whole, as a model receives it, with a client's additions to it.
     """
 
     urls: SessionUrls
@@ -96,7 +96,7 @@ def of_history(item: HistoryMessage) -> MessageToShow:
 
 
 def shown_messages(items: Sequence[MessageToShow], context: MessageContext) -> list[ShownMessage]:
-    """The messages in order; a result stands in the fold of its call, or alone when its call is not among them."""
+    """The messages in order; a result is in the fold of its call, or alone if its call is not among them."""
     called = [[] if item.row.role in engine.RESULT_ROLES else calls.calls_of(item.row) for item in items]
     pairs = calls.pair([item.row for item in items], called)
     answered = set(pairs.values())
@@ -161,7 +161,7 @@ SUSPECTED = (
 
 def _notes(item: MessageToShow, context: MessageContext) -> tuple[str, ...]:
     row, notes = item.row, []
-    # What is shown is the row's own words: its flag, and what kind of row it is, may be those of a summary beside them.
+    # Only the row's own words are shown: its flag and kind may be those of a summary in the same row.
     message = message_of(replace(row, flagged=False, extra={} if row.flagged else row.extra))
     if row.role == "user" and restated(engine.text(row.content)) is not None:
         notes.append("A request from above, repeated by the agent after its summary.")
@@ -204,7 +204,7 @@ def _calls(exchange: _Exchange, at: int) -> Iterable[calls.ShownCall]:
 
 
 def _inner(row: StoredMessage, context: MessageContext) -> Iterator[calls.ShownCall]:
-    """The calls that a script made: what they gave is in its result, as far as it told it."""
+    """The calls made by a script, as far as the script reported them; their results are in its result."""
     for each in row.inner:
         for call in engine.calls({"tool_calls": [each]}):
             rendered = context.body(cache.asked(call, "", None))
@@ -223,7 +223,7 @@ def _result(exchange: _Exchange, at: int, call: engine.Call, answer: int) -> cal
 
 
 def _lone_result(item: MessageToShow, context: MessageContext) -> calls.ShownCall:
-    """A result whose call is not among the messages: its tool's name, where the row has it."""
+    """A result whose call is not among the messages: its tool's name, if the row has it."""
     result = _answer(item, context, "", "", sub_agent=tools.is_sub_agent(item.row.tool_name))
     name = line(item.row.tool_name, 80)
     return calls.ShownCall(name, tools.Title(name or "tool", "", known=False), SafeString(), "", result, waiting=False)

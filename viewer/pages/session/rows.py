@@ -1,4 +1,4 @@
-"""Raw rows: every column as stored, and one row's text uncut."""
+"""Raw rows: every column as stored, and the whole text of one row."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def rows(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
 
 
 def _row(row: StoredMessage, urls: SessionUrls) -> dict[str, Any]:
-    """A row with its columns as blocks, and the characters of its content."""
+    """A row with its columns as blocks, and the number of characters of its content."""
     length = 0 if row.content is None else len(as_text(row.content))
     return {"row": row, "length": length, "columns": list(_columns(row, urls))}
 
@@ -95,7 +95,7 @@ def _column(name: str, value: Any, whole: str) -> Column:
 @require_safe
 @shows_refusals
 def whole(request: HttpRequest, store: str, session_id: str, row_id: int) -> HttpResponse:
-    """One part of a row uncut: a page, the mere text to copy (`as=text`), or one of its images (`image=`)."""
+    """One part of a row uncut: a page, only the text to copy (`as=text`), or one of its images (`image=`)."""
     part = request.GET.get("part", "content")
     urls = SessionUrls(store, session_id)
     with open_store(get_store(store)) as reader:
@@ -113,7 +113,7 @@ def whole(request: HttpRequest, store: str, session_id: str, row_id: int) -> Htt
 
 
 def _part(row: StoredMessage, part: str) -> str:
-    """What "calls", "reasoning", "said" (what a person reads) or "content" (as stored) of a row is as text."""
+    """The text of a row's "calls", "reasoning", "said" (what a person reads) or "content" (as stored)."""
     if part == "calls":
         return _calls(row.tool_calls)
     if part == "reasoning":
@@ -123,7 +123,7 @@ def _part(row: StoredMessage, part: str) -> str:
 
 
 def _calls(tool_calls: list[dict[str, Any]]) -> str:
-    """Calls as JSON: laid out, or of more than anybody reads each in one line."""
+    """Calls as JSON: indented, or if there are very many, each in one line."""
     return (
         pretty(tool_calls) if len(tool_calls) <= 1_000 else "[\n" + ",\n".join(map(engine.as_json, tool_calls)) + "\n]"
     )
@@ -137,7 +137,7 @@ def _copied(text: str) -> HttpResponse:
 
 
 def _image(row: StoredMessage, at: str) -> HttpResponse:
-    """An image of the row by its place among the parts, "2" or within a result "2.0". It is nothing but an image."""
+    """An image of the row by its position among the parts, "2" or within a result "2.0"; never anything else."""
     part: Any = {"content": row.content}
     for each in at[:20].split("."):
         listed = engine.blocks(part.get("content")) if isinstance(part, dict) else []
@@ -156,7 +156,7 @@ def _image(row: StoredMessage, at: str) -> HttpResponse:
 
 
 def _decoded(data: str) -> bytes:
-    """What base64 says; nothing for what is none."""
+    """The decoded base64; empty if it is invalid."""
     try:
         return b64decode(data)
     except ValueError:
@@ -198,7 +198,7 @@ def row_of(reader: Reader, session_id: str, row_id: int) -> StoredMessage:
 
 
 def _content(content: Any) -> str:
-    """A content as text; JSON laid out, as the cut form of it was."""
+    """A content as text; JSON is indented, as in its cut form."""
     text = as_text(content) if content is not None else ""
     value = json_value(text, limit=2_000_000)
     return text if value is None else pretty(value)

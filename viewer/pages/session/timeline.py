@@ -1,4 +1,4 @@
-"""The context timeline: tokens in context over the session's messages, as SVG drawn here, with the same in words."""
+"""The context timeline: tokens in context over the session's messages, as an SVG drawn here, with the same in words."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ WIDTH, HEIGHT, TOP = 680.0, 84.0, 12.0  # of the drawing; left of it are 44 more
 ASIDE = 52.0  # more to the right, for the last number: seven letters
 LETTER, LINE = 6.5, 11.0  # about the width of a letter of a label, and its height
 NOT_COUNTED = " Not every message is counted yet: the numbers are estimates."
-COUNTING_SECONDS = 0.15  # that the drawing, which a page asks for when it is there, waits for tokens nobody counted
+COUNTING_SECONDS = 0.15  # for counting tokens before the drawing, which is requested after its page
 POINTS = 360  # at most, so that a long session is a small drawing
-HIGHEST = 4  # times as high as what is drawn, the model's window still is: else the rest would be flat
+HIGHEST = 4  # the window is drawn up to this many times the height of the rest: above, the rest would be flat
 SAMPLES = 24  # messages whose days are read for the label of the cursor
 
 
@@ -53,8 +53,8 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """What leads to a place: `now` of `total` messages is shown. `days` says on which message a day begins, "1:3 Oct"
-    with bars between.
+    """A slider to a place in the session: message `now` of `total` is shown. `days` says on which message a day begins,
+    "1:3 Oct", separated by bars.
     """
 
     href: str
@@ -65,9 +65,9 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """`line` and `area` are path data; `cuts` the places of compactions; `limit` the height of the tokens at
-    which the agent compacts by itself, "" where that is not known; `window` that of what the model can take, "" where
-    that is far above all.
+    """`line` and `area` are path data; `cuts` the positions of compactions; `limit` the height of the tokens at which
+    the agent compacts by itself, "" if unknown; `window` that of the model's context window, "" if that is far above
+    everything else.
     """
 
     line: str
@@ -118,7 +118,7 @@ def _rise(index: TranscriptIndex, block: Sequence[int], numbers: Sequence[int]) 
 
 
 def _cursor(request: HttpRequest, opened: OpenSession) -> Cursor | None:
-    """At the message that the page shows, or the newest; None where there is nothing to go along."""
+    """The cursor at the message that the page shows, or the newest; None if there are fewer than two messages."""
     total = opened.index.messages
     if total < 2:
         return None
@@ -188,20 +188,20 @@ def drawn(series: list[list[int]], limit: int | None, *, about: bool = False, wi
 
 
 def _limit_label(y: float, limit: int) -> Label:
-    """What the line at the limit is: over it, or under it where there is no room."""
+    """The label of the line at the limit: above it, or below it if there is no room."""
     text = f"the agent compacts by itself at {formats.thin(limit)}"
     return Label("4", f"{y - 4 if y > LINE + 2 else y + LINE:.1f}", text, "start")
 
 
 def _window_label(y: float, window: int, limit_label: Label | None) -> Label:
-    """What the line at the window is, behind the label at the limit."""
+    """The label of the line at the window, after the label at the limit."""
     x = 4.0 if limit_label is None else _span(limit_label)[1] + LINE
     foot = y - 4 if y > LINE + 2 else y + LINE
     return Label(f"{x:.0f}", f"{foot:.1f}", f"the model's window, {formats.thin(window)}", "start")
 
 
 def _label(point: tuple[float, float], tokens: int, about: bool, *, last: bool) -> Label:
-    """The number at a peak: right of its drop, or left of it where that would run into the last number."""
+    """The number at a peak: right of its drop, or left of it if it would overlap the last number."""
     x, y = point
     text = f"~{formats.thin(tokens)}" if about else formats.thin(tokens)
     if last:
@@ -211,8 +211,8 @@ def _label(point: tuple[float, float], tokens: int, about: bool, *, last: bool) 
 
 
 def apart(labels: Sequence[Label], fixed: Sequence[Label] = ()) -> tuple[Label, ...]:
-    """The labels, the newest first of all and then the highest, those moved or left out that would run into others or
-    into those that stand `beside` them.
+    """The labels, with priority for the newest and then the highest; those that would overlap others or the `fixed`
+    ones are moved or left out.
     """
     placed: list[Label] = []
     for label in sorted(labels, key=lambda each: (each is not labels[-1], float(each.y))):

@@ -27,7 +27,7 @@ from .window import WINDOW, read_stretch, sought, whole_groups
 
 @dataclass(frozen=True, slots=True)
 class WindowQuery:
-    """Which window the query asks for: row ids, at most one of them; and `words` to be marked in it."""
+    """The window in the query: row ids, at most one of them; and `words` to be marked in it."""
 
     around: int | None = None
     before: int | None = None
@@ -75,7 +75,7 @@ def _elsewhere(urls: SessionUrls, query: WindowQuery) -> str:
 
 
 def _ends(index: TranscriptIndex, window: HistoryWindow, urls: SessionUrls) -> tuple[str, str]:
-    """The addresses of the first and the newest message; within the page where they stand there."""
+    """The addresses of the first and the newest message; within the page if they are on it."""
     if not index.messages:
         return "", ""
     first, newest = index.entry(0).id, index.entry(index.messages - 1).id
@@ -89,8 +89,8 @@ def _ends(index: TranscriptIndex, window: HistoryWindow, urls: SessionUrls) -> t
 
 
 def _moved(opened: OpenSession, query: WindowQuery) -> str:
-    """The address of the message a row belongs to, as any of its rows leads to it; "" where the row is what the message
-    is called by, or a handoff that stands. Raises NotFound.
+    """The address of the message that a row belongs to; "" if the row's id is the message's, or that of a handoff in
+    effect. Raises NotFound.
     """
     index, urls, around = opened.index, opened.urls, query.around
     if around is None or index.boundary_at(around) is not None:

@@ -1,4 +1,4 @@
-"""A window of History on the session page, where somebody wants to go in it, or the messages since it was opened."""
+"""A window of History on the session page, the place to go to in it, or the messages since it was opened."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """The end of the newest window, where what is said from now on appears: `href` asks for it. `items` is the newest
-    message while it waits for results; it is shown anew with them.
+    """The end of the newest window, where new messages appear: `href` requests them. `items` is the newest message
+    while it waits for results; it is shown again with them.
     """
 
     href: str
@@ -46,7 +46,7 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A window of History: messages and boundaries in order, and what lies on either side of it. `live` is the end of
+    """A window of History: messages and boundaries in order, and its neighbours on either side. `live` is the end of
     the newest one.
     """
 
@@ -57,7 +57,7 @@ class Stretch:
 
 
 def whole_groups(index: TranscriptIndex, start: int, stop: int) -> HistoryWindow:
-    """The window of these places, grown so that no tool result stands at either edge without its call."""
+    """The window of these places, extended so that no tool result is at either edge without its call."""
     lowest, highest = max(0, start - GROUP_LIMIT), min(index.messages, stop + GROUP_LIMIT)
     while start < stop and start > lowest and index.is_result(start):
         start -= 1
@@ -69,7 +69,7 @@ def whole_groups(index: TranscriptIndex, start: int, stop: int) -> HistoryWindow
 def read_stretch(
     opened: OpenSession, window: HistoryWindow, marked: int | None, *, redacting: bool, words: str = ""
 ) -> Stretch:
-    """The rows of a window as messages and boundaries, with the words that somebody looked for marked."""
+    """The rows of a window as messages and boundaries, with the `words` marked."""
     urls, index = opened.urls, opened.index
     items = opened.reader.shown(opened.session.id, window.items)
     if redacting:
@@ -88,7 +88,7 @@ def read_stretch(
 
 
 def _settled(items: Sequence[HistoryMessage | Handoff]) -> int:
-    """How many of the newest items stay as they are: all but a last message that calls tools, while results lack."""
+    """How many of the newest items are final: all except a last message that calls tools, while results are missing."""
     at = len(items) - 1
     while at >= 0 and not isinstance(item := items[at], Handoff) and item.row.role in engine.RESULT_ROLES:
         at -= 1
@@ -115,7 +115,7 @@ def _more(count: int, href: str) -> Neighbour | None:
 def _shown(
     items: Sequence[HistoryMessage | Handoff], context: MessageContext, opened: OpenSession
 ) -> list[ShownMessage | ShownBoundary]:
-    """Messages between boundaries; a call finds its result on the other side of none: cuts never tear them apart."""
+    """Messages between boundaries; no boundary is between a call and its result."""
     result: list[ShownMessage | ShownBoundary] = []
     run: list[HistoryMessage] = []
     for item in items:
@@ -139,7 +139,7 @@ def _with_words(boundary: ShownBoundary, context: MessageContext) -> ShownBounda
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Where to go: an address, or a sentence that says why there is none. `typed` is what was asked for."""
+    """Where to go: an address, or a sentence that says why there is none. `typed` is the text of the request."""
 
     typed: str = ""
     href: str = ""
@@ -147,7 +147,7 @@ class Sought:
 
 
 def sought(request: HttpRequest, opened: OpenSession) -> Sought:
-    """What `?at=` (a number, a day, "first", "newest") or `?nth=` (counted from 1) asks for; nothing without them."""
+    """The target of `?at=` (a number, a day, "first", "newest") or `?nth=` (counted from 1); empty without them."""
     index, urls = opened.index, opened.urls
     typed, nth = " ".join(request.GET.get("at", "")[:60].split()), request.GET.get("nth", "")
     if not typed and not nth.isdecimal():
@@ -165,7 +165,7 @@ def sought(request: HttpRequest, opened: OpenSession) -> Sought:
 
 
 def times(opened: OpenSession, places: Sequence[int]) -> dict[int, float]:
-    """When the messages at these places were said; those whose time is not known are absent."""
+    """The times of the messages at these places; messages without a known time are absent."""
     ids = {opened.index.entry(place).id: place for place in places}
     rows = opened.reader.messages(opened.session.id, list(ids))
     return {ids[row.id]: row.timestamp for row in rows.values() if row.timestamp}
@@ -197,7 +197,7 @@ def _by_time(opened: OpenSession, typed: str) -> Sought:
 
 
 def _first_since(opened: OpenSession, moment: float) -> int | None:
-    """The place of the first message since then; None where all are older."""
+    """The place of the first message since then; None if all are older."""
     low, high = 0, opened.index.messages
     while low < high:
         probes = range(low, high, max(1, (high - low) // PROBES))

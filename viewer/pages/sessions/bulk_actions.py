@@ -1,5 +1,5 @@
-"""What is done to the sessions ticked in the list: they are put into the archive (the agent's own flag) or taken out,
-compacted each as *Compact now* would, or exported into one zip file.
+"""Actions on the sessions ticked in the list: they are put into the archive (the agent's own flag) or taken out,
+compacted each as by *Compact now*, or exported into one zip file.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ NOT_EXPORTED = "not exported.txt"
 
 @dataclass(frozen=True, slots=True)
 class ChosenSession:
-    """One of the chosen sessions: its `row` of the catalog, None for one that is not there any more; `split` when its
-    store is set to split. After the start, `run` is the number of its run, or `problem` why there is none.
+    """One of the chosen sessions: its `row` of the catalog, None if it does not exist any more; `split` if its store is
+    set to split. After the start, `run` is the number of its run, or `problem` why there is none.
     """
 
     key: str
@@ -63,7 +63,7 @@ def chosen(request: HttpRequest) -> list[tuple[str, str]]:
     pairs = []
     for key in keys:
         store, _, session_id = key.partition("/")
-        with suppress(ValueError):  # else it is no key of ours, and names nothing
+        with suppress(ValueError):  # invalid, so it names no session
             store, session_id = name_in(store), name_in(session_id)
         pairs.append((store, session_id))
     return pairs
@@ -81,14 +81,14 @@ def archive(request: HttpRequest) -> HttpResponse:
         "archived": archived,
         "back": back if back.startswith("?") else "",  # the query of the list, never a place elsewhere
     }
-    if "unlisted" in request.POST:  # asked for from the receipt: their lines have left the page already
+    if "unlisted" in request.POST:  # sent from the receipt: their lines are no longer on the page
         data["changed"] = ()
     return page(request, "sessions/_archived.html" if is_fragment(request) else "sessions/archived.html", data)
 
 
 def _archived(keys: Sequence[tuple[str, str]], archived: bool, *, redacting: bool) -> dict[str, Any]:
-    """What was done: the `keys` of the sessions that changed, the rows of those of them that were listed (`changed`),
-    and the names of those that stay as they were, by reason (`refused`).
+    """The result: the `keys` of the sessions that changed, the rows of those that were listed (`changed`), and the
+    names of those that did not change, by reason (`refused`).
     """
     by_store: dict[str, list[str]] = {}
     for store, session_id in keys:
@@ -107,8 +107,8 @@ def _archived(keys: Sequence[tuple[str, str]], archived: bool, *, redacting: boo
 def _of_store(
     name: str, ids: Sequence[str], archived: bool, *, redacting: bool
 ) -> tuple[list[str], dict[str, list[str]], list[SessionIndex]]:
-    """The sessions of one store that were changed, the names of those that were not by reason, and the rows of the
-    changed.
+    """The sessions of one store that were changed, the names of the others by reason, and the rows of
+    the changed ones.
     """
     try:
         store = get_store(name)
@@ -134,7 +134,7 @@ def _of_store(
 @require_POST
 @shows_refusals
 def compact(request: HttpRequest) -> HttpResponse:
-    """Ask, with the sessions' names; confirmed, start a run for each that goes through by itself."""
+    """Ask, with the sessions' names; once confirmed, start a run for each that is applied directly."""
     keys = chosen(request)
     if len(keys) > AT_ONCE:
         raise StoreError(f"At most {AT_ONCE} sessions are compacted together; {len(keys):,} were chosen.")
@@ -156,7 +156,7 @@ def _compacted(each: ChosenSession) -> ChosenSession:
 
 
 def _chosen(keys: Sequence[tuple[str, str]], *, redacting: bool) -> list[ChosenSession]:
-    """The sessions in the order they were chosen, with what the catalog says of them."""
+    """The sessions in the order of the form, with their data from the catalog."""
     usable = {each.name: each.label for each in summarizers().values()}
     rows: dict[tuple[str, str], SessionIndex] = {}
     problems: dict[str, str] = {}
@@ -213,7 +213,7 @@ def export(request: HttpRequest) -> HttpResponse:
 
 
 def _zip(keys: Sequence[tuple[str, str]], format: Format, file: IO[bytes], *, redact: bool) -> None:
-    """Write the sessions one behind the other; of one that cannot be read the zip file says why."""
+    """Write the sessions one after another; if one cannot be read, the zip file says why."""
     problems = []
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for store, session_id in keys:

@@ -1,5 +1,5 @@
-"""What the list is narrowed by: the query of its address, and the choices that change it, each with the number of
-sessions it would leave.
+"""The filter of the list: the query of its address, and the choices that change it, each with the number of sessions it
+would leave.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ListForm:
 
 
 def form_of(query: QueryDict) -> ListForm:
-    """What the address asks for; values that mean nothing are left out."""
+    """The query of the address; invalid values are left out."""
     state, order, tag = query.get("state", ""), query.get("order", ""), line(query.get("tag", ""), 30)
     session_filter = SessionFilter(
         q=line(query.get("q", ""), 200),
@@ -67,7 +67,7 @@ def _cursor(text: str, order: Order) -> Key | None:
 
 
 def query_of(form: ListForm, **changes: str) -> list[tuple[str, str]]:
-    """The address's query with some values changed; the place in the list is left out."""
+    """The address's query with some values changed, without the position in the list."""
     session_filter = form.filter
     pairs = {
         "q": session_filter.q,
@@ -98,12 +98,12 @@ class Facets:
         self.query = query_of(form)
 
     def total(self) -> str:
-        """ "2,104 sessions", with the filter as it is."""
+        """ "2,104 sessions", with the current filter."""
         number = self._count({})
         return "" if number is None else formats.counted(number, "session")
 
     def groups(self) -> Iterator[Group]:
-        """Those in which there is something to choose."""
+        """The groups that have more than one choice."""
         kinds, session_filter = self.listed.kinds, self.form.filter
         sources = sorted({kind.source for kind in kinds if kind.source} | ({session_filter.source} - {""}))
         models = sorted({kind.model for kind in kinds if kind.model} | ({session_filter.model} - {""}))
@@ -143,7 +143,7 @@ class Facets:
 
 
 def _changes(name: str, value: str) -> dict[str, Any]:
-    """What a choice changes in the filter."""
+    """The values of the filter that a choice changes."""
     match name:
         case "compacted":
             return {"compacted": FLAGS[value]}

@@ -1,4 +1,4 @@
-"""Lines of the catalog as pages show them: one session each, in one list over all stores."""
+"""Lines of the catalog for pages: one session each, in one list over all stores."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from viewer.web.url_segments import segment
 
 @dataclass(frozen=True, slots=True)
 class SessionLine:
-    """One session in the list: its `row` of the catalog, and the row's texts, cut and redacted as the page asks.
+    """One session in the list: its `row` of the catalog, and the row's texts, cut and redacted for the page.
 
-    A value that names all that the line's HTML depends on (the tag `part`), so `last_active` is the time as it is shown
-    now. `directory` is the name of the working directory `cwd`; `state` is what is most urgent: "running", "needs
-    compaction" (`near`), "compacted"; `goes_on` the session that it seems to continue, though nothing says so. `tags`,
-    `note` and `pinned` are what somebody added here, or the agent's own pin.
+    A value that names everything that the line's HTML depends on (the tag `part`), so `last_active` is the time as
+    shown now. `directory` is the name of the working directory `cwd`; `state` is the most urgent one: "running", "needs
+    compaction" (`near`), "compacted"; `goes_on` is the session that it seems to continue, by a guess. `tags`, `note`
+    and `pinned` are added here by people, or `pinned` is the agent's own pin.
     """
 
     row: SessionIndex
@@ -50,12 +50,12 @@ class SessionLine:
 
     @property
     def key(self) -> str:
-        """By which the session is named in a form (`bulk_actions.chosen`)."""
+        """The session's name in a form (`bulk_actions.chosen`)."""
         return f"{segment(self.place.store)}/{segment(self.row.session_id)}"
 
     @property
     def share(self) -> str:
-        """The part of its window that is filled, 0.0 to 100.0."""
+        """How full its window is, 0.0 to 100.0."""
         return f"{100 * min(1.0, (self.row.tokens or 0) / self.row.window):.1f}" if self.row.window else "0.0"
 
     @property
@@ -78,8 +78,8 @@ class SessionLine:
 def shown_lines(
     listed: SessionList, labels: Labels, *, redacting: bool
 ) -> tuple[tuple[SessionLine, ...], tuple[UnreadableLine, ...]]:
-    """The lines of a page, in order, and those that cannot be shown; with `redacting`, without what looks like a secret
-    in their names.
+    """The lines of a page, in order, and those that cannot be shown; with `redacting`, without probable secrets in
+    their names.
     """
     stores = {listing.state.pk: listing.store.name for listing in listed.listings if listing.state}
     near = {kind.pk for kind in listed.kinds if kind.near}

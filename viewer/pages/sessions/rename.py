@@ -1,4 +1,6 @@
-"""A session's title, and the tags, note and pin that are kept here: edited on the list and at the top of its pages."""
+"""A session's title, and the tags, note and pin that are stored here: edited on the list and at the top
+of its pages.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ def rename(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
 
 
 def _set_label(request: HttpRequest, urls: SessionUrls) -> None:
-    """Labels as the form says; one that has no fields for them leaves them."""
+    """Set the labels in the form; a form without these fields leaves them unchanged."""
     if "tags" in request.POST:
         labels.set_label(
             (urls.store, urls.session),
@@ -77,9 +79,8 @@ def _data(
 ) -> dict[str, Any]:
     """The form, and after it the name.
 
-    `mark` is the id of the line of the list where it is, "" at the top of a session's own pages. The field of the title
-    holds it as it is, redacted or not: it is what is edited; `problem` says why it was not taken. `tags` have commas
-    between them.
+    `mark` is the id of its line in the list, "" at the top of a session's own pages. The field of the title has the
+    unredacted title, because that is edited; `problem` says why a title was refused. `tags` have commas between them.
     """
     label = labels.all_labels().of((urls.store, urls.session))
     tags, note = ", ".join(label.tags), label.note

@@ -57,18 +57,18 @@ def sessions(request: HttpRequest) -> HttpResponse:
 
 
 def _edition(listings: Sequence[StoreListing]) -> str:
-    """Differs when a line of one of these stores was written."""
+    """A value that changes when a line of one of these stores is written."""
     return " ".join(f"{listing.state.pk}.{listing.state.edition}" for listing in listings if listing.state)
 
 
 def _page(
     form: ListForm, stores: Sequence[Store] | None, listed: SessionList, *, newcomer: bool, redacting: bool
 ) -> dict[str, Any]:
-    """The page's data; without stores (None), that of further lines alone.
+    """The page's data; without stores (None), only that of further lines.
 
     `here` is the address of the list, `query` its query as it is saved under a name, and `saved_as` that name; `more`
-    is the address of the next lines, "" at the end. `narrowed` says that a filter or words are set, `filtered` that a
-    filter is. `behind` says why what happened lately may be missing; `newcomer` that there is nothing but the demo yet.
+    is the address of the next lines, "" at the end. `narrowed`: a filter or words are set; `filtered`: a filter is.
+    `behind` says why recent changes may be missing; `newcomer`: there is only the demo yet.
     """
     pairs = query_of(form)
     query = urlencode(pairs)
@@ -120,7 +120,7 @@ def _more(form: ListForm, listed: SessionList) -> str:
 
 
 def _columns(form: ListForm) -> Iterator[Link]:
-    """The heads of the columns that a list can be ordered by."""
+    """The heads of the columns by which a list can be ordered."""
     for order, label in HEADS.items():
         query = query_of(form, order="" if order == "recent" else order)
         yield Link(label, f"?{urlencode(query)}", form.filter.order == order)
@@ -130,7 +130,7 @@ def _columns(form: ListForm) -> Iterator[Link]:
 
 
 def _introduced(listing: StoreListing) -> tuple[StoreListing, str, list[str]]:
-    """A store with why it is listed, and remarks on what is read of it."""
+    """A store with the reason why it is listed, and remarks on how it is read."""
     return listing, why_open(listing.store), [] if listing.problem else list(remarks(listing.store))
 
 
@@ -147,13 +147,13 @@ def why_open(store: Store) -> str:
 
 
 def saved_views(query: str) -> tuple[Link, ...]:
-    """The saved views by name; the one that this list is, marked."""
+    """The saved views by name; the current one is marked."""
     return tuple(Link(view.name, f"?{view.query}", view.query == query) for view in SavedView.objects.order_by("name"))
 
 
 @require_POST
 def save(request: HttpRequest) -> HttpResponse:
-    """Save the list of this query under a name, or forget the name; then go to the list."""
+    """Save the list of this query under a name, or delete the name; then go to the list."""
     query = urlencode(query_of(form_of(QueryDict(request.POST.get("query", "")))))
     name = line(request.POST.get("name", ""), NAME)
     if "forget" in request.POST:

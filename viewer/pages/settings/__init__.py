@@ -1,1 +1,1 @@
-"""Models that write summaries, how stores are compacted, and whose rules a compaction carries."""
+"""Models that write summaries, how stores are compacted, and which rules a compaction carries."""

@@ -1,4 +1,4 @@
-"""The forms of the settings page that say, store by store, how a session is compacted where nobody says otherwise."""
+"""The forms of the settings page for the default way of compacting the sessions of each store."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ STRATEGY_CHOICES = [(FIRST, "Automatic"), *((each.name, each.label) for each in 
 
 
 class CompactionForm(forms.Form):
-    """One store's form: what is kept, or what was sent and is not kept.
+    """One store's form: the stored setting, or sent values that are not stored.
 
-    `mode` has the choice *Split* only where the store's kind can do it; `was_split` says that it is kept although the
-    store is of another kind now.
+    `mode` has the choice *Split* only if the store's kind can do it; `was_split`: it is stored although the store is
+    now of another kind.
     """
 
     mode = forms.ChoiceField(label="Way", required=False)
@@ -57,12 +57,12 @@ class CompactionForm(forms.Form):
         return self.cleaned_data["mode"] or IN_PLACE[0]
 
     def save(self) -> None:
-        """Keep it; see `CompactionSetting`."""
+        """Store it; see `CompactionSetting`."""
         CompactionSetting.objects.update_or_create(store=self.store.name, defaults=self.cleaned_data)
 
 
 def forms_of_stores(sent: CompactionForm | None = None) -> tuple[CompactionForm, ...]:
-    """The forms of all stores; one of them may be as it was sent."""
+    """The forms of all stores; one of them may have the sent values."""
     stored = {row.store: row for row in CompactionSetting.objects.all()}
     return tuple(
         sent if sent and sent.store.name == store.name else CompactionForm(store, stored=stored.get(store.name))

@@ -1,4 +1,4 @@
-"""The forms of the settings page that say which models write summaries and where they are reached.
+"""The forms of the settings page for the models that write summaries and their addresses.
 
 A key goes one way, from the form into our own database: no template shows the value of its field.
 """
@@ -25,7 +25,7 @@ MOST_WINDOW = 100_000_000  # tokens
 
 
 class ProviderForm(forms.Form):
-    """What is typed for one provider, by its name. `cleaned_data` has the window as a number, None for the usual."""
+    """The values typed for one provider. `cleaned_data` has the window as a number, None for the default."""
 
     model = forms.CharField(error_messages={"required": "Type the model's name, as its server calls it."})
     address = forms.CharField(required=False)
@@ -84,11 +84,11 @@ class ProviderForm(forms.Form):
 
 
 def section(name: str, form: ProviderForm | None = None, **more: object) -> dict[str, Any]:
-    """One provider: its form, and what is set up now; `more` is news of it, or the trial of a connection.
+    """One provider: its form, and its current setup; `more` is a message about it, or the trial of a connection.
 
-    `fixed` is what the environment sets; `stored` says that a connection is stored, `has_key` that it has a key (the
-    key itself is not here), `key_from` is the variable it is taken from, `key_problem` why it cannot be used. `retype`
-    says that a key was typed and not saved. `window` is the context window in use.
+    `fixed` are settings from the environment; `stored`: a connection is stored, `has_key`: it has a key (the key itself
+    is not here), `key_from` is the variable with the key, `key_problem` why it cannot be used. `retype`: a key was
+    typed and not saved. `window` is the context window in use.
     """
     row, used = connections.stored(name), connections.connection(name)
     key = connections.read_key(row.api_key if row else "")
@@ -123,7 +123,7 @@ def _fixed(used: ModelAccess) -> list[tuple[str, str, str]]:
 
 
 def _is_open(address: str) -> bool:
-    """Whether what is sent there can be read on the way: not encrypted, and it leaves this machine."""
+    """Whether others can read what is sent there: it is not encrypted, and it leaves this machine."""
     parts = urlsplit(address)
     host = parts.hostname or ""
     try:

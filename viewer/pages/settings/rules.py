@@ -1,4 +1,4 @@
-"""The forms of the settings page that say, store by store, whose rules a compaction carries, and what comes of it."""
+"""The forms of the settings page for the rules that a compaction carries, store by store, and their effect."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from viewer.workspaces.sections import LEGACY_RULE_SECTIONS, RULE_SECTIONS
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What a session without a working directory would carry now by what a form says, None where there is no workspace
-    for it; `saved` when that is what is kept, `wrong` that it cannot be.
+    """The rules that a session without a working directory would carry now with a form's values, None if it has no
+    workspace; `saved`: those values are stored, `wrong`: they are invalid.
     """
 
     rules: ShownRules | None
@@ -54,10 +54,10 @@ def _check_workspace(typed: str) -> None:
 
 
 class RulesForm(forms.Form):
-    """The form of one store: what is kept for it, or what was typed.
+    """The form of one store: the stored values, or the typed ones.
 
-    `sections` are headings, one a line; without such a field those that are kept stay. With `only_shown`, somebody
-    wants to see what would be carried by what was typed.
+    `sections` are headings, one a line; without such a field the stored ones stay. With `only_shown`, somebody wants to
+    see what the typed values would carry.
     """
 
     workspace = forms.CharField(required=False, validators=[_check_workspace])
@@ -72,7 +72,7 @@ class RulesForm(forms.Form):
         self.html_id, self.is_saved = "", False  # set by `rule_forms`
 
     def clean_sections(self) -> list[str] | None:
-        """Headings without their signs, each once, in any case."""
+        """Headings without their signs, each once, ignoring case."""
         if "sections" not in self.data:
             return self.kept.sections
         titles = (line.strip().lstrip("#").strip() for line in self.cleaned_data["sections"].splitlines())
@@ -86,7 +86,7 @@ class RulesForm(forms.Form):
 
     @cached_property
     def now(self) -> Carried | None:
-        """What would be carried now; None where nobody asked what comes of what was typed."""
+        """What would be carried now; None if nobody asked for the effect of typed values."""
         if not self.is_bound:
             return Carried(_carried_rules(self.store, self.kept))
         if not self.only_shown:
@@ -99,10 +99,10 @@ class RulesForm(forms.Form):
 
 
 def rule_forms(saved: str = "", typed: RulesForm | None = None) -> dict[str, Any]:
-    """The forms of all stores, that of the store `saved` with the news of it; one of them may be as it was typed.
+    """The forms of all stores, with a message for the store `saved`; one of them may have typed values.
 
-    `fixed` are the headings that the environment sets, None where it sets none; `roots` the directories that may be
-    read from; `usual` the headings where nobody typed any, `older` those of older files.
+    `fixed` are the headings that the environment sets, None if it sets none; `roots` the directories that may be read;
+    `usual` the default headings, `older` those of older files.
     """
     stored, fixed = typed_rules(), settings.RULE_SECTIONS
     store_forms = []

@@ -1,5 +1,5 @@
-"""API tokens on the settings page: the list, and the form that makes one. A token itself is in the one answer that made
-it, and in no address.
+"""API tokens on the settings page: the list, and the form that makes one. A token itself is only in the response that
+made it, and in no address.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NO_SCOPE = "Choose at least one scope."
 
 
 class TokenForm(forms.Form):
-    """What is typed for a new token; `auth.new_token` says what its name may be."""
+    """The values typed for a new token; `auth.new_token` checks its name."""
 
     name = forms.CharField(required=False, initial="")
     scopes = forms.MultipleChoiceField(
@@ -30,7 +30,7 @@ class TokenForm(forms.Form):
     )
 
     def make(self) -> str:
-        """Make the token and return it; "" where what was typed is refused, as `errors` say."""
+        """Make the token and return it; "" if the values are refused, for which see `errors`."""
         if self.is_valid():
             try:
                 return auth.new_token(self.cleaned_data["name"], self.cleaned_data["scopes"])
@@ -42,7 +42,7 @@ class TokenForm(forms.Form):
 def section(
     form: TokenForm | None = None, *, made: str = "", made_name: str = "", revoked: bool = False
 ) -> dict[str, Any]:
-    """All tokens, and the form. `made` is a token that was made just now, `revoked` says that one was revoked."""
+    """All tokens, and the form. `made` is a token that was just made, `revoked`: one was revoked."""
     return {
         "tokens": ApiToken.objects.order_by("name"),
         "form": form or TokenForm(),

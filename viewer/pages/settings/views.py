@@ -1,5 +1,5 @@
-"""The settings page: which models write summaries, where they are reached, and whether they answer; how each store is
-compacted; whose rules a compaction carries; API tokens.
+"""The settings page: which models write summaries, their addresses, and whether they answer; how each store is
+compacted; which rules a compaction carries; API tokens.
 
 A key goes one way, from the form into our own database: no page, address, log line or error page repeats it.
 """
@@ -30,7 +30,7 @@ from .providers import ProviderForm
 from .rules import RulesForm
 from .tokens import TokenForm
 
-NEWS = {  # how it is shown, and what is said
+NEWS = {  # the tone, and the sentence
     "saved": ("ok", "Saved."),
     "keyless": (
         "warn",
@@ -42,7 +42,7 @@ NEWS = {  # how it is shown, and what is said
 
 
 class _HidesKeys(SafeExceptionReporterFilter):
-    """Keeps what is sensitive out of error pages with DEBUG on as well."""
+    """Keeps sensitive values out of error pages with DEBUG on as well."""
 
     def is_active(self, request: HttpRequest | None) -> bool:
         return True
@@ -64,7 +64,7 @@ def settings(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters("key")
 @require_POST
 def change(request: HttpRequest, provider: str) -> HttpResponse:
-    """What the form of one provider asks by its buttons: save, test or remove."""
+    """Save, test or remove a provider, by the button of its form."""
     request.exception_reporter_filter = _HidesKeys()
     if provider not in PROVIDERS:
         raise Http404
@@ -115,7 +115,7 @@ def _test(request: HttpRequest, provider: str) -> HttpResponse:
 @require_POST
 @shows_refusals
 def change_compaction(request: HttpRequest, store: str) -> HttpResponse:
-    """Keep how a store's sessions are compacted, or show what is wrong next to its field."""
+    """Store how a store's sessions are compacted, or show the error next to its field."""
     form = CompactionForm(get_store(store), request.POST)
     if not form.is_valid():
         for name in form.errors:
@@ -128,7 +128,7 @@ def change_compaction(request: HttpRequest, store: str) -> HttpResponse:
 @require_POST
 @shows_refusals
 def change_rules(request: HttpRequest, store: str) -> HttpResponse:
-    """What the form of one store's rules asks by its buttons: save, or show what would be carried."""
+    """Save one store's rules, or show what would be carried, by the button of the form."""
     target_store, only_shown = get_store(store), request.POST.get("do") == "look"
     form = RulesForm(target_store, kept_rules(target_store), request.POST, only_shown=only_shown)
     if only_shown or not form.is_valid():
@@ -140,7 +140,7 @@ def change_rules(request: HttpRequest, store: str) -> HttpResponse:
 @require_POST
 @sensitive_variables()
 def make_token(request: HttpRequest) -> HttpResponse:
-    """Make an API token: the one page that shows it. A token itself opens no page, so it cannot make another."""
+    """Make an API token: only this page shows it. A token itself opens no page, so it cannot make another."""
     request.exception_reporter_filter = _HidesKeys()
     form = TokenForm(request.POST)
     if token := form.make():
@@ -150,7 +150,7 @@ def make_token(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
-    """Revoke an API token; one that is not there any more is revoked all the same."""
+    """Revoke an API token; one that does not exist any more is not an error."""
     ApiToken.objects.filter(pk=token_id).delete()
     return redirect(f"{reverse('pages:settings')}?token=revoked#tokens")
 

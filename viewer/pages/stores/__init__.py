@@ -1,1 +1,1 @@
-"""What is open, what it can do, and why not."""
+"""The stores that are open, and what each can and cannot do."""

@@ -1,4 +1,4 @@
-"""The stores page: what is open, what it can do and why not, and what was found but cannot be read yet."""
+"""The stores page: the open stores, what each can do or why not, and directories that cannot be read yet."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from viewer.web.unreadable import lines_of
 
 @require_safe
 def stores(request: HttpRequest) -> HttpResponse:
-    """All stores, those that cannot be shown, and directories of agents that are here and cannot be read yet."""
+    """All stores, those that cannot be shown, and directories of agents that exist and cannot be read yet."""
     shown, broken = lines_of(all_stores(), _shown, lambda store: (store.name, store.name))
     data = {
         "workers": workers.alive(),
@@ -36,8 +36,8 @@ def stores(request: HttpRequest) -> HttpResponse:
 
 
 def _shown(store: Store) -> dict[str, Any]:
-    """A store with what it can do, or the `problem` why it cannot be opened. `index` is how far this site indexed its
-    text, None for a store that has an index of its own.
+    """A store with its abilities, or the `problem` why it cannot be opened. `index` is how far this site indexed its
+    text, None for a store with its own index.
     """
     shown = {"store": store, "why": why_open(store), "problem": ""}
     try:
@@ -58,13 +58,13 @@ def _shown(store: Store) -> dict[str, Any]:
 @require_POST
 @shows_refusals
 def index(request: HttpRequest, store: str) -> HttpResponse:
-    """Leave a store out of the index of text, or take it in again."""
+    """Exclude a store from the index of text, or include it again."""
     indexing.leave_out(get_store(store).name, "leave_out" in request.POST)
     return redirect("pages:stores")
 
 
 def _abilities(capabilities: Capabilities, index: TextProgress | None) -> list[tuple[str, str]]:
-    """What a store may be able to do, and why it cannot, "" where it can."""
+    """The possible abilities of a store, and why it lacks each, "" if it has it."""
     return [
         ("Read sessions, History and what the model sees", ""),
         ("Compact and undo", capabilities.compact_reason),
