@@ -94,8 +94,10 @@ def test_a_session_s_page_offers_what_can_be_done_with_it(signed_in: Client, emp
         "Rename, tags and note…", "Branch this session…", "Raw rows",
     ]  # fmt: skip
     assert offered(signed_in, at=f"{at}/context")["This session"] == mine
+    assert offered(signed_in, at=f"{at}#m2")["This session"] == mine, "after a click in the contents"
     assert offered(signed_in, "needle", at)["Search"][1] == "Find “needle” in this session"
-    assert option(signed_in, "Copy the resume command", at).attributes["data-copy-text"] == "hermes --resume s"
+    for place in (at, f"{at}#m2"):
+        assert option(signed_in, "Copy the resume command", place).attributes["data-copy-text"] == "hermes --resume s"
     page = read(signed_in.get("/palette", {"at": at})).one("main")
     assert page.one("code").text == "hermes --resume s"
     for elsewhere in ("/", "/stores/none/sessions/s", "nonsense", "//[", "/stores/own/index", "%", "/\x00"):

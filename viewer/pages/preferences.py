@@ -65,12 +65,13 @@ def site(request: HttpRequest) -> dict[str, Any]:
 
 
 def way_here(request: HttpRequest) -> str:
-    """The address of the page that somebody sees: the one from which htmx asks, or that of the request; the list of
-    sessions for the response to a form.
+    """The address of the page that somebody sees, without a fragment: the one from which htmx asks, or that of the
+    request; the list of sessions for the response to a form.
     """
     from_page = ""
     with suppress(ValueError):  # an invalid address, which no browser sends
         from_page = request.htmx.current_url_abs_path or ""  # type: ignore[attr-defined]  # set by django-htmx
+    from_page = from_page.partition("#")[0]
     return from_page or (request.get_full_path() if request.method in ("GET", "HEAD") else reverse("pages:sessions"))
 
 
