@@ -112,6 +112,30 @@ def test_a_draft_is_kept_on_reload_and_on_refusal(signed_in: Client, ready: Run)
     assert read(signed_in.get(f"/runs/{ready.pk}")).one("textarea").text.strip() == "", "the refused text stays"
 
 
+def test_a_refused_edit_is_seen_where_it_was_made(visit: Visit, ready: Run) -> None:
+    for width, height in ((1500, 900), (360, 740)):
+        screen = visit(width, height)
+        screen.goto(f"/runs/{ready.pk}")
+        summary = screen.get_by_label("Summary (editable)")
+        summary.fill(" ")
+        screen.get_by_role("button", name="Apply").click()
+        expect(summary).to_be_focused()
+        expect(screen.get_by_role("alert")).to_be_in_viewport()
+        expect(summary).to_have_accessible_description(re.compile("empty.*Nothing was written"))
+        again = screen.context.new_page()
+        again.goto(screen.url)
+        assert screen.url.endswith("/apply") and again.url.endswith(f"/runs/{ready.pk}")
+
+
+@pytest.mark.parametrize("action", ["apply", "draft", "discard", "redo", "cancel"])
+def test_an_address_that_takes_a_form_leads_to_the_run(signed_in: Client, ready: Run, action: str) -> None:
+    before = Run.objects.values().get()
+    answer = signed_in.get(f"/runs/{ready.pk}/{action}")
+    assert (answer.status_code, answer.headers["Location"]) == (302, f"/runs/{ready.pk}")
+    assert signed_in.put(f"/runs/{ready.pk}/{action}").status_code == 405
+    assert Run.objects.values().get() == before
+
+
 def test_a_run_that_is_not_ready_has_no_draft(signed_in: Client, ready: Run) -> None:
     signed_in.post(f"/runs/{ready.pk}/discard")
     assert read(signed_in.post(f"/runs/{ready.pk}/draft", {"summary": "x"}), 409).one("main")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from viewer.pages.http import is_fragment, on_page_of, page, refused, shows_refusals
 from viewer.pages.parts.run_card import RunCard, mark_of, run_card, ticks
@@ -70,8 +72,19 @@ def _session_name(request: HttpRequest, run: Run) -> str:
         return run.session_id
 
 
-@require_POST
-@shows_refusals
+def changes_run(view: Callable[[HttpRequest, int], HttpResponse]) -> Callable[[HttpRequest, int], HttpResponse]:
+    """The view for POST, with refusals shown. Who opens its address again is sent to the run's page."""
+
+    @require_http_methods(["GET", "HEAD", "POST"])
+    @shows_refusals
+    @wraps(view)
+    def answered(request: HttpRequest, run_id: int) -> HttpResponse:
+        return view(request, run_id) if request.method == "POST" else redirect("pages:run", run_id)
+
+    return answered
+
+
+@changes_run
 def apply(request: HttpRequest, run_id: int) -> HttpResponse:
     """Write the candidate to the store, with the text as edited in the form."""
     run = service.get_run(run_id)
@@ -106,8 +119,7 @@ def _refused_edit(request: HttpRequest, run: Run, refusal: StoreError, typed: st
     return page(request, "compact/run.html", _whole(request, run, card), status=refusal.status)
 
 
-@require_POST
-@shows_refusals
+@changes_run
 def draft(request: HttpRequest, run_id: int) -> HttpResponse:
     """Store the text as typed, followed by the line of a lost detail if the form names one to `put` in."""
     run = service.get_run(run_id)
@@ -119,14 +131,12 @@ def draft(request: HttpRequest, run_id: int) -> HttpResponse:
     return redirect(f"{reverse('pages:run', args=[run.pk])}#summary-{run.pk}")
 
 
-@require_POST
-@shows_refusals
+@changes_run
 def discard(request: HttpRequest, run_id: int) -> HttpResponse:
     return _answer(request, service.discard(service.get_run(run_id)))
 
 
-@require_POST
-@shows_refusals
+@changes_run
 def redo(request: HttpRequest, run_id: int) -> HttpResponse:
     """Apply the run again after it was undone."""
     run = service.get_run(run_id)
@@ -134,8 +144,7 @@ def redo(request: HttpRequest, run_id: int) -> HttpResponse:
     return _answer(request, run)
 
 
-@require_POST
-@shows_refusals
+@changes_run
 def cancel(request: HttpRequest, run_id: int) -> HttpResponse:
     return _answer(request, service.cancel(service.get_run(run_id)))
 
