@@ -136,6 +136,17 @@ def test_an_address_that_takes_a_form_leads_to_the_run(signed_in: Client, ready:
     assert Run.objects.values().get() == before
 
 
+@pytest.mark.parametrize("action", ["apply", "draft", "discard", "redo", "cancel"])
+def test_a_second_tab_leads_to_the_run_and_its_session(signed_in: Client, ready: Run, action: str) -> None:
+    signed_in.post(f"/runs/{ready.pk}/apply")
+    session = f"/stores/demo/sessions/{ready.session_id}"
+    for headers, within in (({}, "main"), (FRAGMENT, "div")):
+        answer = signed_in.post(f"/runs/{ready.pk}/{action}", {"summary": "x"}, headers=headers)
+        refused = read(answer, 409).all(within)[0]
+        hrefs = [link.attributes["href"] for link in refused.all("a")]
+        assert hrefs[:2] == [f"/runs/{ready.pk}", session]
+
+
 def test_a_run_that_is_not_ready_has_no_draft(signed_in: Client, ready: Run) -> None:
     signed_in.post(f"/runs/{ready.pk}/discard")
     assert read(signed_in.post(f"/runs/{ready.pk}/draft", {"summary": "x"}), 409).one("main")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 from urllib.parse import urlsplit
@@ -80,16 +80,16 @@ def shows_refusals(view: View[P]) -> View[P]:
 
 
 def refused(
-    request: HttpRequest, refusal: StoreError, kept: str = "", back: tuple[str, str] | None = None
+    request: HttpRequest, refusal: StoreError, kept: str = "", back: Sequence[tuple[str, str]] = ()
 ) -> HttpResponse:
     """The page or fragment of a refusal, with its status; `htmx-config` in `base.html` names the statuses that are
-    swapped in. `kept` is text that somebody typed; `back` is address and label of the page that the refusal is about.
+    swapped in. `kept` is text that somebody typed; `back` is address and label of each page that the refusal is about.
     """
     sentence = refusal.message
     if isinstance(refusal, AlreadyUndone):
         urls = SessionUrls(refusal.store, refusal.session_id)
         reading, sentence = now_without_boundary(urls, refusal.cut_id), _undone(refusal)
-        back = (reading, "Back to the session")
+        back = [(reading, "Back to the session")]
         if is_fragment(request) and on_page_of(request, urls):
             undone = {"reading": reading, "sentence": sentence}
             return page(request, "boundary/_undone.html", undone, status=refusal.status)

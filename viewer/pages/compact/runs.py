@@ -72,22 +72,33 @@ def _session_name(request: HttpRequest, run: Run) -> str:
         return run.session_id
 
 
-def changes_run(view: Callable[[HttpRequest, int], HttpResponse]) -> Callable[[HttpRequest, int], HttpResponse]:
-    """The view for POST, with refusals shown. Who opens its address again is sent to the run's page."""
+def changes_run(view: Callable[[HttpRequest, Run], HttpResponse]) -> Callable[[HttpRequest, int], HttpResponse]:
+    """The view for POST, with refusals shown; a GET of its address is redirected to the run's page."""
 
     @require_http_methods(["GET", "HEAD", "POST"])
     @shows_refusals
     @wraps(view)
     def answered(request: HttpRequest, run_id: int) -> HttpResponse:
-        return view(request, run_id) if request.method == "POST" else redirect("pages:run", run_id)
+        if request.method != "POST":
+            return redirect("pages:run", run_id)
+        found = service.get_run(run_id)
+        try:
+            return view(request, found)
+        except StoreError as refusal:
+            return refused(request, refusal, back=_ways(found))
 
     return answered
 
 
+def _ways(run: Run) -> list[tuple[str, str]]:
+    """Where a refusal leads: address and label of the run, and of its session."""
+    session = SessionUrls(run.store, run.new_session_id or run.session_id)
+    return [(reverse("pages:run", args=[run.pk]), f"Run {run.pk}"), (session.href, "Its session")]
+
+
 @changes_run
-def apply(request: HttpRequest, run_id: int) -> HttpResponse:
+def apply(request: HttpRequest, run: Run) -> HttpResponse:
     """Write the candidate to the store, with the text as edited in the form."""
-    run = service.get_run(run_id)
     text = request.POST.get("summary")
     sent = None if text is None else text.replace("\r\n", "\n")
     unchanged = sent is not None and sent.strip() == clean(run.summary).strip()
@@ -102,12 +113,12 @@ def apply(request: HttpRequest, run_id: int) -> HttpResponse:
             return page(
                 request, "compact/_conflict.html", replace(card, kept=clean(typed or "")), status=refusal.status
             )
-        return refused(request, refusal, clean(typed or ""))
+        return refused(request, refusal, clean(typed or ""), _ways(run))
     except StoreError as refusal:
         run.refresh_from_db()
         if run.status == "ready":
             return _refused_edit(request, run, refusal, typed)
-        return refused(request, refusal, clean(typed or ""))
+        return refused(request, refusal, clean(typed or ""), _ways(run))
 
 
 def _refused_edit(request: HttpRequest, run: Run, refusal: StoreError, typed: str | None) -> HttpResponse:
@@ -120,9 +131,8 @@ def _refused_edit(request: HttpRequest, run: Run, refusal: StoreError, typed: st
 
 
 @changes_run
-def draft(request: HttpRequest, run_id: int) -> HttpResponse:
+def draft(request: HttpRequest, run: Run) -> HttpResponse:
     """Store the text as typed, followed by the line of a lost detail if the form names one to `put` in."""
-    run = service.get_run(run_id)
     text = request.POST.get("summary", run.draft or clean(run.summary)).replace("\r\n", "\n")
     put = request.POST.get("put", "")
     drafts.keep(run, drafts.with_lost(run, text, put) if put else text)
@@ -132,21 +142,20 @@ def draft(request: HttpRequest, run_id: int) -> HttpResponse:
 
 
 @changes_run
-def discard(request: HttpRequest, run_id: int) -> HttpResponse:
-    return _answer(request, service.discard(service.get_run(run_id)))
+def discard(request: HttpRequest, run: Run) -> HttpResponse:
+    return _answer(request, service.discard(run))
 
 
 @changes_run
-def redo(request: HttpRequest, run_id: int) -> HttpResponse:
+def redo(request: HttpRequest, run: Run) -> HttpResponse:
     """Apply the run again after it was undone."""
-    run = service.get_run(run_id)
     service.redo_run(run)
     return _answer(request, run)
 
 
 @changes_run
-def cancel(request: HttpRequest, run_id: int) -> HttpResponse:
-    return _answer(request, service.cancel(service.get_run(run_id)))
+def cancel(request: HttpRequest, run: Run) -> HttpResponse:
+    return _answer(request, service.cancel(run))
 
 
 def _answer(request: HttpRequest, run: Run) -> HttpResponse:

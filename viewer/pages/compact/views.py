@@ -73,7 +73,7 @@ def start(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         run = service.start(target_store, session_id, options, apply=apply)
     except AlreadyOpen as refusal:
         if not is_fragment(request):
-            return refused(request, refusal, back=(reverse("pages:run", args=[refusal.run]), f"Run {refusal.run}"))
+            return refused(request, refusal, back=[(reverse("pages:run", args=[refusal.run]), f"Run {refusal.run}")])
         card = run_card(service.get_run(refusal.run), redacting=redacts(request))
         return page(request, "compact/_news.html", replace(card, refused=refusal.message), status=refusal.status)
     if not is_fragment(request):
