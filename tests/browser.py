@@ -110,8 +110,8 @@ def visit(browser: Browser, live_server: LiveServer, signed_in: Client, settings
         )
         context.set_default_timeout(PATIENCE)
         contexts.append(context)
-        cookie = signed_in.cookies["palimpsest"].value
-        context.add_cookies([{"name": "palimpsest", "value": cookie, "url": live_server.url}])
+        name = settings.SESSION_COOKIE_NAME
+        context.add_cookies([{"name": name, "value": signed_in.cookies[name].value, "url": live_server.url}])
         page = context.new_page()
         page.on("console", lambda message: complaints.append(_said(message)) if _is_wrong(message) else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from django.conf import settings
 from django.test import Client
 
 from tests.factories.stores import HermesStore
@@ -48,7 +49,7 @@ def signed_in_client() -> Client:
     session = client.session
     session["signed_in"] = True
     session.save()
-    client.cookies["palimpsest"] = session.session_key or ""
+    client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key or ""
     return client
 
 

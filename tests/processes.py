@@ -142,8 +142,10 @@ class StartedSite:
 
 
 def cookie_of(site: StartedSite) -> str:
-    """Of a signed-in browser."""
+    """Name and value, of a signed-in browser."""
     return site.own(
+        "from django.conf import settings\n"
         "from django.contrib.sessions.backends.db import SessionStore\n"
-        "s = SessionStore(); s['signed_in'] = True; s.create(); print(s.session_key)"
+        "s = SessionStore(); s['signed_in'] = True; s.create()\n"
+        "print(f'{settings.SESSION_COOKIE_NAME}={s.session_key}')"
     )

@@ -5,6 +5,7 @@ import io
 from datetime import timedelta
 
 import pytest
+from django.conf import settings
 from django.core.management import call_command
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
@@ -54,7 +55,7 @@ def test_a_stranger_s_partial_update_moves_the_whole_page(client: Client) -> Non
 
 
 def test_a_forged_cookie_is_a_stranger(client: Client) -> None:
-    client.cookies["palimpsest"] = "x" * 32
+    client.cookies[settings.SESSION_COOKIE_NAME] = "x" * 32
     assert client.get("/private").status_code == 302
 
 
@@ -86,7 +87,7 @@ def test_looking_at_a_link_does_not_use_it_up(client: Client) -> None:
 
 def test_the_cookie_is_the_owner_s_for_thirty_days(client: Client) -> None:
     client.post(auth.new_link())
-    cookie = client.cookies["palimpsest"]
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     assert cookie["max-age"] == 30 * 24 * 60 * 60
     assert cookie["httponly"]
     assert cookie["samesite"] == "Lax"
@@ -95,9 +96,9 @@ def test_the_cookie_is_the_owner_s_for_thirty_days(client: Client) -> None:
 def test_signing_in_changes_the_session_key(client: Client) -> None:
     session = client.session
     session.save()
-    client.cookies["palimpsest"] = session.session_key or ""
+    client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key or ""
     client.post(auth.new_link())
-    assert client.cookies["palimpsest"].value != session.session_key
+    assert client.cookies[settings.SESSION_COOKIE_NAME].value != session.session_key
 
 
 def test_a_link_works_once(client: Client) -> None:

@@ -66,7 +66,7 @@ def test_a_page_its_style_and_its_commands(image: DockerSteps, site: StartedSite
     address = f"http://127.0.0.1:{site.port}"
     with httpx2.Client(follow_redirects=True) as browser:
         asked = browser.get(site.link)
-        token = {"csrfmiddlewaretoken": browser.cookies["palimpsest_csrf"]}
+        token = {"csrfmiddlewaretoken": browser.cookies[f"palimpsest_csrf_{site.port}"]}
         page = browser.post(site.link, data=token, headers={"Origin": address})
         assert (asked.status_code, page.status_code, page.url.path) == (200, 200, "/")
         assert "demo" in page.text

@@ -128,6 +128,15 @@ def test_an_own_database_without_tables_ends_a_command_with_one_line(tmp_path: P
     assert refused.startswith("Palimpsest's own database has no tables of this version")
 
 
+def test_sites_on_one_host_have_cookies_of_their_own(environment: pytest.MonkeyPatch) -> None:
+    names = []
+    for port in ("8137", "8138"):
+        environment.setenv("PORT", port)
+        found = read()
+        names += [found["SESSION_COOKIE_NAME"], found["CSRF_COOKIE_NAME"]]
+    assert len(set(names)) == 4
+
+
 def test_defaults(environment: pytest.MonkeyPatch, tmp_path: Path) -> None:
     environment.delenv("HERMES_HOME")
     environment.setenv("HOME", str(tmp_path))

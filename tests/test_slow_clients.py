@@ -43,11 +43,11 @@ def slow_ones(site: StartedSite) -> list[str]:
     """What each kind of slow client sends before it stops."""
     names = json.loads((site.data / "static" / "staticfiles.json").read_text())["paths"]
     largest = max(names.values(), key=lambda name: (site.data / "static" / name).stat().st_size)
-    post = "POST /sign-in/x HTTP/1.1\r\nHost: localhost\r\nCookie: palimpsest_csrf=" + "a" * 32
+    post = f"POST /sign-in/x HTTP/1.1\r\nHost: localhost\r\nCookie: palimpsest_csrf_{site.port}={'a' * 32}"
     form = "Content-Type: application/x-www-form-urlencoded\r\n"
     return [
         f"{post}\r\n{form}Content-Length: 1000\r\n\r\ncsrf",
-        f"{post}; palimpsest={cookie_of(site)}\r\n{form}Content-Length: 1000\r\n\r\ncsrf",
+        f"{post}; {cookie_of(site)}\r\n{form}Content-Length: 1000\r\n\r\ncsrf",
         f"{post}\r\n{form}Transfer-Encoding: chunked\r\n\r\n100\r\ncsrf",
         f"{post}\r\n{form}Content-Length: 100000000000\r\n\r\ncsrf",
         f"{post}\r\n{form}Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n",

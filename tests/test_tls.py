@@ -6,6 +6,7 @@ from ipaddress import ip_network
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
 from pytest_django import Settings
 
@@ -19,12 +20,12 @@ def secure(host: str, **sent: Any) -> bool:
     client = Client(enforce_csrf_checks=True, HTTP_HOST=host, **sent)
     link = new_link()
     client.get(link)
-    body = {"csrfmiddlewaretoken": client.cookies["palimpsest_csrf"].value}
+    body = {"csrfmiddlewaretoken": client.cookies[settings.CSRF_COOKIE_NAME].value}
     scheme = "https" if sent.get("HTTP_X_FORWARDED_PROTO") else "http"
     assert client.post(link, body, HTTP_ORIGIN=f"{scheme}://{host}").status_code == 302
-    token = {"csrfmiddlewaretoken": client.cookies["palimpsest_csrf"].value, "redact": "1"}
+    token = {"csrfmiddlewaretoken": client.cookies[settings.CSRF_COOKIE_NAME].value, "redact": "1"}
     assert client.post("/redact", token, HTTP_ORIGIN=f"{scheme}://{host}").status_code == 302
-    assert set(client.cookies) == {"palimpsest", "palimpsest_csrf", "palimpsest_mask"}
+    assert set(client.cookies) == {settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME, "palimpsest_mask"}
     found = {bool(cookie["secure"]) for cookie in client.cookies.values()}
     assert len(found) == 1
     return found.pop()

@@ -131,13 +131,14 @@ def _largest(reader: Any, words: str) -> str:
 
 
 def _pages(name: str, session_id: str) -> None:
+    from django.conf import settings
     from django.test import Client
 
     client = Client()
     session = client.session
     session["signed_in"] = True
     session.save()
-    client.cookies["palimpsest"] = session.session_key or ""
+    client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key or ""
     page = f"/stores/{name}/sessions/{session_id}"
     for what, url in [
         ("sessions list", "/"),

@@ -47,7 +47,7 @@ def _measure(site: Any, seconds: int) -> None:
     from tests.processes import cookie_of
 
     token = site.own("from viewer.web.auth import new_token; print(new_token('load', ['read', 'compact']))")
-    headers = {"Cookie": f"palimpsest={cookie_of(site)}", "Authorization": f"Bearer {token}"}
+    headers = {"Cookie": cookie_of(site), "Authorization": f"Bearer {token}"}
     sessions = _sessions(site.port, headers)
     web = site.family("viewer.serve.server")
     before = _processor(web)

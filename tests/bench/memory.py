@@ -33,7 +33,7 @@ def main() -> None:
         site = StartedSite(Path(name) / "data", HERMES_HOME=name, PALIMPSEST_STORES=f"large=sqlite:///{path}")
         try:
             web = site.ready().family("viewer.serve.server")
-            headers = {"Cookie": f"palimpsest={cookie_of(site)}"}
+            headers = {"Cookie": cookie_of(site)}
             print(f"\nmemory of the web server, a session of {MESSAGES} messages of {OCTETS / 1e6:.0f} MB")
             print(f"  {'':34} {'before':>9} {'peak':>9} {'after':>9}")
             page = "/stores/large/sessions/large"

@@ -136,13 +136,14 @@ TEMPLATES = [
 DATABASES = {"default": env.database("PALIMPSEST_DATABASE_URL", DATA_DIR / "palimpsest.sqlite3")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# One owner, signed in by a one-time link; the session cookie says so.
-SESSION_COOKIE_NAME = "palimpsest"
+# One owner, signed in by a one-time link; the session cookie says so. Browsers send cookies to every port of a host:
+# the names have the port, so that two sites on one machine do not sign each other out.
+SESSION_COOKIE_NAME = f"palimpsest_{PORT}"
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = BASE_PATH or "/"
 SESSION_COOKIE_AGE = 30 * 24 * 60 * 60
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
-CSRF_COOKIE_NAME = "palimpsest_csrf"
+CSRF_COOKIE_NAME = f"palimpsest_csrf_{PORT}"
 CSRF_COOKIE_SAMESITE = "Lax"
 X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
