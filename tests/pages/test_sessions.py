@@ -45,8 +45,8 @@ def test_works(signed_in: Client, small_hermes_copy: Callable[[int], Path], sett
     sync_worker.sync_all()
     page = read(signed_in.get("/"))
     assert page.one("h1").text == "Sessions"
-    for name in ("v16", "v21", "v31"):
-        assert f"{name} named in PALIMPSEST_STORES" in page.one("ul", "stores").text
+    assert page.one("ul", "stores").text.startswith("Named in PALIMPSEST_STORES: v16 v21 v31")
+    assert page.text.count("PALIMPSEST_STORES") == 1
     line = next(line for line in page.all("li", "session") if "v21" in line.text and "week 29" in line.text)
     for part in ("telegram", "gpt-4o", "3.6k of 128k tokens", "43 of 124 messages in context", "compacted twice"):
         assert part in line.text
@@ -90,10 +90,10 @@ def test_filters_are_links_and_narrow(signed_in: Client, empty_store: EmptyStore
         ("ended", "b"),
         ("archived", "c"),
         ("open", "a"),
-        ("no", "ba"),
     ):
         found = links(read(signed_in.get("/" + hrefs[label])))
         assert {href[-1] for href in found} == set(names), label
+    assert links(read(signed_in.get("/?store=own&compacted=no"))) == [f"/stores/own/sessions/{name}" for name in "ba"]
     chosen = read(signed_in.get("/" + hrefs["telegram"])).one("details", "filters")
     current = [link.text.split()[0] for link in chosen.all("a") if "aria-current" in link.attributes]
     assert current[:2] == ["own", "telegram"]
@@ -192,6 +192,18 @@ def test_more_messages_mean_no_more_queries(
         read(signed_in.get("/"))
         counts.append(len(statements))
     assert counts[0] == counts[1] > 0
+
+
+def test_there_is_no_choice_where_all_sessions_are_alike(signed_in: Client, empty_store: EmptyStore) -> None:
+    def choices(query: str = "") -> list[str]:
+        return [each.text for each in read(signed_in.get(f"/{query}")).one("div", id="facets").all("span", "name")]
+
+    empty_store.session("a")
+    empty_store.session("b")
+    assert "State" not in choices()
+    assert "State" in choices("?state=open"), "what is chosen can be taken away"
+    empty_store.session("c", ended_at=1.0)
+    assert "State" in choices()
 
 
 # -- still being listed ------------------------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ class Facets:
             if len(options) > enough or chosen:
                 links = [self._link(name, value, label) for value, label in options.items()]
                 links = [link for link in links if link.count != "0" or link.current]
-                if len(links) > 1:
+                if len(links) > 1 and (chosen or not _is_same(links)):
                     yield Group(title, tuple(links))
 
     def _link(self, name: str, value: str, label: str) -> Link:
@@ -140,6 +140,11 @@ class Facets:
         store = value if name == "store" else self.form.store
         session_filter: SessionFilter = replace(self.form.filter, **changes)
         return self.counts.of(session_filter, self.states.get(store, set()) if store else None)
+
+
+def _is_same(links: Sequence[Link]) -> bool:
+    """Whether there is one value, which all sessions have."""
+    return len(links) == 2 and links[0].count == links[1].count != ""
 
 
 def _changes(name: str, value: str) -> dict[str, Any]:
