@@ -52,6 +52,25 @@ def test_lines_are_chosen_and_opened_by_keys(visit: Visit, many: EmptyStore) -> 
     screen.wait_for_url("**/sessions/s**")
 
 
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+def test_the_question_before_many_are_compacted_can_be_read(
+    visit: Visit, many: EmptyStore, size: tuple[int, int, str]
+) -> None:
+    sync_worker.sync_all()
+    screen = visit(*size)
+    screen.goto("/")
+    for name in ("Session 28", "Session 29"):
+        screen.get_by_label(f"Choose {name}").check()
+    screen.get_by_role("button", name="Compact…").click()
+    lines = screen.get_by_role("main").get_by_role("listitem")
+    expect(lines).to_have_count(2)
+    for line in lines.all():
+        title, meta = line.get_by_role("link").bounding_box(), line.locator(".meta").bounding_box()
+        assert title and meta and title["height"] < 30 and meta["height"] < 60
+        assert meta["y"] >= title["y"] + title["height"]
+    require_accessible(screen, "the question")
+
+
 def test_news_come_by_themselves_and_move_nothing(visit: Visit, many: EmptyStore) -> None:
     screen = visit(*WIDE)
     screen.goto("/")

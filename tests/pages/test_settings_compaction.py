@@ -199,7 +199,7 @@ def test_many_at_once_say_which_are_split(signed_in: Client, chat_store: HermesS
     assert "but a split" not in read(signed_in.post("/compact", many)).text
     CompactionSetting.objects.create(store="hermes", mode="split")
     page = read(signed_in.post("/compact", many)).one("main")
-    assert "You can undo each but a split" in page.text and ", split" in page.one("ul", "near").text
+    assert "You can undo each but a split" in page.text and ", split" in page.one("ul", "chosen").text
     done = read(signed_in.post("/compact", {**many, "confirm": "yes"})).one("main")
     assert Run.objects.get().mode == "split" and "can be undone" not in done.text
 
