@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from django.test import Client
 
+from tests.browser import Visit, require
 from tests.html import read
 from viewer.rendering.templatetags.palimpsest import TERMS
 
@@ -15,6 +16,15 @@ def test_it_explains_every_word_and_leads_to_a_first_try(signed_in: Client, demo
     assert [word.text.lower() for word in page.one("dl", "words").all("dt")] == list(TERMS)
     assert page.one("figure", "story")
     assert page.one("ol").one("a").attributes["href"] == demo("Stocktaking, ten warehouses")
+
+
+def test_its_links_are_told_from_the_words_around_them(visit: Visit, demo: Callable[[str], str]) -> None:
+    demo("Stocktaking, ten warehouses")
+    screen = visit()
+    screen.goto("/about")
+    for scheme in ("light", "dark"):
+        screen.emulate_media(color_scheme=scheme)
+        require(screen, scheme, ["link-in-text-block"])
 
 
 def test_without_a_demo_it_explains_all_the_same(signed_in: Client, db: None) -> None:

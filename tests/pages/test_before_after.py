@@ -17,6 +17,7 @@ from pytest_django import Settings
 
 from compaction.handoff import END_MARKER, LEGACY_HEADER
 from tests.agents.claude_code.by_hand import ClaudeByHand
+from tests.browser import Visit, require
 from tests.clients import ApiClient
 from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import Element, read
@@ -55,6 +56,20 @@ def compacted(empty_store: EmptyStore, session_id: str = "s", handoff: str = HAN
     row = empty_store.say(session_id, "user", handoff, _compressed_summary=1)
     empty_store.say(session_id, "assistant", "going on")
     return f"/stores/own/sessions/{session_id}/boundaries/{row}/before-after", row
+
+
+def test_its_folds_are_large_enough_to_press(
+    visit: Visit, open_hermes_store: Callable[..., HermesStore], at_once: None
+) -> None:
+    hermes_store = open_hermes_store(31)
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
+    screen = visit()
+    screen.goto(f"/stores/hermes/sessions/{hermes_store.session_id}/boundaries/{run.handoff_id}/before-after")
+    for width in (1500, 360):
+        screen.set_viewport_size({"width": width, "height": 900})
+        heights = screen.locator(".pairs .fold > summary").evaluate_all("all => all.map(each => each.offsetHeight)")
+        assert heights and min(heights) >= 24
+        require(screen, f"{width} px", ["target-size"])
 
 
 # -- what stands where -------------------------------------------------------------------------------------------------
