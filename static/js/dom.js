@@ -5,6 +5,8 @@ export const all = (selector, root = document) => [...root.querySelectorAll(sele
 export const byId = (id) => document.getElementById(id);
 export const make = (tag, properties) => Object.assign(document.createElement(tag), properties);
 export const targetOf = (hash) => hash.length > 1 && byId(decodeURIComponent(hash.slice(1)));
+// A message's place in the session, counted from 1; 0 where none is known.
+export const numberOf = (turn) => Number(turn?.dataset.turn) || 0;
 export const headerHeight = () => parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
 export const isModified = (event) => event.ctrlKey || event.metaKey || event.shiftKey;
 

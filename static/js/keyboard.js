@@ -1,5 +1,5 @@
 // Single keys, the list of them, and the keys of the command palette.
-import { MESSAGES, all, byId, focusOn, headerHeight, isModified, make, on, onClick } from "./dom.js";
+import { MESSAGES, all, byId, focusOn, headerHeight, isModified, make, numberOf, on, onClick } from "./dom.js";
 
 // j k and [ ]: step from what is at the top of the window.
 function step(selector, direction) {
@@ -18,14 +18,14 @@ function step(selector, direction) {
   focusOn(next);
   next.scrollIntoView({ block: next.matches("li") ? "nearest" : "start", behavior: "instant" });
 }
-// A boundary outside the window: its line in the table of contents leads there.
+// A boundary outside what is loaded: its line in the table of contents leads there.
 function beyond(direction) {
-  const items = all(".toc li");
-  const shown = items.map((item) => item.classList.contains("shown"));
-  const rest = direction > 0
-    ? items.slice(shown.lastIndexOf(true) + 1)
-    : items.slice(0, Math.max(0, shown.indexOf(true))).reverse();
-  rest.find((item) => item.classList.contains("cut"))?.querySelector("a").click();
+  const numbers = all("[data-turn]").map(numberOf).filter(Boolean);
+  const cuts = all(".toc li.cut[data-number]");
+  const next = direction > 0
+    ? cuts.find((item) => +item.dataset.number > Math.max(...numbers))
+    : cuts.findLast((item) => +item.dataset.number <= Math.min(...numbers));
+  next?.querySelector("a").click();
 }
 function unfold() {
   const marked = ".focus, .turn.marked, .boundary.marked";
@@ -47,6 +47,10 @@ const KEYS = {
   n: () => click("[data-key=n]"),
   N: () => click("[data-key=N]"),
   e: unfold,
+  gg: () => click("[data-key=gg]"),
+  G: () => click("[data-key=G]"),
+  Home: () => click("[data-key=gg]"),
+  End: () => click("[data-key=G]"),
   gs: () => click("[data-key=gs]"),
   gc: () => click("[data-key=gc]"),
   gi: () => click("[data-key=gi]"),
@@ -65,7 +69,7 @@ on("keydown", (event) => {
   if (event.target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, dialog[open]")) return;
   const key = KEYS[pending + event.key] ? pending + event.key : event.key;
   pending = event.key === "g" ? "g" : "";
-  if (!KEYS[key]) return;
+  if (!KEYS[key] || (/^(Home|End)$/.test(key) && !document.querySelector("[data-key=gg]"))) return;
   event.preventDefault();
   KEYS[key]();
 });

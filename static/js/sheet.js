@@ -6,10 +6,8 @@ function sheet(up) {
   const side = byId("side");
   if (!side || side.classList.contains("up") === up) return;
   side.classList.toggle("up", up);
-  for (const [name, value] of [["role", "dialog"], ["aria-modal", "true"]]) {
-    if (up) side.setAttribute(name, value);
-    else side.removeAttribute(name);
-  }
+  side.role = up ? "dialog" : "complementary"; // an <aside> may not be a dialog
+  side.ariaModal = up ? "true" : null;
   for (const other of all("body > :is(.skips, header, footer), .page > :not(#side)")) other.inert = up;
   if (up) {
     opener = document.activeElement;

@@ -2,7 +2,7 @@
 import { byId, on } from "./dom.js";
 
 let dragged = false;
-function describe(cursor) {
+export function describe(cursor) {
   const at = +cursor.value;
   const days = cursor.dataset.days.split("|").map((each) => each.split(":"));
   const day = days.findLast(([from]) => +from <= at)?.[1];

@@ -1,20 +1,45 @@
-// The table of contents follows the reading.
-import { all, onSettled, targetOf } from "./dom.js";
+// The table of contents and the timeline's cursor follow the reading.
+import { all, byId, headerHeight, numberOf, onSettled, targetOf } from "./dom.js";
+import { describe } from "./timeline.js";
 
 const visible = new Set();
 const seen = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) visible[isIntersecting ? "add" : "delete"](target);
   const first = all("[data-turn], [data-boundary]").find((element) => visible.has(element));
   if (!first) return;
+  mark(lineOf(first));
+  const last = all("[data-turn]").at(-1);
+  const atEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 8;
+  moveCursor(numberOf(atEnd ? last : first.matches("[data-turn]") ? first : first.nextElementSibling));
+}, { rootMargin: `-${headerHeight() + 4}px 0px -45% 0px` });
+
+// The last line whose message is at or above the one that is read.
+function lineOf(first) {
   let here = null;
   for (const link of all(".toc a[href^='#']")) {
     const place = targetOf(link.getAttribute("href"));
-    if (place && !(place.compareDocumentPosition(first) & Node.DOCUMENT_POSITION_PRECEDING)) here = link;
+    if (place && !(place.compareDocumentPosition(first) & Node.DOCUMENT_POSITION_PRECEDING)) here = link.closest("li");
   }
-  for (const item of all(".toc li.here")) item.classList.remove("here");
-  here?.parentElement.classList.add("here");
-}, { rootMargin: "-15% 0px -60% 0px" });
+  return here;
+}
+function mark(line) {
+  for (const item of all(".toc li.here")) if (item !== line) item.classList.remove("here");
+  if (!line || line.classList.contains("here")) return;
+  line.classList.add("here");
+  const list = line.closest(".toc");
+  const [inner, outer] = [line.getBoundingClientRect(), list.getBoundingClientRect()];
+  if (inner.top < outer.top || inner.bottom > outer.bottom) {
+    list.scrollTop += inner.top - outer.top - outer.height / 3;
+  }
+}
+function moveCursor(number) {
+  const cursor = byId("scrub");
+  if (!cursor || !number || cursor === document.activeElement) return;
+  cursor.value = number;
+  describe(cursor);
+}
 onSettled(() => {
   seen.disconnect();
+  visible.clear();
   for (const element of all("[data-turn], [data-boundary]")) seen.observe(element);
 });

@@ -161,7 +161,7 @@ def test_the_timeline_says_in_words_what_it_draws(
     hermes_store = open_hermes_store(21)
     href = f"/stores/hermes/sessions/{hermes_store.session_id}/timeline"
     counted("hermes", hermes_store.session_id)
-    words = read(signed_in.get(href)).one("svg").attributes["aria-label"]
+    words = read(signed_in.get(href)).one("figure", "timeline").one("svg").attributes["aria-label"]
     assert words == (
         "Tokens in context over the session: 9.8k before compaction 1, 826 after it, "
         "4.1k before compaction 2, 776 after it, 3.6k now. The agent compacts by itself at 96k. "
@@ -178,10 +178,12 @@ def test_the_timeline_has_a_line_where_the_agent_compacts_by_itself(
     hermes_store = open_hermes_store(21)
     href = f"/stores/hermes/sessions/{hermes_store.session_id}/timeline"
     counted("hermes", hermes_store.session_id)
-    drawing = read(signed_in.get(href)).one("svg")  # above all but the peak: shown all the same
+    drawing = (
+        read(signed_in.get(href)).one("figure", "timeline").one("svg")
+    )  # above all but the peak: shown all the same
     assert [text.text for text in drawing.all("text")].count("the agent compacts by itself at 96k") == 1
     hermes_store.path.with_name("config.yaml").write_text("compression: {threshold: 0.95}")
-    above = read(signed_in.get(href)).one("svg")  # more than the session ever held
+    above = read(signed_in.get(href)).one("figure", "timeline").one("svg")  # more than the session ever held
     assert "compacts by itself at 121.6k" in above.text and above.all("line", "limit")
     hermes_store.path.with_name("config.yaml").write_text("compression: {threshold_tokens: 20000}")
     assert "the agent compacts by itself at 20k" in signed_in.get(href).content.decode()
@@ -189,7 +191,7 @@ def test_the_timeline_has_a_line_where_the_agent_compacts_by_itself(
 
 def test_the_timeline_of_an_empty_session(signed_in: Client, empty_store: EmptyStore) -> None:
     page = read(signed_in.get(f"{empty_store.session('s')}/timeline"))
-    assert page.one("svg").attributes["aria-label"] == "Nothing is in context."
+    assert page.one("figure", "timeline").one("svg").attributes["aria-label"] == "Nothing is in context."
 
 
 @pytest.mark.parametrize("limit", [1, 600, 4_000, 9_020, 9_500, 200_000])

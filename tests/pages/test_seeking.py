@@ -43,6 +43,7 @@ def test_numbers_days_and_places_lead_to_their_message(
         "at=2025-11-01": 290,
         "at=first": 0,
         "at=newest": 299,
+        "at=last": 299,
         "nth=1": 0,
         "nth=123": 122,
         "nth=0": 0,
@@ -56,10 +57,23 @@ def test_numbers_days_and_places_lead_to_their_message(
         assert len(statements) < 40, (query, "times are not read one by one")
 
 
+def test_a_number_that_is_no_id_is_a_place(signed_in: Client, empty_store: EmptyStore) -> None:
+    """Ids of a file are byte offsets, and those of a table are shared by all sessions: people count from 1."""
+    empty_store.session("other")
+    empty_store.chat("other", 1_200)
+    href = empty_store.session("s")
+    ids = empty_store.chat("s", 1_100)
+    for typed, place in [("1", 0), ("200", 199), ("1,100", 1_099), ("1100", 1_099)]:
+        answer = signed_in.get(href, {"at": typed})
+        assert answer["Location"] == f"{href}?around={ids[place]}#m{ids[place]}", typed
+    refused = read(signed_in.get(href, {"at": "#200"}))
+    assert f"Their ids go from #{ids[0]} to #{ids[-1]}, their places from 1 to 1,100." in refused.text
+
+
 @pytest.mark.parametrize(
     ("typed", "sentence"),
     [
-        ("%23999999", "No message here has the number 999999. They go from #"),
+        ("%23999999", "No message here has the number 999999. Their ids go from #"),
         ("tomorrow", "“tomorrow” is no message number, as #1234, and no date, as 2026-11-03."),
         *slow(("2025-13-40", "“2025-13-40” is no message number")),
         ("2025-11-02", "Nothing was said on or after 2025-11-02. The newest message is of 2025-11-01."),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from playwright.sync_api import Page, expect
 
 from tests.browser import TOP, Visit, at_rest, on_both_screens
-from tests.factories.stores import EmptyStore
+from tests.factories.stores import EmptyStore, HermesStore
 
 _SHIFTS = """() => {
     window.shifts = 0;
@@ -40,6 +42,45 @@ def test_a_session_opens_at_its_newest_message_and_stays_where_it_was_left(
     expect(screen.locator(f"#m{ids[0]}")).to_be_in_viewport()
     screen.get_by_role("link", name="Newest").evaluate("link => link.click()")
     expect(screen.locator(f"#m{told}")).to_be_in_viewport()
+
+
+def test_the_head_stays_and_the_place_is_followed(visit: Visit, empty_store: EmptyStore) -> None:
+    """A session opens at its end: its title, Go to and the other view are there, and Home leads to its beginning."""
+    screen = visit()
+    href = empty_store.session("s", title="A long talk")
+    ids = empty_store.chat("s", 400)
+    screen.goto(href)
+    head, cursor = screen.locator(".head"), screen.locator("#scrub")
+    expect(screen.get_by_role("heading", name="A long talk")).to_be_in_viewport(ratio=1)
+    expect(head.get_by_label("Go to: a number or a date")).to_be_in_viewport(ratio=1)
+    expect(head.get_by_role("link", name="What the model sees")).to_be_in_viewport(ratio=1)
+    cursor.wait_for()
+    screen.keyboard.press("Home")
+    expect(screen.locator(f"#m{ids[0]}")).to_be_in_viewport()
+    expect(screen.get_by_role("heading", name="A long talk")).to_be_in_viewport(ratio=1)
+    expect(screen.locator(".scrub output")).to_contain_text("message 1 of 400")
+    for _ in range(12):
+        screen.mouse.wheel(0, 900)
+    at_rest(screen)
+    shown = screen.locator(".scrub output").inner_text()
+    assert 10 < int(shown.split()[1].replace(",", "")) < 400, shown
+    expect(screen.locator(".toc li.here")).to_be_in_viewport()
+    screen.keyboard.press("End")
+    expect(screen.locator(f"#m{ids[-1]}")).to_be_in_viewport()
+
+
+def test_boundaries_that_are_not_loaded_are_found_by_keys(
+    visit: Visit, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    """Also where the contents name none of the loaded messages, as in the middle of a long run of tool calls."""
+    screen = visit()
+    href = f"/stores/hermes/sessions/{open_hermes_store(21, 'Airline desk, week 29').session_id}"
+    for start, key in (("first", "]"), ("last", "[")):
+        screen.goto(f"{href}?at={start}")
+        at_rest(screen)
+        screen.evaluate("document.querySelectorAll('.toc li.shown').forEach(line => line.classList.remove('shown'))")
+        screen.keyboard.press(key)
+        expect(screen.locator(".history [data-boundary]").first).to_be_in_viewport()
 
 
 def test_a_long_newest_message_is_shown_from_its_beginning(visit: Visit, empty_store: EmptyStore) -> None:

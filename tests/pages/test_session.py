@@ -70,13 +70,13 @@ def test_every_window_leads_to_the_first_and_the_newest_message(signed_in: Clien
     ids = empty_store.chat("s", 250)
 
     def ends(address: str) -> list[str]:
-        return [link.attributes["href"] for link in read(signed_in.get(address)).one("nav", "seek").all("a")]
+        return [link.attributes["href"] for link in read(signed_in.get(address)).one("form", "seek").all("a")]
 
     first, newest = (f"{href}?around={row_id}#m{row_id}" for row_id in (ids[0], ids[-1]))
     assert ends(href) == [first, f"#m{ids[-1]}"]
     assert ends(f"{href}?around={ids[125]}") == [first, newest]
     assert ends(f"{href}?around={ids[0]}") == [f"#m{ids[0]}", newest]
-    assert read(signed_in.get(empty_store.session("t"))).all("nav", "seek") == []
+    assert read(signed_in.get(empty_store.session("t"))).all("form", "seek") == []
 
 
 def test_a_session_opens_at_its_newest_window(signed_in: Client, empty_store: EmptyStore) -> None:
@@ -127,9 +127,9 @@ def test_every_page_of_a_session_says_how_to_resume_it(
     hermes_store = open_hermes_store(21)
     command = f"hermes --resume {hermes_store.session_id}"
     for view in ("", "/context", "/rows"):
-        resume = read(signed_in.get(f"/stores/hermes/sessions/{hermes_store.session_id}{view}")).one("p", "resume")
-        assert resume.one("code").text == command
-        assert resume.one("button", **{"data-copy-text": command}).text == "Copy"
+        head = read(signed_in.get(f"/stores/hermes/sessions/{hermes_store.session_id}{view}")).one("div", "head")
+        assert head.one("p", "resume").one("code").text == command
+        assert head.one("button", **{"data-copy-text": command}).text == "Copy resume command"
 
 
 def test_what_no_agent_resumes_has_no_command(signed_in: Client, demo: Callable[[str], str]) -> None:

@@ -140,7 +140,7 @@ def test_practise_on_a_copy(
     settings.DEMO_STORE = hermes_store.path.with_name("demo.db")
     settings.DEMO_STORE.write_bytes(demo_original.read_bytes())
     session = f"/stores/hermes/sessions/{hermes_store.session_id}"
-    form = read(signed_in.get(session)).one("main").one("form", action=f"{session}/practise")
+    form = read(signed_in.get(session)).one("div", "head").one("form", action=f"{session}/practise")
     answer = signed_in.post(form.attributes["action"])
     assert answer["Location"].startswith("/stores/demo/sessions/")
     copy = read(signed_in.get(answer["Location"]))

@@ -25,12 +25,15 @@ PROMPTS = 80  # of a part; a page has the part around its window
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One line: a prompt or a boundary. `shown`: it is in the window."""
+    """One line: a prompt or a boundary. `shown`: it is in the window. `number`: of a boundary, that of the message
+    below it in History, counted from 1.
+    """
 
     label: str
     href: str
     boundary: bool
     shown: bool
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,4 +140,10 @@ def _boundary(boundary: IndexedBoundary, urls: SessionUrls, here: bool) -> Item:
     numbers = f"{boundary.messages_before:,} → {boundary.messages_after:,}"
     shortened = f"shortened {formats.counted(boundary.shortened, 'message')}" if boundary.shortens else ""
     label = "begins with a summary" if boundary.inherited else shortened or f"compacted, {numbers}"
-    return Item(label, f"#b{boundary.handoff_id}" if here else urls.boundary(boundary.handoff_id), True, here)
+    return Item(
+        label,
+        f"#b{boundary.handoff_id}" if here else urls.boundary(boundary.handoff_id),
+        True,
+        here,
+        boundary.place + 1,
+    )

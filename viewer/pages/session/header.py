@@ -37,6 +37,7 @@ class Header:
     """The top of every view of a session. `view` is "", "context", "rows" or "abandoned"; `index` has how much is
     compacted.
 
+    `tokens` is how much of the window is in context, as a text, and `share` the same in percent, at most 100.
     `branch_of` is the name of the session this one was branched from, "" for none; `resume` is the command to continue,
     "" if unknown; `untried` is the agent's version that wrote it, if newer than all tried ones, else "".
     """
@@ -46,6 +47,8 @@ class Header:
     place: SessionUrls
     view: str
     facts: tuple[str | SafeString, ...]
+    tokens: SafeString
+    share: int
     branch_of: str
     branch_href: str
     resume: str
@@ -60,14 +63,16 @@ class Header:
 
 def header(opened: OpenSession, view: str = "") -> Header:
     """The header's data, with token counts as exact as they are known."""
-    session = opened.session
+    session, usage = opened.session, opened.reader.usage(opened.session.id)
     branch_of, branch_href = _origin(opened, session.branched_from)
     return Header(
         session=session,
         index=opened.index,
         place=opened.urls,
         view=view,
-        facts=tuple(fact for fact in _facts(opened) if fact),
+        facts=tuple(fact for fact in _facts(opened, usage) if fact),
+        tokens=_tokens(opened, usage.tokens),
+        share=_share(opened, usage.tokens),
         branch_of=branch_of,
         branch_href=branch_href,
         resume=resume_command(opened.reader.store, session.id, redacting=opened.redacting)
@@ -106,8 +111,8 @@ def times(count: int) -> str:
     return {0: "", 1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def _facts(opened: OpenSession) -> list[str | SafeString]:
-    session, index, reported = opened.session, opened.index, opened.reader.usage(opened.session.id)
+def _facts(opened: OpenSession, usage: ReportedUsage) -> list[str | SafeString]:
+    session, index = opened.session, opened.index
     compactions = len(index.compactions)
     return [
         line(session.source, 40),
@@ -115,8 +120,8 @@ def _facts(opened: OpenSession) -> list[str | SafeString]:
         line(session.git_branch, 60),
         in_context(index),
         f"{formats.counted(index.unlinked, 'message')} not sent any more" if index.unlinked else "",
-        _tokens(opened, reported.tokens),
-        _spent(reported),
+        _tokens(opened, usage.tokens),
+        _spent(usage),
         f"compacted {times(compactions)}" if compactions else "never compacted",
         f"{session.parts} parts" if session.parts > 1 else "",
         format_html("last active {}", formats.ago(session.last_active)),
@@ -139,6 +144,12 @@ def _tokens(opened: OpenSession, reported: int | None) -> SafeString:
     if reported is not None:
         return format_html("{} reported", formats.of_window(reported, opened.window))
     return formats.of_window(opened.index.context.tokens, opened.window, about=opened.index.context.about)
+
+
+def _share(opened: OpenSession, reported: int | None) -> int:
+    """How much of the window is in context, in percent, at most 100."""
+    tokens = opened.index.context.tokens if reported is None else reported
+    return min(100, round(100 * tokens / opened.window)) if opened.window else 0
 
 
 def in_context(index: TranscriptIndex) -> str:

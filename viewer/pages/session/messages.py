@@ -22,12 +22,15 @@ from viewer.web.session_urls import SessionUrls
 
 @dataclass(frozen=True, slots=True)
 class MessageToShow:
-    """A stored message for a page. `id` is the message's, `row.content` only its live part."""
+    """A stored message for a page. `id` is the message's, `row.content` only its live part. `number` is its place in
+    History, counted from 1; 0 outside of History.
+    """
 
     id: int
     row: StoredMessage
     state: Literal["live", "under", "out", "lost"]
     notes: tuple[str, ...] = ()
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,7 @@ class ShownMessage:
 
     template: ClassVar[str] = "session/_message.html"
     id: int
+    number: int
     href: str
     kind: str
     who: str
@@ -84,7 +88,7 @@ class MessageContext:
         return rendered if html is rendered.html else replace(rendered, html=html, waits=False)
 
 
-def of_history(item: HistoryMessage) -> MessageToShow:
+def of_history(item: HistoryMessage, number: int = 0) -> MessageToShow:
     """A message of History: its fullest text, the state of its newest row."""
     notes = (
         ["The model now sees a shortened form of this."] if item.entry.shortened and item.entry.state == "live" else []
@@ -92,7 +96,7 @@ def of_history(item: HistoryMessage) -> MessageToShow:
     if item.entry.twice:
         notes.append("It was written twice: the context holds this message a second time.")
     row = replace(item.row, content=item.content, flagged=False)  # what is flagged is the handoff merged into it
-    return MessageToShow(item.entry.id, row, item.entry.state, tuple(notes))
+    return MessageToShow(item.entry.id, row, item.entry.state, tuple(notes), number)
 
 
 def shown_messages(items: Sequence[MessageToShow], context: MessageContext) -> list[ShownMessage]:
@@ -120,6 +124,7 @@ def _message(exchange: _Exchange, at: int) -> ShownMessage:
     calls_left = calls.left_out(item.row)
     return ShownMessage(
         id=item.id,
+        number=item.number,
         href=urls.message(item.id),
         kind=item.row.role if item.row.role in ("user", "assistant", "tool") else "other",
         who=role_label(item.row.role),

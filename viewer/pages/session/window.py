@@ -19,7 +19,7 @@ from viewer.stores import counting
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage
 from viewer.stores.transcript import HistoryWindow, TranscriptIndex
 
-from .messages import MessageContext, ShownMessage, of_history, shown_messages
+from .messages import MessageContext, MessageToShow, ShownMessage, of_history, shown_messages
 
 WINDOW = 60
 PROBES = 40  # messages whose times are read at once to find the first of a day
@@ -80,7 +80,7 @@ def read_stretch(
     context = MessageContext(urls, counter, marked, newest, words=marks, suspected=suspected)
     settled = len(items) if window.later else _settled(items)
     return Stretch(
-        items=tuple(_shown(items[:settled], context, opened)),
+        items=tuple(_shown(items[:settled], context, opened, window.earlier)),
         earlier=_more(window.earlier, urls.view(before=window.first, q=words)),
         later=_more(window.later, urls.view(after=window.last, q=words)),
         live=None if window.later else _live(opened, items[settled:], context),
@@ -105,7 +105,7 @@ def _live(opened: OpenSession, waiting: Sequence[HistoryMessage | Handoff], cont
     seen = opened.index.messages
     state = opened.index.digest(seen)
     href = opened.urls.view("live", seen=seen, start=seen - len(waiting), state=state)
-    return Live(href, tuple(_shown(waiting, context, opened)))
+    return Live(href, tuple(_shown(waiting, context, opened, seen - len(waiting))))
 
 
 def _more(count: int, href: str) -> Neighbour | None:
@@ -113,19 +113,23 @@ def _more(count: int, href: str) -> Neighbour | None:
 
 
 def _shown(
-    items: Sequence[HistoryMessage | Handoff], context: MessageContext, opened: OpenSession
+    items: Sequence[HistoryMessage | Handoff], context: MessageContext, opened: OpenSession, earlier: int
 ) -> list[ShownMessage | ShownBoundary]:
-    """Messages between boundaries; no boundary is between a call and its result."""
+    """Messages between boundaries; no boundary is between a call and its result. `earlier` counts the messages of
+    History before them.
+    """
     result: list[ShownMessage | ShownBoundary] = []
-    run: list[HistoryMessage] = []
+    run: list[MessageToShow] = []
+    number = earlier
     for item in items:
         if isinstance(item, Handoff):
-            result += shown_messages([of_history(message) for message in run], context)
+            result += shown_messages(run, context)
             result.append(_with_words(shown_boundary(item, opened, context.marked), context))
             run = []
         else:
-            run.append(item)
-    return result + shown_messages([of_history(message) for message in run], context)
+            number += 1
+            run.append(of_history(item, number))
+    return result + shown_messages(run, context)
 
 
 def _with_words(boundary: ShownBoundary, context: MessageContext) -> ShownBoundary:
@@ -147,18 +151,21 @@ class Sought:
 
 
 def sought(request: HttpRequest, opened: OpenSession) -> Sought:
-    """The target of `?at=` (a number, a day, "first", "newest") or `?nth=` (counted from 1); empty without them."""
+    """The target of `?at=` (a number, a day, "first", "newest", "last") or `?nth=` (counted from 1); empty without
+    them. A number is a message's id, or else its place, counted from 1; with "#" it is an id.
+    """
     index, urls = opened.index, opened.urls
     typed, nth = " ".join(request.GET.get("at", "")[:60].split()), request.GET.get("nth", "")
     if not typed and not nth.isdecimal():
         return Sought()
     if not index.messages:
         return Sought(typed, problem="This session has no messages yet.")
-    if not typed or typed in ("first", "newest"):
-        last = index.messages - 1
-        at = {"first": 0, "newest": last}[typed] if typed else min(max(int(nth[:9]) - 1, 0), last)
+    last = index.messages - 1
+    if not typed:
+        return Sought("", urls.message(index.entry(min(max(int(nth[:9]) - 1, 0), last)).id))
+    if (at := {"first": 0, "newest": last, "last": last}.get(typed.lower())) is not None:
         return Sought(typed, urls.message(index.entry(at).id))
-    number = typed.removeprefix("#")
+    number = typed.removeprefix("#").replace(",", "")
     if number.isascii() and number.isdigit():
         return _by_number(opened, typed, int(number[:19]))
     return _by_time(opened, typed)
@@ -178,8 +185,11 @@ def _by_number(opened: OpenSession, typed: str, number: int) -> Sought:
     message = index.message_of(number)
     if message is not None:
         return Sought(typed, urls.message(message))
+    if 1 <= number <= index.messages and not typed.startswith("#"):
+        return Sought(typed, urls.message(index.entry(number - 1).id))
     first, last = index.entry(0).id, index.entry(index.messages - 1).id
-    return Sought(typed, problem=f"No message here has the number {number}. They go from #{first} to #{last}.")
+    ids = f"Their ids go from #{first} to #{last}, their places from 1 to {index.messages:,}."
+    return Sought(typed, problem=f"No message here has the number {number}. {ids}")
 
 
 def _by_time(opened: OpenSession, typed: str) -> Sought:
