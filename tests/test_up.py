@@ -135,7 +135,7 @@ def test_a_start_without_a_link_behind_a_proxy_that_a_second_ctrl_c_ends_at_once
     assert f"Serving {address}/below;" in site.output
     for path in ("/below", "/below/stores", "/stores"):  # whether or not the proxy takes the base path off
         assert urllib.request.urlopen(address + path).geturl() == f"{address}/below/sign-in/"
-    link = site.own("from viewer import access; print(access.new_link())")
+    link = site.own("from viewer.web import auth; print(auth.new_link())")
     for said, secure in (("https", True), ("http", False)):
         asked = urllib.request.Request(address + link, headers={"X-Forwarded-Proto": said})
         cookie = urllib.request.urlopen(asked).headers["Set-Cookie"]

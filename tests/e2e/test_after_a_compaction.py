@@ -49,7 +49,7 @@ class Program:
     def __init__(self, site: StartedSite) -> None:
         self.base = f"http://127.0.0.1:{site.port}/api/v1"
         self.token = site.own(
-            "from viewer import access; print(access.new_token('runtime', ['read', 'write', 'compact']))"
+            "from viewer.web import auth; print(auth.new_token('runtime', ['read', 'write', 'compact']))"
         )
 
     def call(self, method: str, path: str, body: Any = None) -> Any:

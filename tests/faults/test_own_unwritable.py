@@ -126,7 +126,7 @@ def compacted(running_site: RunningSite) -> dict[str, object]:
     [(row_id,)] = query(running_site.path(), "SELECT MIN(id) FROM messages WHERE session_id = ?", session_id)
     return {
         "store": "small", "session_id": session_id, "run_id": run_id, "handoff_id": handoff, "row_id": row_id,
-        "kind": "openai", "event_id": 1, "token_id": 1,
+        "provider": "openai", "event_id": 1, "token_id": 1,
     }  # fmt: skip
 
 
