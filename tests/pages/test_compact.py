@@ -594,7 +594,8 @@ def test_a_long_context_is_planned_after_the_page(signed_in: Client, demo: Calla
 
 def test_what_changes_a_run_is_no_look(signed_in: Client, db: None) -> None:
     for action in ("apply", "discard", "cancel"):
-        assert signed_in.get(f"/runs/7/{action}").status_code == 405
+        assert signed_in.get(f"/runs/7/{action}").status_code == 404, "there is no such run to be led to"
+        assert signed_in.put(f"/runs/7/{action}").status_code == 405
 
 
 # --- with a model ----------------------------------------------------------------------------------------------------

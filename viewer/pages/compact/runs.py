@@ -79,13 +79,13 @@ def changes_run(view: Callable[[HttpRequest, Run], HttpResponse]) -> Callable[[H
     @shows_refusals
     @wraps(view)
     def answered(request: HttpRequest, run_id: int) -> HttpResponse:
+        run = service.get_run(run_id)
         if request.method != "POST":
             return redirect("pages:run", run_id)
-        found = service.get_run(run_id)
         try:
-            return view(request, found)
+            return view(request, run)
         except StoreError as refusal:
-            return refused(request, refusal, back=_ways(found))
+            return refused(request, refusal, back=_ways(run))
 
     return answered
 
