@@ -145,8 +145,9 @@ BY_HAND: dict[str, Callable[[str], object]] = {
 # Why a function, or all that a module or class has, is not walked. What is walked needs no mention.
 ELSEWHERE = {
     "asks our own database, by names and numbers": """
-        viewer.web.auth viewer.api.shapes.compaction viewer.api.shapes.options viewer.catalog.sync_worker
-        viewer.pages.settings viewer.enforcement.auditing.on_undone viewer.enforcement.auditing.on_applied
+        viewer.web.auth viewer.api.shapes.compaction viewer.catalog.sync_worker
+        viewer.pages.settings.providers viewer.pages.settings.tokens
+        viewer.enforcement.auditing.on_undone viewer.enforcement.auditing.on_applied
         viewer.enforcement.auditing.on_appended
         viewer.runs.service.listed viewer.runs.planning.check_options
         viewer.enforcement.audit_statistics.asks_for_events viewer.runs.providers.summarizers.get_summarizer

@@ -24,7 +24,7 @@ function beyond(direction) {
   const cuts = all(".toc li.cut[data-number]");
   const next = direction > 0
     ? cuts.find((item) => +item.dataset.number > Math.max(...numbers))
-    : cuts.findLast((item) => +item.dataset.number <= Math.min(...numbers));
+    : cuts.findLast((item) => +item.dataset.number < Math.min(...numbers));
   next?.querySelector("a").click();
 }
 function unfold() {
@@ -62,6 +62,9 @@ const enabled = byId("keys-on");
 enabled.checked = localStorage.getItem("keys") !== "off";
 on("change", () => localStorage.setItem("keys", enabled.checked ? "on" : "off"), enabled);
 
+// Home and End move in what scrolls by itself, and on pages that do not load more as they are read.
+const isReading = (event) =>
+  document.querySelector(".history") && !event.shiftKey && !event.target.closest?.("[tabindex='0']");
 let pending = "";
 on("keydown", (event) => {
   if (event.key === "Escape") document.activeElement.closest(".renaming")?.querySelector("a").click();
@@ -69,7 +72,7 @@ on("keydown", (event) => {
   if (event.target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, dialog[open]")) return;
   const key = KEYS[pending + event.key] ? pending + event.key : event.key;
   pending = event.key === "g" ? "g" : "";
-  if (!KEYS[key] || (/^(Home|End)$/.test(key) && !document.querySelector("[data-key=gg]"))) return;
+  if (!KEYS[key] || (/^(Home|End)$/.test(key) && !isReading(event))) return;
   event.preventDefault();
   KEYS[key]();
 });

@@ -1,5 +1,5 @@
 // The table of contents and the timeline's cursor follow the reading.
-import { all, byId, headerHeight, numberOf, onSettled, targetOf } from "./dom.js";
+import { all, byId, headerHeight, numberOf, onSettled } from "./dom.js";
 import { describe } from "./timeline.js";
 
 const visible = new Set();
@@ -7,21 +7,13 @@ const seen = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) visible[isIntersecting ? "add" : "delete"](target);
   const first = all("[data-turn], [data-boundary]").find((element) => visible.has(element));
   if (!first) return;
-  mark(lineOf(first));
-  const last = all("[data-turn]").at(-1);
+  const turns = all("[data-turn]");
   const atEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 8;
-  moveCursor(numberOf(atEnd ? last : first.matches("[data-turn]") ? first : first.nextElementSibling));
+  const number = numberOf(atEnd ? turns.at(-1) : first.matches("[data-turn]") ? first : first.nextElementSibling);
+  mark(all(".toc li[data-number]:not(.more)").findLast((line) => +line.dataset.number <= number));
+  moveCursor(number);
 }, { rootMargin: `-${headerHeight() + 4}px 0px -45% 0px` });
 
-// The last line whose message is at or above the one that is read.
-function lineOf(first) {
-  let here = null;
-  for (const link of all(".toc a[href^='#']")) {
-    const place = targetOf(link.getAttribute("href"));
-    if (place && !(place.compareDocumentPosition(first) & Node.DOCUMENT_POSITION_PRECEDING)) here = link.closest("li");
-  }
-  return here;
-}
 function mark(line) {
   for (const item of all(".toc li.here")) if (item !== line) item.classList.remove("here");
   if (!line || line.classList.contains("here")) return;

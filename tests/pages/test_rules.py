@@ -255,7 +255,7 @@ def test_what_was_not_carried_is_said(
     href = chat(workspace)
     left_out = read(signed_in.post(f"{href}/compact", {"apply": "0", "carry": "0"}, headers=FRAGMENT))
     assert left_out.one("p", "rules").text == "The workspace's rules were left out."
-    assert not left_out.all("details", "rules") and "Behind the summary" not in left_out.text
+    assert not left_out.all("details", "rules") and "After the summary follows" not in left_out.text
     (workspace / "AGENTS.md").unlink()
     none = read(signed_in.post(f"{href}/compact", {"apply": "0"}, headers=FRAGMENT)).one("section", "ready")
     assert "No rules carried along. There is no context file" in none.one("p", "rules").text

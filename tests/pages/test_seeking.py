@@ -42,8 +42,6 @@ def test_numbers_days_and_places_lead_to_their_message(
         "at=2025-10-08+12:00": 60,
         "at=2025-11-01": 290,
         "at=first": 0,
-        "at=newest": 299,
-        "at=last": 299,
         "nth=1": 0,
         "nth=123": 122,
         "nth=0": 0,
@@ -55,6 +53,13 @@ def test_numbers_days_and_places_lead_to_their_message(
         assert answer.status_code == 302, query
         assert answer["Location"] == f"{href}?around={ids[place]}#m{ids[place]}", query
         assert len(statements) < 40, (query, "times are not read one by one")
+
+
+@pytest.mark.parametrize("typed", ["newest", "last", "Last"])
+def test_the_newest_message_is_where_a_session_opens(
+    signed_in: Client, days: tuple[str, list[int]], typed: str
+) -> None:
+    assert signed_in.get(f"{days[0]}?at={typed}")["Location"] == days[0]
 
 
 def test_a_number_that_is_no_id_is_a_place(signed_in: Client, empty_store: EmptyStore) -> None:

@@ -78,7 +78,6 @@ def test_boundaries_that_are_not_loaded_are_found_by_keys(
     for start, key in (("first", "]"), ("last", "[")):
         screen.goto(f"{href}?at={start}")
         at_rest(screen)
-        screen.evaluate("document.querySelectorAll('.toc li.shown').forEach(line => line.classList.remove('shown'))")
         screen.keyboard.press(key)
         expect(screen.locator(".history [data-boundary]").first).to_be_in_viewport()
 

@@ -15,7 +15,6 @@ from tests.html import Element, read
 from viewer.catalog import sync_worker
 from viewer.runs import service
 from viewer.runs.models import CompactionSetting, Run
-from viewer.runs.planning import Options
 
 FRAGMENT = {"HX-Request": "true"}
 SPLIT = "This session will be split : it ends, and the agent goes on in a new session of the same chain."
@@ -162,8 +161,22 @@ def test_the_panel_says_what_is_set_and_not_possible(signed_in: Client, chat_sto
     shown = panel(signed_in, chat_store)
     assert "which is not possible here" in shown.one("p", "warn").text
     assert "checked" in shown.one("input", id="strategy-summary").attributes
-    made = service.start(chat_store.store, chat_store.session_id, Options(), apply=False)
+    sent = {
+        field.attributes["name"]: field.attributes.get("value", "")
+        for field in shown.one("form", id="plan-form").all("input")
+        if field.attributes.get("type") != "radio" or "checked" in field.attributes
+    }
+    address = f"/stores/hermes/sessions/{chat_store.session_id}"
+    asked = read(signed_in.post(f"{address}/plan", sent | {"confirm": "1"}))
+    assert "which is not possible here" in asked.one("p", "warn").text
+    signed_in.post(f"{address}/compact", sent | {"apply": "0"})
+    made = service.latest(chat_store.store, chat_store.session_id)
+    assert made is not None and "which is not possible here" in made.fallback
     assert made.fallback in read(signed_in.get(f"/runs/{made.pk}")).one("dl", "facts").text
+    signed_in.post(f"/runs/{made.pk}/cancel")
+    signed_in.post(f"{address}/compact", sent | {"apply": "0", "offered": "prune"})
+    chosen = service.latest(chat_store.store, chat_store.session_id)
+    assert chosen is not None and chosen.fallback == "", "what a person chooses is no fallback"
 
 
 @pytest.mark.usefixtures("at_once")

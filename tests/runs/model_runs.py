@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from django.conf import settings
 
 from tests.factories.stores import HermesStore
 from tests.model_services import KEY
@@ -14,7 +15,7 @@ from viewer.runs.planning import Options
 
 UseModel = Callable[..., None]
 
-PROVIDERS = ("openai", "anthropic")
+PROVIDERS = tuple(settings.MODEL_PROVIDERS)
 
 
 def started(hermes_store: HermesStore, provider: str) -> Run:

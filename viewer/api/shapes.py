@@ -13,7 +13,7 @@ from viewer.runs import planning, service
 from viewer.runs.compaction_list import CompactionView
 from viewer.runs.detail_loss import counted
 from viewer.runs.models import Run
-from viewer.runs.planning import AS_SET, DryRun, Options
+from viewer.runs.planning import AS_SET, DryRun, Options, mode_of, setting_of
 from viewer.stores import counting
 from viewer.stores.base import Session
 from viewer.stores.lock_owners import Holder
@@ -46,7 +46,8 @@ def session(reader: Reader, stored: Session) -> SessionOut:
     """A session with the numbers of its context; the tokens of a long one are known once a worker has counted them."""
     index = index_cache.count_some(reader, stored, COUNTING_SECONDS, context_alone=True)
     reported = reader.usage(stored.id)
-    refusal = reader.compact_refusal(stored.id)
+    mode, _ = mode_of(reader, stored.id, Options(), setting_of(reader.store))
+    refusal = reader.compact_refusal(stored.id, mode)
     return SessionOut(
         id=stored.id,
         address=session_address(stored.store, stored.id),

@@ -39,7 +39,7 @@ class Run(models.Model):
     keep_last = models.PositiveIntegerField(null=True)
     apply = models.BooleanField()
     mode = models.CharField(max_length=20, default="in_place")
-    fallback = models.TextField(blank=True, default="")
+    fallback = models.TextField(blank=True, default="", db_default="")  # so that an older version can add a run
     new_session_id = models.TextField(blank=True, default="")
     carry = models.BooleanField(default=True)
     rules = models.JSONField(default=dict)

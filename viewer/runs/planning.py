@@ -185,9 +185,10 @@ def mode_of(reader: Reader, session_id: str, options: Options, setting: Compacti
     if setting.mode != "split":
         return "in_place", ""
     refusal = reader.compact_refusal(session_id, "split")
-    if refusal is None or (splits(reader.store) and reader.compact_refusal(session_id) is not None):
+    if splits(reader.store) and (refusal is None or reader.compact_refusal(session_id) is not None):
         return "split", ""  # if neither is possible, the refusal of a split says why
-    return "in_place", f"This store is set to split sessions, which is not possible here. {refusal.message}"
+    reason = f" {refusal.message}" if refusal else ""
+    return "in_place", f"This store is set to split sessions, which is not possible here.{reason}"
 
 
 def _planned_as_set(
@@ -196,15 +197,18 @@ def _planned_as_set(
     """`planned` with the named strategy, or with the store's. If the store's makes no plan for this session, the plan
     of the strategy that the engine offers first, and a sentence that says so.
     """
-    if options.strategy != AS_SET or setting.strategy == FIRST:
+    if options.strategy != AS_SET:
         return *planned(basis, options, rules), ""
+    first = replace(options, strategy=FIRST)
+    if setting.strategy == FIRST:
+        return *planned(basis, first, rules), ""
     try:
         return *planned(basis, replace(options, strategy=setting.strategy), rules), ""
     except (compaction.NothingToCompact, StoreReadOnly, UnknownChoice) as problem:
         reason = problem.reason if isinstance(problem, compaction.NothingToCompact) else problem.message
-    strategy = STRATEGIES.get(setting.strategy)
+    strategy = named(setting.strategy)
     sentence = f"This store is set to “{strategy.label if strategy else setting.strategy}”, which is not possible here."
-    return *planned(basis, options, rules), f"{sentence} {reason}"
+    return *planned(basis, first, rules), f"{sentence} {reason}"
 
 
 def busy_sentence(owner: Holder, doing: str = "compacting this session") -> str:

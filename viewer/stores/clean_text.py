@@ -5,6 +5,7 @@ one line.
 from __future__ import annotations
 
 import re
+import shlex
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
@@ -47,3 +48,21 @@ def line(text: str, limit: int) -> str:
     """The text as one line of at most `limit` characters."""
     folded = " ".join(clean(text[: 4 * limit]).split())
     return folded if len(folded) <= limit else folded[: limit - 1].rstrip() + "…"
+
+
+def shell_word(text: str) -> str:
+    """The text as one word of a command line. A page can show and copy it as it is: characters that `clean` changes,
+    and without which a quote could stay open, are escaped as bash, zsh and ksh read them ($'...').
+    """
+    if clean(text) == text:
+        return shlex.quote(text)
+    escaped = "".join(
+        char if char.isprintable() and char not in "\\'" else "".join(f"\\x{byte:02x}" for byte in _bytes(char))
+        for char in text
+    )
+    return f"$'{escaped}'"
+
+
+def _bytes(char: str) -> bytes:
+    """A character as a file's name has it; a lone surrogate may be a byte that was no UTF-8."""
+    return char.encode("utf-8", "surrogateescape" if "\udc80" <= char <= "\udcff" else "surrogatepass")

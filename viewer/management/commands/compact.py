@@ -1,4 +1,4 @@
-"""`manage.py compact STORE SESSION`: plan, or compact in place, from a terminal; no worker is needed."""
+"""`manage.py compact STORE SESSION`: plan, or compact, from a terminal; no worker is needed."""
 
 import sys
 from argparse import ArgumentParser
@@ -27,10 +27,11 @@ from viewer.workspaces.rules import Rules, reason_in
 
 
 class Command(QuickCommand):
-    """Compact one session in place, or show what that would do."""
+    """Compact one session, or show what that would do."""
 
     help = (
-        "Compact a session in place: the older messages leave the agent's context for a summary. `undo` takes it back."
+        "Compact a session: the older messages leave the agent's context for a summary. `undo` takes back what was "
+        "compacted in place."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -32,7 +32,7 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
     if (
         is_fragment(request)
         and (summary_row := service.get_summary_row(run_id))
-        and request.GET.get("mark") == mark_of(summary_row)
+        and request.GET.get("mark") == mark_of(summary_row, redacting=redacts(request))
     ):
         return _ticks(request, summary_row)
     run = service.get_run(run_id)

@@ -31,12 +31,13 @@ FOCUS_LIMIT = 500  # characters
 def options_from(query: QueryDict, store: Store) -> Options:
     """The options in the form, without invalid values. A model that is not set up any more is not replaced.
 
-    A checkbox sends "1" after the "0" of a hidden field, so that a link without either means the default.
+    A strategy that the panel `offered` in place of the store's is not a person's choice. A checkbox sends "1" after the
+    "0" of a hidden field, so that a link without either means the default.
     """
     keep = query.get("keep", "")
     summarizer, strategy = query.get("summarizer", ""), query.get("strategy", "")
     return Options(
-        strategy=chosen.name if (chosen := named(strategy)) else AS_SET,
+        strategy=chosen.name if (chosen := named(strategy)) and strategy != query.get("offered") else AS_SET,
         focus=line(query.get("focus", ""), FOCUS_LIMIT),
         keep_last=int(keep) if keep.isascii() and keep.isdigit() and 0 < len(keep) < 7 and int(keep) else None,
         summarizer=summarizer if summarizer in (OFFLINE.name, *PROVIDERS) else usual_summarizer(store),

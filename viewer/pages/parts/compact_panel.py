@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 
 import compaction
 from compaction import pruning
+from compaction.redaction import redact_shown
 from compaction.strategy import STRATEGIES, Strategy, Summary
 from viewer.rendering import formats
 from viewer.runs import planning, service
@@ -72,9 +73,9 @@ class ShownPlan:
 class Panel:
     """The panel of one session. `reason` says why nothing can be compacted here at all, `nothing` why not now, and
     `instead` is label and address of the strategy that would help; `later`: the plan is not made yet; `summarises`: the
-    strategy asks a summariser; `local`: this one sends nothing anywhere; `no_model`: there is no other. `split`: the
-    result goes into a new session; `sends_otherwise` is why the agent sends something different from the session. `run`
-    is the session's newest run while it matters.
+    strategy asks a summariser; `local`: this one sends nothing anywhere; `no_model`: there is no other.
+    `sends_otherwise` is why the agent sends something different from the session. `run` is the session's newest run
+    while it matters.
     """
 
     place: SessionUrls
@@ -91,7 +92,6 @@ class Panel:
     nothing: str
     instead: tuple[str, str] | None
     later: bool
-    split: bool
     sends_otherwise: str
     run: RunCard | None
     confirming: bool = False
@@ -141,7 +141,6 @@ def panel(
         nothing=nothing,
         instead=_instead(SessionUrls(store.name, session.id), options, instead),
         later=later,
-        split=mode == "split",
         sends_otherwise=agent_of(store).sends_otherwise(),
         run=run_card(newest, redacting=redacting) if newest is not None and matters(newest) else None,
     )
@@ -223,6 +222,8 @@ def _sends(estimate: Estimate) -> SafeString:
 def shown_plan(draft: DryRun, redacting: bool) -> ShownPlan:
     """A draft in the words of the panel."""
     plan = draft.plan
+    if redacting:
+        draft = replace(draft, pick_up=redact_shown(draft.pick_up))
     return ShownPlan(
         draft=draft,
         parts=_parts(draft),

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from compaction.redaction import redact_shown
 from viewer.rendering import formats
 from viewer.rendering.texts import clean
 from viewer.runs import service
@@ -194,7 +195,7 @@ class RunCard:
 
 def run_card(run: Run, *, redacting: bool = False) -> RunCard:
     """The card's data."""
-    waiting, picked_up = _pick_up(run)
+    waiting, picked_up = _pick_up(run, redacting)
     is_candidate = run.status == "ready"
     return RunCard(
         run=run,
@@ -216,9 +217,9 @@ def after_tokens(run: Run) -> SafeString:
     return formats.number(run.tokens_after, "tokens")
 
 
-def mark_of(run: Run) -> str:
+def mark_of(run: Run, *, redacting: bool) -> str:
     """Changes when the card has something new, not with the seconds."""
-    return _mark(run, *_pick_up(run))
+    return _mark(run, *_pick_up(run, redacting))
 
 
 def _mark(run: Run, waiting: str, picked_up: SafeString) -> str:
@@ -292,10 +293,11 @@ def _again(run: Run) -> RetryForm | None:
 
 
 def options_sent(run: Run) -> dict[str, str]:
-    """A run's options as the panel's form sends them."""
+    """A run's options as the panel's form sends them; without a mode that was taken in place of the store's."""
+    mode = "" if run.fallback and run.mode == "in_place" else run.mode
     return {
         "strategy": run.strategy, "focus": run.focus, "keep": str(run.keep_last or ""), "summarizer": run.summarizer,
-        "mode": run.mode, "carry": str(int(run.carry)),
+        "mode": mode, "carry": str(int(run.carry)),
     }  # fmt: skip
 
 
@@ -315,7 +317,7 @@ def _earlier(run: Run) -> str:
     return reverse("pages:run", args=[before.pk]) if before and before.status == "conflict" else ""
 
 
-def _pick_up(run: Run) -> tuple[str, SafeString]:
+def _pick_up(run: Run, redacting: bool) -> tuple[str, SafeString]:
     """What is known of the agent since the commit: a sentence, and when it continued ("" while it has not)."""
     if run.status != "applied":
         return "", SafeString()
@@ -324,7 +326,8 @@ def _pick_up(run: Run) -> tuple[str, SafeString]:
             pick_up = service.pick_up(run, reader)
     except StoreError as problem:
         return problem.message, SafeString()
-    return pick_up.sentence, formats.moment(pick_up.noticed_at) if pick_up.noticed_at else SafeString()
+    sentence = redact_shown(pick_up.sentence) if redacting else pick_up.sentence
+    return sentence, formats.moment(pick_up.noticed_at) if pick_up.noticed_at else SafeString()
 
 
 def _usage(run: Run) -> str:

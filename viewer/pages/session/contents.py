@@ -25,15 +25,14 @@ PROMPTS = 80  # of a part; a page has the part around its window
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One line: a prompt or a boundary. `shown`: it is in the window. `number`: of a boundary, that of the message
-    below it in History, counted from 1.
+    """One line: a prompt or a boundary. `number` is the message's in History, counted
+    from 1; of a boundary, that of the message below it.
     """
 
     label: str
     href: str
     boundary: bool
-    shown: bool
-    number: int = 0
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +131,7 @@ def _prompts(opened: OpenSession, places: Sequence[int], window: tuple[int, int]
         row = rows.get(entry.full_id)
         text = "" if row is None else redacted_text(row) if redacting else row.text
         href = f"#m{entry.id}" if here else opened.urls.message(entry.id)
-        items.append(Item(prose(text, 90) or "A message without words", href, False, here))
+        items.append(Item(prose(text, 90) or "A message without words", href, False, place + 1))
     return items
 
 
@@ -144,6 +143,5 @@ def _boundary(boundary: IndexedBoundary, urls: SessionUrls, here: bool) -> Item:
         label,
         f"#b{boundary.handoff_id}" if here else urls.boundary(boundary.handoff_id),
         True,
-        here,
         boundary.place + 1,
     )

@@ -12,7 +12,7 @@ from compaction.redaction import redact_shown
 from viewer.pages.parts.opened import OpenSession
 from viewer.pages.redaction import name, redacted_session
 from viewer.rendering import formats
-from viewer.rendering.texts import clean, line
+from viewer.rendering.texts import line
 from viewer.stores.base import ChildSession, ReportedUsage, Session, Store
 from viewer.stores.errors import NotFound
 from viewer.stores.registry import agent_of
@@ -64,14 +64,15 @@ class Header:
 def header(opened: OpenSession, view: str = "") -> Header:
     """The header's data, with token counts as exact as they are known."""
     session, usage = opened.session, opened.reader.usage(opened.session.id)
+    tokens = _tokens(opened, usage.tokens)
     branch_of, branch_href = _origin(opened, session.branched_from)
     return Header(
         session=session,
         index=opened.index,
         place=opened.urls,
         view=view,
-        facts=tuple(fact for fact in _facts(opened, usage) if fact),
-        tokens=_tokens(opened, usage.tokens),
+        facts=tuple(fact for fact in _facts(opened, usage, tokens) if fact),
+        tokens=tokens,
         share=_share(opened, usage.tokens),
         branch_of=branch_of,
         branch_href=branch_href,
@@ -84,14 +85,14 @@ def header(opened: OpenSession, view: str = "") -> Header:
 
 
 def resume_command(store: Store, session_id: str, *, redacting: bool) -> str:
-    """The command in a terminal that continues a session, "" if no known agent would: for the demo store, or a
-    sub-agent.
+    """The command in a terminal that continues a session; "" if no known agent would (for the demo store, or a
+    sub-agent), or if it has a secret in it that is redacted.
     """
     agent = agent_of(store)
     if store.is_managed or not agent.is_known:
         return ""
     command = agent.resume_command(session_id)
-    return clean(redact_shown(command) if redacting else command)
+    return "" if redacting and redact_shown(command) != command else command
 
 
 def _origin(opened: OpenSession, session_id: str) -> tuple[str, str]:
@@ -111,7 +112,7 @@ def times(count: int) -> str:
     return {0: "", 1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def _facts(opened: OpenSession, usage: ReportedUsage) -> list[str | SafeString]:
+def _facts(opened: OpenSession, usage: ReportedUsage, tokens: SafeString) -> list[str | SafeString]:
     session, index = opened.session, opened.index
     compactions = len(index.compactions)
     return [
@@ -120,7 +121,7 @@ def _facts(opened: OpenSession, usage: ReportedUsage) -> list[str | SafeString]:
         line(session.git_branch, 60),
         in_context(index),
         f"{formats.counted(index.unlinked, 'message')} not sent any more" if index.unlinked else "",
-        _tokens(opened, usage.tokens),
+        tokens,
         _spent(usage),
         f"compacted {times(compactions)}" if compactions else "never compacted",
         f"{session.parts} parts" if session.parts > 1 else "",

@@ -59,9 +59,8 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
             "panel": panel(reader, opened.session, in_context=len(opened.index.live), redacting=redacting),
             "find": find_panel(opened, query.words, query.around),
         }
-    first, newest = _ends(opened.index, window, opened.urls)
     at_newest = query == WindowQuery(words=query.words) and not going.problem
-    data |= {"first": first, "newest": newest, "at_newest": at_newest, "sought": going, "aftermath": card(opened)}
+    data |= {"at_newest": at_newest, "sought": going, "aftermath": card(opened)}
     return page(request, "session/session.html", data)
 
 
@@ -72,17 +71,6 @@ def _query(request: HttpRequest) -> WindowQuery:
 
 def _elsewhere(urls: SessionUrls, query: WindowQuery) -> str:
     return urls.view() if query.around is None else urls.message(query.around, query.words)
-
-
-def _ends(index: TranscriptIndex, window: HistoryWindow, urls: SessionUrls) -> tuple[str, str]:
-    """The addresses of the first and the newest message; within the page if they are on it."""
-    if not index.messages:
-        return "", ""
-    first, newest = index.entry(0).id, index.entry(index.messages - 1).id
-    return (
-        urls.message(first) if window.earlier else f"#m{first}",
-        urls.message(newest) if window.later else f"#m{newest}",
-    )
 
 
 # -- windows ---------------------------------------------------------------------------------------------------------

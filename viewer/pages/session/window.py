@@ -163,8 +163,10 @@ def sought(request: HttpRequest, opened: OpenSession) -> Sought:
     last = index.messages - 1
     if not typed:
         return Sought("", urls.message(index.entry(min(max(int(nth[:9]) - 1, 0), last)).id))
-    if (at := {"first": 0, "newest": last, "last": last}.get(typed.lower())) is not None:
-        return Sought(typed, urls.message(index.entry(at).id))
+    if typed.lower() == "first":
+        return Sought(typed, urls.message(index.entry(0).id))
+    if typed.lower() in ("newest", "last"):
+        return Sought(typed, urls.view())  # where a session opens
     number = typed.removeprefix("#").replace(",", "")
     if number.isascii() and number.isdigit():
         return _by_number(opened, typed, int(number[:19]))

@@ -24,11 +24,11 @@ from viewer.pages.redaction import redacts
 from viewer.pages.session.export import FORMATS
 from viewer.rendering.texts import line
 from viewer.runs import service
-from viewer.runs.models import CompactionSetting
-from viewer.runs.planning import Options
+from viewer.runs.planning import Options, mode_of, setting_of
 from viewer.runs.providers.summarizers import summarizers
-from viewer.stores.errors import StoreError
-from viewer.stores.registry import get_store, splits, writer_of
+from viewer.stores.base import Store
+from viewer.stores.errors import NotFound, StoreError
+from viewer.stores.registry import get_store, open_store, writer_of
 from viewer.web.session_urls import SessionUrls
 from viewer.web.url_segments import name_in, segment
 
@@ -41,8 +41,8 @@ NOT_EXPORTED = "not exported.txt"
 
 @dataclass(frozen=True, slots=True)
 class ChosenSession:
-    """One of the chosen sessions: its `row` of the catalog, None if it does not exist any more; `split` if its store is
-    set to split. After the start, `run` is the number of its run, or `problem` why there is none.
+    """One of the chosen sessions: its `row` of the catalog, None if it does not exist any more; `split` if it will be
+    split. After the start, `run` is the number of its run, or `problem` why there is none.
     """
 
     key: str
@@ -152,7 +152,7 @@ def _compacted(each: ChosenSession) -> ChosenSession:
         run = service.start(store, each.place.session, Options(summarizer=usual_summarizer(store)), apply=True)
     except StoreError as problem:
         return replace(each, problem=problem.message)
-    return replace(each, run=run.pk)
+    return replace(each, run=run.pk, split=run.mode == "split")
 
 
 def _chosen(keys: Sequence[tuple[str, str]], *, redacting: bool) -> list[ChosenSession]:
@@ -161,7 +161,7 @@ def _chosen(keys: Sequence[tuple[str, str]], *, redacting: bool) -> list[ChosenS
     rows: dict[tuple[str, str], SessionIndex] = {}
     problems: dict[str, str] = {}
     by: dict[str, str] = {}
-    split = set(CompactionSetting.objects.filter(mode="split").values_list("store", flat=True))
+    split: set[tuple[str, str]] = set()
     for name in dict.fromkeys(store for store, _ in keys):
         try:
             store = get_store(name)
@@ -169,12 +169,24 @@ def _chosen(keys: Sequence[tuple[str, str]], *, redacting: bool) -> list[ChosenS
                 (name, each.session_id): each for each in lines.of_sessions(store, [i for n, i in keys if n == name])
             }
             by[name] = usable[usual_summarizer(store)]
-            if not splits(store):
-                split.discard(name)
+            split |= {(name, session_id) for session_id in _split(store, [i for n, i in keys if n == name])}
         except StoreError as problem:
             problems[name] = problem.message
     sessions = [_session(key, rows.get(key), by, problems.get(key[0], ""), redacting) for key in keys]
-    return [replace(each, split=each.place.store in split) for each in sessions]
+    return [replace(each, split=(each.place.store, each.place.session) in split) for each in sessions]
+
+
+def _split(store: Store, session_ids: Sequence[str]) -> list[str]:
+    """Those of the sessions that will be split."""
+    setting, split = setting_of(store), []
+    if setting.mode != "split":
+        return []
+    with open_store(store, listed=True) as reader:
+        for session_id in session_ids:
+            with suppress(NotFound):  # said when it is started
+                if mode_of(reader, session_id, Options(), setting)[0] == "split":
+                    split.append(session_id)
+    return split
 
 
 def _session(

@@ -14,5 +14,5 @@ class Migration(migrations.Migration):
                 ("strategy", models.CharField(blank=True, default="", max_length=40)),
             ],
         ),
-        migrations.AddField("run", "fallback", models.TextField(blank=True, default="")),
+        migrations.AddField("run", "fallback", models.TextField(blank=True, default="", db_default="")),
     ]

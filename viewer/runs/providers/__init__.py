@@ -16,3 +16,4 @@ from .provider import Provider
 PROVIDERS: dict[str, Provider] = {
     name: import_module(f"{__name__}.{name}").PROVIDER for name in settings.MODEL_PROVIDERS
 }
+assert all(provider.name == name for name, provider in PROVIDERS.items())

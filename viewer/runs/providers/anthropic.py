@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +30,6 @@ def stream(
     client: httpx2.Client, connection: ModelAccess, prompt: compaction.Prompt, limit: int
 ) -> Iterator[StreamEvent]:
     """`Provider.stream` by the SDK of Anthropic."""
-    os.environ.pop("ANTHROPIC_CUSTOM_HEADERS", None)  # the SDK would send these headers, keys and all
     import anthropic
 
     api = anthropic.Anthropic(**sdk_options(client, connection))
@@ -92,6 +90,7 @@ PROVIDER = Provider(
     label="Anthropic",
     default_url="https://api.anthropic.com",
     stream=stream,
+    headers_variable="ANTHROPIC_CUSTOM_HEADERS",
     sdk_paths=("/v1/messages", "/v1"),
     error_status={
         "invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,

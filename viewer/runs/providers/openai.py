@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -51,7 +50,6 @@ def stream(
     client: httpx2.Client, connection: ModelAccess, prompt: compaction.Prompt, limit: int
 ) -> Iterator[StreamEvent]:
     """`Provider.stream` by the SDK of OpenAI."""
-    os.environ.pop("OPENAI_CUSTOM_HEADERS", None)  # the SDK would send these headers, keys and all
     import openai
 
     api = openai.OpenAI(**sdk_options(client, connection))
@@ -109,6 +107,7 @@ PROVIDER = Provider(
     label="OpenAI or compatible",
     default_url="https://api.openai.com/v1",
     stream=stream,
+    headers_variable="OPENAI_CUSTOM_HEADERS",
     sdk_paths=("/chat/completions",),
     error_status={
         "invalid_request_error": 400, "invalid_api_key": 401, "insufficient_quota": 402, "model_not_found": 404,

@@ -7,6 +7,7 @@ Servers vary in how they speak an interface. What a service does not accept is r
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -53,7 +54,8 @@ class Provider:
     `name` is that of its file, of its summariser in the API, and in its environment variables. `stream` sends a prompt
     with a limit of output tokens and yields the events of the answer. It raises NotStreamed, and what the SDK raises:
     an error of the service has its `response` (httpx2.Response) and `body` (JSON), one of the connection is caused by
-    one of httpx2. `sdk_paths` are ends of a URL that the SDK adds itself. `error_status` has the HTTP status of error
+    one of httpx2. `headers_variable` is the environment variable from which the SDK would take more headers to send,
+    keys and all. `sdk_paths` are ends of a URL that the SDK adds itself. `error_status` has the HTTP status of error
     types and codes that come without one: inside a stream, or with 200. The hints are sentences on the settings page.
     """
 
@@ -61,6 +63,7 @@ class Provider:
     label: str
     default_url: str
     stream: Stream
+    headers_variable: str
     sdk_paths: tuple[str, ...]
     error_status: Mapping[str, int]
     url_hint: str
@@ -108,7 +111,10 @@ def server_of(url: str) -> tuple[str, str, int | None]:
 
 
 def sdk_options(client: httpx2.Client, connection: ModelAccess) -> dict[str, Any]:
-    """Arguments that the SDKs of OpenAI and Anthropic have in common: this client, and no retries by the SDK."""
+    """Arguments that the SDKs of OpenAI and Anthropic have in common: this client, and no retries by the SDK. It also
+    has no headers of the environment to send.
+    """
+    os.environ.pop(connection.provider.headers_variable, None)
     return {
         "api_key": connection.api_key or "none",
         "base_url": connection.base_url,

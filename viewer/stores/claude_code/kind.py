@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import ClassVar
 from django.conf import settings
 
 from viewer.stores.base import Session, Store
+from viewer.stores.clean_text import shell_word
 from viewer.stores.errors import NotFound, StoreUnavailable
 from viewer.stores.jsonl import links
 from viewer.stores.kind import Agent, StoreKind, newer_than
@@ -54,13 +54,13 @@ class ClaudeCode(Agent):
         """With the directory that it worked in: the client looks for a session in the directory where it is started."""
         if "/" in session_id:
             return ""  # a sub-agent is not resumed
-        command = f"claude --resume {shlex.quote(session_id)}"
+        command = f"claude --resume {shell_word(session_id)}"
         try:
             file = places.find(self.store, session_id)
             cwd = facts_of(file).cwd
         except (NotFound, OSError):
             return command
-        return f"cd {shlex.quote(cwd)} && {command}" if cwd else command
+        return f"cd {shell_word(cwd)} && {command}" if cwd else command
 
     def open_sessions(self) -> Collection[str] | None:
         return clients.open_sessions(self.store)

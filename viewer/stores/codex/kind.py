@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import ClassVar
 from django.conf import settings
 
 from viewer.stores.base import Session, Store
+from viewer.stores.clean_text import shell_word
 from viewer.stores.errors import NotFound, StoreUnavailable
 from viewer.stores.jsonl import links
 from viewer.stores.jsonl.compressed import ENDING
@@ -49,7 +49,7 @@ class Codex(Agent):
 
     def resume_command(self, session_id: str) -> str:
         """With the directory that it worked in; "" for a sub-agent's session, which cannot be resumed."""
-        command = f"codex resume {shlex.quote(session_id)}"
+        command = f"codex resume {shell_word(session_id)}"
         try:
             threads = places.threads(self.store)
             facts = facts_of(places.find(self.store, session_id, threads), threads)
@@ -57,7 +57,7 @@ class Codex(Agent):
             return command
         if facts.head.is_sub_agent:
             return ""
-        return f"cd {shlex.quote(facts.cwd)} && {command}" if facts.cwd else command
+        return f"cd {shell_word(facts.cwd)} && {command}" if facts.cwd else command
 
     def untried_version(self, session_id: str) -> str:
         try:

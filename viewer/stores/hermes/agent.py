@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from viewer.stores.base import Session
+from viewer.stores.clean_text import shell_word
 from viewer.stores.kind import Agent, said_of_engine
 
 from . import agent_config
@@ -42,7 +42,7 @@ class HermesAgent(Agent):
         return session.end_reason != CONTINUED
 
     def resume_command(self, session_id: str) -> str:
-        return f"hermes --resume {shlex.quote(session_id)}"
+        return f"hermes --resume {shell_word(session_id)}"
 
     def holds_in_memory(self, session: Session) -> bool:
         return session.source.lower() in _HELD_IN_MEMORY

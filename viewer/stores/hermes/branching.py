@@ -122,7 +122,7 @@ def ended_reason(reader: OpenStore, session_id: str) -> str:
     if row is None or row[0] is None or not (row[2] or _has_successor(reader, session_id)):
         return ""
     ended = f"This session was ended ({row[1] or 'closed'})"
-    return f"{ended}: splitting it would join it to what came after. Compact it in place."
+    return f"{ended}: splitting it would join it to what came after. It can be compacted in place."
 
 
 def _has_successor(reader: OpenStore, session_id: str) -> bool:

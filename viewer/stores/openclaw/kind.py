@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import sqlite3
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from typing import ClassVar
 from django.conf import settings
 
 from viewer.stores.base import Session, Store
+from viewer.stores.clean_text import shell_word
 from viewer.stores.errors import NotFound, StoreUnavailable
 from viewer.stores.jsonl import links
 from viewer.stores.kind import Agent, StoreKind, said_of_engine
@@ -69,8 +69,8 @@ class Pi(Agent):
             cwd = facts.facts_of(location, None).cwd
         except (NotFound, OSError):
             return ""
-        command = f"pi --session {shlex.quote(str(location.path))}"
-        return f"cd {shlex.quote(cwd)} && {command}" if cwd else command
+        command = f"pi --session {shell_word(str(location.path))}"
+        return f"cd {shell_word(cwd)} && {command}" if cwd else command
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +114,7 @@ class OpenClaw(Agent):
         name = self.store.path.name
         profile = name.partition(PROFILE)[2] if name.startswith(".openclaw") else ""
         return (
-            f"openclaw {f'--profile {shlex.quote(profile)} ' if profile else ''}"
-            f"tui --session {shlex.quote(location.key)}"
+            f"openclaw {f'--profile {shell_word(profile)} ' if profile else ''}tui --session {shell_word(location.key)}"
         )
 
 
