@@ -8,7 +8,7 @@ compaction) is a Strategy whose `apply` takes them; the site stores a summary as
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -20,13 +20,10 @@ from .messages import Message
 from .planning import Plan, plan
 from .policy import ARGUMENT_CHARS, CHARACTERS_A_TOKEN, Policy
 from .tokens import Counter
-from .tool_names import READ_TOOLS, SHELL_TOOLS
 
 LINE_CHARS = 120  # about the length of a line that replaces a long output
 SAVES_HALF = 0.5  # of the context: from this on shortening tool output is offered before a summary
 Answer = str | Sequence[Mapping[str, Any]]  # text, or content blocks as a provider gave them
-
-_FILE_TOOLS = frozenset((*READ_TOOLS, *SHELL_TOOLS))
 
 
 class Strategy(ABC):
@@ -74,7 +71,7 @@ class Summary(Strategy):
 class Prune(Strategy):
     """Shortens old tool output in place."""
 
-    name, label, doing = "prune", "Shorten old tool output (no summary)", "Shortening the tool output of"
+    name, label, doing = "prune", "Shorten tool output", "Shortening the tool output of"
     asks_model = carries_rules = False
 
     def plan(self, messages: Sequence[Message], policy: Policy, count: Counter) -> Plan:
@@ -94,24 +91,21 @@ def named(name: str) -> Strategy | None:
     return STRATEGIES.get(OLD_NAMES.get(name, name))
 
 
-def first_plan(messages: Sequence[Message], policy: Policy, count: Counter) -> tuple[Strategy, Plan]:
-    """The strategy to offer first, and its plan. In a session that works on files this is pruning, if it alone saves
-    half of the context and leaves less than the threshold at which agents compact, because all words of people and the
-    agent stay. Otherwise it is a summary.
+def first_plan(
+    messages: Sequence[Message], policy: Policy, planned: Callable[[Strategy], Plan]
+) -> tuple[Strategy, Plan]:
+    """The strategy to offer first, and its plan, which `planned` makes. This is pruning, if it alone saves half of the
+    context and leaves less than the threshold at which agents compact, because all words of people and the agent stay.
+    Otherwise it is a summary.
 
     Raises NothingToCompact, BadTranscript.
     """
-    if policy.can_prune and _works_on_files(messages) and _may_fit(messages, policy):
+    if policy.can_prune and _may_fit(messages, policy):
         with suppress(NothingToCompact):
-            shorter = STRATEGIES[Prune.name].plan(messages, policy, count)
+            shorter = planned(STRATEGIES[Prune.name])
             if shorter.tokens_after_estimate <= min((1 - SAVES_HALF) * shorter.tokens_before, policy.enough):
                 return STRATEGIES[Prune.name], shorter
-    return STRATEGIES[Summary.name], STRATEGIES[Summary.name].plan(messages, policy, count)
-
-
-def _works_on_files(messages: Sequence[Message]) -> bool:
-    """Whether the agent reads files or runs commands: their output can be produced again."""
-    return any(call.name.lower() in _FILE_TOOLS for row in messages for call in m.calls(row))
+    return STRATEGIES[Summary.name], planned(STRATEGIES[Summary.name])
 
 
 def _may_fit(messages: Sequence[Message], policy: Policy) -> bool:

@@ -1,5 +1,5 @@
 // Single keys, the list of them, and the keys of the command palette.
-import { MESSAGES, all, byId, focusOn, headerHeight, isModified, make, numberOf, on, onClick } from "./dom.js";
+import { MESSAGES, all, byId, focusOn, headerHeight, isModified, make, narrow, numberOf, on, onClick } from "./dom.js";
 
 // j k and [ ]: step from what is at the top of the window.
 function step(selector, direction) {
@@ -34,6 +34,12 @@ function unfold() {
   const open = folds.some((fold) => !fold.open);
   for (const fold of folds) fold.open = open;
 }
+// The compact panel: the first of its controls that is seen, or the sheet that it is on small screens.
+function toPanel() {
+  if (narrow.matches) return click("[data-sheet]");
+  const controls = all(":is(#run, #plan) :is(a[href], button, input, select, textarea)");
+  controls.find((control) => control.offsetParent && !control.disabled)?.focus();
+}
 const click = (selector) => document.querySelector(selector)?.click();
 const type = (field) => field && (field.focus(), field.select());
 const showKeys = () => byId("keys").showModal();
@@ -47,6 +53,7 @@ const KEYS = {
   n: () => click("[data-key=n]"),
   N: () => click("[data-key=N]"),
   e: unfold,
+  c: toPanel,
   gg: () => click("[data-key=gg]"),
   G: () => click("[data-key=G]"),
   Home: () => click("[data-key=gg]"),

@@ -13,9 +13,10 @@ import compaction
 from compaction import Insert, Message, NothingToCompact, Policy, Result, pruning
 from compaction import messages as m
 from compaction.handoff import CUT_SHORT, FLAG, MEDIA_STUB, PRUNE_SENTENCE, PRUNED, handoff_text, is_handoff
+from compaction.planning import Plan
 from compaction.planning.boundaries import is_prune_note
 from compaction.policy import ARGUMENT_CHARS, PRUNED_CHARS
-from compaction.strategy import first_plan
+from compaction.strategy import Strategy, first_plan
 from compaction.tool_groups import loose_ends
 from tests.compaction.properties import SETTINGS, left_out
 from tests.compaction.transcripts import (
@@ -304,26 +305,33 @@ def test_too_little_tool_output_is_refused(messages: list[Message]) -> None:
     assert caught.value.code == "too_small" and caught.value.reason.endswith(".")
 
 
+def offered(messages: list[Message], policy: Policy) -> tuple[Strategy, Plan]:
+    return first_plan(messages, policy, lambda strategy: strategy.plan(messages, policy, count))
+
+
 def test_it_is_offered_first_where_it_alone_saves_half() -> None:
     much = [user("Look."), *(row for n in range(9) for row in tool_turn(n, 900)), *exchange(12)]
-    strategy, made = first_plan(much, Policy(), count)
+    strategy, made = offered(much, Policy())
     assert strategy.name == "prune" and made.tokens_after_estimate <= made.tokens_before / 2
-    assert first_plan(much, Policy(can_prune=False), count)[0].name == "summary"
+    assert offered(much, Policy(can_prune=False))[0].name == "summary"
     desk = [row | {"tool_calls": [call("x", "find_order")]} if "tool_calls" in row else row for row in much]
-    assert first_plan(desk, Policy(), count)[0].name == "summary", "nothing of it can be looked up again for certain"
+    assert offered(desk, Policy())[0].name == "prune", "whatever the tools are"
+    assert offered(much, Policy(context_window=made.tokens_after_estimate))[0].name == "summary", (
+        "the agent would compact"
+    )
     little = [user("Look."), *(row for n in range(9) for row in tool_turn(n, 200)), *exchange(200, size=40)]
-    strategy, made = first_plan(little, Policy(), count)
+    strategy, made = offered(little, Policy())
     assert strategy.name == "summary" and pruning.would_win(little, Policy(), count) < made.tokens_before / 2
     with pytest.raises(NothingToCompact):
-        first_plan([user("Hi")], Policy(), count)
+        offered([user("Hi")], Policy())
 
 
 def test_where_a_line_for_each_output_is_too_much_no_output_is_looked_at() -> None:
     policy = Policy(context_window=8_000)
     turns = (row for n in range(400) for row in tool_turn(n, 900))
     many = [user("Look."), *(row for row in turns if "tool_calls" in row or "tool_call_id" in row), reply("Done.")]
-    assert first_plan(many, policy, count)[0].name == "summary"
-    assert calls(lambda: first_plan(many, policy, count)) < calls(lambda: pruning.plan(many, policy, count)) / 2
+    assert offered(many, policy)[0].name == "summary"
+    assert calls(lambda: offered(many, policy)) < calls(lambda: pruning.plan(many, policy, count)) / 2
 
 
 def test_keep_last_is_kept() -> None:

@@ -36,7 +36,7 @@ def test_a_press_on_compact_now_counts_however_soon_after_typing(
     visit: Visit, open_hermes_store: Callable[..., HermesStore], before: int, held: int
 ) -> None:
     screen = panel(visit, open_hermes_store(21))
-    screen.get_by_label("Keep in focus").press_sequentially("refunds")
+    screen.get_by_label("Focus on").press_sequentially("refunds")
     screen.wait_for_timeout(before)
     screen.mouse.move(*compact_now(screen))
     screen.mouse.down()
@@ -44,7 +44,7 @@ def test_a_press_on_compact_now_counts_however_soon_after_typing(
     screen.mouse.up()
     confirm = screen.get_by_role("group", name="Confirm")
     expect(confirm).to_contain_text("Replace")
-    expect(screen.get_by_label("Keep in focus")).to_have_value("refunds")
+    expect(screen.get_by_label("Focus on")).to_have_value("refunds")
     screen.wait_for_timeout(1_000)  # nothing that was still to come takes it away
     expect(confirm).to_be_visible()
 
@@ -75,11 +75,26 @@ def test_the_question_is_in_sight_and_a_double_click_does_not_answer_it(
     assert Run.objects.exists()
 
 
+@pytest.mark.parametrize("shape", [WIDE, PHONE])
+def test_a_key_leads_to_it(
+    visit: Visit, open_hermes_store: Callable[..., HermesStore], shape: tuple[int, int, str]
+) -> None:
+    screen = visit(*shape)
+    screen.goto(f"/stores/hermes/sessions/{open_hermes_store(21).session_id}")
+    at_rest(screen)
+    screen.keyboard.press("c")
+    assert screen.evaluate("document.activeElement.closest('#plan, #side')?.checkVisibility()")
+    if shape is PHONE:
+        expect(screen.get_by_role("dialog", name="Compact")).to_be_in_viewport()
+    else:
+        expect(screen.locator("#plan input[name=strategy]:focus")).to_be_checked()
+
+
 def test_a_press_that_is_let_go_elsewhere_plans_after_all(
     visit: Visit, open_hermes_store: Callable[..., HermesStore]
 ) -> None:
     screen = panel(visit, open_hermes_store(21))
-    screen.get_by_label("Recent messages to keep").focus()
+    screen.get_by_label("Keep recent").focus()
     screen.mouse.move(*compact_now(screen))
     screen.mouse.down()
     screen.locator("#keep").evaluate(
@@ -156,7 +171,7 @@ def test_what_is_lost_can_be_read_in_any_light(
     """How much is lost is said in words as well as in colour, before and after it is applied."""
     place = demo("Stocktaking, ten warehouses")
     store, session_id = get_store("demo"), place.rsplit("/", 1)[1]
-    run = service.start(store, session_id, Options(), apply=False)
+    run = service.start(store, session_id, Options("summary"), apply=False)
     screen = visit(*shape)
     screen.goto(f"/runs/{run.pk}")
     at_rest(screen)

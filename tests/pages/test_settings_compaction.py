@@ -45,7 +45,7 @@ def test_every_store_has_a_form_with_what_its_kind_can_do(signed_in: Client, sto
     assert [each.one("b").text for each in page.one("section", id="compaction").all("form")] == ["own", "work", "demo"]
     shown = form(page)
     assert choices(shown, "mode") == ["In place", "Split"] and choices(form(page, "work"), "mode") == ["In place"]
-    assert choices(shown, "strategy") == ["Automatic", "Summarise", "Shorten old tool output (no summary)"]
+    assert choices(shown, "strategy") == ["Automatic", "Summarise", "Shorten tool output"]
     assert (chosen(shown, "mode"), chosen(shown, "strategy")) == (["in_place"], [""])
     ids = [element.attributes["id"] for element in page.walk() if "id" in element.attributes]
     labels = {label.attributes["for"] for label in page.one("section", id="compaction").all("label")}

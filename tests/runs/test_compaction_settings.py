@@ -128,9 +128,7 @@ def test_where_neither_is_possible_the_refusal_is_that_of_a_split(hermes_store: 
         drafted(hermes_store)
 
 
-@pytest.mark.parametrize(
-    ("strategy", "named"), [("prune", "“Shorten old tool output (no summary)”"), ("gone", "“gone”")]
-)
+@pytest.mark.parametrize(("strategy", "named"), [("prune", "“Shorten tool output”"), ("gone", "“gone”")])
 def test_a_strategy_that_makes_no_plan_gives_way_to_the_automatic_choice(
     chat_store: HermesStore, strategy: str, named: str
 ) -> None:
@@ -158,7 +156,7 @@ def test_the_command_takes_it_unless_a_flag_says_otherwise(hermes_store: HermesS
     assert "how             Summarise, in place\n" in run(*plan)
     set_to("split", "prune")
     said = run(*plan)
-    assert "Shorten old tool output (no summary), into a new session (split)\n" in said
+    assert "Shorten tool output, into a new session (split)\n" in said
     assert "how             Summarise, in place\n" in run(*plan, "--strategy", "summary", "--mode", "in_place")
     answer = json.loads(run(*plan, "--json"))
     assert (answer["strategy"], answer["mode"], answer["fallback"]) == ("prune", "split", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Lock
@@ -28,7 +29,7 @@ from .models import CompactionSetting
 from .providers.summarizers import get_summarizer
 
 SLOW_SECONDS, TOO_SLOW_SECONDS = 1.0, 10.0  # of a held write lock: worth a warning; longer than the agent may wait
-RECENT = 2  # plans that a process keeps, each with its messages
+RECENT = 2  # sessions with the same options whose plans a process keeps, each with its messages
 
 FIRST = ""  # the strategy that the engine offers first for this session
 AS_SET = ""  # no mode or strategy was named: use the store's CompactionSetting
@@ -91,7 +92,8 @@ class DryRun:
     Ids are rows. `estimate`: the model's own token count is not known exactly. `lock` is who compacts the session now,
     `lease` who runs a turn, which only some stores show (`sees_turns`). `lock_seconds` is how long the commit would
     keep the agent from writing. `rules` are the rules read from the workspace, carried or not. `notes` counts the
-    agent's notes that are not messages, `note_tokens` their tokens. A commit compares the session with `token`.
+    agent's notes that are not messages, `note_tokens` their tokens. A commit compares the session with `token`; `basis`
+    is what was planned.
     """
 
     session_id: str
@@ -119,6 +121,7 @@ class DryRun:
     notes: int
     note_tokens: int
     token: Json
+    basis: Basis
 
 
 def draft(store: Store, session_id: str, options: Options) -> DryRun:
@@ -168,7 +171,26 @@ def draft_of(reader: Reader, session_id: str, options: Options, setting: Compact
         notes=notes,
         note_tokens=note_tokens,
         token=basis.token,
+        basis=basis,
     )
+
+
+def tokens_left(draft: DryRun, options: Options, setting: CompactionSetting) -> dict[str, int | None]:
+    """What each strategy would leave in context, in tokens, by its name; None if it makes no plan. The first one is the
+    one that is taken where none is named. The session is not read again.
+    """
+    left = {name: _tokens_left(draft, replace(options, strategy=name)) for name in STRATEGIES}
+    with suppress(compaction.NothingToCompact):
+        usual = _planned_as_set(draft.basis, replace(options, strategy=AS_SET), setting, draft.rules.text)[0].name
+        return {usual: left.pop(usual), **left}
+    return left
+
+
+def _tokens_left(draft: DryRun, options: Options) -> int | None:
+    try:
+        return plan_of(draft.basis, options, draft.rules.text).tokens_after_estimate
+    except (compaction.NothingToCompact, StoreReadOnly):
+        return None
 
 
 def setting_of(store: Store) -> CompactionSetting:
@@ -285,8 +307,10 @@ def planned(basis: Basis, options: Options, rules: str) -> tuple[Strategy, compa
     return strategy, replace(plan, reasons=(*plan.reasons, *repeated))
 
 
-# The newest plans of this process, each with its messages.
-_recent: LRUCache[tuple[Hashable, ...], tuple[list[StoredMessage], Strategy, compaction.Plan]] = LRUCache(RECENT)
+# The newest plans of this process by strategy, with their messages.
+_recent: LRUCache[tuple[Hashable, ...], tuple[list[StoredMessage], dict[str, tuple[Strategy, compaction.Plan]]]] = (
+    LRUCache(RECENT)
+)
 _lock = Lock()
 
 
@@ -297,18 +321,22 @@ def _planned_once(basis: Basis, chosen: Strategy | None, policy: compaction.Poli
     process makes it again only if a message or an option has changed. A worker is another process and makes its own.
     The messages themselves are compared, because the token of a Hermes session has only the length of a row.
     """
-    session, choice = basis.session, chosen.name if chosen else FIRST
+    session = basis.session
     key = (session.store, session.id, session.model, policy)
     with _lock:
-        recent = _recent.get((*key, choice))
-    if recent is not None and recent[0] == basis.sent:
-        return recent[1:]
-    messages, count = list(map(_dated, basis.sent)), counting.counter_for(session.model)
-    strategy, plan = (chosen, chosen.plan(messages, policy, count)) if chosen else first_plan(messages, policy, count)
-    with _lock:
-        for name in {choice, strategy.name}:  # the preview names the strategy that its panel offered
-            _recent[*key, name] = basis.sent, strategy, plan
-    return strategy, plan
+        sent, plans = _recent.get(key, ([], {}))
+    if sent != basis.sent:
+        plans = {}
+        with _lock:
+            _recent[key] = basis.sent, plans
+    choice = chosen.name if chosen else FIRST
+    if choice not in plans:
+        messages, count = list(map(_dated, basis.sent)), counting.counter_for(session.model)
+        if chosen:
+            plans[choice] = chosen, chosen.plan(messages, policy, count)
+        else:
+            plans[choice] = first_plan(messages, policy, lambda strategy: _planned_once(basis, strategy, policy)[1])
+    return plans[choice]
 
 
 def repeats_sentence(repeats: int) -> str:

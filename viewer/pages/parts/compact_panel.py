@@ -33,20 +33,23 @@ BAR = 100.0  # width of the plan's bar in its own units
 LITTLE = 0.1  # of the context: a plan that saves less says so
 LIVE_LIMIT = 50  # messages in context up to which the plan is made with the page; above, htmx or a click asks for it
 KEPT = (
-    ("", "As many as the budget allows"),
-    ("10", "At least the last 10"),
-    ("20", "At least the last 20"),
-    ("50", "At least the last 50"),
-    ("100", "At least the last 100"),
+    ("", "as many as fit"),
+    ("10", "at least the last 10"),
+    ("20", "at least the last 20"),
+    ("50", "at least the last 50"),
+    ("100", "at least the last 100"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
-    """One part of the plan: colour class, label, tokens; `x` and `width` in a bar of 100."""
+    """One part of the plan: colour class, label, `few` words for below the bar, tokens; `x` and `width` in a bar of
+    100.
+    """
 
     kind: str
     label: str
+    few: str
     tokens: int
     x: str
     width: str
@@ -54,8 +57,9 @@ class PlanPart:
 
 @dataclass(frozen=True, slots=True)
 class ShownPlan:
-    """A dry run with its texts for the panel. `sends` says what a model would receive, "" if none is asked; `too_small`
-    why it could not. `rules` are those of the workspace, carried or not; None if no summary is made.
+    """A dry run with its texts for the panel. `sends` says what a model would receive, "" if none is asked, and in how
+    many `requests`; `too_small` why it could not. `rules` are those of the workspace, carried or not; None if no
+    summary is made.
     """
 
     draft: DryRun
@@ -66,22 +70,24 @@ class ShownPlan:
     question: str
     rules: ShownRules | None
     sends: str | SafeString = ""
+    requests: int = 1
     too_small: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The panel of one session. `reason` says why nothing can be compacted here at all, `nothing` why not now, and
-    `instead` is label and address of the strategy that would help; `later`: the plan is not made yet; `summarises`: the
-    strategy asks a summariser; `local`: this one sends nothing anywhere; `no_model`: there is no other.
-    `sends_otherwise` is why the agent sends something different from the session. `run` is the session's newest run
-    while it matters.
+    """The panel of one session. `choices` are the strategies, first the one that is taken where none is named, each
+    with the tokens it leaves (None: it makes no plan, or nothing is planned yet). `reason` says why nothing can be
+    compacted here at all, `nothing` why not now, and `instead` is label and address of the strategy that would help;
+    `later`: the plan is not made yet; `summarises`: the strategy asks a summariser; `local`: this one sends nothing
+    anywhere; `no_model`: there is no other. `sends_otherwise` is why the agent sends something different from the
+    session. `run` is the session's newest run while it matters.
     """
 
     place: SessionUrls
     session: Session
     options: Options
-    strategies: Collection[Strategy]
+    choices: Sequence[tuple[Strategy, int | None]]
     keep: Sequence[tuple[str, str]]
     summarizers: Collection[Summarizer]
     summarises: bool
@@ -124,13 +130,14 @@ def panel(
     plan, nothing, instead = (
         (None, "", "") if later or reason else _planned(reader, session, options, setting, redacting)
     )
+    left = planning.tokens_left(plan.draft, options, setting) if plan else dict.fromkeys(STRATEGIES)
     options = replace(options, strategy=options.strategy or (plan.draft.strategy if plan else Summary.name))
     newest = service.latest(store, session.id)
     return Panel(
         place=SessionUrls(store.name, session.id),
         session=session,
         options=options,
-        strategies=STRATEGIES.values(),
+        choices=[(STRATEGIES[name], tokens) for name, tokens in left.items()],
         keep=_keep_choices(options),
         summarizers=usable.values(),
         summarises=strategy_of(options.strategy).asks_model,
@@ -158,7 +165,7 @@ def _usual(store: Store, usable: Container[str]) -> str:
 
 def _keep_choices(options: Options) -> list[tuple[str, str]]:
     own = str(options.keep_last or "")
-    more = [] if any(value == own for value, _ in KEPT) else [(own, f"At least the last {own}")]
+    more = [] if any(value == own for value, _ in KEPT) else [(own, f"at least the last {own}")]
     return [*KEPT, *more]
 
 
@@ -201,21 +208,19 @@ def _with_sending(draft: DryRun, options: Options, redacting: bool) -> ShownPlan
     if model is None:
         return shown
     try:
-        return replace(shown, sends=_sends(estimate(draft.plan, model)))
+        asked = estimate(draft.plan, model)
+        return replace(shown, sends=_sends(asked), requests=asked.requests)
     except compaction.SummaryRejected as problem:
         return replace(shown, too_small=problem.reason)
 
 
 def _sends(estimate: Estimate) -> SafeString:
-    """What is sent where, in how many parts, and its cost if that is known."""
-    several = " in {:,} parts, each with the instructions and the summary so far,"
-    parts = several.format(estimate.requests) if estimate.requests > 1 else ""
-    cost = estimate.cost
-    price = f"The price is {formats.dollars(cost)}." if cost is not None else "Its price is not known here."
+    """What is sent where, and its cost if that is known."""
     return format_html(
-        "Sends {} {} tokens{} to <b>{}</b> ({}), credentials blacked out where they are recognised. {}",
-        "up to" if parts else "about", formats.thin(estimate.input_tokens), parts, estimate.connection.host,
-        estimate.connection.model, price,
+        "Sends {} {} tokens to <b>{}</b> ({}), {}.",
+        "up to" if estimate.requests > 1 else "about", formats.thin(estimate.input_tokens), estimate.connection.host,
+        estimate.connection.model,
+        "price not known" if estimate.cost is None else formats.dollars(estimate.cost),
     )  # fmt: skip
 
 
@@ -260,21 +265,29 @@ def _little(draft: DryRun) -> str:
 
 def _parts(draft: DryRun) -> tuple[PlanPart, ...]:
     plan = draft.plan
-    labels = ("Start, kept", "Previous summary (merged)", "To summarise")
+    labels, does = ("Start, kept", "Previous summary (merged)", "To summarise"), "to summarise"
     if plan.keeps_middle:
-        labels = ("Older, kept", "Previous note (replaced)", "To shorten")
+        labels, does = ("Older, kept", "Previous note (replaced)", "To shorten"), "to shorten"
+    head, middle, tail = f"{len(plan.head):,}", f"{len(plan.middle):,}", f"{len(plan.tail):,}"
+    earlier = labels[1].partition(" (")[0].lower()
     rows = [
-        ("start", f"{labels[0]}, {len(plan.head):,}", plan.head_tokens, bool(plan.head)),
-        ("earlier", labels[1], plan.earlier_tokens, plan.earlier_tokens > 0),
-        ("sum", f"{labels[2]}, {formats.counted(len(plan.middle), 'message')}", plan.middle_tokens, True),
-        ("recent", f"Recent, kept, {len(plan.tail):,}", plan.tail_tokens, bool(plan.tail)),
+        ("start", f"{labels[0]}, {head}", f"{head} kept", plan.head_tokens, bool(plan.head)),
+        ("earlier", labels[1], earlier, plan.earlier_tokens, plan.earlier_tokens > 0),
+        (
+            "sum",
+            f"{labels[2]}, {formats.counted(len(plan.middle), 'message')}",
+            f"{middle} {does}",
+            plan.middle_tokens,
+            True,
+        ),
+        ("recent", f"Recent, kept, {tail}", f"{tail} recent, kept", plan.tail_tokens, bool(plan.tail)),
     ]
-    total = sum(tokens for _, _, tokens, _ in rows) or 1
+    total = sum(tokens for *_, tokens, _ in rows) or 1
     parts, x = [], 0.0
-    for kind, label, tokens, present in rows:
+    for kind, label, few, tokens, present in rows:
         width = BAR * tokens / total
         if present:
-            parts.append(PlanPart(kind, label, tokens, f"{x:.2f}", f"{max(width - 0.6, 0.4):.2f}"))
+            parts.append(PlanPart(kind, label, few, tokens, f"{x:.2f}", f"{max(width - 0.6, 0.4):.2f}"))
         x += width
     return tuple(parts)
 

@@ -88,7 +88,7 @@ class Summarizer:
 
 OFFLINE = Summarizer(
     "offline",
-    "Extract, no model (nothing leaves this machine)",
+    "Extract, no model",
     lambda request, listener: offline.summarize(request),
     local=True,
 )
