@@ -100,7 +100,7 @@ def test_outputs_are_laid_out_by_what_they_are() -> None:
     (made,) = blocks.of_output(diff, "/whole")
     assert isinstance(made, blocks.Diff)
     assert (made.added, made.removed) == (2, 1)
-    assert '<span class="del">-old\n</span>' in made.html
+    assert made.html.startswith('<span class="file">x\n</span><span class="del" data-line="1">-old\n</span>')
     (made,) = blocks.of_output('{"a": [1, 2]}', "/whole")
     assert isinstance(made, blocks.Code)
     assert made.waits
@@ -169,7 +169,8 @@ def test_parallel_calls_have_each_its_own_result(signed_in: Client, empty_store:
     first = empty_store.say("s", "tool", "text of a", tool_call_id="1", timestamp=1_790_000_001.5)
     folds = read(signed_in.get(href)).all("details", "tool")
     assert [fold.one("b").text for fold in folds] == ["Read", "Edit"]
-    assert [fold.one(cls="arg").text for fold in folds] == ["a.py", "b.py +1 −1"]
+    assert [fold.one("summary").one(cls="path-end").text for fold in folds] == ["a.py", "b.py"]
+    assert folds[1].one("summary").one(cls="lines-changed").text == "+1 −1"
     assert folds[0].one(id=f"m{first}").one("pre").text == "text of a"
     assert "1.5 s" in folds[0].one("summary").text
     assert folds[1].one(id=f"m{second}")

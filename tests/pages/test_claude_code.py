@@ -207,3 +207,60 @@ def test_a_newer_version_than_any_that_was_tried_is_said_and_not_refused(
     assert (found["untried_version"], found["can_compact"]) == (sentence, True)
     header = read(signed_in.get(place)).one("header", "about").text
     assert sentence in header and ("Written by" in header) == bool(said)
+
+
+def edited(agent: ClaudeByHand, patch: object) -> None:
+    """A session whose newest call edits a file; the client notes `patch` with the result."""
+    path, sides = "/home/user/work/lib/a.py", {"old_string": "b", "new_string": "c"}
+    asked = {"id": "e1", "function": {"name": "Edit", "arguments": json.dumps({"file_path": path, **sides})}}
+    agent.write("s", [*talk(1), {"role": "assistant", "content": "", "tool_calls": [asked]}])
+    result = record({"role": "tool", "tool_call_id": "e1", "content": f"The file {path} has been updated."})
+    noted = {"toolUseResult": {"filePath": path, "structuredPatch": patch}}
+    agent.hang("s", agent.lines("s")[-1]["uuid"], result | noted)
+
+
+def test_an_edit_has_the_line_numbers_that_the_client_noted(signed_in: Client, agent: ClaudeByHand) -> None:
+    numbers = {"oldStart": 41, "oldLines": 2, "newStart": 41, "newLines": 3}
+    edited(agent, [numbers | {"lines": [" a", "-password=hunter2hunter2", "+c", "+d"]}])
+    place = f"/stores/work/sessions/{agent.id_of('s')}"
+    fold = read(signed_in.get(place)).all("details", "tool")[-1]
+    assert fold.all("summary")[0].text.startswith("Edited lib/a.py +2 −1 ·")
+    rows = [(row.attributes["data-line"], row.text) for row in fold.one("pre", "diff").all("span")]
+    assert rows == [("41", "a"), ("42", "-password=hunter2hunter2"), ("42", "+c"), ("43", "+d")]
+    assert fold.one("details", "fold").text.startswith("Result The file /home/user/work/lib/a.py")
+    signed_in.cookies["palimpsest_mask"] = "1"
+    assert "hunter2hunter2" not in read(signed_in.get(place)).text
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [7, [7], [{"oldStart": "1"}], [{"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": 7}], [{}], {}],
+)
+def test_a_note_of_another_shape_is_no_change(signed_in: Client, agent: ClaudeByHand, patch: object) -> None:
+    edited(agent, patch)
+    fold = read(signed_in.get(f"/stores/work/sessions/{agent.id_of('s')}")).all("details", "tool")[-1]
+    assert [row.attributes.get("data-line") for row in fold.one("pre", "diff").all("span")] == [None, None]
+
+
+def test_an_image_has_a_page_of_its_own_and_a_prompt_with_one_is_listed_by_its_words(
+    signed_in: Client, agent: ClaudeByHand
+) -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": "R0lGODlhAQABAAAAACw="}}
+    asked = {"id": "r1", "function": {"name": "Read", "arguments": '{"file_path": "a.gif"}'}}
+    agent.write(
+        "s",
+        [
+            {"role": "user", "content": [image, {"type": "text", "text": "Why is it cut off? [Image #1]"}]},
+            {"role": "assistant", "content": "", "tool_calls": [asked]},
+            {"role": "tool", "tool_call_id": "r1", "content": [image]},
+        ],
+    )
+    page = read(signed_in.get(f"/stores/work/sessions/{agent.id_of('s')}"))
+    assert [item.text for item in page.one("ol", id="toc").all("li")] == ["Why is it cut off? [Image #1]"]
+    links = [figure.one("a") for figure in page.all("figure", "image")]
+    assert len(links) == 2 and all(link.one("img").attributes["alt"] for link in links)
+    for link in links:
+        answer = signed_in.get(link.attributes["href"])
+        assert (answer["Content-Type"], answer["X-Content-Type-Options"]) == ("image/gif", "nosniff")
+        assert answer["Content-Security-Policy"] == "default-src 'none'; sandbox"
+        assert answer.content.startswith(b"GIF89a")

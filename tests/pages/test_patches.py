@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from django.test import Client
 
 from tests.agents.codex.by_hand import ENVELOPE
 from tests.factories.stores import EmptyStore
 from tests.html import read
-from viewer.rendering import diffs
+from viewer.rendering import blocks, diffs
 
 FRAGMENT = {"HX-Request": "true"}
 
@@ -18,16 +19,18 @@ FRAGMENT = {"HX-Request": "true"}
 def test_an_envelope_is_read_file_by_file() -> None:
     made = diffs.change_of({"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{ENVELOPE}\nEOF\n"]})
     assert made is not None
-    assert made == diffs.Change(ENVELOPE, ("a.py", "b.py"), 3, 1, len(ENVELOPE))
+    assert made == diffs.Change(
+        ENVELOPE, (diffs.FileLines("a.py", 2, 1), diffs.FileLines("b.py", 1, 0)), 3, 1, len(ENVELOPE)
+    )
     html = diffs.as_html(made.text)
-    assert '<span class="file">*** Update File: a.py\n</span>' in html
-    assert '<span class="add">+new\n</span>' in html
+    assert '<span class="file">a.py\n</span>' in html and '<span class="file">b.py (new)\n</span>' in html
+    assert '<span class="add">+new\n</span>' in html and "***" not in html
 
 
 def test_old_and_new_strings_are_compared() -> None:
     made = diffs.change_of({"file_path": "x.py", "old_string": "a\nb\nc", "new_string": "a\nB\nc"})
     assert made is not None
-    assert made.text.split("\n") == ["--- x.py", "+++ x.py", "@@", " a", "-b", "+B", " c"]
+    assert made.text.split("\n") == ["@@", " a", "-b", "+B", " c"]
     assert (made.added, made.removed) == (1, 1)
     edits = [{"old_string": "a", "new_string": "b"}, {"old_string": "c", "new_string": ""}, {"odd": 1}, 7]
     made = diffs.change_of({"file_path": "x.py", "edits": edits})
@@ -61,9 +64,102 @@ def test_an_edit_is_shown_as_a_diff_and_says_what_it_did(signed_in: Client, empt
     empty_store.say("s", "tool", "The file viewer/x.py has been updated.", tool_call_id="1")
     fold = read(signed_in.get(href)).one("details", "tool")
     assert fold.one("b").text == "Edited"
-    assert fold.one(cls="arg").text == "viewer/x.py +1 −1"
-    assert [span.text for span in fold.one("pre", "diff").all("span", "add")] == ["+c"]
-    assert "Arguments of Edit" in fold.text
+    assert fold.all("summary")[0].one(cls="path-end").text == "viewer/x.py"
+    assert fold.all("summary")[0].one(cls="ref").text.startswith("+1 −1 ·")
+    assert [span.text for span in fold.one("pre", "diff").all("span")] == ["a", "-b", "+c"]
+    assert fold.one("details", "fold").one("summary").text == "Result"
+    assert "Arguments" not in fold.text
+
+
+def test_lines_have_the_numbers_that_the_diff_states_and_no_others() -> None:
+    text = (
+        "diff --git a/lib/x.py b/lib/x.py\nindex 1..2 100644\n--- a/lib/x.py\n+++ b/lib/x.py\n"
+        "@@ -7,3 +7,3 @@ def f():\n a\n-b\n+c\n d\n\\ No newline at end of file\n@@ -40 +40,2 @@\n e\n+<f>\n"
+        "--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-g\n"
+    )
+    rows = [(row.kind, row.text, row.number, row.file) for row in diffs.rows_of(text)]
+    assert rows == [
+        ("file", "lib/x.py", None, "lib/x.py"),
+        ("hunk", "⋯ def f():", None, "lib/x.py"),
+        ("", " a", 7, "lib/x.py"),
+        ("del", "-b", 8, "lib/x.py"),
+        ("add", "+c", 8, "lib/x.py"),
+        ("", " d", 9, "lib/x.py"),
+        ("", "\\ No newline at end of file", None, "lib/x.py"),
+        ("hunk", "⋯", None, "lib/x.py"),
+        ("", " e", 40, "lib/x.py"),
+        ("add", "+<f>", 41, "lib/x.py"),
+        ("file", "gone (deleted)", None, "gone"),
+        ("del", "-g", 1, "gone"),
+    ]
+    assert '<span class="add" data-line="41">+&lt;f&gt;\n</span>' in diffs.as_html(text)
+    assert [row.number for row in diffs.rows_of("@@\n-a\n+b\n@@ context\n c")] == [None] * 4
+    assert diffs.written("*** Begin Patch\n*** End Patch").files == ()
+
+
+def test_a_change_that_the_agent_notes_is_shown_once_with_its_numbers(
+    signed_in: Client, empty_store: EmptyStore
+) -> None:
+    href = empty_store.session("s", cwd="/home/me/site")
+    diff = "--- a/lib/x.py\n+++ b/lib/x.py\n@@ -7,2 +7,3 @@\n def f():\n-    return 1\n+    a = 1\n+    return a\n"
+    call = empty_store.call("patch", "1", path="/home/me/site/lib/x.py", old_string="return 1", new_string="return a")
+    caller = empty_store.say("s", "assistant", "", tool_calls=[call])
+    empty_store.say("s", "tool", json.dumps({"success": True, "diff": diff}), tool_call_id="1")
+    fold = read(signed_in.get(href)).one("details", "tool")
+    path = fold.all("summary")[0].one(cls="path-end")
+    assert (path.text, path.attributes["title"]) == ("lib/x.py", "/home/me/site/lib/x.py")
+    assert fold.all("summary")[0].one(cls="lines-changed").text == "+2 −1"
+    shown = fold.one("pre", "diff")
+    assert [span.attributes.get("data-line") for span in shown.all("span")] == ["7", "8", "8", "9"]
+    assert "lib/x.py" not in shown.text
+    assert fold.one(cls="out").one("pre", "code").text == '{ "success" : true }'
+    lazy = fold.one(cls="in").one("div", **{"hx-target": "this"})
+    coloured = read(signed_in.get(lazy.attributes["hx-get"], headers=FRAGMENT)).one("pre", "diff")
+    assert [span.text for span in coloured.all("span", "k")] == ["def", "return", "return"]
+    assert [row.attributes["data-line"] for row in coloured.all("span") if "data-line" in row.attributes] == [
+        "7", "8", "8", "9",
+    ]  # fmt: skip
+    sent = read(signed_in.get(f"{href}/context")).one("details", "tool")
+    assert len(sent.all("pre", "diff")) == 2, "what the model sees is the result with its diff"
+    assert caller
+
+
+def test_a_written_file_is_all_added(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    calls = [
+        empty_store.call("write_file", "1", path="a.py", content="a\n\n<b>\n"),
+        empty_store.call("write_file", "2", path="b.py", content=""),
+    ]
+    empty_store.say("s", "assistant", "", tool_calls=calls)
+    for each in "12":
+        empty_store.say("s", "tool", json.dumps({"success": True}), tool_call_id=each)
+    first, second = read(signed_in.get(href)).all("details", "tool")
+    assert [(row.attributes["data-line"], row.text) for row in first.one("pre", "diff").all("span")] == [
+        ("1", "+a"), ("2", "+"), ("3", "+<b>"),
+    ]  # fmt: skip
+    assert first.all("summary")[0].one(cls="lines-changed").text == "+3"
+    assert "An empty file." in second.text
+
+
+@pytest.mark.parametrize(
+    ("name", "listed", "text"), [("TodoWrite", "todos", "content"), ("update_plan", "plan", "step")]
+)
+def test_a_to_do_list_is_a_list(signed_in: Client, empty_store: EmptyStore, name: str, listed: str, text: str) -> None:
+    href = empty_store.session("s")
+    items = [{text: "<a>", "status": "completed", "id": "1"}, {text: "b", "status": "in_progress"}]
+    arguments = {listed: items, "merge": True}
+    empty_store.say("s", "assistant", "", tool_calls=[empty_store.call(name, "1", **arguments)])
+    empty_store.say("s", "tool", "fine", tool_call_id="1")
+    fold = read(signed_in.get(href)).one("details", "tool")
+    assert [item.text for item in fold.one("ul", "tasks").all("li")] == ["✓ done: <a>", "◐ in progress: b"]
+    assert "{" not in fold.text
+
+
+@pytest.mark.parametrize(
+    "todos", [[], "a", [{"content": "a"}], [{"status": "done"}], [7], [{"content": "a", "status": 1}]]
+)
+def test_what_is_no_to_do_list_is_shown_as_it_is(todos: Any) -> None:
+    assert blocks.tasks({"todos": todos}) is None
 
 
 def test_code_in_a_fold_is_complete_and_coloured_on_demand(signed_in: Client, empty_store: EmptyStore) -> None:

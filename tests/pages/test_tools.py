@@ -17,11 +17,12 @@ WELL = outcomes.CallOutcome(well=True)
 FAILED = outcomes.CallOutcome("failed, exit 1")
 
 
-def read(name: str, arguments: Any, result: outcomes.CallOutcome | None = FINE) -> str:
+def read(name: str, arguments: Any, result: outcomes.CallOutcome | None = FINE, cwd: str = "") -> str:
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     value = None if isinstance(arguments, str) else arguments
-    made = tools.title(name, text, value, tools.change(name, text, value), result)
-    return f"{made.did} {made.what}".rstrip()
+    made = tools.title(name, text, value, tools.change(name, text, value), result, cwd)
+    lines = "" if made.added is None else f"+{made.added} −{made.removed}"
+    return " ".join(filter(None, (made.did, made.path, made.what, lines)))
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ def read(name: str, arguments: Any, result: outcomes.CallOutcome | None = FINE) 
     [
         # Hermes
         ("terminal", {"command": "pytest -x"}, "Ran pytest -x"),
-        ("read_file", {"path": "src/app.py", "offset": 10, "limit": 31}, "Read src/app.py, lines 10–40"),
+        ("read_file", {"path": "src/app.py", "offset": 10, "limit": 31}, "Read src/app.py lines 10–40"),
         ("search_files", {"pattern": "foo", "path": "src"}, "Searched for “foo” in src"),
         ("search_files", {"pattern": "*.py", "target": "files"}, "Searched for files “*.py”"),
         ("patch", {"path": "a.py", "old_string": "a\nb", "new_string": "a\nc\nd"}, "Edit a.py +2 −1"),
@@ -45,7 +46,7 @@ def read(name: str, arguments: Any, result: outcomes.CallOutcome | None = FINE) 
         ("Read", {"file_path": "/x/y.py"}, "Read /x/y.py"),
         ("Edit", {"file_path": "y.py", "old_string": "a", "new_string": "b"}, "Edit y.py +1 −1"),
         ("MultiEdit", {"file_path": "y.py", "edits": [{"old_string": "a", "new_string": "b"}] * 2}, "Edit y.py +2 −2"),
-        ("Write", {"file_path": "y.py", "content": "a\nb\n"}, "Write y.py, 2 lines"),
+        ("Write", {"file_path": "y.py", "content": "a\nb\n"}, "Write y.py +2 −0"),
         ("Grep", {"pattern": "a.b", "path": "src", "glob": "*.py"}, "Searched for “a.b” in src, *.py"),
         ("Glob", {"pattern": "**/*.py"}, "Looked for files “**/*.py”"),
         ("WebFetch", {"url": "https://a.example/", "prompt": "sum"}, "Fetched https://a.example/"),
@@ -68,7 +69,7 @@ def read(name: str, arguments: Any, result: outcomes.CallOutcome | None = FINE) 
         ("apply_patch", {"input": ENVELOPE}, "Edit a.py and 1 more +3 −1"),
         ("update_plan", {"plan": [{"step": "a", "status": "completed"}, {"step": "b"}]}, "Plan, 1 of 2 done"),
         # SWE-agent, and airline desks
-        ("open", {"path": "src/fields.py", "line_number": 1474}, "Read src/fields.py, from line 1474"),
+        ("open", {"path": "src/fields.py", "line_number": 1474}, "Read src/fields.py from line 1474"),
         ("find_file", {"file_name": "fields.py", "dir": "src"}, "Looked for files “fields.py” in src"),
         ("think", {"thought": "Hm."}, "Thought: Hm."),
         # tools nobody knows, and known ones whose arguments do not fit
@@ -84,6 +85,40 @@ def test_a_call_in_one_line(name: str, arguments: Any, line: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "arguments", "line"),
+    [
+        ("Read", {"file_path": "/home/me/site/lib/a.py"}, "Read lib/a.py"),
+        ("Read", {"file_path": "/home/me/sites/a.py"}, "Read ~/sites/a.py"),
+        ("Read", {"file_path": "/etc/hosts"}, "Read /etc/hosts"),
+        ("Read", {"file_path": "lib/a.py"}, "Read lib/a.py"),
+        ("LS", {"path": "/home/me/site/"}, "Listed ."),
+        ("Write", {"file_path": "/home/me/site/a.py", "content": "a"}, "Write a.py +1 −0"),
+        ("apply_patch", ENVELOPE.replace("a.py", "/home/me/site/a.py"), "Edit a.py and 1 more +3 −1"),
+        ("Grep", {"pattern": "x", "path": "/home/me/site/lib"}, "Searched for “x” in lib"),
+        ("Grep", {"pattern": "x", "path": "/home/me/site"}, "Searched for “x” in ."),
+        ("Bash", {"command": "cd /home/me/site && make"}, "Ran make"),
+        ("Bash", {"command": "cd /home/me/site/lib && make"}, "Ran in lib make"),
+        ("Bash", {"command": "cd 'lib/a b'; make"}, "Ran in lib/a b make"),
+        ("Bash", {"command": "cd ../other && make"}, "Ran in ~/other make"),
+        ("Bash", {"command": "cd lib"}, "Ran cd lib"),
+        ("Bash", {"command": "cd $(mktemp -d) && make"}, "Ran cd $(mktemp -d) && make"),
+        ("Bash", {"command": "cat /home/me/site/a.py /home/me/site2/a.py"}, "Ran cat a.py /home/me/site2/a.py"),
+        ("exec_command", {"cmd": "make", "workdir": "/home/me/site"}, "Ran make"),
+        ("terminal", {"command": "make", "workdir": "/srv"}, "Ran in /srv make"),
+    ],
+)
+def test_paths_are_relative_to_the_sessions_directory(name: str, arguments: Any, line: str) -> None:
+    assert read(name, arguments, FINE, "/home/me/site") == line
+
+
+def test_a_long_path_keeps_its_end_and_is_whole_in_its_title() -> None:
+    path = f"/home/me/site/{'deep/' * 80}a.py"
+    made = tools.title("Read", "", {"file_path": path}, None, FINE, "/home/me/site")
+    assert made.path.startswith("…") and made.path.endswith("deep/a.py")
+    assert len(made.path) == tools.PATH_LIMIT + 1
+
+
+@pytest.mark.parametrize(
     ("name", "arguments", "result", "line"),
     [
         ("Edit", {"file_path": "y", "old_string": "a", "new_string": "b"}, WELL, "Edited y +1 −1"),
@@ -92,7 +127,7 @@ def test_a_call_in_one_line(name: str, arguments: Any, line: str) -> None:
         ("Bash", {"command": "ls"}, FAILED, "Ran ls"),
         ("Bash", {"command": "ls"}, None, "Run ls"),
         ("Bash", {"command": "ls"}, outcomes.CallOutcome("refused"), "Run ls"),
-        ("Write", {"file_path": "y", "content": ""}, WELL, "Wrote y, 0 lines"),
+        ("Write", {"file_path": "y", "content": ""}, WELL, "Wrote y +0 −0"),
     ],
 )
 def test_nothing_is_said_to_be_done_that_no_result_says(

@@ -77,7 +77,9 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """A change; `added` and `removed` are None if it was too long to count."""
+    """A change; `added` and `removed` are None if it was too long to count. `is_called`: the line of its call has the
+    counts, and the file if it is one.
+    """
 
     template: ClassVar[str] = "blocks/diff.html"
     html: SafeString
@@ -85,6 +87,27 @@ class Diff:
     removed: int | None
     rest: Rest | None = None
     label: str = ""
+    waits: bool = False
+    is_called: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """An item of a to-do list: its `state` as a sign and in words, "done", "in progress", "open" or "cancelled"."""
+
+    sign: str
+    state: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """A to-do list, and what the agent says about it."""
+
+    template: ClassVar[str] = "blocks/tasks.html"
+    tasks: tuple[Task, ...]
+    note: str = ""
+    left: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +123,7 @@ class Image:
     template: ClassVar[str] = "blocks/image.html"
     source: str
     label: str
+    href: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +175,9 @@ class More:
     rest: Rest
 
 
-Block = Markdown | Plain | Terminal | Code | Diff | Thinking | Image | Remote | Opaque | Unknown | AddedText | More
+Block = (
+    Markdown | Plain | Terminal | Code | Diff | Tasks | Thinking | Image | Remote | Opaque | Unknown | AddedText | More
+)
 
 
 def as_html(shown: Sequence[Block]) -> SafeString:
@@ -262,6 +288,11 @@ def fields_of(value: dict[str, Any], whole: str, length: int, language: str, col
 
     `length` is that of the stored text.
     """
+    if listed := tasks(value):
+        yield listed
+        value = {name: each for name, each in value.items() if name not in _OF_TASKS}
+        if not value:
+            return
     texts = {name: text for name, text in list(value.items())[:PARTS] if isinstance(text, str) and _is_long(text)}
     texts = dict(list(texts.items())[:TEXTS])
     rest = {name: each for name, each in value.items() if name not in texts}
@@ -341,21 +372,69 @@ def diff(text: str, whole: str) -> Diff:
 
 def changed(change: diffs.Change, whole: str) -> Diff:
     """A change as a diff, cut if it is long."""
-    shown, rest = _cut(change.text, OUTPUT_LIMIT, whole)
-    if rest is None and change.added is None:
-        rest = Rest(whole, change.length)
+    shown, rest = _change_cut(change, whole)
     return Diff(diffs.as_html(shown), change.added, change.removed, rest)
+
+
+def called(change: diffs.Change, whole: str, cwd: str, *, colours: bool = False) -> Diff:
+    """The change that a call makes, whose line names its file, in the directory `cwd` of its session."""
+    shown, rest = _change_cut(change, whole)
+    files = [each.name for each in change.files]
+    language = highlight.language_of(files[0]) if len(files) == 1 else ""
+    made = diffs.as_html(shown, cwd=cwd, is_named=len(files) > 1, language=language, colours=colours)
+    waits = not colours and any(map(highlight.language_of, files))
+    return Diff(made, change.added, change.removed, rest, waits=waits, is_called=True)
+
+
+def _change_cut(change: diffs.Change, whole: str) -> tuple[str, Rest | None]:
+    shown, rest = _cut(change.text, OUTPUT_LIMIT, whole)
+    return shown, Rest(whole, change.length) if rest is None and change.added is None else rest
+
+
+def tasks(value: Any) -> Tasks | None:
+    """The to-do list in the arguments or the result of a tool that keeps one; None for other values.
+
+    Items are objects with a text and a status, as those of Claude Code, Codex and Hermes.
+    """
+    named = next((name for name in ("todos", "plan") if name in value), "") if isinstance(value, dict) else ""
+    listed = value[named] if named else None
+    if not isinstance(listed, list) or not listed:
+        return None
+    items = [_task(item) for item in listed[:PARTS]]
+    shown = tuple(task for task in items if task is not None)
+    if len(shown) < len(items):
+        return None
+    note = value.get("explanation")
+    return Tasks(shown, line(note, 1_000) if isinstance(note, str) else "", len(listed) - len(items))
+
+
+_OF_TASKS = ("todos", "plan", "explanation", "merge")
+_STATES = {
+    "completed": ("✓", "done"), "done": ("✓", "done"), "in_progress": ("◐", "in progress"), "pending": ("○", "open"),
+    "cancelled": ("✕", "cancelled"),
+}  # fmt: skip
+
+
+def _task(item: Any) -> Task | None:
+    if not isinstance(item, dict):
+        return None
+    text = next((item[name] for name in ("content", "step", "text") if isinstance(item.get(name), str)), None)
+    state = item.get("status")
+    if text is None or not isinstance(state, str):
+        return None
+    sign, word = _STATES.get(state, ("○", line(state, 30)))
+    return Task(sign, word, line(text, 1_000))
 
 
 def image(part: dict[str, Any], href: str = "") -> Image | Remote:
     """An image in OpenAI's, the Responses API's or Anthropic's shape; shown only from a data: URL.
 
-    A large one is loaded from `href`, if given.
+    At `href`, if given, it is alone and in its full size; a large one is loaded from there.
     """
     url = data_url(part)
     if url:
         label = f"Image in the message, {formats.size(len(url) * 3 // 4)}"
-        return Image(href if href and len(url) > INLINE_IMAGE else url, label)
+        return Image(href if href and len(url) > INLINE_IMAGE else url, label, href)
     address = address_of(part)
     web = address.startswith(("https://", "http://"))
     return Remote("Image, not loaded", clean(address[:4_000]) if web else "", line(address, 120) or "no address")

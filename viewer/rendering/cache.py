@@ -26,10 +26,14 @@ ARGUMENTS = 2_000_000  # characters of a call's arguments that are read, such as
 
 @dataclass(frozen=True, slots=True)
 class RenderedBlocks:
-    """Blocks as HTML; `waits` says that code in them could be coloured. The other fields are set if they apply."""
+    """Blocks as HTML; `waits` says that code in them could be coloured. The other fields are set if they apply.
+
+    `is_change`: they are a change or a to-do list, which says by itself what it is.
+    """
 
     html: SafeString
     waits: bool
+    is_change: bool = False
     title: tools.Title | None = None
     outcome: outcomes.CallOutcome = outcomes.CallOutcome()
     sessions: tuple[str, ...] = ()
@@ -87,28 +91,33 @@ def answered(row: StoredMessage, urls: SessionUrls, language: str = "", *, colou
 
 
 def asked(
-    call: engine.Call, whole: str, result: outcomes.CallOutcome | None, *, colours: bool = False
+    call: engine.Call,
+    whole: str,
+    result: outcomes.CallOutcome | None,
+    *,
+    cwd: str = "",
+    noted: str = "",
+    colours: bool = False,
 ) -> RenderedBlocks:
-    """The line of a call, and the blocks of its arguments."""
-    key = ("asked", call.name, whole, result, colours, lru.digest(call.arguments, in_full=True))
-    return _CACHE.get(key, lambda: _blocks_of_call(call, whole, result, colours))
+    """The line of a call in a session with the directory `cwd`, and the blocks of its arguments; `noted` is its change
+    as the agent noted it (`calls.noted`).
+    """
+    key = ("asked", call.name, whole, result, cwd, lru.digest(noted), colours, lru.digest(call.arguments, in_full=True))
+
+    def make() -> RenderedBlocks:
+        arguments = json_value(call.arguments, limit=ARGUMENTS)
+        change = tools.change(call.name, call.arguments, arguments, noted)
+        title = tools.title(call.name, call.arguments, arguments, change, result, cwd)
+        if change is not None:
+            return _shown([blocks.called(change, whole, cwd, colours=colours)], title=title, is_change=True)
+        listed = list(_arguments(call.arguments, arguments, whole, colours))
+        return _shown(listed, title=title, is_change=any(isinstance(block, blocks.Tasks) for block in listed))
+
+    return _CACHE.get(key, make)
 
 
-def _blocks_of_call(
-    call: engine.Call, whole: str, result: outcomes.CallOutcome | None, colours: bool
-) -> RenderedBlocks:
-    arguments = json_value(call.arguments, limit=ARGUMENTS)
-    change = tools.change(call.name, call.arguments, arguments)
-    title = tools.title(call.name, call.arguments, arguments, change, result)
-    return _shown(_arguments(call.arguments, arguments, change, whole, colours), title=title)
-
-
-def _arguments(
-    text: str, arguments: Any, change: diffs.Change | None, whole: str, colours: bool
-) -> Iterable[blocks.Block]:
-    if change is not None:
-        yield blocks.changed(change, whole)
-    elif isinstance(arguments, dict):
+def _arguments(text: str, arguments: Any, whole: str, colours: bool) -> Iterable[blocks.Block]:
+    if isinstance(arguments, dict):
         language = highlight.language_of(diffs.file_of(arguments)) or ("python" if "code" in arguments else "")
         yield from blocks.fields_of(arguments, whole, len(text), language, colours) if arguments else ()
     elif text.strip():
@@ -122,5 +131,5 @@ def by_template(template: str, block: Hashable) -> SafeString:
 
 def _shown(shown_blocks: Iterable[blocks.Block], **fields: Any) -> RenderedBlocks:
     listed = list(shown_blocks)
-    waits = any(isinstance(block, (blocks.Code, blocks.Markdown)) and block.waits for block in listed)
+    waits = any(isinstance(block, (blocks.Code, blocks.Diff, blocks.Markdown)) and block.waits for block in listed)
     return RenderedBlocks(blocks.as_html(listed), waits, **fields)

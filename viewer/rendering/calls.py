@@ -7,7 +7,7 @@ Ids repeat within real sessions, so a result is first matched with the calls dir
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from django.utils.safestring import SafeString
@@ -15,8 +15,9 @@ from django.utils.safestring import SafeString
 from compaction import messages as engine
 from viewer.stores.message import StoredMessage
 
-from . import cache, formats, tools
+from . import cache, diffs, formats, tools
 from .outcomes import CallOutcome
+from .texts import json_value
 
 LIMIT = 60  # calls of one row that are shown; no agent known makes so many at once
 
@@ -46,7 +47,9 @@ class ShownResult:
 
 @dataclass(frozen=True, slots=True)
 class ShownCall:
-    """One tool call in one fold: a summary line, with arguments and result inside."""
+    """One tool call in one fold: a summary line, with arguments and result inside. `is_change`: the arguments are a
+    change or a to-do list, so that the result of a call that did not fail is rarely read.
+    """
 
     template: ClassVar[str] = "blocks/call.html"
     name: str
@@ -55,10 +58,16 @@ class ShownCall:
     colours: str
     result: ShownResult | None
     waiting: bool
+    is_change: bool = False
 
     @property
     def open(self) -> bool:
         return self.result is not None and self.result.marked
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether the result is in a fold of its own."""
+        return self.is_change and self.result is not None and not self.result.outcome.word
 
     @property
     def fold(self) -> SafeString:
@@ -103,6 +112,27 @@ def _answered(open_calls: list[tuple[int, int, str]], call_id: str) -> int | Non
     if near:
         return near[0]
     return next((at for at in reversed(range(len(open_calls))) if open_calls[at][2] == call_id != ""), None)
+
+
+def noted(call: engine.Call, result: StoredMessage) -> str:
+    """The change of a file that an agent notes with a result, as a unified diff; "" for none. Hermes puts it into the
+    result.
+    """
+    if not tools.changes_files(call.name):
+        return ""
+    if result.diff:
+        return result.diff
+    value = result.content if isinstance(result.content, dict) else json_value(engine.text(result.content))
+    diff = value.get("diff") if isinstance(value, dict) else None
+    return diff if isinstance(diff, str) and diffs.is_diff(diff) else ""
+
+
+def without_noted(result: StoredMessage) -> StoredMessage:
+    """A result without the change that it contains, for a page that shows the change before it."""
+    value = result.content if isinstance(result.content, dict) else json_value(engine.text(result.content))
+    if result.diff or not isinstance(value, dict) or "diff" not in value:
+        return result
+    return replace(result, content={name: each for name, each in value.items() if name != "diff"})
 
 
 def duration(call: StoredMessage, result: StoredMessage) -> str:

@@ -5,24 +5,37 @@ from __future__ import annotations
 import difflib
 import html
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from django.utils.safestring import SafeString, mark_safe
 
+from . import highlight
+from .paths import near
 from .texts import clean
 
 LIMIT = 6_000  # characters of one text that are compared or laid out; the rest is one click away
 SUMMARY_LIMIT, SUMMARY_LINES = 100_000, 1_500  # the same of two summaries
 LINES = 400  # of one side, compared by difflib, whose time grows with the product
 ENVELOPE = "*** Begin Patch"  # of Codex' and Hermes' patch tools
+COUNTED = 200_000  # characters of a diff whose lines are counted
+SIDES = 60  # sides of hunks that are coloured in one diff
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@", re.MULTILINE)
-_NAMED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ b/|\+\+\+ (?!/dev/null))([^\t\n]+)", re.MULTILINE)
-_DELETED = re.compile(r"^--- a/([^\t\n]+)\n\+\+\+ /dev/null", re.MULTILINE)
+_NUMBERS = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@")
+_OF_ENVELOPE = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)")
 _SIDES = (
     ("old_string", "new_string"), ("old_str", "new_str"), ("old_text", "new_text"), ("oldText", "newText"),
 )  # fmt: skip
+
+
+class FileLines(NamedTuple):
+    """A file that a change touches, and how many lines it adds and removes; None for unknown."""
+
+    name: str
+    added: int | None
+    removed: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +46,7 @@ class Change:
     """
 
     text: str
-    files: tuple[str, ...]
+    files: tuple[FileLines, ...]
     added: int | None
     removed: int | None
     length: int
@@ -71,11 +84,34 @@ def change_of(arguments: Any) -> Change | None:
 
 def written(text: str) -> Change:
     """A diff or an envelope unchanged, with its lines counted."""
-    whole = len(text) <= 200_000
-    kinds = kinds_of(text.split("\n")) if whole else []
-    files = dict.fromkeys(name.strip() for name in _NAMED.findall(text[:200_000]) + _DELETED.findall(text[:200_000]))
-    added, removed = (kinds.count("add"), kinds.count("del")) if whole else (None, None)
-    return Change(text, tuple(files), added, removed, len(text))
+    if len(text) > COUNTED:
+        names = dict.fromkeys(row.file for row in rows_of(text[:COUNTED]) if row.file)
+        return Change(text, tuple(FileLines(name, None, None) for name in names), None, None, len(text))
+    added: Counter[str] = Counter()
+    removed: Counter[str] = Counter()
+    for row in rows_of(text):
+        added[row.file] += row.kind == "add"
+        removed[row.file] += row.kind == "del"
+    files = tuple(FileLines(name, added[name], removed[name]) for name in added if name)
+    return Change(text, files, added.total(), removed.total(), len(text))
+
+
+def whole_file(arguments: dict[str, Any]) -> Change | None:
+    """A file that is written anew: all its lines are added. How many others were there before is not known."""
+    name, content = file_of(arguments), arguments.get("content", arguments.get("file_text"))
+    if not name or not isinstance(content, str):
+        return None
+    rows = content.removesuffix("\n").split("\n") if content else []
+    text = "\n".join([f"@@ -0,0 +1,{len(rows)} @@", *(f"+{row}" for row in rows)]) if rows else ""
+    return Change(text, (FileLines(name, len(rows), 0),), len(rows), 0, len(content))
+
+
+def as_noted(requested: Change, noted: str) -> Change:
+    """A requested change as the agent noted it; one file keeps the name that the call has for it."""
+    change = written(noted)
+    if len(requested.files) != 1 or len(change.files) > 1:
+        return change
+    return replace(change, files=(FileLines(requested.files[0].name, change.added, change.removed),))
 
 
 def _replaced(arguments: dict[str, Any]) -> Change | None:
@@ -91,9 +127,8 @@ def _replaced(arguments: dict[str, Any]) -> Change | None:
     whole = whole and (not isinstance(listed, list) or len(listed) <= 50)
     rows = [row for old, new in pairs for row in _compared(old, new)]
     kinds = kinds_of(rows)
-    heading = [f"--- {name}", f"+++ {name}"] if name else []
     added, removed = (kinds.count("add"), kinds.count("del")) if whole else (None, None)
-    return Change("\n".join([*heading, *rows]), (name,) if name else (), added, removed, length)
+    return Change("\n".join(rows), (FileLines(name, added, removed),) if name else (), added, removed, length)
 
 
 def between(old: str, new: str, *, limit: int = SUMMARY_LIMIT, lines: int = SUMMARY_LINES) -> Change:
@@ -129,7 +164,18 @@ def file_of(arguments: dict[str, Any]) -> str:
     return ""
 
 
-# -- HTML ------------------------------------------------------------------------------------------------------------
+# -- lines -----------------------------------------------------------------------------------------------------------
+
+
+class DiffRow(NamedTuple):
+    """A line of a diff as it is shown: "add", "del", "hunk", "file" or ""; its number in the file, of a removed line
+    that in the old one, None if the diff does not have it; and the file that it is in, "" for unknown.
+    """
+
+    kind: str
+    text: str
+    number: int | None
+    file: str
 
 
 def kinds_of(rows: Sequence[str]) -> list[str]:
@@ -147,12 +193,98 @@ def kinds_of(rows: Sequence[str]) -> list[str]:
 _KINDS = {"+": "add", "-": "del", "@": "hunk"}
 
 
-def as_html(text: str) -> SafeString:
-    """The lines of a diff, escaped, each in a span of its kind."""
-    rows = clean(text).rstrip("\n").split("\n")
-    return mark_safe("".join(map(_row, rows, kinds_of(rows))))  # noqa: S308  every row is escaped
+def rows_of(text: str) -> Iterator[DiffRow]:
+    """The lines of a diff or an envelope: each file is named once, and a hunk's numbers are those of its lines."""
+    rows = text.rstrip("\n").split("\n") if text else []
+    kinds = kinds_of(rows)
+    file, is_first, old, new = "", True, None, None
+    for at, (row, kind) in enumerate(zip(rows, kinds, strict=True)):
+        if kind == "file":
+            name, shown = _heading(rows, kinds, at)
+            file, is_first, old, new = name or file, True, None, None
+            if shown:
+                yield DiffRow(kind, shown, None, file)
+        elif kind == "hunk":
+            numbers = _NUMBERS.match(row)
+            old, new = (int(numbers[1]), int(numbers[2])) if numbers else (None, None)
+            section = row[numbers.end() if numbers else len(row) - len(row.lstrip("@")) :].strip()
+            if section or not is_first:
+                yield DiffRow(kind, f"⋯ {section}".rstrip(), None, file)
+            is_first = False
+        else:
+            is_line = not row.startswith("\\")  # "\\ No newline at end of file"
+            yield DiffRow(kind, row, (old if kind == "del" else new) if is_line else None, file)
+            old = old + 1 if old is not None and is_line and kind != "add" else old
+            new = new + 1 if new is not None and is_line and kind != "del" else new
 
 
-def _row(row: str, kind: str) -> str:
-    shown = html.escape(row, quote=False)
-    return f'<span class="{kind}">{shown}\n</span>' if kind else f"{shown}\n"
+def _heading(rows: Sequence[str], kinds: Sequence[str], at: int) -> tuple[str, str]:
+    """The file that a heading's line names, and what is shown of the line; "" if another line says it."""
+    row = rows[at]
+    if row.startswith(("diff ", "index ")):
+        after = range(at + 1, min(at + 6, len(rows)))
+        return "", "" if any(kinds[each] == "file" and rows[each].startswith("--- ") for each in after) else row
+    if row.startswith("--- "):
+        old, new = (_path(each) for each in rows[at : at + 2])
+        if "/dev/null" in (old, new):
+            name, what = (old, "deleted") if new == "/dev/null" else (new, "new")
+            return name, f"{name} ({what})"
+        return new, new if old == new else f"{old} → {new}"
+    if row.startswith("+++ ") or row.rstrip() in _ENVELOPE_ENDS:
+        return "", ""
+    named = _OF_ENVELOPE.match(row)
+    if named is None:
+        return "", row
+    name, done = named[2].strip(), _DONE.get(named[1])
+    return name, f"{name} ({done})" if done else name
+
+
+_ENVELOPE_ENDS = (ENVELOPE, "*** End Patch", "*** End of File")
+_DONE = {"Add": "new", "Delete": "deleted"}
+
+
+def _path(row: str) -> str:
+    """The path in a "---" or "+++" line, without the letter that git puts before it."""
+    path = row[4:].partition("\t")[0].strip()
+    return path[2:] if path.startswith(("a/", "b/")) else path
+
+
+# -- HTML ------------------------------------------------------------------------------------------------------------
+
+
+def as_html(
+    text: str, *, cwd: str = "", is_named: bool = True, language: str = "", colours: bool = False
+) -> SafeString:
+    """The lines of a diff, escaped, each in a span of its kind with its number.
+
+    Files are named relative to `cwd`, and not at all unless `is_named`. With `colours`, code is coloured: that of a
+    file without a name in the `language`.
+    """
+    rows = [row for row in rows_of(clean(text)) if is_named or row.kind != "file"]
+    shown = [html.escape(near(row.text, cwd) if row.kind == "file" else row.text, quote=False) for row in rows]
+    if colours:
+        _colour(rows, shown, language)
+    return mark_safe("".join(map(_row, rows, shown)))  # noqa: S308  every row is escaped
+
+
+def _row(row: DiffRow, shown: str) -> str:
+    kind = f' class="{row.kind}"' if row.kind else ""
+    number = f' data-line="{row.number}"' if row.number else ""
+    return f"<span{kind}{number}>{shown}\n</span>"
+
+
+def _colour(rows: Sequence[DiffRow], shown: list[str], language: str) -> None:
+    """Replace lines by the same in colours, hunk by hunk: first those of the old side, then those of the new one."""
+    asked, start = 0, 0
+    for stop in [*(at for at, row in enumerate(rows) if row.kind in ("hunk", "file")), len(rows)]:
+        spoken = (highlight.language_of(rows[start].file) or language) if start < stop else ""
+        for kind, other in (("del", "add"), ("add", "del")):
+            side = [at for at in range(start, stop) if rows[at].kind != other]
+            if not spoken or asked >= SIDES or all(rows[at].kind != kind for at in side):
+                continue
+            lines = highlight.coloured("\n".join(rows[at].text[1:] for at in side), spoken).split("\n")
+            asked += 1
+            if len(lines) - len(side) in (0, 1):  # each is HTML of its own; Pygments may end the last one, too
+                for at, line in zip(side, lines, strict=False):
+                    shown[at] = html.escape(rows[at].text[:1], quote=False) + line
+        start = stop + 1

@@ -25,6 +25,7 @@ def redacted(row: StoredMessage, put: Replacement | None = None) -> StoredMessag
         reasoning=redaction.redact_shown(row.reasoning, put),
         finish_reason=redaction.redact_shown(row.finish_reason, put),
         extra=redaction.redact_shown_value(row.extra, put),
+        diff=redaction.redact_shown(row.diff, put),
     )
 
 

@@ -7,6 +7,7 @@ that it was done only if the result does not contradict it, and that something w
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,9 +16,11 @@ from typing import Any
 from . import diffs, highlight
 from .diffs import Change, file_of
 from .outcomes import CallOutcome
-from .texts import as_text, json_value, line
+from .paths import joined, near, within
+from .texts import as_text, clean, json_value, line
 
 LIMIT = 160  # characters of a line
+PATH_LIMIT = 300  # characters of a path in it
 Arguments = dict[str, Any]
 
 # The argument that says most about a call of a tool nobody knows.
@@ -28,39 +31,81 @@ KEY_ARGUMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """`did` is emphasised, `what` follows it. `known`: it is a sentence about the call and not only the tool's name."""
+    """`did` is emphasised, a `path` and `what` follow it; `known`: it is a sentence about the call and not only the
+    tool's name. The path is relative to the session's directory, `whole_path` is as the call has it.
+
+    `added` and `removed` are the lines of a change; None for unknown, and for what is no change.
+    """
 
     did: str
     what: str
     known: bool = True
+    path: str = ""
+    whole_path: str = ""
+    added: int | None = None
+    removed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
     """The wording of a known tool's call: requested, done, and its arguments. `strict`: done only if a result says so.
 
-    `what` returns None for arguments it does not know.
+    `what` returns None for arguments it does not know, `where` the file or directory, None for none.
     """
 
     asked: str
     done: str
     what: Callable[[Arguments], str | None]
     strict: bool = False
+    where: Callable[[Arguments], str | None] | None = None
 
 
-def title(name: str, text: str, arguments: Any, change: Change | None, result: CallOutcome | None) -> Title:
+def title(
+    name: str, text: str, arguments: Any, change: Change | None, result: CallOutcome | None, cwd: str = ""
+) -> Title:
     """The summary line of a call: `text` is its arguments as stored, `arguments` the same as JSON values, `result` its
-    result, if any.
+    result, if any; `cwd` is the directory of its session, "" for unknown.
     """
     short = line(name, 80)
-    key = short.lower().removeprefix("functions.")
-    tool = _TOOLS.get(key)
-    if change is not None and tool in (EDIT, _SHELL):
-        return Title(_word(EDIT, result), _changed(change))
+    tool = tool_of(name)
+    if change is not None and tool in (EDIT, SHELL, _WRITE, _CREATE):
+        return _changed(_word(tool if tool in (_WRITE, _CREATE) else EDIT, result), change, cwd)
     what = tool.what(arguments) if tool is not None and isinstance(arguments, dict) else None
     if tool is None or what is None:
-        return Title(short or "tool", _key_argument(arguments, text), known=False)
-    return Title(_word(tool, result), line(what, LIMIT))
+        return Title(short or "tool", within(_key_argument(arguments, text), cwd), known=False)
+    did = _word(tool, result)
+    path = (tool.where(arguments) if tool.where is not None else None) or ""
+    if tool is SHELL:
+        path, what = _placed(path, what, cwd)
+        did = f"{did} in" if path else did
+    return Title(did, line(within(what, cwd), LIMIT), path=_end(near(path, cwd)), whole_path=_end(path))
+
+
+def tool_of(name: str) -> Tool | None:
+    """The known tool of this name."""
+    return _TOOLS.get(name.lower().removeprefix("functions."))
+
+
+def _placed(place: str, command: str, cwd: str) -> tuple[str, str]:
+    """The directory in which a command runs, "" for that of the session, and the command without its "cd" there."""
+    changes = _CD.match(command[:2_000])
+    if changes is not None and not place:
+        place, command = joined(changes["to"].strip("\"'"), cwd), command[changes.end() :]
+    return ("" if place.rstrip("/") in ("", cwd.rstrip("/")) else place), command
+
+
+_CD = re.compile(r"""\s*cd\s+(?P<to>"[^"$`]+"|'[^']+'|[^\s;&|<>()$`"'*?]+)\s*(?:&&|;)\s*(?=\S)""")
+
+
+def _end(path: str) -> str:
+    """A path on one line; of a long one, its end."""
+    shown = " ".join(clean(path[-2 * PATH_LIMIT :]).split())
+    return shown if len(path) <= PATH_LIMIT else f"…{shown[-PATH_LIMIT:]}"
+
+
+def changes_files(name: str) -> bool:
+    """Whether a tool changes files by its arguments, as an editor does."""
+    return tool_of(name) in (EDIT, _WRITE, _CREATE)
 
 
 def is_sub_agent(name: str) -> bool:
@@ -73,10 +118,10 @@ def _word(tool: Tool, result: CallOutcome | None) -> str:
     return tool.done if is_done else tool.asked
 
 
-def _changed(change: Change) -> str:
-    files = change.files
-    named = line(files[0], 100) + (f" and {len(files) - 1} more" if len(files) > 1 else "") if files else "a file"
-    return named if change.added is None else f"{named} +{change.added} −{change.removed}"
+def _changed(did: str, change: Change, cwd: str) -> Title:
+    path = change.files[0].name if change.files else ""
+    what = f"and {len(change.files) - 1} more" if len(change.files) > 1 else "" if path else "a file"
+    return Title(did, what, True, _end(near(path, cwd)), _end(path), added=change.added, removed=change.removed)
 
 
 def _key_argument(arguments: Any, text: str) -> str:
@@ -109,8 +154,9 @@ def _quoted(text: Any) -> str:
     return f"“{line(str(text), 80)}”"
 
 
-def _file(arguments: Arguments) -> str | None:
-    return file_of(arguments) or None
+def _if(where: Callable[[Arguments], str | None]) -> Callable[[Arguments], str | None]:
+    """Nothing more than where, if that is known."""
+    return lambda arguments: "" if where(arguments) else None
 
 
 def _number(arguments: Arguments, *names: str) -> int | None:
@@ -119,27 +165,18 @@ def _number(arguments: Arguments, *names: str) -> int | None:
 
 
 def _reading(arguments: Arguments) -> str | None:
-    """A file and the lines that are read."""
-    name = file_of(arguments)
+    """The lines of a file that are read."""
     first = _number(arguments, "offset", "start_line", "line_number")
     count, last = _number(arguments, "limit"), _number(arguments, "end_line")
     if first is not None and count is not None:
         last = first + count - 1
+    if not file_of(arguments):
+        return None
     if first is not None and last is not None:
-        name += f", lines {first}–{last}"
-    elif first is not None:
-        name += f", from line {first}"
-    elif count is not None:
-        name += f", first {count} lines"
-    return name or None
-
-
-def _writing(arguments: Arguments) -> str | None:
-    name, content = file_of(arguments), arguments.get("content")
-    if not name or not isinstance(content, str):
-        return name or None
-    lines = content.count("\n") + (not content.endswith("\n") and content != "")
-    return f"{name}, {lines:,} line{'' if lines == 1 else 's'}"
+        return f"lines {first}–{last}"
+    if first is not None:
+        return f"from line {first}"
+    return f"first {count} lines" if count is not None else ""
 
 
 def _command(arguments: Arguments) -> str | None:
@@ -230,13 +267,16 @@ def _process(arguments: Arguments) -> str | None:
     return process if process is not None else None if number is None else str(number)
 
 
-EDIT = Tool("Edit", "Edited", _file, strict=True)
-_SHELL = Tool("Run", "Ran", _command)
-_READ = Tool("Read", "Read", _reading)
-_WRITE = Tool("Write", "Wrote", _writing, strict=True)
+_DIRECTORY = _text("path", "dir_path")
+EDIT = Tool("Edit", "Edited", _if(file_of), strict=True, where=file_of)
+SHELL = Tool("Run", "Ran", _command, where=_text("workdir", "working_directory", "cwd"))
+_READ = Tool("Read", "Read", _reading, where=file_of)
+_WRITE = Tool("Write", "Wrote", _if(file_of), strict=True, where=file_of)
+_CREATE = Tool("Create", "Created", _if(file_of), strict=True, where=file_of)
 _SEARCH = Tool("Search", "Searched", _search)
 _FIND = Tool("Find", "Looked for", _finding)
-_LIST = Tool("List", "Listed", _text("path", "dir_path"))
+_LOOK = Tool("Look at", "Looked at", _if(file_of), where=file_of)
+_LIST = Tool("List", "Listed", _if(_DIRECTORY), where=_DIRECTORY)
 _WEB = Tool("Search the web", "Searched the web", lambda arguments: _search({"query": arguments.get("query")}))
 _FETCH = Tool("Fetch", "Fetched", _addresses)
 _TODO = Tool("To-do list", "To-do list", _progress)
@@ -246,7 +286,7 @@ _SKILL = Tool("Skill", "Skill", _text("skill", "name", "command"))
 _PROCESS = Tool("Look at a running command", "Looked at a running command", _process)
 _TOOLS = {
     # Hermes
-    "terminal": _SHELL, "execute_code": Tool("Run code", "Ran code", _text("code")), "read_file": _READ,
+    "terminal": SHELL, "execute_code": Tool("Run code", "Ran code", _text("code")), "read_file": _READ,
     "write_file": _WRITE, "patch": EDIT, "search_files": Tool("Search", "Searched", _searching),
     "web_search": _WEB, "web_extract": _FETCH, "browser_navigate": Tool("Open", "Opened", _text("url")),
     "browser_click": Tool("Click", "Clicked", _text("ref", "selector")),
@@ -262,7 +302,7 @@ _TOOLS = {
     "send_message": Tool("Send a message:", "Sent a message:", _text("message"), strict=True),
     "process": Tool("Process:", "Process:", _both("action", "session_id")),
     # Claude Code
-    "bash": _SHELL, "read": _READ, "write": _WRITE, "edit": EDIT, "multiedit": EDIT, "notebookedit": EDIT,
+    "bash": SHELL, "read": _READ, "write": _WRITE, "edit": EDIT, "multiedit": EDIT, "notebookedit": EDIT,
     "grep": _SEARCH, "glob": _FIND, "ls": _LIST, "webfetch": _FETCH, "websearch": _WEB, "todowrite": _TODO,
     "task": _ASK, "agent": _ASK, "bashoutput": _PROCESS, "taskoutput": _PROCESS,
     "killshell": Tool("Stop a running command", "Stopped a running command", _process, strict=True),
@@ -271,15 +311,15 @@ _TOOLS = {
     "taskcreate": Tool("New task:", "New task:", _text("subject", "description")),
     "taskupdate": Tool("Task", "Task", _both("taskId", "status")),
     # Codex
-    "shell": _SHELL, "shell_command": _SHELL, "local_shell": _SHELL, "exec_command": _SHELL, "container.exec": _SHELL,
+    "shell": SHELL, "shell_command": SHELL, "local_shell": SHELL, "exec_command": SHELL, "container.exec": SHELL,
     "apply_patch": EDIT, "update_plan": Tool("Plan,", "Plan,", _progress), "write_stdin": _PROCESS,
-    "view_image": Tool("Look at", "Looked at", _file), "grep_files": _SEARCH, "list_dir": _LIST, "spawn_agent": _ASK,
+    "view_image": _LOOK, "grep_files": _SEARCH, "list_dir": _LIST, "spawn_agent": _ASK,
     "request_user_input": _PERSON,
     # OpenClaw and pi, whose other tools have names of the ones above
-    "exec": _SHELL, "find": _FIND,
+    "exec": SHELL, "find": _FIND,
     "sessions_spawn": Tool("Ask a sub-agent:", "Asked a sub-agent:", _text("task", "label")),
     # SWE-agent and others
-    "open": _READ, "find_file": _FIND, "create": Tool("Create", "Created", _file, strict=True),
+    "open": _READ, "find_file": _FIND, "create": _CREATE,
     "think": Tool("Think:", "Thought:", _text("thought")),
     "calculate": Tool("Calculate", "Calculated", _text("expression")),
 }  # fmt: skip
@@ -287,16 +327,21 @@ _TOOLS = {
 
 def language(name: str, text: str) -> str:
     """The language of a call's result: that of the file it reads. `text` is its arguments as stored."""
-    if _TOOLS.get(name.lower().removeprefix("functions.")) is not _READ or len(text) > 10_000:
+    if tool_of(name) is not _READ or len(text) > 10_000:
         return ""
     arguments = json_value(text)
     return highlight.language_of(file_of(arguments)) if isinstance(arguments, dict) else ""
 
 
-def change(name: str, text: str, arguments: Any) -> Change | None:
+def change(name: str, text: str, arguments: Any, noted: str = "") -> Change | None:
     """The change that a call requests. `text` is used for arguments that are not JSON, such as Codex' free-form
-    patches.
+    patches; `noted` is the change as the agent noted it with the result, with line numbers.
     """
-    if isinstance(arguments, dict):
-        return diffs.change_of(arguments)
-    return diffs.change_of(text) if name.lower().endswith("patch") or text.startswith(diffs.ENVELOPE) else None
+    if not isinstance(arguments, dict):
+        is_patch = name.lower().endswith("patch") or text.startswith(diffs.ENVELOPE)
+        requested = diffs.change_of(text) if is_patch else None
+    else:
+        requested = diffs.change_of(arguments)
+        if requested is None and changes_files(name):
+            requested = diffs.whole_file(arguments)
+    return requested if requested is None or not noted else diffs.as_noted(requested, noted)

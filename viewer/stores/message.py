@@ -35,7 +35,8 @@ class StoredMessage:
     column that is not NULL, or `Withheld` for it. `sub_agents` are the sessions of the sub-agents whose answer a result
     has. `notes` are texts that the agent sends to a model with this message and drops with it, such as those of hooks;
     `inner` are the calls of the script whose result this is, in OpenAI shape with the `output` of each: no model saw
-    them as calls. `envelopes` describes what the client may have added to a person's words here.
+    them as calls. `envelopes` describes what the client may have added to a person's words here. `diff` is the change
+    of a file that the agent notes with a result, as a unified diff: no model is sent it.
     """
 
     id: int
@@ -55,6 +56,7 @@ class StoredMessage:
     notes: tuple[str, ...] = ()
     inner: tuple[dict[str, Any], ...] = ()
     envelopes: Envelopes | None = None
+    diff: str = ""
 
     @property
     def size(self) -> int:

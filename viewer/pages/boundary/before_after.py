@@ -221,7 +221,7 @@ def _html(opened: OpenSession, message: ExportedMessage, *, is_result: bool) -> 
 
 def _calls(opened: OpenSession, row: StoredMessage) -> Iterator[cache.RenderedBlocks]:
     for call in calls.calls_of(row):
-        yield cache.asked(call, opened.urls.whole(row.id, "calls"), None)
+        yield cache.asked(call, opened.urls.whole(row.id, "calls"), None, cwd=opened.session.cwd)
 
 
 def _merged(row: StoredMessage) -> str:

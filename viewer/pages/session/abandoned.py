@@ -56,7 +56,6 @@ def _branches(opened: OpenSession, branches: Sequence[AbandonedBranch]) -> Itera
 def _messages(opened: OpenSession, ids: Sequence[int]) -> list[ShownMessage]:
     rows = opened.reader.messages(opened.session.id, ids)
     read = [redacted(rows[each]) if opened.redacting else rows[each] for each in ids if each in rows]
-    context = MessageContext(
-        AbandonedUrls(opened.urls.store, opened.urls.session), counting.counter_for(opened.session.model)
-    )
+    urls, count = AbandonedUrls(opened.urls.store, opened.urls.session), counting.counter_for(opened.session.model)
+    context = MessageContext(urls, count, cwd=opened.session.cwd)
     return shown_messages([MessageToShow(row.id, row, "live") for row in read], context)

@@ -78,7 +78,9 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     rows = [replace(read[row_id], notes=()) for row_id in ids[start:stop] if row_id in read]  # those are among `added`
     rows = list(map(redacted, rows)) if opened.redacting else rows
     count = counting.counter_for(opened.session.model)
-    message_context = MessageContext(urls, count, newest=ids[-1] if ids else None, suspected=suspected, as_sent=True)
+    message_context = MessageContext(
+        urls, count, newest=ids[-1] if ids else None, suspected=suspected, as_sent=True, cwd=opened.session.cwd
+    )
     data = {
         "header": top,
         "prompt": blocks.plain(prompt, urls.view("context/prompt")) if prompt.strip() else None,

@@ -70,7 +70,7 @@ class MessageContext:
 
     `tokens` returns the tokens of rows that were counted before; without it they are counted here. `words` are to be
     marked; code with some of them is shown without colours. `suspected` is the message that may be a handoff. `as_sent`
-    shows each message whole, as a model receives it, with a client's additions to it.
+    shows each message whole, as a model receives it, with a client's additions to it. `cwd` is the session's directory.
     """
 
     urls: SessionUrls
@@ -81,6 +81,7 @@ class MessageContext:
     words: WordMarks | None = None
     suspected: int | None = None
     as_sent: bool = False
+    cwd: str = ""
 
     def body(self, rendered: cache.RenderedBlocks) -> cache.RenderedBlocks:
         """The blocks with the words marked."""
@@ -189,20 +190,30 @@ def _notes(item: MessageToShow, context: MessageContext) -> tuple[str, ...]:
 
 
 def _calls(exchange: _Exchange, at: int) -> Iterable[calls.ShownCall]:
-    item, urls = exchange.items[at], exchange.context.urls
+    item, context = exchange.items[at], exchange.context
     for position, call in enumerate(exchange.called[at]):
         answer = exchange.pairs.get((at, position))
-        result = None if answer is None else _result(exchange, at, call, answer)
-        is_open = result is not None and result.marked
-        ended = result.outcome if result is not None else None
-        rendered = exchange.context.body(cache.asked(call, urls.whole(item.row.id, "calls"), ended, colours=is_open))
+        noted = "" if answer is None or context.as_sent else calls.noted(call, exchange.items[answer].row)
+        result = None if answer is None else _result(exchange, at, call, answer, has_noted=noted != "")
+        rendered = context.body(
+            cache.asked(
+                call,
+                context.urls.whole(item.row.id, "calls"),
+                result.outcome if result is not None else None,
+                cwd=context.cwd,
+                noted=noted,
+                colours=result is not None and result.marked,
+            )
+        )
+        query = {"at": position} | ({"result": exchange.items[answer].row.id} if answer is not None and noted else {})
         yield calls.ShownCall(
             name=line(call.name, 80),
             title=rendered.title or tools.Title("tool", ""),
             html=rendered.html,
-            colours=urls.colours(item.row.id, "call", at=position) if rendered.waits else "",
+            colours=context.urls.colours(item.row.id, "call", **query) if rendered.waits else "",
             result=result,
-            waiting=result is None and item.id == exchange.context.newest,
+            waiting=result is None and item.id == context.newest,
+            is_change=rendered.is_change,
         )
         if answer is not None:
             yield from _inner(exchange.items[answer].row, exchange.context)
@@ -212,19 +223,19 @@ def _inner(row: StoredMessage, context: MessageContext) -> Iterator[calls.ShownC
     """The calls made by a script, as far as the script reported them; their results are in its result."""
     for each in row.inner:
         for call in engine.calls({"tool_calls": [each]}):
-            rendered = context.body(cache.asked(call, "", None))
+            rendered = context.body(cache.asked(call, "", None, cwd=context.cwd))
             title = rendered.title or tools.Title("tool", "")
             yield calls.ShownCall(
                 f"{line(call.name, 60)}, by the script", title, rendered.html, "", None, waiting=False
             )
 
 
-def _result(exchange: _Exchange, at: int, call: engine.Call, answer: int) -> calls.ShownResult:
+def _result(exchange: _Exchange, at: int, call: engine.Call, answer: int, *, has_noted: bool) -> calls.ShownResult:
     item = exchange.items[answer]
     language = tools.language(call.name, call.arguments)
     seconds = calls.duration(exchange.items[at].row, item.row)
     sub_agent = tools.is_sub_agent(call.name)
-    return _answer(item, exchange.context, language, seconds, sub_agent=sub_agent)
+    return _answer(item, exchange.context, language, seconds, sub_agent=sub_agent, has_noted=has_noted)
 
 
 def _lone_result(item: MessageToShow, context: MessageContext) -> calls.ShownCall:
@@ -235,11 +246,19 @@ def _lone_result(item: MessageToShow, context: MessageContext) -> calls.ShownCal
 
 
 def _answer(
-    item: MessageToShow, context: MessageContext, language: str, seconds: str, *, sub_agent: bool
+    item: MessageToShow,
+    context: MessageContext,
+    language: str,
+    seconds: str,
+    *,
+    sub_agent: bool,
+    has_noted: bool = False,
 ) -> calls.ShownResult:
+    """`has_noted`: the change that the result contains is shown with the call."""
     row, urls, tokens = item.row, context.urls, _tokens(item.row, context)
     marked = item.id == context.marked
-    body = context.body(cache.answered(row, urls, language, colours=marked))
+    shown = calls.without_noted(row) if has_noted else row
+    body = context.body(cache.answered(shown, urls, language, colours=marked or shown is not row))
     sessions = dict.fromkeys((*row.sub_agents, *(body.sessions if sub_agent else ())))
     return calls.ShownResult(
         id=item.id,

@@ -77,7 +77,7 @@ def read_stretch(
     newest = index.entry(index.messages - 1).id if index.messages else None
     counter, marks = counting.counter_for(opened.session.model), WordMarks(words) if words else None
     suspected = opened.reader.suspected_handoff(opened.session.id, index.live_ids)
-    context = MessageContext(urls, counter, marked, newest, words=marks, suspected=suspected)
+    context = MessageContext(urls, counter, marked, newest, words=marks, suspected=suspected, cwd=opened.session.cwd)
     settled = len(items) if window.later else _settled(items)
     return Stretch(
         items=tuple(_shown(items[:settled], context, opened, window.earlier)),

@@ -18,6 +18,8 @@ from .places import SIDECHAIN, parent_of
 from .records import OWN_RECORD, QUEUED, Record, object_in, queued_of
 from .transcript import SessionMessages, Unit
 
+MOST_NOTED = 200_000  # characters of a change of a file that is noted with a result
+_HUNK = ("oldStart", "oldLines", "newStart", "newLines")
 SHOWN_BROKEN = 20_000  # bytes that are shown of a line that is no object
 _BESIDE = ("message", "type", "timestamp")  # fields that a raw row shows elsewhere
 
@@ -105,6 +107,7 @@ def _from_user(value: dict[str, Any], unit: Unit, session_id: str, state: State)
             timestamp=unit.time,
             tool_call_id=unit.piece.answers,
             sub_agents=_sub_agents(value, session_id),
+            diff=_noted(value) if isinstance(content, list) and len(content) == 1 else "",
         )
     if isinstance(content, list):
         content = _content([block for block in content if _type(block) != "tool_result"])
@@ -125,6 +128,21 @@ def _sub_agents(value: dict[str, Any], session_id: str) -> tuple[str, ...]:
     """The session of the sub-agent whose answer a line contains."""
     agent = object_in(value, "toolUseResult").get("agentId")
     return (f"{parent_of(session_id) or session_id}/agent-{agent}",) if isinstance(agent, str) else ()
+
+
+def _noted(value: dict[str, Any]) -> str:
+    """The change of a file that a line notes, as the hunks of a unified diff; "" for none, and for a very long one."""
+    patch = object_in(value, "toolUseResult").get("structuredPatch")
+    rows = [row for hunk in patch if isinstance(hunk, dict) for row in _hunk(hunk)] if isinstance(patch, list) else []
+    return "\n".join(rows) if sum(map(len, rows)) <= MOST_NOTED else ""
+
+
+def _hunk(hunk: dict[str, Any]) -> list[str]:
+    numbers, lines = [hunk.get(name) for name in _HUNK], hunk.get("lines")
+    if not all(isinstance(each, int) for each in numbers) or not isinstance(lines, list):
+        return []
+    old, new = f"{numbers[0]},{numbers[1]}", f"{numbers[2]},{numbers[3]}"
+    return [f"@@ -{old} +{new} @@", *(line.partition("\n")[0] for line in lines if isinstance(line, str))]
 
 
 def _within(file: BinaryIO, conversation: SessionMessages, call: str, session_id: str) -> tuple[str, ...]:
