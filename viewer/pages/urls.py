@@ -8,7 +8,7 @@ from . import preferences
 from .about import views as about
 from .boundary import before_after, branch, startup_audit, undo
 from .boundary import views as boundary
-from .compact import candidate, lost, runs
+from .compact import candidate, lost, runs, shortened
 from .compact import views as compact
 from .compactions import views as compactions
 from .insights import views as insights
@@ -55,6 +55,7 @@ urlpatterns = [
     path("runs/<int:run_id>/goes", candidate.goes, name="goes"),
     path("runs/<int:run_id>/stays", candidate.stays, name="stays"),
     path("runs/<int:run_id>/lost", lost.lost, name="lost"),
+    path("runs/<int:run_id>/shortened", shortened.shortened, name="shortened"),
     path("runs/<int:run_id>/discard", runs.discard, name="discard"),
     path("runs/<int:run_id>/redo", runs.redo, name="redo"),
     path("runs/<int:run_id>/cancel", runs.cancel, name="cancel"),

@@ -27,6 +27,7 @@ from viewer.web.session_urls import SessionUrls
 
 from .losses import SummaryReport, report_of
 from .rules import ShownRules, rules_of_run
+from .shortened import ShortenedOutputs, examples
 
 # What a status is called on pages. Progress sentences come from the run itself.
 STATUS = {
@@ -70,7 +71,8 @@ class RunCard:
     since the commit, `picked_up` when it continued, "" while it has not. `earlier` is the address of an older run whose
     summary could not be written. `kept` is what somebody had typed into a summary that cannot be applied any more;
     `typed` is in the form instead of the summary (a draft, or refused text), and `refused` says why it could not be
-    applied. `just_applied`: the page does not show the result yet.
+    applied. `just_applied`: the page does not show the result yet. `outputs` are examples of what a run without a
+    summary would write, None for all other runs.
     """
 
     run: Run
@@ -85,6 +87,7 @@ class RunCard:
     kept: str = ""
     typed: str | None = None
     refused: str = ""
+    outputs: ShortenedOutputs | None = None
 
     @property
     def href(self) -> str:
@@ -207,7 +210,17 @@ def run_card(run: Run, *, redacting: bool = False) -> RunCard:
         again=_again(run),
         earlier=_earlier(run) if is_candidate else "",
         typed=clean(run.draft) if run.draft and is_candidate else None,
+        outputs=_outputs(run, redacting) if is_candidate else None,
     )
+
+
+def _outputs(run: Run, redacting: bool) -> ShortenedOutputs | None:
+    if strategy_of(run.strategy).asks_model:
+        return None
+    try:
+        return examples(run, redacting=redacting)
+    except StoreError:
+        return None
 
 
 def after_tokens(run: Run) -> SafeString:
