@@ -55,6 +55,9 @@ _ALIKE = """() => {
     axe.configure({ rules: [{ id: "color-contrast", selector: "[data-looked-at]" }] });
 }"""
 
+# What stays where it is while the page is scrolled.
+_OVER = ".sheet-open, header.top, .head, .timeline, .heads, .side .actions, .side .confirm"
+
 # What had the focus is shown still.
 HELD = "document.activeElement !== document.body && document.activeElement.checkVisibility()"
 TOP = "element => element.getBoundingClientRect().top"
@@ -165,8 +168,8 @@ def require_top(place: Locator, top: float) -> None:
 
 def require_accessible(screen: Page, what: str, within: str = "html") -> None:
     """axe finds nothing in the elements of that selector, and nothing stands beyond the edge."""
-    # It stands over other things wherever the page is; those are reached by scrolling on.
-    screen.evaluate("() => { const it = document.querySelector('.sheet-open'); if (it) it.style.position = 'static'; }")
+    # These cover other things wherever the page is; what is under them is reached by scrolling on.
+    screen.evaluate(f"() => document.querySelectorAll('{_OVER}').forEach(one => one.style.position = 'static')")
     _require(screen, what, {"type": "tag", "values": _LEVELS}, within)
     require_narrow(screen, what)
 

@@ -67,3 +67,13 @@ export function sameDocument() {
 on("htmx:pushedIntoHistory", sameDocument);
 on("htmx:replacedInHistory", sameDocument);
 on("popstate", () => location.pathname + location.search === address || location.reload(), window);
+
+// A page that comes back as it was left shows nothing to a browser that is no longer signed in.
+on("submit", ({ target, submitter }) => {
+  const address = submitter?.getAttribute("formaction") ?? target.action;
+  if (address.endsWith("/sign-out/")) on("pagehide", () => document.body.replaceChildren(), window);
+});
+on("pageshow", ({ persisted }) => {
+  const checked = persisted && fetch(location.href, { method: "HEAD", redirect: "manual" });
+  if (checked) checked.then(({ type }) => type === "opaqueredirect" && location.reload(), () => {});
+}, window);

@@ -24,11 +24,16 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 
 
 def page(request: HttpRequest, template: str, data: Any, *, status: int = 200) -> HttpResponse:
-    """Render `template` with `page=data`. Characters of session text that UTF-8 cannot encode are replaced."""
+    """Render `template` with `page=data`. Characters of session text that UTF-8 cannot encode are replaced.
+
+    Going back to a page shows it as it was, at once: `no-store` would forbid that. `Vary: *` keeps a stored answer from
+    being used in any other way. Answers to a POST may hold a new token, and parts of a page are not gone back to.
+    """
     text = render_to_string(template, {"page": data}, request)
     response = HttpResponse(text.encode("utf-8", "replace"), status=status)
-    response["Vary"] = "HX-Request"
-    response["Cache-Control"] = "no-store"
+    kept = request.method == "GET" and status == 200 and not is_fragment(request)
+    response["Vary"] = "*" if kept else "HX-Request"
+    response["Cache-Control"] = "private, no-cache" if kept else "no-store"
     return response
 
 

@@ -100,9 +100,11 @@ def sign_in_page(request: HttpRequest, token: str) -> HttpResponse:
 
 @require_POST
 def sign_out(request: HttpRequest) -> HttpResponse:
-    """End this browser's session."""
+    """End this browser's session, and have it forget the pages that it kept for going back."""
     request.session.flush()
-    return redirect("sign-in-help")
+    response = redirect("sign-in-help")
+    response["Clear-Site-Data"] = '"cache"'
+    return response
 
 
 def _use(link: SignInLink) -> bool:

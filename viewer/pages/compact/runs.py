@@ -10,6 +10,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from viewer.pages.http import is_fragment, on_page_of, page, refused, shows_refusals
@@ -25,6 +26,7 @@ from viewer.web.session_urls import SessionUrls
 from .candidate import candidate_of, edited
 
 
+@never_cache
 @require_safe
 @shows_refusals
 def run(request: HttpRequest, run_id: int) -> HttpResponse:

@@ -14,6 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.debug import SafeExceptionReporterFilter
+from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_POST, require_safe
 
@@ -48,6 +49,7 @@ class _HidesKeys(SafeExceptionReporterFilter):
         return True
 
 
+@never_cache
 @require_safe
 def settings(request: HttpRequest) -> HttpResponse:
     shown = (providers.section(name, news=NEWS.get(request.GET.get(name, ""))) for name in PROVIDERS)
