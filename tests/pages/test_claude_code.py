@@ -90,15 +90,15 @@ def test_the_panel_says_when_the_client_notices_and_that_the_summary_stays(
 ) -> None:
     agent.write("s", talk(12))
     place = f"/stores/work/sessions/{agent.id_of('s')}"
+    command = f"cd /home/user/work && claude --resume {agent.id_of('s')}"
+    _, planned = api_client.call("POST", f"{place}/plan", {"keep_last": 6})
+    assert planned["pick_up"] == f"Claude Code goes on from it when the session is resumed: {command}"
     status, _ = api_client.call("POST", f"{place}/runs", {"keep_last": 6, "apply": True})
     assert status == 202
-    panel = read(signed_in.get(place)).text
-    assert (
-        f"goes on from it when the session is resumed: cd /home/user/work && claude --resume {agent.id_of('s')}"
-        in panel
-    )
-    command = read(signed_in.get(place)).one("p", "resume").one("code").text
-    assert command == f"cd /home/user/work && claude --resume {agent.id_of('s')}"
+    card = read(signed_in.get(place)).one(id="run").one("section", "card")
+    assert "Claude Code goes on from it when the session is resumed. Copy resume command" in card.text
+    assert card.one("button", type="button").attributes["data-copy-text"] == command, "and not within the sentence"
+    assert read(signed_in.get(place)).one("p", "resume").one("code").text == command
     (made,) = api_client.get(f"{place}/compactions")["items"]
     assert made["reported"] is None, "it is ours"
     asked = f"{place}/boundaries/{made['handoff_id']}/undo"

@@ -183,7 +183,8 @@ def test_preview_then_apply_then_undo(
         )
     )
     assert "applied" in done.one("section", "card").classes
-    assert "Waiting for the agent." in done.text
+    assert "The agent sees it with its next message. Nothing to do." in done.text
+    assert not done.all("button", **{"type": "button"}), "there is nothing to resume"
     assert done.one("section", "card").attributes["hx-trigger"] == "every 15s"
     run.refresh_from_db()
     page = read(signed_in.get(f"{address(hermes_store)}?around={run.handoff_id}"))

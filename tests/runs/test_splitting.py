@@ -235,7 +235,7 @@ def test_a_terminal_is_told_to_resume_the_new_session(hermes_store: HermesStore)
     hermes_store.rows("UPDATE sessions SET source = 'cli' WHERE id = ?", hermes_store.session_id)
     run = split(hermes_store)
     with open_store(hermes_store.store) as reader:
-        assert f"hermes --resume {run.new_session_id}" in service.pick_up(run, reader).sentence
+        assert service.pick_up(run, reader).resume == f"hermes --resume {run.new_session_id}"
 
 
 def test_the_command(hermes_store: HermesStore) -> None:

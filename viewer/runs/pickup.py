@@ -14,14 +14,18 @@ LEFT = (
     "The session continued from a point before this compaction, so the compaction has no effect: an open client "
     "continued with the messages in its memory, or somebody went back. End the client, and compact again."
 )
+NEXT_MESSAGE = "The agent sees it with its next message. Nothing to do."
 
 
 @dataclass(frozen=True, slots=True)
 class PickUp:
-    """`noticed_at` is when the first message after the commit was written (epoch seconds), None if there is none."""
+    """`noticed_at` is when the first message after the commit was written (epoch seconds), None if there is none.
+    `resume` is the command to resume the session, "" where that need not be done.
+    """
 
     noticed_at: float | None
     sentence: str
+    resume: str = ""
 
 
 def pick_up(run: Run, reader: Reader) -> PickUp:
@@ -30,10 +34,11 @@ def pick_up(run: Run, reader: Reader) -> PickUp:
     first = _first_agent_message(reader, run, session.id)
     if first is not None and _is_abandoned(run, reader, session.id):
         return PickUp(None, LEFT)
+    resume = agent.resume_command(session.id) if agent.must_resume(session) else ""
     if first is None:
-        return PickUp(None, f"Waiting for the agent. {agent.notices(session)}")
+        return PickUp(None, agent.picks_up(session) if agent.must_resume(session) else NEXT_MESSAGE, resume)
     if agent.holds_in_memory(session):
-        return PickUp(first.timestamp, f"The session continued. {agent.notices(session)}")
+        return PickUp(first.timestamp, f"The session continued. {agent.picks_up(session)}", resume)
     return PickUp(first.timestamp, "The session has continued since the compaction.")
 
 

@@ -93,14 +93,23 @@ class Agent:
         """Whether an open process keeps using the context in its memory until the session is resumed."""
         return False
 
-    def notices(self, session: Session) -> str:
-        """A sentence that says when the agent starts to use a compaction of the session."""
+    def must_resume(self, session: Session) -> bool:
+        """Whether a client has to resume the session before it uses a compaction of it."""
+        return self.holds_in_memory(session)
+
+    def picks_up(self, session: Session) -> str:
+        """When the agent starts to use a compaction of the session, in sentences."""
         if self.holds_in_memory(session):
             return (
                 "If the session is open in a terminal, the agent goes on with what it has in memory until it is "
-                f"resumed: {self.resume_command(session.id)}"
+                "resumed."
             )
         return "The agent reads the new context with its next message."
+
+    def notices(self, session: Session) -> str:
+        """`picks_up`, with the command where the session has to be resumed."""
+        command = self.resume_command(session.id) if self.must_resume(session) else ""
+        return f"{self.picks_up(session).removesuffix('.')}: {command}" if command else self.picks_up(session)
 
 
 def said_of_engine(name: object, own: str) -> str:

@@ -11,7 +11,6 @@ from django.utils.safestring import SafeString
 
 import compaction
 from compaction import pruning
-from compaction.redaction import redact_shown
 from compaction.strategy import STRATEGIES, Strategy, Summary
 from viewer.rendering import formats
 from viewer.runs import planning, service
@@ -81,7 +80,7 @@ class Panel:
     compacted here at all, `nothing` why not now, and `instead` is label and address of the strategy that would help;
     `later`: the plan is not made yet; `summarises`: the strategy asks a summariser; `local`: this one sends nothing
     anywhere; `no_model`: there is no other. `sends_otherwise` is why the agent sends something different from the
-    session. `run` is the session's newest run while it matters.
+    session, `picks_up` when it would use a compaction. `run` is the session's newest run while it matters.
     """
 
     place: SessionUrls
@@ -99,6 +98,7 @@ class Panel:
     instead: tuple[str, str] | None
     later: bool
     sends_otherwise: str
+    picks_up: str
     run: RunCard | None
     confirming: bool = False
 
@@ -149,6 +149,7 @@ def panel(
         instead=_instead(SessionUrls(store.name, session.id), options, instead),
         later=later,
         sends_otherwise=agent_of(store).sends_otherwise(),
+        picks_up=agent_of(store).picks_up(session),
         run=run_card(newest, redacting=redacting) if newest is not None and matters(newest) else None,
     )
 
@@ -227,8 +228,6 @@ def _sends(estimate: Estimate) -> SafeString:
 def shown_plan(draft: DryRun, redacting: bool) -> ShownPlan:
     """A draft in the words of the panel."""
     plan = draft.plan
-    if redacting:
-        draft = replace(draft, pick_up=redact_shown(draft.pick_up))
     return ShownPlan(
         draft=draft,
         parts=_parts(draft),

@@ -68,11 +68,12 @@ class RunCard:
     """A run for its page and for the session page.
 
     `place` is where the conversation continues; `rules` follow the summary. `pick_up` says what is known of the agent
-    since the commit, `picked_up` when it continued, "" while it has not. `earlier` is the address of an older run whose
-    summary could not be written. `kept` is what somebody had typed into a summary that cannot be applied any more;
-    `typed` is in the form instead of the summary (a draft, or refused text), and `refused` says why it could not be
-    applied. `just_applied`: the page does not show the result yet. `outputs` are examples of what a run without a
-    summary would write, None for all other runs.
+    since the commit, `picked_up` when it continued, "" while it has not; `resume` is the command by which it does, ""
+    if it need not be resumed. `earlier` is the address of an older run whose summary could not be written. `kept` is
+    what somebody had typed into a summary that cannot be applied any more; `typed` is in the form instead of the
+    summary (a draft, or refused text), and `refused` says why it could not be applied. `just_applied`: the page does
+    not show the result yet. `outputs` are examples of what a run without a summary would write, None for all other
+    runs.
     """
 
     run: Run
@@ -82,6 +83,7 @@ class RunCard:
     pick_up: str
     picked_up: SafeString
     again: RetryForm | None
+    resume: str = ""
     earlier: str = ""
     just_applied: bool = False
     kept: str = ""
@@ -198,7 +200,7 @@ class RunCard:
 
 def run_card(run: Run, *, redacting: bool = False) -> RunCard:
     """The card's data."""
-    waiting, picked_up = _pick_up(run, redacting)
+    waiting, picked_up, resume = _pick_up(run, redacting)
     is_candidate = run.status == "ready"
     return RunCard(
         run=run,
@@ -208,6 +210,7 @@ def run_card(run: Run, *, redacting: bool = False) -> RunCard:
         pick_up=waiting,
         picked_up=picked_up,
         again=_again(run),
+        resume=resume,
         earlier=_earlier(run) if is_candidate else "",
         typed=clean(run.draft) if run.draft and is_candidate else None,
         outputs=_outputs(run, redacting) if is_candidate else None,
@@ -232,7 +235,8 @@ def after_tokens(run: Run) -> SafeString:
 
 def mark_of(run: Run, *, redacting: bool) -> str:
     """Changes when the card has something new, not with the seconds."""
-    return _mark(run, *_pick_up(run, redacting))
+    waiting, picked_up, _ = _pick_up(run, redacting)
+    return _mark(run, waiting, picked_up)
 
 
 def _mark(run: Run, waiting: str, picked_up: SafeString) -> str:
@@ -330,17 +334,20 @@ def _earlier(run: Run) -> str:
     return reverse("pages:run", args=[before.pk]) if before and before.status == "conflict" else ""
 
 
-def _pick_up(run: Run, redacting: bool) -> tuple[str, SafeString]:
-    """What is known of the agent since the commit: a sentence, and when it continued ("" while it has not)."""
+def _pick_up(run: Run, redacting: bool) -> tuple[str, SafeString, str]:
+    """What is known of the agent since the commit: a sentence, when it continued ("" while it has not), and the command
+    by which it does ("" if it need not be resumed, or for a secret in it that is redacted).
+    """
     if run.status != "applied":
-        return "", SafeString()
+        return "", SafeString(), ""
     try:
         with open_store(get_store(run.store)) as reader:
             pick_up = service.pick_up(run, reader)
     except StoreError as problem:
-        return problem.message, SafeString()
-    sentence = redact_shown(pick_up.sentence) if redacting else pick_up.sentence
-    return sentence, formats.moment(pick_up.noticed_at) if pick_up.noticed_at else SafeString()
+        return problem.message, SafeString(), ""
+    noticed = formats.moment(pick_up.noticed_at) if pick_up.noticed_at else SafeString()
+    has_secret = redacting and redact_shown(pick_up.resume) != pick_up.resume
+    return pick_up.sentence, noticed, "" if has_secret else pick_up.resume
 
 
 def _usage(run: Run) -> str:

@@ -69,9 +69,12 @@ class Codex(Agent):
     def open_sessions(self) -> Collection[str] | None:
         return clients.open_sessions(self.store)
 
-    def notices(self, session: Session) -> str:
+    def must_resume(self, session: Session) -> bool:
         """No client has the session open: otherwise a compaction would have been refused."""
-        return f"Codex goes on from it when the session is resumed: {self.resume_command(session.id)}"
+        return True
+
+    def picks_up(self, session: Session) -> str:
+        return "Codex goes on from it when the session is resumed."
 
 
 class CodexStores(StoreKind):

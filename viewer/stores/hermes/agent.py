@@ -45,4 +45,4 @@ class HermesAgent(Agent):
         return f"hermes --resume {shell_word(session_id)}"
 
     def holds_in_memory(self, session: Session) -> bool:
-        return session.source.lower() in _HELD_IN_MEMORY
+        return session.source.lower() in _HELD_IN_MEMORY and not self.store.is_managed

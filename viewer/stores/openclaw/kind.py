@@ -56,10 +56,13 @@ class Pi(Agent):
     def reads_rules_by_itself(self) -> str:
         return "AGENTS.md"
 
-    def notices(self, session: Session) -> str:
+    def must_resume(self, session: Session) -> bool:
+        return True
+
+    def picks_up(self, session: Session) -> str:
         return (
-            "pi goes on from it when the session is resumed. One that has the session open goes on with what it has in "
-            f"memory, and the compaction stays without effect: {self.resume_command(session.id)}"
+            "A pi that has the session open goes on with what it has in memory, and the compaction stays without "
+            "effect. Otherwise pi goes on from it when the session is resumed."
         )
 
     def resume_command(self, session_id: str) -> str:
