@@ -45,8 +45,9 @@ def walked(client: Client, href: str) -> Iterable[Element]:
 
 def cells(page: Element, side: str) -> list[tuple[int, str]]:
     """(row, what became of it) of one side, in order."""
-    found = (re.match(rf"{side}, (\w+): .*, row (\d+)$", each.attributes["aria-label"]) for each in page.all("article"))
-    return [(int(match[2]), match[1]) for match in found if match]
+    articles = page.all("article")
+    found = ((each, re.match(rf"{side}, (\w+): ", each.attributes["aria-label"])) for each in articles)
+    return [(int(each.attributes["data-row"]), match[1]) for each, match in found if match]
 
 
 def compacted(empty_store: EmptyStore, session_id: str = "s", handoff: str = HANDOFF) -> tuple[str, int]:

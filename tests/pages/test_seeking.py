@@ -62,24 +62,40 @@ def test_the_newest_message_is_where_a_session_opens(
     assert signed_in.get(f"{days[0]}?at={typed}")["Location"] == days[0]
 
 
-def test_a_number_that_is_no_id_is_a_place(signed_in: Client, empty_store: EmptyStore) -> None:
+def test_a_number_is_a_place_before_it_is_an_id(signed_in: Client, empty_store: EmptyStore) -> None:
     """Ids of a file are byte offsets, and those of a table are shared by all sessions: people count from 1."""
     empty_store.session("other")
     empty_store.chat("other", 1_200)
     href = empty_store.session("s")
-    ids = empty_store.chat("s", 1_100)
-    for typed, place in [("1", 0), ("200", 199), ("1,100", 1_099), ("1100", 1_099)]:
+    ids = empty_store.chat("s", 1_250)
+    assert ids[10] == 1_211, "an id that is a place as well"
+    for typed, place in [("1", 0), ("1,211", 1_210), ("1211", 1_210), ("#1211", 10), ("2400", ids.index(2_400))]:
         answer = signed_in.get(href, {"at": typed})
         assert answer["Location"] == f"{href}?around={ids[place]}#m{ids[place]}", typed
     refused = read(signed_in.get(href, {"at": "#200"}))
-    assert f"Their ids go from #{ids[0]} to #{ids[-1]}, their places from 1 to 1,100." in refused.text
+    assert f"They go from 1 to 1,250, and the store's own ids from #{ids[0]} to #{ids[-1]}." in refused.text
+
+
+def test_a_message_has_the_number_of_its_place(signed_in: Client, empty_store: EmptyStore) -> None:
+    """On its card, in what a screen reader says, and in what the model sees; its id is in the link's title."""
+    empty_store.session("other")
+    empty_store.chat("other", 30)
+    href = empty_store.session("s")
+    ids = empty_store.chat("s", 1_050)
+    for path in (href, f"{href}/context?start=1000"):
+        card = next(each for each in read(signed_in.get(path)).all("article") if f"m{ids[-1]}" == each.attributes["id"])
+        link = card.one("a", "ref")
+        assert link.text == "1,050" and str(ids[-1]) in link.attributes["title"]
+        assert card.attributes["aria-label"].endswith("message 1050") and card.one("h2")
+        words = [each.tag for each in card.walk() if each.tag in ("h2", "p", "button")]
+        assert words.index("p") < words.index("button"), "its words are read before its buttons"
 
 
 @pytest.mark.parametrize(
     ("typed", "sentence"),
     [
-        ("%23999999", "No message here has the number 999999. Their ids go from #"),
-        ("tomorrow", "“tomorrow” is no message number, as #1234, and no date, as 2026-11-03."),
+        ("%23999999", "No message here has the number 999999. They go from 1 to 300, "),
+        ("tomorrow", "“tomorrow” is no message number, as 1234, and no date, as 2026-11-03."),
         *slow(("2025-13-40", "“2025-13-40” is no message number")),
         ("2025-11-02", "Nothing was said on or after 2025-11-02. The newest message is of 2025-11-01."),
         *slow(("<b>", "“<b>” is no message number"), ("9" * 60, "No message here has the number 9999")),

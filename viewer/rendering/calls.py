@@ -24,7 +24,8 @@ LIMIT = 60  # calls of one row that are shown; no agent known makes so many at o
 
 @dataclass(frozen=True, slots=True)
 class ShownResult:
-    """A tool's result, and how the call ended according to its text. `tokens` is None while they are not counted; then
+    """A tool's result, and how the call ended according to its text. `number` is its place in History, counted from 1;
+    0 if it is not there. `tokens` is None while they are not counted; then
     `length` has the characters.
 
     `colours` is the URL of the same in colours, "" if there is nothing to colour; `copy` that of its raw text;
@@ -32,6 +33,7 @@ class ShownResult:
     """
 
     id: int
+    number: int
     href: str
     tokens: int | None
     length: int

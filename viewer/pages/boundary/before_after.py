@@ -35,10 +35,12 @@ CHANGED = "changed"
 @dataclass(frozen=True, slots=True)
 class ShownCell:
     """A message or a summary on one side. `result` names the tool whose result it is, "" for none; `href` leads to it
-    in History, "" if that does not show it; `merged` says where the summary is in a row that it shares.
+    in History, "" if that does not show it; `number` is its place
+    there, counted from 1, or 0; `merged` says where the summary is in a row that it shares.
     """
 
     id: int
+    number: int
     href: str
     kind: str
     who: str
@@ -192,6 +194,7 @@ def _cell(
     calls_left = calls.left_out(row)
     return ShownCell(
         id=row.id,
+        number=opened.number_of(row.id) if message.kind == "message" else 0,
         href=_href(opened, message),
         kind=row.role if row.role in ("user", "assistant") else "other",
         who=role_label(row.role),

@@ -185,9 +185,12 @@ def _rules(text: str, run: int | None, *, redacting: bool) -> ShownRules:
 
 @dataclass(frozen=True, slots=True)
 class ListedMessage:
-    """One message in a list, with its first words."""
+    """One message in a list, with its first words. `number` is its place in History, counted from 1; 0 if it is not
+    there.
+    """
 
     id: int
+    number: int
     role: str
     words: str
     shortened: bool
@@ -239,7 +242,7 @@ def _listed(opened: OpenSession, ids: Sequence[int], shortened: Collection[int])
         if row is not None:
             text = line(redacted_text(row) if opened.redacting else row.text, FIRST_WORDS)
             words = text or ("calls a tool" if row.has_calls else "no text")
-            yield ListedMessage(message_id, row.role, words, message_id in shortened)
+            yield ListedMessage(message_id, opened.number_of(message_id), row.role, words, message_id in shortened)
 
 
 def shown_change(change: diffs.Change) -> blocks.Diff:

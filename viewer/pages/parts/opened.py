@@ -34,6 +34,13 @@ class OpenSession:
         """The context window of its model, in tokens."""
         return counting.context_window(self.session.model, self.session.window)
 
+    def number_of(self, row_id: int) -> int:
+        """The number by which people see the message that a row carries: its place in History, counted from 1; 0 for a
+        row that History does not show.
+        """
+        place = self.index.place_of(row_id)
+        return 0 if place is None else place + 1
+
 
 def open_session(reader: Reader, session_id: str, *, redacting: bool = False) -> OpenSession:
     """The session; if it is short, with its tokens counted. Raises NotFound, StoreUnavailable."""

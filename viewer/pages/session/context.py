@@ -79,7 +79,13 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     rows = list(map(redacted, rows)) if opened.redacting else rows
     count = counting.counter_for(opened.session.model)
     message_context = MessageContext(
-        urls, count, newest=ids[-1] if ids else None, suspected=suspected, as_sent=True, cwd=opened.session.cwd
+        urls,
+        count,
+        newest=ids[-1] if ids else None,
+        number=opened.number_of,
+        suspected=suspected,
+        as_sent=True,
+        cwd=opened.session.cwd,
     )
     data = {
         "header": top,

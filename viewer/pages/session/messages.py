@@ -22,22 +22,20 @@ from viewer.web.session_urls import SessionUrls
 
 @dataclass(frozen=True, slots=True)
 class MessageToShow:
-    """A stored message for a page. `id` is the message's, `row.content` only its live part. `number` is its place in
-    History, counted from 1; 0 outside of History.
-    """
+    """A stored message for a page. `id` is the message's, `row.content` only its live part."""
 
     id: int
     row: StoredMessage
     state: Literal["live", "under", "out", "lost"]
     notes: tuple[str, ...] = ()
-    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ShownMessage:
     """One message with its calls. The tag `part` caches it by a pickle: its time is text, because that changes with the
-    clock. `kind` is a CSS class, `state` is its state if it is not in context, and `unlinked`: its link is lost;
-    `folded` is set for messages that people rarely read.
+    clock. `number` is its place in History, counted from 1; 0 if it is not there. `kind` is a CSS class, `state` is its
+    state if it is not in context, and `unlinked`: its link is lost; `folded` is set for messages that people
+    rarely read.
 
     `colours` is the address of `html` with its code in colours, "" if there is nothing to colour; `copy` that of its
     text. `calls_left` is how many more calls the row makes, `calls_href` where they are.
@@ -64,11 +62,16 @@ class ShownMessage:
     folded: bool
 
 
+def _no_number(row_id: int) -> int:
+    return 0
+
+
 @dataclass(frozen=True, slots=True)
 class MessageContext:
     """The data for showing stored messages: URLs, counter, the marked and the last message.
 
-    `tokens` returns the tokens of rows that were counted before; without it they are counted here. `words` are to be
+    `tokens` returns the tokens of rows that were counted before; without it they are counted here. `number` returns a
+    message's place in History, counted from 1, or 0. `words` are to be
     marked; code with some of them is shown without colours. `suspected` is the message that may be a handoff. `as_sent`
     shows each message whole, as a model receives it, with a client's additions to it. `cwd` is the session's directory.
     """
@@ -78,6 +81,7 @@ class MessageContext:
     marked: int | None = None
     newest: int | None = None
     tokens: Callable[[int], int | None] | None = None
+    number: Callable[[int], int] = _no_number
     words: WordMarks | None = None
     suspected: int | None = None
     as_sent: bool = False
@@ -89,7 +93,7 @@ class MessageContext:
         return rendered if html is rendered.html else replace(rendered, html=html, waits=False)
 
 
-def of_history(item: HistoryMessage, number: int = 0) -> MessageToShow:
+def of_history(item: HistoryMessage) -> MessageToShow:
     """A message of History: its fullest text, the state of its newest row."""
     notes = (
         ["The model now sees a shortened form of this."] if item.entry.shortened and item.entry.state == "live" else []
@@ -97,7 +101,7 @@ def of_history(item: HistoryMessage, number: int = 0) -> MessageToShow:
     if item.entry.twice:
         notes.append("It was written twice: the context holds this message a second time.")
     row = replace(item.row, content=item.content, flagged=False)  # what is flagged is the handoff merged into it
-    return MessageToShow(item.entry.id, row, item.entry.state, tuple(notes), number)
+    return MessageToShow(item.entry.id, row, item.entry.state, tuple(notes))
 
 
 def shown_messages(items: Sequence[MessageToShow], context: MessageContext) -> list[ShownMessage]:
@@ -125,7 +129,7 @@ def _message(exchange: _Exchange, at: int) -> ShownMessage:
     calls_left = calls.left_out(item.row)
     return ShownMessage(
         id=item.id,
-        number=item.number,
+        number=exchange.context.number(item.id),
         href=urls.message(item.id),
         kind=item.row.role if item.row.role in ("user", "assistant", "tool") else "other",
         who=role_label(item.row.role),
@@ -262,6 +266,7 @@ def _answer(
     sessions = dict.fromkeys((*row.sub_agents, *(body.sessions if sub_agent else ())))
     return calls.ShownResult(
         id=item.id,
+        number=context.number(item.id),
         href=urls.message(item.id),
         tokens=tokens,
         length=len(engine.text(row.content)) if tokens is None else 0,

@@ -77,10 +77,19 @@ def read_stretch(
     newest = index.entry(index.messages - 1).id if index.messages else None
     counter, marks = counting.counter_for(opened.session.model), WordMarks(words) if words else None
     suspected = opened.reader.suspected_handoff(opened.session.id, index.live_ids)
-    context = MessageContext(urls, counter, marked, newest, words=marks, suspected=suspected, cwd=opened.session.cwd)
+    context = MessageContext(
+        urls,
+        counter,
+        marked,
+        newest,
+        number=opened.number_of,
+        words=marks,
+        suspected=suspected,
+        cwd=opened.session.cwd,
+    )
     settled = len(items) if window.later else _settled(items)
     return Stretch(
-        items=tuple(_shown(items[:settled], context, opened, window.earlier)),
+        items=tuple(_shown(items[:settled], context, opened)),
         earlier=_more(window.earlier, urls.view(before=window.first, q=words)),
         later=_more(window.later, urls.view(after=window.last, q=words)),
         live=None if window.later else _live(opened, items[settled:], context),
@@ -105,7 +114,7 @@ def _live(opened: OpenSession, waiting: Sequence[HistoryMessage | Handoff], cont
     seen = opened.index.messages
     state = opened.index.digest(seen)
     href = opened.urls.view("live", seen=seen, start=seen - len(waiting), state=state)
-    return Live(href, tuple(_shown(waiting, context, opened, seen - len(waiting))))
+    return Live(href, tuple(_shown(waiting, context, opened)))
 
 
 def _more(count: int, href: str) -> Neighbour | None:
@@ -113,22 +122,18 @@ def _more(count: int, href: str) -> Neighbour | None:
 
 
 def _shown(
-    items: Sequence[HistoryMessage | Handoff], context: MessageContext, opened: OpenSession, earlier: int
+    items: Sequence[HistoryMessage | Handoff], context: MessageContext, opened: OpenSession
 ) -> list[ShownMessage | ShownBoundary]:
-    """Messages between boundaries; no boundary is between a call and its result. `earlier` counts the messages of
-    History before them.
-    """
+    """Messages between boundaries; no boundary is between a call and its result."""
     result: list[ShownMessage | ShownBoundary] = []
     run: list[MessageToShow] = []
-    number = earlier
     for item in items:
         if isinstance(item, Handoff):
             result += shown_messages(run, context)
             result.append(_with_words(shown_boundary(item, opened, context.marked), context))
             run = []
         else:
-            number += 1
-            run.append(of_history(item, number))
+            run.append(of_history(item))
     return result + shown_messages(run, context)
 
 
@@ -152,7 +157,7 @@ class Sought:
 
 def sought(request: HttpRequest, opened: OpenSession) -> Sought:
     """The target of `?at=` (a number, a day, "first", "newest", "last") or `?nth=` (counted from 1); empty without
-    them. A number is a message's id, or else its place, counted from 1; with "#" it is an id.
+    them. A number is a message's place, counted from 1, or else an id; with "#" it is an id.
     """
     index, urls = opened.index, opened.urls
     typed, nth = " ".join(request.GET.get("at", "")[:60].split()), request.GET.get("nth", "")
@@ -182,16 +187,16 @@ def times(opened: OpenSession, places: Sequence[int]) -> dict[int, float]:
 
 def _by_number(opened: OpenSession, typed: str, number: int) -> Sought:
     index, urls = opened.index, opened.urls
+    if 1 <= number <= index.messages and not typed.startswith("#"):
+        return Sought(typed, urls.message(index.entry(number - 1).id))
     if index.boundary_at(number) is not None:
         return Sought(typed, urls.boundary(number))
     message = index.message_of(number)
     if message is not None:
         return Sought(typed, urls.message(message))
-    if 1 <= number <= index.messages and not typed.startswith("#"):
-        return Sought(typed, urls.message(index.entry(number - 1).id))
     first, last = index.entry(0).id, index.entry(index.messages - 1).id
-    ids = f"Their ids go from #{first} to #{last}, their places from 1 to {index.messages:,}."
-    return Sought(typed, problem=f"No message here has the number {number}. {ids}")
+    known = f"They go from 1 to {index.messages:,}, and the store's own ids from #{first} to #{last}."
+    return Sought(typed, problem=f"No message here has the number {number}. {known}")
 
 
 def _by_time(opened: OpenSession, typed: str) -> Sought:
@@ -199,7 +204,7 @@ def _by_time(opened: OpenSession, typed: str) -> Sought:
         moment = datetime.fromisoformat(typed)
         since = (moment if moment.tzinfo else timezone.make_aware(moment)).timestamp()
     except (ValueError, OverflowError):
-        return Sought(typed, problem=f"“{typed}” is no message number, as #1234, and no date, as 2026-11-03.")
+        return Sought(typed, problem=f"“{typed}” is no message number, as 1234, and no date, as 2026-11-03.")
     at = _first_since(opened, since)
     if at is not None:
         return Sought(typed, opened.urls.message(opened.index.entry(at).id))
