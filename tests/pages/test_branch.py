@@ -59,9 +59,9 @@ def test_from_a_boundary_without_javascript(
     assert (answer.status_code, answer["Location"]) == (302, made_of(hermes_store))
     page = read(signed_in.get(answer["Location"]))
     assert page.one("h1").text == "Airline desk, week 29 (branch)"
-    told = page.one("header", "about").one("p", "kin")
-    assert told.text == "A branch of Airline desk, week 29 ."
-    assert told.one("a").attributes["href"] == page_of(hermes_store)
+    origin = page.one("div", "head").one("a", "branch")
+    assert origin.text == "Branch of Airline desk, week 29"
+    assert origin.attributes["href"] == page_of(hermes_store)
     assert page.one("p", "resume").one("code").text == f"hermes --resume {made_of(hermes_store).rsplit('/', 1)[1]}"
     assert f"{messages:,} messages, all in context" in page.one("div", "meta").text
     assert hermes_store.live() == before
@@ -130,12 +130,12 @@ def test_an_agents_own_branch_is_told_too_and_one_whose_origin_is_gone(
 ) -> None:
     empty_store.session("origin", title="Where <it> began")
     href = empty_store.session("fork", model_config=json.dumps({"_branched_from": "origin"}))
-    told = read(signed_in.get(href)).one("header", "about").one("p", "kin")
-    assert (told.one("a").text, told.one("a").attributes["href"]) == ("Where <it> began", "/stores/own/sessions/origin")
+    origin = read(signed_in.get(href)).one("a", "branch")
+    assert (origin.text, origin.attributes["href"]) == ("Branch of Where <it> began", "/stores/own/sessions/origin")
     href = empty_store.session("orphan", model_config=json.dumps({"_branched_from": "gone"}))
-    told = read(signed_in.get(f"{href}/context")).one("header", "about").one("p", "kin")
-    assert "A branch of gone" in told.text and not told.all("a")
-    assert not read(signed_in.get("/stores/own/sessions/origin")).one("header", "about").all("p", "kin")
+    lost = read(signed_in.get(f"{href}/context")).one("a", "branch")
+    assert lost.text == "Branch of gone" and "href" not in lost.attributes
+    assert not read(signed_in.get("/stores/own/sessions/origin")).all("a", "branch")
 
 
 @pytest.mark.usefixtures("at_once")

@@ -172,21 +172,24 @@ def test_the_timeline_says_in_words_what_it_draws(
     assert fragment.one("svg").attributes["aria-label"] == words
 
 
+NOTES = "↑ the agent compacts by itself at {} · ↑ the model's window, 128k"
+
+
 def test_the_timeline_has_a_line_where_the_agent_compacts_by_itself(
     signed_in: Client, open_hermes_store: Callable[..., HermesStore], counted: Callable[[str, str], None]
 ) -> None:
     hermes_store = open_hermes_store(21)
     href = f"/stores/hermes/sessions/{hermes_store.session_id}/timeline"
     counted("hermes", hermes_store.session_id)
-    drawing = (
-        read(signed_in.get(href)).one("figure", "timeline").one("svg")
-    )  # above all but the peak: shown all the same
-    assert [text.text for text in drawing.all("text")].count("the agent compacts by itself at 96k") == 1
+    drawing = read(signed_in.get(href)).one("figure", "timeline").one("svg")
+    assert [text.text for text in drawing.all("text")].count(NOTES.format("96k")) == 1
+    assert not drawing.all("line", "limit"), "far above all the tokens: an arrow, so that those are not flat"
     hermes_store.path.with_name("config.yaml").write_text("compression: {threshold: 0.95}")
-    above = read(signed_in.get(href)).one("figure", "timeline").one("svg")  # more than the session ever held
-    assert "compacts by itself at 121.6k" in above.text and above.all("line", "limit")
-    hermes_store.path.with_name("config.yaml").write_text("compression: {threshold_tokens: 20000}")
-    assert "the agent compacts by itself at 20k" in signed_in.get(href).content.decode()
+    assert "compacts by itself at 121.6k" in signed_in.get(href).content.decode()
+    hermes_store.path.with_name("config.yaml").write_text("compression: {threshold_tokens: 9000}")
+    within = read(signed_in.get(href)).one("figure", "timeline").one("svg")
+    assert within.all("line", "limit") and "· ↑ the model's window" in within.text
+    assert within.text.startswith("0") and " the agent compacts by itself at 9k ·" in within.text
 
 
 def test_the_timeline_of_an_empty_session(signed_in: Client, empty_store: EmptyStore) -> None:
@@ -197,30 +200,29 @@ def test_the_timeline_of_an_empty_session(signed_in: Client, empty_store: EmptyS
 @pytest.mark.parametrize("limit", [1, 600, 4_000, 9_020, 9_500, 200_000])
 def test_labels_keep_away_from_the_one_at_the_limit_and_say_about(limit: int) -> None:
     drawing = timeline.drawn([[100, 9_000], [100, 9_010], [100, 9_020], [500, 600]], limit, about=True)
-    noted = drawing.limit_label
-    assert noted is not None and noted.text == f"the agent compacts by itself at {formats.thin(limit)}"
-    assert 0 < float(drawing.limit) < timeline.HEIGHT and timeline._fits(noted)
-    assert not [label for label in drawing.labels if timeline._meet(label, noted)]
+    beyond = limit > 9_020 * timeline.HIGHEST
+    assert drawing.notes.text == f"{'↑ ' * beyond}the agent compacts by itself at {formats.thin(limit)}"
+    assert bool(drawing.limit) != beyond and timeline._fits(drawing.notes)
+    assert not [label for label in drawing.labels if timeline._meet(label, drawing.notes)]
     assert drawing.labels[-1].text == "~600"
     assert f"compacts by itself at {formats.thin(limit)}." in drawing.words
-    assert timeline.drawn([[1]], None).limit_label is None
+    assert timeline.drawn([[1]], None).notes.text == ""
 
 
 @pytest.mark.parametrize("limit", [None, 600, 9_500, 64_000, 100_000])
 @pytest.mark.parametrize("window", [8_000, 128_000, 1_000_000])
 @pytest.mark.parametrize("highest", [9, 310, 9_020, 40_000, 127_000])
-def test_the_axis_has_numbers_and_the_window_a_line_whose_labels_do_not_meet(
-    highest: int, window: int, limit: int | None
-) -> None:
+def test_the_axis_has_numbers_and_no_labels_of_the_drawing_meet(highest: int, window: int, limit: int | None) -> None:
     drawing = timeline.drawn([[100, highest], [9, highest - 4], [5, 7]], limit, window=window)
     assert 2 <= len(drawing.ticks) <= 4 and drawing.ticks[0].text == "0"
     feet = [float(tick.foot) for tick in drawing.ticks]
     assert all(one - other >= timeline.LINE for one, other in zip(feet, feet[1:], strict=False)) and feet[-1] > 8
-    top = max(100, highest, limit or 0)
-    assert bool(drawing.window) == (top / 4 < window < top * 4) == ("The model takes" in drawing.words)
-    beside = [label for label in (drawing.limit_label, drawing.window_label) if label]
-    labels = [*drawing.labels, *beside]
-    assert all(timeline._fits(label) for label in beside)
+    assert bool(drawing.window) == (window <= max(100, highest) * timeline.HIGHEST)
+    assert timeline._fits(drawing.notes)
+    assert (f"↑ the model's window, {formats.thin(window)}" in drawing.notes.text) != bool(drawing.window)
+    lines = [float(y) for y in (drawing.limit, drawing.window) if y]
+    assert all(y > float(drawing.notes.y) for y in lines), "no line goes through words"
+    labels = [*drawing.labels, drawing.notes]
     assert not [1 for at, one in enumerate(labels) for other in labels[at + 1 :] if timeline._meet(one, other)]
 
 

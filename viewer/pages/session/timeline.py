@@ -22,13 +22,13 @@ from viewer.stores.transcript import NONE, TranscriptIndex
 from .header import header
 from .window import times
 
-WIDTH, HEIGHT, TOP = 680.0, 84.0, 12.0  # of the drawing; left of it are 44 more for the numbers of the axis
+WIDTH, HEIGHT, TOP = 680.0, 84.0, 16.0  # of the drawing; left of it are 44 more for the numbers of the axis
 ASIDE = 52.0  # more to the right, for the last number: seven letters
 LETTER, LINE = 6.5, 11.0  # about the width of a letter of a label, and its height
 NOT_COUNTED = " Not every message is counted yet: the numbers are estimates."
 COUNTING_SECONDS = 0.15  # for counting tokens before the drawing, which is requested after its page
 POINTS = 360  # at most, so that a long session is a small drawing
-HIGHEST = 4  # the window is drawn up to this many times the height of the rest: above, the rest would be flat
+HIGHEST = 1.5  # lines are drawn up to this many times the height of the tokens: above, those would be flat
 SAMPLES = 24  # messages whose days are read for the label of the cursor
 
 
@@ -66,8 +66,8 @@ class Cursor:
 @dataclass(frozen=True, slots=True)
 class Timeline:
     """`line` and `area` are path data; `cuts` the positions of compactions; `limit` the height of the tokens at which
-    the agent compacts by itself, "" if unknown; `window` that of the model's context window, "" if that is far above
-    everything else.
+    the agent compacts by itself, `window` that of the model's context window: "" if unknown, or if that is far above
+    everything else. `notes` says what both are.
     """
 
     line: str
@@ -75,9 +75,8 @@ class Timeline:
     labels: tuple[Label, ...]
     cuts: tuple[str, ...]
     limit: str
-    limit_label: Label | None
     window: str
-    window_label: Label | None
+    notes: Label
     ticks: tuple[Tick, ...]
     words: str
     cursor: Cursor | None = None
@@ -151,9 +150,9 @@ def _ticks(top: int) -> tuple[Tick, ...]:
 def drawn(series: list[list[int]], limit: int | None, *, about: bool = False, window: int = 0) -> Timeline:
     """The drawing of a series, scaled to its highest point, with lines at `limit` tokens and the model's window."""
     steps = max(1, sum(len(stretch) - 1 for stretch in series))  # a drop is upright: both its ends share a place
-    top = max((*(max(stretch) for stretch in series), limit or 0), default=0) or 1
-    window = window if series and top < window * HIGHEST and window < top * HIGHEST else 0
-    top = max(top, window)
+    highest = max(map(max, series), default=0) or 1
+    lines = [each for each in (limit or 0, window) if each <= highest * HIGHEST]
+    top = max([highest, *lines])
     points: list[tuple[float, float]] = []
     labels: list[Label] = []
     cuts: list[str] = []
@@ -167,37 +166,28 @@ def drawn(series: list[list[int]], limit: int | None, *, about: bool = False, wi
         at += len(stretch) - 1
         cuts += [f"{points[-1][0]:.1f}"] if number < len(series) - 1 else []
         labels.append(_label(points[-1], stretch[-1], about, last=number == len(series) - 1))
-    at_limit = _height(limit, top) if limit and series else None
-    noted = None if at_limit is None or limit is None else _limit_label(at_limit, limit)
-    holds = _window_label(_height(window, top), window, limit_label=noted) if window else None
+    notes = _notes(limit or 0, window, top) if series else Label("4", "10", "", "start")
     path = " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
     return Timeline(
         line=f"M{path}",
         area=f"M0 {HEIGHT:.0f} L{path} L{points[-1][0] if points else 0:.1f} {HEIGHT:.0f}Z",
-        labels=apart(labels, fixed=[each for each in (noted, holds) if each]),
+        labels=apart(labels, fixed=[notes]),
         cuts=tuple(cuts),
-        limit="" if at_limit is None else f"{at_limit:.1f}",
-        limit_label=noted,
-        window=f"{_height(window, top):.1f}" if window else "",
-        window_label=holds,
+        limit=f"{_height(limit, top):.1f}" if series and limit and limit <= top else "",
+        window=f"{_height(window, top):.1f}" if series and window and window <= top else "",
+        notes=notes,
         ticks=_ticks(top) if series else (),
         words=in_words(series, limit)
-        + (f" The model takes {formats.thin(window)}." if window else "")
+        + (f" The model takes {formats.thin(window)}." if series and window else "")
         + (NOT_COUNTED if about else ""),
     )
 
 
-def _limit_label(y: float, limit: int) -> Label:
-    """The label of the line at the limit: above it, or below it if there is no room."""
-    text = f"the agent compacts by itself at {formats.thin(limit)}"
-    return Label("4", f"{y - 4 if y > LINE + 2 else y + LINE:.1f}", text, "start")
-
-
-def _window_label(y: float, window: int, limit_label: Label | None) -> Label:
-    """The label of the line at the window, after the label at the limit."""
-    x = 4.0 if limit_label is None else _span(limit_label)[1] + LINE
-    foot = y - 4 if y > LINE + 2 else y + LINE
-    return Label(f"{x:.0f}", f"{foot:.1f}", f"the model's window, {formats.thin(window)}", "start")
+def _notes(limit: int, window: int, top: int) -> Label:
+    """What the lines are, above the drawing; an arrow says that a line is above it, too."""
+    said = [(limit, "the agent compacts by itself at "), (window, "the model's window, ")]
+    texts = [f"{'↑ ' if tokens > top else ''}{text}{formats.thin(tokens)}" for tokens, text in said if tokens]
+    return Label("4", "10", " · ".join(texts), "start")
 
 
 def _label(point: tuple[float, float], tokens: int, about: bool, *, last: bool) -> Label:
