@@ -19,6 +19,16 @@ onSettled(() => {
   }
 });
 
+// The lists of what calls did stay open from one of their links to the next, which loads another window.
+onSettled(() => {
+  for (const fold of all("details.work:not(.set)")) {
+    const name = `${location.pathname}#${fold.id}`;
+    fold.classList.add("set");
+    fold.open = sessionStorage.getItem(name) === "open";
+    fold.addEventListener("toggle", () => sessionStorage.setItem(name, fold.open ? "open" : ""));
+  }
+});
+
 // A menu closes with Escape, and with a click next to it.
 on("keydown", ({ key }) => {
   if (key !== "Escape") return;

@@ -62,6 +62,7 @@ const onPage = (selectors) =>
 
 function press(place) {
   if (place.matches("a, button")) return place.click();
+  if (place.matches("summary")) place.parentElement.open = true;
   if (place.tabIndex < 0) place.tabIndex = -1;
   place.focus();
   place.select?.();

@@ -90,8 +90,8 @@ def test_a_session_s_page_offers_what_can_be_done_with_it(signed_in: Client, emp
     at = empty_store.session("s", title="Sewing box")
     mine = offered(signed_in, at=f"{at}?around=3")["This session"]
     assert mine == [
-        "Compact…", "Find in this session", "History", "What the model sees", "Export…", "Copy the resume command",
-        "Rename, tags and note…", "Branch this session…", "Raw rows",
+        "Compact…", "Find in this session", "Files touched", "Commands that failed", "History", "What the model sees",
+        "Export…", "Copy the resume command", "Rename, tags and note…", "Branch this session…", "Raw rows",
     ]  # fmt: skip
     assert offered(signed_in, at=f"{at}/context")["This session"] == mine
     assert offered(signed_in, at=f"{at}#m2")["This session"] == mine, "after a click in the contents"

@@ -15,7 +15,7 @@ from .insights import views as insights
 from .palette import views as palette
 from .search import totals
 from .search import views as search
-from .session import abandoned, colours, contents, context, export, find, live, practice, rows, timeline
+from .session import abandoned, colours, contents, context, export, find, live, practice, rows, timeline, work
 from .session import views as session
 from .sessions import bulk_actions, rename
 from .sessions import views as sessions
@@ -65,6 +65,8 @@ urlpatterns = [
     path(f"{_SESSION}/abandoned", abandoned.abandoned, name="abandoned"),
     path(f"{_SESSION}/context/prompt", rows.prompt, name="prompt"),
     path(f"{_SESSION}/contents", contents.part, name="contents"),
+    path(f"{_SESSION}/files", work.files, name="files"),
+    path(f"{_SESSION}/failures", work.failures, name="failures"),
     path(f"{_SESSION}/find", find.find, name="find"),
     path(f"{_SESSION}/rows", rows.rows, name="rows"),
     path(f"{_SESSION}/messages/<int:row_id>", rows.whole, name="whole"),

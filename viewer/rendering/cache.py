@@ -81,11 +81,12 @@ def _blocks_of_row(row: StoredMessage, urls: SessionUrls, colours: bool) -> Iter
 
 def answered(row: StoredMessage, urls: SessionUrls, language: str = "", *, colours: bool = False) -> RenderedBlocks:
     """The blocks of a tool's result, how it says that its call ended, and the sessions that it names."""
-    key = ("answered", urls.href, row.id, language, colours, lru.digest(row.content))
+    is_error = row.extra.get("is_error") is True
+    key = ("answered", urls.href, row.id, language, colours, is_error, lru.digest(row.content))
 
     def make() -> RenderedBlocks:
         shown_blocks = blocks.of_output(row.content, urls.whole(row.id, "content"), language=language, colours=colours)
-        return _shown(shown_blocks, outcome=outcomes.outcome(row.content), sessions=outcomes.sessions_in(row.content))
+        return _shown(shown_blocks, outcome=outcomes.of_row(row), sessions=outcomes.sessions_in(row.content))
 
     return _CACHE.get(key, make)
 

@@ -106,12 +106,12 @@ def whole_file(arguments: dict[str, Any]) -> Change | None:
     return Change(text, (FileLines(name, len(rows), 0),), len(rows), 0, len(content))
 
 
-def as_noted(requested: Change, noted: str) -> Change:
-    """A requested change as the agent noted it; one file keeps the name that the call has for it."""
+def as_noted(noted: str, name: str) -> Change:
+    """A change as the agent noted it; a single file keeps the `name` that the call has for it, if any."""
     change = written(noted)
-    if len(requested.files) != 1 or len(change.files) > 1:
+    if not name or len(change.files) > 1:
         return change
-    return replace(change, files=(FileLines(requested.files[0].name, change.added, change.removed),))
+    return replace(change, files=(FileLines(name, change.added, change.removed),))
 
 
 def _replaced(arguments: dict[str, Any]) -> Change | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from compaction import messages as engine
 from compaction import tool_results
+from viewer.stores.message import StoredMessage
 
 from .texts import json_value
 
@@ -17,7 +18,8 @@ _FAILURE = re.compile(
 )
 _SUCCESS = re.compile(
     r"\s*(?:The file .{1,400} has been (?:updated|created)|File (?:created|written) successfully"
-    r"|Success\. Updated the following files|Applied \d+ edits? to|Todos have been modified successfully)"
+    r"|Success\. Updated the following files|Applied \d+ edits? to|Todos have been modified successfully"
+    r"|Successfully (?:replaced|wrote \d+ bytes))"
 )
 _NAMES = ("session_id", "child_session_id", "subagent_session_id", "sub_agent_session_id")
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{5,100}")
@@ -40,10 +42,23 @@ def outcome(content: Any) -> CallOutcome:
     head = text[: tool_results.HEAD]
     if tool_results.NOT_ALLOWED.match(head):
         return CallOutcome("refused")
-    code = tool_results.EXIT_FIRST.match(head) or tool_results.EXIT_LINE.search(head)
+    code = tool_results.EXIT_FIRST.match(head) or tool_results.EXIT_LINE.search(head) or _last_sentence(text)
     if code is not None:
         return _of_code(int(code["code"]))
     return CallOutcome("failed") if _FAILURE.match(head) else CallOutcome(well=bool(_SUCCESS.match(head)))
+
+
+def of_row(row: StoredMessage) -> CallOutcome:
+    """How a call ended, from its result's text, or else from the agent's mark of an error."""
+    found = outcome(row.content)
+    return CallOutcome("failed") if row.extra.get("is_error") is True and not found.word else found
+
+
+def _last_sentence(text: str) -> re.Match[str] | None:
+    """The exit code in the last words of a text, as a shell of OpenClaw and pi writes it after the output."""
+    end = text[-100:].rstrip(" \n.)")
+    code = tool_results.EXIT_SENTENCE.search(end)
+    return code if code is not None and code.end() == len(end) else None
 
 
 def _of_object(value: dict[str, Any]) -> CallOutcome:

@@ -108,6 +108,16 @@ def changes_files(name: str) -> bool:
     return tool_of(name) in (EDIT, _WRITE, _CREATE)
 
 
+def is_shell(name: str) -> bool:
+    """Whether a tool runs a command in a shell."""
+    return tool_of(name) is SHELL
+
+
+def may_change_files(name: str) -> bool:
+    """Whether a call of a tool may be a change that `change` knows: an editor's, or a patch in a shell's command."""
+    return changes_files(name) or is_shell(name)
+
+
 def is_sub_agent(name: str) -> bool:
     """Whether a tool gives work to another agent, whose session its result may name."""
     return name.lower().removeprefix("functions.") in ("task", "agent", "delegate_task", "spawn_agent")
@@ -179,7 +189,7 @@ def _reading(arguments: Arguments) -> str | None:
     return f"first {count} lines" if count is not None else ""
 
 
-def _command(arguments: Arguments) -> str | None:
+def command_of(arguments: Arguments) -> str | None:
     """A command line; of `["bash", "-lc", line]` the line."""
     command = next((arguments[name] for name in ("command", "cmd", "script") if arguments.get(name)), None)
     if isinstance(command, list) and all(isinstance(word, str) for word in command[:20]):
@@ -269,7 +279,7 @@ def _process(arguments: Arguments) -> str | None:
 
 _DIRECTORY = _text("path", "dir_path")
 EDIT = Tool("Edit", "Edited", _if(file_of), strict=True, where=file_of)
-SHELL = Tool("Run", "Ran", _command, where=_text("workdir", "working_directory", "cwd"))
+SHELL = Tool("Run", "Ran", command_of, where=_text("workdir", "working_directory", "cwd"))
 _READ = Tool("Read", "Read", _reading, where=file_of)
 _WRITE = Tool("Write", "Wrote", _if(file_of), strict=True, where=file_of)
 _CREATE = Tool("Create", "Created", _if(file_of), strict=True, where=file_of)
@@ -337,11 +347,10 @@ def change(name: str, text: str, arguments: Any, noted: str = "") -> Change | No
     """The change that a call requests. `text` is used for arguments that are not JSON, such as Codex' free-form
     patches; `noted` is the change as the agent noted it with the result, with line numbers.
     """
-    if not isinstance(arguments, dict):
-        is_patch = name.lower().endswith("patch") or text.startswith(diffs.ENVELOPE)
-        requested = diffs.change_of(text) if is_patch else None
-    else:
+    if noted:
+        return diffs.as_noted(noted, diffs.file_of(arguments) if isinstance(arguments, dict) else "")
+    if isinstance(arguments, dict):
         requested = diffs.change_of(arguments)
-        if requested is None and changes_files(name):
-            requested = diffs.whole_file(arguments)
-    return requested if requested is None or not noted else diffs.as_noted(requested, noted)
+        return diffs.whole_file(arguments) if requested is None and changes_files(name) else requested
+    is_patch = name.lower().endswith("patch") or text.startswith(diffs.ENVELOPE)
+    return diffs.change_of(text) if is_patch else None

@@ -38,6 +38,7 @@ def _mask(flag: int, wanted: int) -> bytes:
 
 
 _IS_LIVE, _IS_SENT = _mask(_STATE, LIVE), _mask(SENT, SENT)
+_IS_RESULT = _mask(RESULT, RESULT)
 _IS_PROMPT, _IS_UNLINKED = _mask(PROMPT, PROMPT), _mask(UNLINKED, UNLINKED)
 _IN_CONTEXT = bytes(int(not kind & (AWAY | UNLINKED)) for kind in range(256))
 
@@ -339,6 +340,11 @@ class TranscriptIndex:
     def answers(self, number: int) -> bool:
         """Whether the row of this number is a tool's result."""
         return bool(self.flags[number] & ANSWER)
+
+    @cached_property
+    def has_results(self) -> bool:
+        """Whether any message is a tool's result."""
+        return 1 in self.kinds.translate(_IS_RESULT)
 
     @cached_property
     def prompts(self) -> array[int]:

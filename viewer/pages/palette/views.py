@@ -94,6 +94,8 @@ def _matching(q: str, entries: Iterable[PaletteEntry]) -> tuple[PaletteEntry, ..
 def _of_session(urls: SessionUrls, *, redacting: bool) -> Iterator[PaletteEntry]:
     yield PaletteEntry("Compact…", f"{urls.href}#plan", press=".sheet-open a, #plan, #side")
     yield PaletteEntry("Find in this session", urls.view("find"), press="#find")
+    yield PaletteEntry("Files touched", urls.view("files"), press="#files-touched > summary")
+    yield PaletteEntry("Commands that failed", urls.view("failures"), press="#commands-failed > summary")
     yield PaletteEntry("History", urls.view())
     yield PaletteEntry("What the model sees", urls.view("context"))
     yield PaletteEntry("Export…", urls.view("export"))

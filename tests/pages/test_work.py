@@ -1,0 +1,237 @@
+"""What the calls of a session did: the files touched and the commands that failed, next to the contents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from playwright.sync_api import expect
+from pytest_django import DjangoAssertNumQueries, Settings
+
+from tests.agents.base import Agent
+from tests.agents.claude_code.by_hand import ClaudeByHand
+from tests.agents.codex.by_hand import ENVELOPE, CodexByHand
+from tests.agents.openclaw.by_hand import OpenClawByHand
+from tests.agents.pi.by_hand import PiByHand
+from tests.browser import Visit
+from tests.factories.stores import EmptyStore
+from tests.html import Element, read
+
+FRAGMENT = {"HX-Request": "true"}
+Message = dict[str, Any]
+
+
+def exchange(number: int, name: str, arguments: Any, result: str) -> list[Message]:
+    """A call and its result."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    call = {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": text}}
+    return [
+        {"role": "assistant", "content": f"step {number}", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": call["id"], "content": result},
+    ]
+
+
+def files(page: Element) -> list[tuple[str, str]]:
+    """Path and lines of each file, with how often it was changed."""
+    return [
+        (item.one("a", "path-end").text, (item.all("summary") or item.all("p", "note"))[0].text)
+        for item in page.one("ol", "listed-work").all("li")
+        if item.all("a", "path-end")
+    ]
+
+
+def commands(page: Element) -> list[tuple[str, str]]:
+    return [
+        (item.one("a").text, item.one("p").text.replace(" ,", ",")) for item in page.one("ol", "listed-work").all("li")
+    ]
+
+
+def made_by_hermes(empty_store: EmptyStore, calls: list[tuple[str, dict[str, Any], Any]]) -> str:
+    href = empty_store.session("s", cwd="/home/me/site")
+    empty_store.say("s", "user", "go")
+    for number, (name, arguments, result) in enumerate(calls):
+        empty_store.say("s", "assistant", "", tool_calls=[empty_store.call(name, str(number), **arguments)])
+        empty_store.say("s", "tool", json.dumps(result), tool_call_id=str(number))
+    return href
+
+
+EDITED = {"success": True, "diff": "--- a/lib/x.py\n+++ b/lib/x.py\n@@ -1 +1,2 @@\n-a\n+b\n+c\n"}
+
+
+def edit(path: str) -> dict[str, Any]:
+    return {"path": path, "old_string": "a", "new_string": "b"}
+
+
+def test_files_are_listed_by_how_often_they_were_changed_with_each_change(
+    signed_in: Client, empty_store: EmptyStore
+) -> None:
+    href = made_by_hermes(
+        empty_store,
+        [
+            ("patch", edit("/home/me/site/lib/x.py"), EDITED),
+            ("write_file", {"path": "new.py", "content": "a\nb\nc\n"}, {"success": True}),
+            ("read_file", {"path": "read.py"}, "text"),
+            ("patch", edit("/home/me/site/lib/x.py"), {"success": True}),
+            ("patch", edit("failed.py"), {"success": False, "error": "not found"}),
+            ("patch", {"mode": "patch", "patch": ENVELOPE}, {"success": True}),
+        ],
+    )
+    page = read(signed_in.get(f"{href}/files", headers=FRAGMENT))
+    assert not page.all("html")
+    assert files(page) == [
+        ("lib/x.py", "2 times +3 −2"), ("a.py", "message 12 +2 −1"), ("b.py", "message 12 +1"),
+        ("new.py", "message 4 +3"),
+    ]  # fmt: skip
+    first = page.one("ol", "listed-work").all("li")[0]
+    assert first.one("a", "path-end").attributes["title"] == "/home/me/site/lib/x.py"
+    touches = first.one("ol").all("li")
+    assert [touch.text for touch in touches] == ["message 2 +2 −1", "message 8 +1 −1"]
+    places = [touch.one("a").attributes["href"] for touch in touches]
+    assert first.one("a", "path-end").attributes["href"] == places[1], "the last change"
+    opened = [fold for fold in read(signed_in.get(places[0])).all("details", "tool") if "open" in fold.attributes]
+    assert [fold.one("pre", "diff").text for fold in opened] == ["-a +b +c"]
+    assert read(signed_in.get(f"{href}/files")).one("h2", "quiet").text == "Files touched"
+
+
+def test_failed_commands_are_listed_with_the_commit_before_them_and_the_newest(
+    signed_in: Client, empty_store: EmptyStore
+) -> None:
+    ran = [
+        ("git add -A && git commit -qm 'first'", 0),
+        ("git -C /srv commit -m \"$(cat <<'EOF'\nSecond: more\nEOF\n)\"", 0),
+        ("cd /home/me/site && make", 2),
+        ("ls", 0),
+        ("cd lib && make <i>", 1),
+        ("git commit -m 'third'", 1),
+        ("git commit-tree x; git log commit", 0),
+        ("git commit", 0),
+    ]
+    calls = [("terminal", {"command": command}, {"exit_code": code, "output": ""}) for command, code in ran]
+    refused = ("terminal", {"command": "rm"}, "The user doesn't want to proceed with this tool use.")
+    href = made_by_hermes(empty_store, [*calls, refused])
+    page = read(signed_in.get(f"{href}/failures", headers=FRAGMENT))
+    assert commands(page) == [
+        ('Second: more EOF )"', "committed, message 4"),
+        ("make", "failed, exit 2, message 6"),
+        ("make <i>", "failed, exit 1, message 10, in lib"),
+        ("git commit -m 'third'", "failed, exit 1, message 12"),
+        ("git commit", "committed, message 16"),
+    ]
+    place = page.one("ol", "listed-work").all("li")[1].one("a").attributes["href"]
+    opened = [fold for fold in read(signed_in.get(place)).all("details", "tool") if "open" in fold.attributes]
+    assert [fold.all("summary")[0].one("b").text for fold in opened] == ["Ran"]
+    assert read(signed_in.get(f"{href}/failures")).one("h2", "quiet").text == "Commands that failed"
+
+
+def test_nothing_is_read_before_a_list_is_opened(
+    signed_in: Client, empty_store: EmptyStore, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    href = made_by_hermes(empty_store, [("patch", edit("a.py"), EDITED)])
+    page = read(signed_in.get(href))
+    for name, title in (("files", "Files touched"), ("failures", "Commands that failed")):
+        (fold,) = (each for each in page.all("details", "work") if each.one("summary").text == title)
+        assert "open" not in fold.attributes
+        assert fold.attributes["hx-get"] == fold.one("a").attributes["href"] == f"{href}/{name}"
+        with django_assert_max_num_queries(9):
+            signed_in.get(f"{href}/{name}", headers=FRAGMENT)
+    talk = empty_store.session("talk")
+    empty_store.chat("talk", 2)
+    assert not read(signed_in.get(talk)).all("details", "work"), "no tool was called"
+    assert "No call" in read(signed_in.get(f"{talk}/files")).text
+    assert "No command failed" in read(signed_in.get(f"{talk}/failures")).text
+
+
+def test_what_lists_say_is_redacted_and_escaped(signed_in: Client, empty_store: EmptyStore) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+    href = made_by_hermes(
+        empty_store,
+        [
+            ("write_file", {"path": f"<script>{token}\u202e.py", "content": "a"}, {"success": True}),
+            ("terminal", {"command": f"curl -H '{token}' <b>"}, {"exit_code": 1, "output": ""}),
+            ("terminal", {"command": f"git commit -m '{token}'"}, {"exit_code": 0, "output": ""}),
+        ],
+    )
+    shown = [read(signed_in.get(f"{href}/{name}", headers=FRAGMENT)) for name in ("files", "failures")]
+    assert all(token in page.text and not page.all("script") and not page.all("b") for page in shown)
+    assert "\u202e" not in shown[0].text
+    signed_in.cookies["palimpsest_mask"] = "1"
+    for name in ("files", "failures"):
+        assert token not in signed_in.get(f"{href}/{name}", headers=FRAGMENT).content.decode()
+
+
+CLAUDE = (
+    [
+        (
+            "Edit",
+            {"file_path": "/home/user/work/a.py", "old_string": "x", "new_string": "y\nz"},
+            "The file a.py has been updated.",
+        ),
+        ("Write", {"file_path": "/home/user/work/b.py", "content": "new"}, "File created successfully at: b.py"),
+        ("Edit", {"file_path": "c.py", "old_string": "x", "new_string": "y"}, "<tool_use_error>no</tool_use_error>"),
+    ],
+    ("Bash", "command", "Exit code 2\nno"),
+)
+CODEX = (
+    [
+        ("apply_patch", {"input": ENVELOPE}, "Exit code: 0\nOutput:\nSuccess. Updated the following files:\nM a.py"),
+        ("shell", {"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{ENVELOPE}\nEOF"]}, "Exit code: 1\nOutput:\nno"),
+    ],
+    ("shell_command", "command", "Exit code: 2\nWall time: 0.5 seconds\nOutput:\nno"),
+)
+PI = (
+    [
+        (
+            "edit",
+            {"path": "a.py", "edits": [{"oldText": "x", "newText": "y\nz"}]},
+            "Successfully replaced 1 block(s) in a.py.",
+        ),
+        ("write", {"path": "b.py", "content": "new"}, "Successfully wrote 3 bytes to b.py"),
+    ],
+    ("bash", "command", "no\n\nCommand exited with code 2"),
+)
+OPENCLAW = (PI[0], ("exec", "command", "no\n\n(Command exited with code 2)"))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("of_kind", "made"),
+    [(ClaudeByHand, CLAUDE), (CodexByHand, CODEX), (PiByHand, PI), (OpenClawByHand, OPENCLAW)],
+)
+def test_each_kind_of_agent_has_its_files_and_failures(
+    signed_in: Client, settings: Settings, tmp_path: Path, of_kind: Callable[[Path], Agent], made: Any
+) -> None:
+    agent = of_kind(tmp_path / "home")
+    settings.STORES = {"work": agent.url}
+    settings.HERMES_HOME = settings.CLAUDE_HOME = settings.DEMO_STORE = tmp_path / "none"
+    edits, (shell, named, failure) = made
+    calls = [*edits, (shell, {named: "make"}, failure)]
+    said = [message for number, call in enumerate(calls) for message in exchange(number, *call)]
+    agent.write("s", [{"role": "user", "content": "go"}, *said])
+    href = f"/stores/work/sessions/{agent.id_of('s')}"
+    listed = files(read(signed_in.get(f"{href}/files", headers=FRAGMENT)))
+    assert [(name, lines.partition("+")[2]) for name, lines in listed] == [("a.py", "2 −1"), ("b.py", "1")]
+    failed = commands(read(signed_in.get(f"{href}/failures", headers=FRAGMENT)))
+    assert failed[-1][0] == "make" and failed[-1][1].startswith("failed, exit 2, message ")
+
+
+@pytest.mark.slow
+def test_a_list_is_opened_by_keys_and_stays_open_at_the_next_window(visit: Visit, empty_store: EmptyStore) -> None:
+    ran = [("make", 2), *[("ls", 0)] * 60, ("make <i>", 1)]
+    calls = [("terminal", {"command": command}, {"exit_code": code, "output": ""}) for command, code in ran]
+    screen = visit()
+    screen.goto(made_by_hermes(empty_store, calls))
+    screen.keyboard.press("Control+k")
+    screen.keyboard.type("failed")
+    expect(screen.locator("[role=option]").first).to_contain_text("Commands that failed")
+    screen.keyboard.press("Enter")
+    expect(screen.locator("#commands-failed .listed-work > li")).to_have_count(2)
+    screen.keyboard.press("Tab")
+    screen.keyboard.press("Enter")
+    expect(screen.locator("details.tool[open] summary").first).to_contain_text("make")
+    expect(screen.locator("details.tool[open]").first).to_be_in_viewport()
+    assert "around=" in screen.url
+    expect(screen.locator("#commands-failed .listed-work > li")).to_have_count(2)
+    assert not screen.locator("#files-touched").evaluate("fold => fold.open")

@@ -1,0 +1,194 @@
+"""What the calls of a whole session did: the files that they changed, and the commands that failed.
+
+Nothing of this is kept: it is read when somebody asks, at some 0.1 s for each thousand messages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from compaction import messages as engine
+from compaction.redaction import redact_shown
+from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.parts.opened import OpenSession, open_session
+from viewer.pages.redaction import redacts
+from viewer.rendering import cache, calls, outcomes, tools
+from viewer.rendering.diffs import Change
+from viewer.rendering.paths import near
+from viewer.rendering.texts import clean, json_value, line
+from viewer.stores.registry import get_store, open_store
+
+from .header import header
+
+AT_ONCE = 500  # messages that are read at once
+MOST = 300  # files or commands that are listed
+LONGEST = 10_000  # characters of a command in which a commit is looked for
+# A commit, up to its message: `git -C dir commit -am "Message"`, and where the message is a here-document.
+_COMMIT = re.compile(
+    r"""\bgit (?:-[cC] \S{1,200} ){0,3}commit\b(?!-)(?: -\w*m\s*["']?(?:\$\(cat <<-?\s*['"]?\w{1,20}['"]?\s)?)?"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredCall:
+    """A call with its result. `number` is the place in History of the message that made it, counted from 1; `href`
+    opens it.
+    """
+
+    call: engine.Call
+    number: int
+    href: str
+    outcome: outcomes.CallOutcome
+    noted: str = ""
+
+    @property
+    def command(self) -> str:
+        """The command line of a shell, "" if it is not known."""
+        arguments = json_value(self.call.arguments)
+        return (tools.command_of(arguments) if isinstance(arguments, dict) else None) or ""
+
+    @property
+    def change(self) -> Change | None:
+        arguments = json_value(self.call.arguments, limit=cache.ARGUMENTS)
+        return tools.change(self.call.name, self.call.arguments, arguments, self.noted)
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """One change of a file, and the lines that it added and removed; None for unknown."""
+
+    number: int
+    href: str
+    added: int | None
+    removed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TouchedFile:
+    """A file with its changes, the first one first. `path` is relative to the session's directory."""
+
+    path: str
+    whole_path: str
+    touches: tuple[Touch, ...]
+
+    @property
+    def last(self) -> Touch:
+        return self.touches[-1]
+
+    @property
+    def added(self) -> int:
+        """Lines, as far as they are known."""
+        return sum(touch.added or 0 for touch in self.touches)
+
+    @property
+    def removed(self) -> int:
+        return sum(touch.removed or 0 for touch in self.touches)
+
+
+@dataclass(frozen=True, slots=True)
+class RanCommand:
+    """A command that failed (`word` says how), or the message of a commit: then `word` is empty. `path` is the
+    directory in which it ran, "" for that of the session.
+    """
+
+    what: str
+    path: str
+    word: str
+    number: int
+    href: str
+
+
+@require_safe
+@shows_refusals
+def files(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
+    """The files that calls changed, the one that was changed most often first."""
+    with open_store(get_store(store)) as reader:
+        opened = open_session(reader, session_id, redacting=redacts(request))
+        return _list(request, opened, "Files touched", "session/_files.html", touched_files(opened))
+
+
+@require_safe
+@shows_refusals
+def failures(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
+    """The commands that failed, in order, with the commits between them."""
+    with open_store(get_store(store)) as reader:
+        opened = open_session(reader, session_id, redacting=redacts(request))
+        return _list(request, opened, "Commands that failed", "session/_failures.html", commands_run(opened))
+
+
+def _list(
+    request: HttpRequest, opened: OpenSession, title: str, template: str, listed: Sequence[object]
+) -> HttpResponse:
+    data = {"listed": listed[:MOST], "more": max(0, len(listed) - MOST)}
+    if is_fragment(request):
+        return page(request, template, data)
+    return page(request, "session/work.html", data | {"header": header(opened), "title": title, "template": template})
+
+
+def touched_files(opened: OpenSession) -> list[TouchedFile]:
+    """The files that calls changed, as far as no result says that they failed."""
+    found: dict[str, list[Touch]] = {}
+    for made in answered_calls(opened, tools.may_change_files):
+        change = None if made.outcome.word else made.change
+        for name, added, removed in change.files if change is not None else ():
+            found.setdefault(name, []).append(Touch(made.number, made.href, added, removed))
+    listed = [_file(opened, name, touches) for name, touches in found.items()]
+    return sorted(listed, key=lambda file: (-len(file.touches), file.path))
+
+
+def _file(opened: OpenSession, name: str, touches: list[Touch]) -> TouchedFile:
+    shown = clean(redact_shown(name) if opened.redacting else name)
+    return TouchedFile(near(shown, opened.session.cwd), shown, tuple(touches))
+
+
+def commands_run(opened: OpenSession) -> list[RanCommand]:
+    """The commands that failed, with the newest commit before each and the newest of all."""
+    listed: list[RanCommand] = []
+    for made in answered_calls(opened, tools.is_shell):
+        word = made.outcome.word
+        message = _COMMIT.search(made.command[:LONGEST]) if not word else None
+        if word == "refused" or not (word or message):
+            continue
+        if listed and not word and not listed[-1].word:
+            listed.pop()
+        text = redact_shown(made.call.arguments) if opened.redacting else made.call.arguments
+        title = tools.title(made.call.name, text, json_value(text), None, made.outcome, opened.session.cwd)
+        what = title.what
+        if message is not None:
+            said = made.command[message.end() :]
+            what = line(redact_shown(said) if opened.redacting else said, tools.LIMIT) or what
+        listed.append(RanCommand(what, title.path, word, made.number, made.href))
+    return listed if any(each.word for each in listed) else []
+
+
+def answered_calls(opened: OpenSession, is_wanted: Callable[[str], bool]) -> Iterator[AnsweredCall]:
+    """The calls of tools with wanted names that have a result, in order, with those that a script made."""
+    index, start = opened.index, 0
+    while start < index.messages:
+        stop = min(start + AT_ONCE, index.messages)
+        while stop < index.messages and index.is_result(stop) and stop < start + 2 * AT_ONCE:
+            stop += 1
+        yield from _answered(opened, range(start, stop), is_wanted)
+        start = stop
+
+
+def _answered(opened: OpenSession, places: range, is_wanted: Callable[[str], bool]) -> Iterator[AnsweredCall]:
+    entries = [(place, opened.index.entry(place)) for place in places]
+    stored = opened.reader.messages(opened.session.id, [entry.full_id for _, entry in entries])
+    read = [(place, entry.id, stored[entry.full_id]) for place, entry in entries if entry.full_id in stored]
+    rows = [row for _, _, row in read]
+    called = [[] if row.role in engine.RESULT_ROLES else calls.calls_of(row) for row in rows]
+    for (at, position), answer in sorted(calls.pair(rows, called).items()):
+        call, (_, result_id, result), number = called[at][position], read[answer], read[at][0] + 1
+        href = opened.urls.message(result_id)
+        if is_wanted(call.name):
+            yield AnsweredCall(call, number, href, outcomes.of_row(result), calls.noted(call, result))
+        for each in result.inner:
+            for inner in engine.calls({"tool_calls": [each]}):
+                if is_wanted(inner.name):
+                    yield AnsweredCall(inner, number, href, outcomes.outcome(each.get("output")))
