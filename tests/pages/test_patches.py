@@ -170,7 +170,7 @@ def test_code_in_a_fold_is_complete_and_coloured_on_demand(signed_in: Client, em
     fold = read(signed_in.get(href)).one("details", "tool")
     assert fold.one(cls="out").one("code").text == "def f(): return 1"
     assert not fold.all("span", "k")
-    lazy = fold.one(cls="out").all("div")[2]
+    lazy = fold.one(cls="out").one("div", **{"hx-target": "this"})
     assert lazy.attributes["hx-trigger"] == "toggle from:closest details once"
     coloured = read(signed_in.get(lazy.attributes["hx-get"], headers=FRAGMENT))
     assert coloured.one("code").text.replace(" ", "") == "deff():return1"
