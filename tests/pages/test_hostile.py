@@ -57,15 +57,17 @@ def calm(answer: Any, limit: int = WINDOW) -> str:
     assert not TURNING.search(text)
     tags = TAG.findall(text)
     assert len(tags) == len(re.findall(r"<[a-z]", text, re.IGNORECASE))  # nothing that begins a tag is something else
+    is_card = "style-src 'sha256-" in answer.headers.get("Content-Security-Policy", "")  # only that style counts
     for name, attributes in set(tags):
-        check(name.lower(), ATTRIBUTE.findall(attributes))
+        if not (is_card and name == "style"):
+            check(name.lower(), ATTRIBUTE.findall(attributes))
     return text
 
 
 def check(tag: str, attributes: list[tuple[str, str]]) -> None:
     """One tag with its attributes: none that runs or loads anything but the site's own."""
     names = {name.lower() for name, _ in attributes}
-    assert tag not in FOREIGN
+    assert tag not in FOREIGN or ("sandbox", "") in attributes, "a frame runs nothing"
     assert tag != "script" or "src" in names
     assert not {name for name in names if name.startswith("on") or name == "style"}, attributes
     for name, value in attributes:

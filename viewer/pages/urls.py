@@ -6,7 +6,7 @@ import viewer.web.url_segments  # noqa: F401  # registers <name:…>
 
 from . import preferences
 from .about import views as about
-from .boundary import before_after, branch, startup_audit, undo
+from .boundary import before_after, branch, share, startup_audit, undo
 from .boundary import views as boundary
 from .compact import candidate, lost, runs, shortened
 from .compact import views as compact
@@ -84,6 +84,8 @@ urlpatterns = [
     path(f"{_SESSION}/boundaries/<int:handoff_id>/update", boundary.update, name="update"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/reading", startup_audit.reading, name="reading"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/before-after", before_after.before_after, name="before_after"),
+    path(f"{_SESSION}/boundaries/<int:handoff_id>/share", share.share, name="share"),
+    path(f"{_SESSION}/boundaries/<int:handoff_id>/share/card", share.share_card, name="share_card"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/undo", undo.undo, name="undo"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/branch", branch.branch, name="branch_before"),
 ]

@@ -23,11 +23,20 @@ class ContentSecurityPolicy:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        nonce = secrets.token_urlsafe(16)
-        request.META["palimpsest.csp_nonce"] = nonce
+        request.META["palimpsest.csp_nonce"] = secrets.token_urlsafe(16)
         response = self.get_response(request)
-        response.headers.setdefault("Content-Security-Policy", _POLICY.format(nonce=f" 'nonce-{nonce}'"))
+        response.headers.setdefault("Content-Security-Policy", _policy(request))
         return response
+
+
+def _policy(request: HttpRequest) -> str:
+    return _POLICY.format(nonce=f" 'nonce-{request.META['palimpsest.csp_nonce']}'")
+
+
+def framing(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """The response of a page that shows another address of this site in a frame."""
+    response.headers["Content-Security-Policy"] = f"{_policy(request)}; frame-src 'self'"
+    return response
 
 
 def nonce(request: HttpRequest) -> dict[str, str]:
