@@ -1,4 +1,4 @@
-# make run | test | test-all | lint | bench | bench-quality | fuzz. Each makes .venv and installs what it needs first; nothing else is touched.
+# make run | test | test-all | lint | bench | bench-quality | fuzz | recording. Each makes .venv and installs what it needs first; nothing else is touched.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,7 +7,7 @@ PIP := $(PY) -m pip --disable-pip-version-check -qq
 CHROMIUM := chromium chromium-browser google-chrome
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all lint bench bench-quality fuzz chromium nginx
+.PHONY: help run test test-all lint bench bench-quality fuzz recording chromium nginx
 
 help:
 	@echo 'make run     everything, then serve on http://127.0.0.1:8000 (HOST and PORT change that); prints a sign-in link'
@@ -17,6 +17,7 @@ help:
 	@echo 'make bench   how long the slow things take'
 	@echo 'make bench-quality  what compactions keep, by the yardsticks of docs/quality.md'
 	@echo 'make fuzz    random calls of the whole API (schemathesis); minutes'
+	@echo 'make recording  the recording in README.md, anew, from the demo'
 
 # `exec`, so that a signal to the site is not first a signal to a shell; --with-parent, so that it ends with make.
 run: $(VENV)/.installed
@@ -49,6 +50,10 @@ bench-quality: $(VENV)/quality
 
 fuzz: $(VENV)/.fuzz-installed
 	@$(PY) -m tests.fuzz $(EXAMPLES)
+
+recording: $(VENV)/.tests-installed chromium
+	@$(PIP) install --target $(VENV)/recording pillow==13.0.0
+	@PYTHONPATH=$(VENV)/recording $(PY) -m tests.recording
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \

@@ -50,7 +50,7 @@ def test_the_wheel_says_all_it_needs_and_brings_all_of_ours(image: DockerSteps) 
     """`pip check` fails where something that the wheel requires is missing or of another version."""
     image.run("pip", "check")
     needed = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if line and line[0] != "#"]
-    asked = f"from importlib.metadata import requires; assert len(requires('palimpsest')) == {len(needed)}"
+    asked = f"from importlib.metadata import requires; assert len(requires('palimpsest-agents')) == {len(needed)}"
     image.run("python", "-c", asked)
     package = next(Path(image.environment["VIRTUAL_ENV"]).glob("lib/python3*/site-packages/viewer"))
     for name in ("templates", "static"):

@@ -23,7 +23,7 @@ def _version() -> str:
     """The version in pyproject.toml, or that of the installed package if there is no such file."""
     project = BASE_DIR / "pyproject.toml"
     if not project.is_file():
-        return metadata.version("palimpsest")
+        return metadata.version("palimpsest-agents")
     return str(tomllib.loads(project.read_text())["project"]["version"])
 
 
