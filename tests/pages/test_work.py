@@ -92,8 +92,9 @@ def test_files_are_listed_by_how_often_they_were_changed_with_each_change(
     assert [touch.text for touch in touches] == ["message 2 +2 −1", "message 8 +1 −1"]
     places = [touch.one("a").attributes["href"] for touch in touches]
     assert first.one("a", "path-end").attributes["href"] == places[1], "the last change"
-    opened = [fold for fold in read(signed_in.get(places[0])).all("details", "tool") if "open" in fold.attributes]
-    assert [fold.one("pre", "diff").text for fold in opened] == ["-a +b +c"]
+    caller = read(signed_in.get(places[0])).one("article", id=places[0].partition("#")[2])
+    (fold,) = caller.all("details", "tool")
+    assert "open" in fold.attributes and fold.one("pre", "diff").text == "-a +b +c"
     assert read(signed_in.get(f"{href}/files")).one("h2", "quiet").text == "Files touched"
 
 
@@ -115,13 +116,13 @@ def test_failed_commands_are_listed_with_the_commit_before_them_and_the_newest(
     href = made_by_hermes(empty_store, [*calls, refused])
     page = read(signed_in.get(f"{href}/failures", headers=FRAGMENT))
     assert commands(page) == [
-        ('Second: more EOF )"', "committed, message 4"),
-        ("make", "failed, exit 2, message 6"),
-        ("make <i>", "failed, exit 1, message 10, in lib"),
-        ("git commit -m 'third'", "failed, exit 1, message 12"),
         ("git commit", "committed, message 16"),
+        ("git commit -m 'third'", "failed, exit 1, message 12"),
+        ("make <i>", "failed, exit 1, message 10, in lib"),
+        ("make", "failed, exit 2, message 6"),
+        ('Second: more EOF )"', "committed, message 4"),
     ]
-    place = page.one("ol", "listed-work").all("li")[1].one("a").attributes["href"]
+    place = page.one("ol", "listed-work").all("li")[3].one("a").attributes["href"]
     opened = [fold for fold in read(signed_in.get(place)).all("details", "tool") if "open" in fold.attributes]
     assert [fold.all("summary")[0].one("b").text for fold in opened] == ["Ran"]
     assert read(signed_in.get(f"{href}/failures")).one("h2", "quiet").text == "Commands that failed"
@@ -214,7 +215,7 @@ def test_each_kind_of_agent_has_its_files_and_failures(
     listed = files(read(signed_in.get(f"{href}/files", headers=FRAGMENT)))
     assert [(name, lines.partition("+")[2]) for name, lines in listed] == [("a.py", "2 −1"), ("b.py", "1")]
     failed = commands(read(signed_in.get(f"{href}/failures", headers=FRAGMENT)))
-    assert failed[-1][0] == "make" and failed[-1][1].startswith("failed, exit 2, message ")
+    assert failed[0][0] == "make" and failed[0][1].startswith("failed, exit 2, message ")
 
 
 @pytest.mark.slow
@@ -230,7 +231,7 @@ def test_a_list_is_opened_by_keys_and_stays_open_at_the_next_window(visit: Visit
     expect(screen.locator("#commands-failed .listed-work > li")).to_have_count(2)
     screen.keyboard.press("Tab")
     screen.keyboard.press("Enter")
-    expect(screen.locator("details.tool[open] summary").first).to_contain_text("make")
+    expect(screen.locator("details.tool[open] summary").first).to_contain_text("make <i>")
     expect(screen.locator("details.tool[open]").first).to_be_in_viewport()
     assert "around=" in screen.url
     expect(screen.locator("#commands-failed .listed-work > li")).to_have_count(2)

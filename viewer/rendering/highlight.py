@@ -39,7 +39,9 @@ _LISTED = """
 """
 _LEXERS = frozenset(_LISTED.split())
 _LANGUAGES = {
-    "bash": "bash", "c": "c", "cc": "cpp", "cfg": "ini", "cpp": "cpp", "cs": "csharp", "css": "css", "go": "go",
+    "bash": "bash", "c": "c", "cc": "cpp", "cfg": "ini", "clj": "clojure", "cpp": "cpp", "cs": "csharp", "css": "css",
+    "dart": "dart", "ex": "elixir", "exs": "elixir", "fs": "fsharp", "go": "go", "hs": "haskell", "md": "markdown",
+    "proto": "protobuf", "scss": "scss", "tf": "terraform", "zig": "zig",
     "h": "c", "hpp": "cpp", "html": "html", "ini": "ini", "java": "java", "js": "javascript", "json": "json",
     "jsx": "jsx", "kt": "kotlin", "lua": "lua", "mjs": "javascript", "php": "php", "pl": "perl", "py": "python",
     "pyi": "python", "r": "r", "rb": "ruby", "rs": "rust", "scala": "scala", "sh": "bash", "sql": "sql",

@@ -37,7 +37,7 @@ _COMMIT = re.compile(
 @dataclass(frozen=True, slots=True)
 class AnsweredCall:
     """A call with its result. `number` is the place in History of the message that made it, counted from 1; `href`
-    opens it.
+    leads to that message, and opens the fold of the call.
     """
 
     call: engine.Call
@@ -115,7 +115,7 @@ def files(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
 @require_safe
 @shows_refusals
 def failures(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
-    """The commands that failed, in order, with the commits between them."""
+    """The commands that failed, the newest first, with the commits between them."""
     with open_store(get_store(store)) as reader:
         opened = open_session(reader, session_id, redacting=redacts(request))
         return _list(request, opened, "Commands that failed", "session/_failures.html", commands_run(opened))
@@ -147,7 +147,7 @@ def _file(opened: OpenSession, name: str, touches: list[Touch]) -> TouchedFile:
 
 
 def commands_run(opened: OpenSession) -> list[RanCommand]:
-    """The commands that failed, with the newest commit before each and the newest of all."""
+    """The commands that failed, the newest first, with the newest commit before each and the newest of all."""
     listed: list[RanCommand] = []
     for made in answered_calls(opened, tools.is_shell):
         word = made.outcome.word
@@ -163,7 +163,7 @@ def commands_run(opened: OpenSession) -> list[RanCommand]:
             said = made.command[message.end() :]
             what = line(redact_shown(said) if opened.redacting else said, tools.LIMIT) or what
         listed.append(RanCommand(what, title.path, word, made.number, made.href))
-    return listed if any(each.word for each in listed) else []
+    return listed[::-1] if any(each.word for each in listed) else []
 
 
 def answered_calls(opened: OpenSession, is_wanted: Callable[[str], bool]) -> Iterator[AnsweredCall]:
@@ -184,8 +184,8 @@ def _answered(opened: OpenSession, places: range, is_wanted: Callable[[str], boo
     rows = [row for _, _, row in read]
     called = [[] if row.role in engine.RESULT_ROLES else calls.calls_of(row) for row in rows]
     for (at, position), answer in sorted(calls.pair(rows, called).items()):
-        call, (_, result_id, result), number = called[at][position], read[answer], read[at][0] + 1
-        href = opened.urls.message(result_id)
+        call, (place, caller_id, _), (_, result_id, result) = called[at][position], read[at], read[answer]
+        number, href = place + 1, f"{opened.urls.view(around=result_id)}#m{caller_id}"
         if is_wanted(call.name):
             yield AnsweredCall(call, number, href, outcomes.of_row(result), calls.noted(call, result))
         for each in result.inner:
