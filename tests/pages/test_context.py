@@ -192,6 +192,19 @@ def test_the_timeline_has_a_line_where_the_agent_compacts_by_itself(
     assert within.text.startswith("0") and " the agent compacts by itself at 9k ·" in within.text
 
 
+def test_numbers_of_the_page_follow_what_is_counted_for_the_timeline(
+    signed_in: Client, empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timeline, "COUNTING_SECONDS", 60)
+    href = empty_store.session("s")
+    for _ in range(600):
+        empty_store.say("s", "user", "zq vx 81 kj 47 " * 9)  # more tokens than its length lets expect
+    estimate = read(signed_in.get(href)).one("span", "fill").text
+    drawn = read(signed_in.get(f"{href}/timeline", headers=FRAGMENT))
+    assert drawn.one("span", "fill").text == read(signed_in.get(href)).one("span", "fill").text != estimate
+    assert not read(signed_in.get(f"{href}/timeline", headers=FRAGMENT)).all("span", "fill"), "nothing is new"
+
+
 def test_the_timeline_of_an_empty_session(signed_in: Client, empty_store: EmptyStore) -> None:
     page = read(signed_in.get(f"{empty_store.session('s')}/timeline"))
     assert page.one("figure", "timeline").one("svg").attributes["aria-label"] == "Nothing is in context."

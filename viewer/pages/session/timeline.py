@@ -87,16 +87,18 @@ class Timeline:
 def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
         opened = open_session(reader, session_id, redacting=redacts(request))
-        if NONE in opened.index.tokens:
+        is_new = NONE in opened.index.tokens
+        if is_new:
             index_cache.count_some(reader, opened.session, COUNTING_SECONDS)
             opened = open_session(reader, session_id, redacting=redacts(request))
         limit = agent_of(reader.store).threshold(opened.session.model, opened.window)
         data = drawn(rises(opened.index), limit, about=NONE in opened.index.tokens, window=opened.window)
         data = replace(data, cursor=_cursor(request, opened))
-        if is_fragment(request):
+        if is_fragment(request) and not is_new:
             return page(request, "session/_timeline.html", data)
         top = header(opened)
-    return page(request, "session/timeline.html", {"header": top, "timeline": data})
+    template = "session/_timeline_and_tokens.html" if is_fragment(request) else "session/timeline.html"
+    return page(request, template, {"header": top, "timeline": data})
 
 
 def rises(index: TranscriptIndex) -> list[list[int]]:
