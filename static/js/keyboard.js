@@ -42,10 +42,19 @@ function toPanel() {
 }
 const click = (selector) => document.querySelector(selector)?.click();
 const type = (field) => field && (field.focus(), field.select());
+// A focused field of a column that stays in place would scroll the page to where the column began.
+function findHere() {
+  const field = byId("find");
+  const column = field?.closest(".toc");
+  if (!column || getComputedStyle(column).position !== "sticky") return type(field);
+  column.scrollTop = 0;
+  field.focus({ preventScroll: true });
+  field.select();
+}
 const showKeys = () => byId("keys").showModal();
 const KEYS = {
   "/": () => type(byId("search")),
-  f: () => type(byId("find")),
+  f: findHere,
   j: () => step("[data-turn]", 1),
   k: () => step("[data-turn]", -1),
   "]": () => step("[data-boundary]", 1),

@@ -46,6 +46,25 @@ def test_the_list_says_where_it_works_and_who_has_it_open(signed_in: Client, age
     assert not line.all("span", "dot")
 
 
+@pytest.mark.parametrize(("reported", "is_more"), [(25_000, True), (3, False)])
+def test_what_the_client_notes_and_what_is_in_messages_are_told_apart(
+    signed_in: Client, agent: ClaudeByHand, reported: int, is_more: bool
+) -> None:
+    agent.write("s", talk(2))
+    usage = {"input_tokens": reported, "output_tokens": 0}
+    content = [{"type": "text", "text": "word " * 90}]
+    message = {
+        "id": "msg_1",
+        "role": "assistant",
+        "model": "claude-opus-4-5-20251101",
+        "content": content,
+        "usage": usage,
+    }
+    agent.hang("s", agent.lines("s")[-1].get("uuid"), {"type": "assistant", "message": message})
+    facts = read(signed_in.get(f"/stores/work/sessions/{agent.id_of('s')}")).one("div", "meta").text
+    assert "reported" in facts and ("of them in messages" in facts) == is_more
+
+
 @pytest.mark.django_db
 def test_messages_are_counted_ahead_where_something_was_compacted_alone(agent: ClaudeByHand) -> None:
     """The list shows what the client reports."""

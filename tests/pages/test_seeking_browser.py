@@ -67,6 +67,11 @@ def test_the_head_stays_and_the_place_is_followed(visit: Visit, empty_store: Emp
     expect(screen.locator(".toc li.here")).to_be_in_viewport()
     screen.keyboard.press("End")
     expect(screen.locator(f"#m{ids[-1]}")).to_be_in_viewport()
+    at_rest(screen)
+    before = screen.evaluate("scrollY")
+    screen.keyboard.press("f")
+    expect(screen.locator("#find")).to_be_focused()
+    assert screen.evaluate("scrollY") == before, "the field is in the column that stays"
 
 
 def test_boundaries_that_are_not_loaded_are_found_by_keys(

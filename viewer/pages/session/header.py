@@ -122,6 +122,7 @@ def _facts(opened: OpenSession, usage: ReportedUsage, tokens: SafeString) -> lis
         in_context(index),
         f"{formats.counted(index.unlinked, 'message')} not sent any more" if index.unlinked else "",
         tokens,
+        _in_messages(opened, usage.tokens),
         _spent(usage),
         f"compacted {times(compactions)}" if compactions else "never compacted",
         f"{session.parts} parts" if session.parts > 1 else "",
@@ -145,6 +146,19 @@ def _tokens(opened: OpenSession, reported: int | None) -> SafeString:
     if reported is not None:
         return format_html("{} reported", formats.of_window(reported, opened.window))
     return formats.of_window(opened.index.context.tokens, opened.window, about=opened.index.context.about)
+
+
+def _in_messages(opened: OpenSession, reported: int | None) -> SafeString | str:
+    """How much of what the agent noted is messages: the drawing and the plan show these alone."""
+    context = opened.index.context
+    if reported is None or reported <= context.tokens:
+        return ""
+    return format_html(
+        '<span title="{}">{}{} of them in messages</span>',
+        "The rest is the agent’s own prompt and the definitions of its tools",
+        "about " if context.about else "",
+        formats.thin(context.tokens),
+    )
 
 
 def _share(opened: OpenSession, reported: int | None) -> int:
