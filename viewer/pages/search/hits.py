@@ -81,7 +81,7 @@ def shown_hit(hit: Hit, urls: SessionUrls, words: str = "") -> ShownHit:
         state="" if hit.state == "live" else STATES[hit.state],
         time=formats.moment(hit.time),
         passage=tuple(PassagePart(clean(piece.text), piece.marked) for piece in hit.passage),
-        session=name or hit.session.id,
+        session=name or line(hit.session.id, 120),
         source=line(hit.session.source, 30),
     )
 

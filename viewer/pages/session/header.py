@@ -102,7 +102,7 @@ def _origin(opened: OpenSession, session_id: str) -> tuple[str, str]:
     try:
         origin = opened.reader.session(session_id)
     except NotFound:
-        return session_id, ""
+        return line(session_id, 120), ""
     origin = redacted_session(origin) if opened.redacting else origin
     return line(origin.name, 120), SessionUrls(opened.reader.store.name, origin.id).href
 
@@ -210,7 +210,7 @@ def _kin(opened: OpenSession) -> Iterator[RelatedSessions]:
 def _listed(label: str, born: list[ChildSession], store: str, redacting: bool) -> Iterator[RelatedSessions]:
     if born:
         named = tuple(
-            (line(name(child.title, redacting), 60) or child.id, SessionUrls(store, child.id).href)
+            (line(name(child.title, redacting), 60) or line(child.id, 60), SessionUrls(store, child.id).href)
             for child in born[:KIN]
         )
         yield RelatedSessions(label, named, len(born) - len(named))
