@@ -15,7 +15,7 @@ from .statements import Detail, Passage, Statement, statements, stems_of
 
 THOROUGH = 300_000  # characters, the newest, of what was said and called, and again of what is left, that are read
 # for details of every kind; what is beyond, and all that tools printed, is looked through for names inside words
-_TOKEN = re.compile(r"[^\W_\u3040-\U0010ffff]+")  # of scripts that set spaces
+TOKEN = re.compile(r"[^\W_\u3040-\U0010ffff]+")  # of scripts that set spaces
 _SPACE = re.compile(r"\s{2,}|[^\S ]")  # what " ".join(text.split()) changes
 _SPACED = re.compile(r"[\s()/-]+")  # what people put into phone and account numbers
 
@@ -57,7 +57,7 @@ class RemainingLines:
             for by_tools in (False, True)
         )
         self.spoken, self.flat = spoken, f"{spoken}\n{printed}"
-        self.tokens = {token[0] for token in _TOKEN.finditer(self.flat)}
+        self.tokens = {token[0] for token in TOKEN.finditer(self.flat)}
         self._lines_with: dict[str, set[int]] = {}
         self._stems: list[set[str]] = []  # the beginnings of the words of every sentence
         self._of_line: list[int] = []  # the line it is from
@@ -119,23 +119,23 @@ class RemainingLines:
     def has_text(self, text: str, *, printed: bool) -> bool:
         """Whether a line occurs in what was said and called, or anywhere (`printed`), whatever its line breaks."""
         text = " ".join(text.lower().split())
-        if not self.tokens.issuperset(_TOKEN.findall(text)):
+        if not self.tokens.issuperset(TOKEN.findall(text)):
             return False
-        return next(_occurrences(text, self.flat if printed else self.spoken), -1) >= 0
+        return next(occurrences(text, self.flat if printed else self.spoken), -1) >= 0
 
     def places(self, text: str) -> set[int]:
         """The lines in which a text occurs as a whole."""
         text = " ".join(text.lower().split())
         if text not in self._lines_with:
-            self._lines_with[text] = set(self._places(text)) if self.tokens.issuperset(_TOKEN.findall(text)) else set()
+            self._lines_with[text] = set(self._places(text)) if self.tokens.issuperset(TOKEN.findall(text)) else set()
         return self._lines_with[text]
 
     def _places(self, text: str) -> Iterator[int]:
-        at = next(_occurrences(text, self.text), -1)
+        at = next(occurrences(text, self.text), -1)
         while at >= 0:
             line = bisect_right(self.starts, at) - 1
             yield line
-            at = next(_occurrences(text, self.text, self.starts[line + 1]), -1)
+            at = next(occurrences(text, self.text, self.starts[line + 1]), -1)
 
     def saying(self, value: str) -> set[int]:
         """The lines that have a value. A number with a unit, or a date with a year, is also found in lines without unit
@@ -164,7 +164,7 @@ class RemainingLines:
         return lines
 
 
-def _occurrences(text: str, within: str, start: int = 0) -> Iterator[int]:
+def occurrences(text: str, within: str, start: int = 0) -> Iterator[int]:
     """Positions from `start` on where a text occurs as a whole: not inside a longer word and, if it is a dotted or
     snake_case name, not inside a longer name ("main.py" in "main.py.bak").
     """

@@ -16,22 +16,47 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import nsmallest
 
 from ..applying import Result
-from ..details.names import Kind, is_of_program, names_of, words_of
-from ..details.values import UNIT, value_of
+from ..details.names import Kind, names_of, words_of
+from ..details.values import value_of
 from ..messages import Message
+from ..offline.asks import alike
+from ..polite import is_closing
 from ..redaction import redact, redact_all
 from ..sections import is_stale
 from ..sentences import TROUBLE_WORDS, error_line, holding, pasted_error, signs_in
 from .categories import CATEGORIES, category_of
+from .needs import Needs
 from .pleasantries import is_courtesy
-from .records import COMMAND_KEYS, LONGEST_LINE, Anchor, Counts, Survival, commands_of
+from .records import (
+    COMMAND_KEYS,
+    LONGEST_LINE,
+    MATTERS,
+    SERIOUS,
+    Anchor,
+    Counts,
+    LastRequest,
+    Matters,
+    Survival,
+    commands_of,
+)
 from .remaining import THOROUGH, RemainingLines, thorough
-from .statements import HEADING_LINE, SOURCES, Detail, Passage, Statement, of_summary, passages, statements
+from .statements import (
+    HEADING_LINE,
+    SOURCES,
+    Detail,
+    Passage,
+    Statement,
+    is_capital,
+    is_worth_naming,
+    of_summary,
+    passages,
+    statements,
+)
 
 PRINTED_SHOWN = 2_000  # lost details that tools printed which are named; the others are counted
 _LONG = 200  # characters of an argument of a call that is what a tool is to write, not what it is called with
@@ -45,9 +70,7 @@ _SIGNS, _PROSE = (
     re.compile(r"[^\w\s,.?!'’`*\u3000-\u303f\uff00-\uff20-]"),
     8,
 )  # one in so many characters of language is a sign
-_LETTER = re.compile(r"\w")
 _WORD = re.compile(r"(?<!\d)[^\W\d_]")  # and not the unit of a number
-_TIMES = ("ns", "us", "ms", "s", "min", "h")  # units of durations
 
 
 # --- what was there --------------------------------------------------------------------------------------------------
@@ -83,6 +106,8 @@ class Leaving:
             self._line("error", error, passage)
         for line in statements(passage.text, passage.origin, sentences=True, every=True, detailed=detailed):
             line.message, line.source = passage.message, passage.source
+            if passage.source == "summary" and is_stale(line.text.lstrip("-*> ")):
+                continue
             for detail in line.details:
                 self._detail(detail, line)
             key = (line.text, line.heading)
@@ -112,9 +137,12 @@ class Leaving:
 
     def _detail(self, detail: Detail, line: Statement) -> None:
         key = (detail.kind, detail.value)
-        if key not in self.details and is_worth_naming(detail.kind, detail.text) and not _is_capital(detail, line):
+        if key not in self.details and is_worth_naming(detail.kind, detail.text) and not is_capital(detail, line):
             text = line.text[:LONGEST_LINE]
-            self.details[key] = Anchor(detail.kind, detail.text, line.message, text, line.source)
+            matters: Matters = "person" if line.source == "person" else ""
+            self.details[key] = Anchor(
+                detail.kind, detail.text, line.message, text, line.source, matters=matters, above=line.above
+            )
 
     def _line(self, kind: Kind, text: str, passage: Passage) -> None:
         text = text[:LONGEST_LINE]
@@ -148,35 +176,11 @@ class Leaving:
         return new
 
 
-def is_worth_naming(kind: Kind, text: str) -> bool:
-    """Whether somebody may ask for a detail on its own: a number with a unit that is not a duration, not a program's
-    id.
-    """
-    if kind == "number":
-        _, _, unit = value_of(kind, text).partition(UNIT)
-        return bool(unit) and unit not in _TIMES
-    return not (kind in ("id", "name") and is_of_program(text))
-
-
-def _is_capital(detail: Detail, line: Statement) -> bool:
-    """Whether a name is recognised only by a capital that means nothing here: the first word of a sentence or label, or
-    words of a heading. Scripts without capitals have no such names.
-    """
-    if detail.kind != "name" or not detail.text[0].isupper():
-        return False
-    if HEADING_LINE.match(line.text):
-        return detail.text.istitle()
-    before = line.text[: max(detail.start - line.start, 0)]
-    return detail.text.isalpha() and not _LETTER.search(before)
-
-
 def _says_something(line: Statement, passage: Passage) -> bool:
     """Whether a reader would miss the line; sets its category."""
     typed = passage.source == "person"
     text = line.text
     if is_courtesy(line) or _TITLE.match(text) or not (line.details or _is_prose(text)):
-        return False
-    if passage.source == "summary" and is_stale(text.lstrip("-*> ")):
         return False
     category = category_of(text, typed=typed)
     if category is None:
@@ -224,19 +228,58 @@ def survival_of(
     before = [of_summary(text, at) for at, text in earlier if text]
     texts = before + passages(messages, which, live=True)
     leaving.read(texts)
+    needs = Needs(messages, which, "\n\n".join(each.text for each in before))
     stay = RemainingLines(passages(remaining, live=False))
     spoken = [*_spoken_details(leaving, stay)]
     lost = [anchor for anchor, kept in spoken if not kept]
     printed_counts, printed_lost = _printed_details(leaving, stay)
     gone = [line for line in leaving.statements.values() if not stay.says(line)]
+    broken = _unsaid(needs.standing, gone, stay)
+    matters = {id(line): _matters(line, needs, broken) for line in gone}
     return Survival(
         by_kind=_counts((anchor.kind, kept) for anchor, kept in spoken),
         lost=tuple(sorted(lost, key=_weight)),
         printed=printed_counts,
         lost_printed=tuple(_shown(printed_lost, texts)),
         statements=(len(leaving.statements) - len(gone), len(leaving.statements)),
-        lost_statements=tuple(map(_stated, _ranked(gone))),
+        lost_statements=tuple(_stated(line, matters[id(line)]) for line in _ranked(gone, matters)),
+        request=_last_request(needs, leaving, gone, stay),
+        instructions=_instructions(needs, broken),
     )
+
+
+def _unsaid(standing: Mapping[str, str], gone: Sequence[Statement], stay: RemainingLines) -> set[str]:
+    """The keys of the standing instructions that nothing says any more."""
+    lost = {alike(line.text) for line in gone if line.source in ("person", "summary")}
+    return {key for key, text in standing.items() if key in lost and not stay.has_text(redact(text), printed=False)}
+
+
+def _instructions(needs: Needs, broken: set[str]) -> tuple[int, int]:
+    """The number of standing instructions that survive, and of all."""
+    every = needs.standing.keys() | needs.standing_kept
+    return len(every - (broken - needs.standing_kept)), len(every)
+
+
+def _matters(line: Statement, needs: Needs, broken: Container[str]) -> Matters:
+    """Why somebody would miss a line."""
+    if line.source in ("person", "summary") and alike(line.text) in broken:
+        return "instruction"
+    is_request = needs.request is not None and not needs.is_request_kept and line.message == needs.request.place
+    if needs.asks_for(line) or (is_request and line.source == "person"):
+        return "request"
+    return "person" if line.source == "person" and not is_closing(line.text) else ""
+
+
+def _last_request(
+    needs: Needs, leaving: Leaving, gone: Sequence[Statement], stay: RemainingLines
+) -> LastRequest | None:
+    if needs.request is None:
+        return None
+    words = needs.request_words
+    kept = needs.is_request_kept or stay.has_text(words, printed=False)
+    asked, lost = (sum(map(needs.asks_for, lines)) for lines in (leaving.statements.values(), gone))
+    is_open = needs.request.open and not needs.request.answer
+    return LastRequest(words, max(needs.request.place, -1), is_open, kept, (asked - lost, asked))
 
 
 def _spoken_details(leaving: Leaving, stay: RemainingLines) -> Iterator[tuple[Anchor, bool]]:
@@ -302,14 +345,16 @@ def loss_report(result: Result) -> Survival:
     return survival_of(plan.messages, gone, result.messages, [(at, plan.previous_summary)])
 
 
-def _stated(line: Statement) -> Anchor:
+def _stated(line: Statement, matters: Matters) -> Anchor:
     text = line.text[:LONGEST_LINE]
-    return Anchor("statement", text, line.message, text, line.source, line.category)
+    above = line.above if line.source != "summary" else ""  # the title of a section
+    return Anchor("statement", text, line.message, text, line.source, line.category, matters, above)
 
 
-def _ranked(lines: Iterable[Statement]) -> list[Statement]:
-    """The statements by category. In each category: repetitions of an earlier one last, sentences before rows of lists,
-    people's words first, then the newest.
+def _ranked(lines: Iterable[Statement], matters: Mapping[int, Matters]) -> list[Statement]:
+    """The statements by category, after instructions those that the last request asks for. In each category:
+    repetitions of an earlier one last, sentences before rows of lists, people's words first, then the newest.
+    `matters` is by the statement's `id`.
     """
     ordered = sorted(lines, key=lambda each: (bool(_ROW.match(each.text)), SOURCES.index(each.source), -each.message))
     times: Counter[str] = Counter()
@@ -317,7 +362,13 @@ def _ranked(lines: Iterable[Statement]) -> list[Statement]:
     for each in ordered:
         again[id(each)] = times[each.text]
         times[each.text] += 1
-    return sorted(ordered, key=lambda each: (CATEGORIES.index(each.category), again[id(each)]))
+
+    def key(each: Statement) -> tuple[int, int, int]:
+        why = matters[id(each)]
+        serious = MATTERS.index(why if why in SERIOUS else "")
+        return serious, CATEGORIES.index(each.category), again[id(each)]
+
+    return sorted(ordered, key=key)
 
 
 def _weight(anchor: Anchor) -> tuple[int, int, int]:

@@ -17,9 +17,9 @@ from typing import Literal, NamedTuple
 
 from .. import messages as m
 from ..details.cjk import CJK
-from ..details.names import Kind
+from ..details.names import Kind, is_of_program
 from ..details.recognise import details_of
-from ..details.values import value_of
+from ..details.values import UNIT, value_of
 from ..folders import spelled_out
 from ..handoff import flag_of, is_handoff, split
 from ..messages import Message
@@ -52,6 +52,8 @@ _EMPTY = set_of(  # words that every second sentence has
     auf von war haben hat sich auch nicht wir sie ich bei aus noch wie les des une est pas pour que qui dans
     sur avec son ses mais los las una por con que del para son"""
 )
+_LETTER = re.compile(r"\w")
+_TIMES = ("ns", "us", "ms", "s", "min", "h")  # units of durations
 SHORT_ID = 5  # characters: shorter ids are numbered separately in each context, such as seats, bins and list numbers
 
 
@@ -71,8 +73,8 @@ class Detail(NamedTuple):
 
 @dataclass(slots=True)
 class Statement:
-    """A line or sentence of a message with its details. `heading` are the values of its headings; `is_code`: it is in a
-    block of code.
+    """A line or sentence of a message with its details. `heading` are the values of its headings, `above` is the text
+    of the nearest one, "" if there is none; `is_code`: it is in a block of code.
     """
 
     text: str
@@ -80,6 +82,7 @@ class Statement:
     details: tuple[Detail, ...]
     heading: frozenset[str]
     is_code: bool = False
+    above: str = ""
     message: int = 0
     source: Source = "agent"
     category: Category = ""
@@ -134,7 +137,8 @@ def statements(
             piece = text[start:end]
             indent = len(piece) - len(piece.lstrip())
             heading = around | {detail.value for detail in under} if under else around
-            yield Statement(piece.strip(), start + indent, tuple(own), heading, is_code)
+            above = " ".join(text[slice(*head)].strip(" #*:>").split())[:HEADING]
+            yield Statement(piece.strip(), start + indent, tuple(own), heading, is_code, above)
 
 
 _Piece = tuple[int, int, tuple[int, int], bool]  # start, end, those of its heading, whether it is code
@@ -179,6 +183,28 @@ def _cut(text: str, start: int, end: int, pattern: re.Pattern[str]) -> Iterator[
         yield start, match.start()
         start = match.end()
     yield start, end
+
+
+def is_worth_naming(kind: Kind, text: str) -> bool:
+    """Whether somebody may ask for a detail on its own: a number with a unit that is not a duration, not a program's
+    id.
+    """
+    if kind == "number":
+        _, _, unit = value_of(kind, text).partition(UNIT)
+        return bool(unit) and unit not in _TIMES
+    return not (kind in ("id", "name") and is_of_program(text))
+
+
+def is_capital(detail: Detail, line: Statement) -> bool:
+    """Whether a name is recognised only by a capital that means nothing here: the first word of a sentence or label, or
+    words of a heading. Scripts without capitals have no such names.
+    """
+    if detail.kind != "name" or not detail.text[0].isupper():
+        return False
+    if HEADING_LINE.match(line.text):
+        return detail.text.istitle()
+    before = line.text[: max(detail.start - line.start, 0)]
+    return detail.text.isalpha() and not _LETTER.search(before)
 
 
 # --- the texts of messages ---

@@ -113,12 +113,25 @@ class Offers:
         older = requests_in([turn for turn in self.turns if is_older(turn)], self.harness)
         newer = [turn for turn in self.turns if not is_older(turn)]
         self.requests = requests_in(newer, self.harness, before_all(older, self.requests_before))
-        done, failed = settled([*self.transcript.work(), *self.kept.work()])
-        self.work, self.failed = (
-            [work for work in works if work.last.at not in self.kept_places] for works in (done, failed)
-        )
         self.findings_shown: frozenset[str] = frozenset()
         self.cut = False
+
+    @cached_property
+    def _settled(self) -> tuple[list[Work], list[Work]]:
+        """`work` and `failed`."""
+        done, failed = settled([*self.transcript.work(), *self.kept.work()])
+        leaving = [[work for work in works if work.last.at not in self.kept_places] for works in (done, failed)]
+        return leaving[0], leaving[1]
+
+    @property
+    def work(self) -> list[Work]:
+        """What was done, the newest first."""
+        return self._settled[0]
+
+    @property
+    def failed(self) -> list[Work]:
+        """What failed to the end, the newest first."""
+        return self._settled[1]
 
     def _focused(self, lines: Iterable[SummaryLine]) -> Iterator[SummaryLine]:
         """The lines, with those about the focus first."""

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 import compaction
 from compaction import Message, Policy, SummaryRequest, offline, sentences
-from compaction.loss.records import commands_of
+from compaction.loss.records import SERIOUS, commands_of
 from compaction.loss.report import loss_report, survival_of
 from tests.compaction.transcripts import (
     SMALL,
@@ -268,7 +268,9 @@ def test_prose_without_a_detail_is_lost_with_what_it_is(row: Message, category: 
 def test_what_matters_most_comes_first() -> None:
     said = [row for row, _ in SAID]
     found = survival_of([reply("The order is B-20918."), *reversed(said)], None, [handoff("nothing")])
-    order = [one.category for one in found.lost_statements]
+    needed = [one for one in found.lost_statements if one.matters in SERIOUS]  # instructions, the request
+    assert needed == list(found.lost_statements[: len(needed)])
+    order = [one.category for one in found.lost_statements[len(needed) :]]
     assert order == [*sorted(order[:-1], key=[category for _, category in SAID].index), ""]
     assert [one.source for one in found.lost_statements if one.category == "decision"] == ["person", "person", "agent"]
 

@@ -1,0 +1,127 @@
+"""What the next turn needs and has lost: standing instructions, the last request, what that asks for, what is used."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction import Message
+from compaction.loss.later import used_later
+from compaction.loss.records import Survival
+from compaction.loss.report import survival_of
+from tests.compaction.transcripts import call, handoff, reply, result, user
+
+PLAN = [
+    user("Set up the new shop for us."),
+    reply("Orders go through /srv/shop/orders.py, which needs the key shop-live-41."),
+    reply("The newsletter goes out from /srv/mail/letters.py every Monday, because Ines asked for that."),
+    user("Never write to the production database. I work from the office in Turin."),
+    reply("Noted."),
+    user("Now change the currency in /srv/shop/orders.py to CHF."),
+]
+
+
+def report(messages: list[Message], left: str, kept: int = 1) -> Survival:
+    """What is lost if a summary takes the place of all but the last messages."""
+    size = len(messages) - kept
+    return survival_of(messages, range(size), [handoff(left), *messages[size:]])
+
+
+def test_what_the_next_turn_fails_without_comes_first() -> None:
+    found = report(PLAN, "A shop is set up.")
+    assert [(one.matters, one.source) for one in found.things[:3]] == [
+        ("instruction", "person"),
+        ("request", "agent"),
+        ("person", "person"),
+    ]
+    assert found.things[0].text == "Never write to the production database."
+    assert "orders.py" in found.things[1].text
+    assert {one.matters for one in found.things[3:]} == {""}
+    assert len(found.things) == len({(one.message, one.line or one.text) for one in found.things}), "each line once"
+
+
+@pytest.mark.parametrize(
+    ("left", "needs", "instructions"),
+    [
+        ("A shop is set up.", (0, 1), (0, 1)),
+        ("Orders go through /srv/shop/orders.py, which needs the key shop-live-41.", (1, 1), (0, 1)),
+        ("Never write to the production database.", (0, 1), (1, 1)),
+    ],
+)
+def test_the_last_request_and_what_it_asks_for(
+    left: str, needs: tuple[int, int], instructions: tuple[int, int]
+) -> None:
+    found = report(PLAN, left)
+    assert found.request is not None and found.request.text == PLAN[-1]["content"]
+    assert (found.request.message, found.request.open, found.request.kept) == (5, True, True)
+    assert (found.request.needs, found.instructions) == (needs, instructions)
+
+
+def test_a_request_that_names_nothing_asks_for_lines_with_its_words() -> None:
+    messages = [
+        user("We count the shelves of the library."),
+        reply("Shelf A-107: count again, two volumes are missing."),
+        reply("Shelf B-230: all volumes are there."),
+        reply("The count of the journals in room K-12 was right."),
+        user("Which shelves have to be counted again?"),
+    ]
+    found = report(messages, "Shelves were counted.")
+    assert found.request is not None and found.request.needs == (0, 1)
+    assert [one.text for one in found.things if one.matters == "request"] == [messages[1]["content"]]
+
+
+def test_an_answer_to_the_agent_is_no_request_of_its_own() -> None:
+    """Nor is "go on": the request before it is the one."""
+    messages = [
+        user("Book the room K-400."),
+        reply("For which day?"),
+        user("Friday."),
+        reply("Booked."),
+        user("Go on."),
+    ]
+    found = report(messages, "Something is booked.")
+    assert found.request is not None and (found.request.text, found.request.message) == ("Book the room K-400.", 0)
+    assert not found.request.kept
+    assert [one.matters for one in found.things if one.message == 0] == ["request"]
+    again = report(messages, "The user asked: Book the room K-400.")
+    assert again.request is not None and again.request.kept
+
+
+def test_what_stays_counts_as_kept_and_a_replaced_instruction_does_not_count() -> None:
+    messages = [
+        user("Answer in French."),
+        reply("D'accord."),
+        user("Answer in German from now on."),
+        reply("Gut."),
+        user("Never use tables. What time is it?"),
+    ]
+    found = report(messages, "Talk about languages. The user wants answers in German from now on.")
+    assert found.instructions[1] == 2, "the one in the last message, and German"
+    assert not [one for one in found.things if one.matters == "instruction" and "French" in one.text]
+
+
+def test_an_instruction_of_an_earlier_summary_is_one() -> None:
+    earlier = "## Standing instructions\n- Never write to the production database.\n\n## Done\n- ran migrate.py"
+    messages = [handoff(earlier), reply("Done with the views."), user("What is next?")]
+    found = survival_of(messages, [0, 1], [handoff("Views are done."), messages[2]], [(0, earlier)])
+    assert found.instructions == (0, 1)
+    assert [(one.matters, one.source) for one in found.things if one.matters] == [("instruction", "summary")]
+
+
+def test_a_line_is_shown_with_the_heading_above_it() -> None:
+    messages = [user("Count."), reply("### Hall 3\n\nCount again: bin Q-1188."), user("Thanks, and the doors?")]
+    found = report(messages, "Halls were counted.")
+    assert [(one.above, one.text) for one in found.things if "Q-1188" in one.text] == [
+        ("Hall 3", "Count again: bin Q-1188.")
+    ]
+
+
+def test_what_later_messages_say_or_call_with_is_used() -> None:
+    later = [
+        user("Where was QX-1188 again?"),
+        {**reply("I look."), "tool_calls": [call("1", arguments='{"path": "/srv/shop/orders.py"}')]},
+        result("1", "PRINTED-7 is in it"),
+    ]
+    lost = ["qx-1188", "/srv/shop/orders.py", "PRINTED-7", "QX-118", "again? I", "ZZ-9", ""]
+    assert used_later(lost, [], later) == {0, 1}
+    assert used_later(lost, [reply("In shop/orders.py the currency is wrong.")], later) == {0}, "the path is known"
+    assert used_later(lost, [], [result("1", "/srv/shop/orders.py:1: x"), *later]) == {0}, "the agent found it again"
