@@ -179,7 +179,7 @@ ELSEWHERE = {
         viewer.rendering.blocks.by_template viewer.rendering.cache.by_template
         viewer.rendering.templatetags.palimpsest.part viewer.rendering.templatetags.palimpsest.term
         viewer.rendering.lru.SizedCache
-        viewer.pages.parts.losses.named_lost viewer.pages.session.timeline.apart viewer.runs.candidate
+        viewer.pages.parts.losses.shown_lost viewer.pages.session.timeline.apart viewer.runs.candidate
         viewer.runs.detail_loss viewer.pages.search.hits.grouped viewer.pages.preferences.remembered
         viewer.runs.planning.Basis viewer.runs.planning.plan_of viewer.runs.planning.recorded viewer.stores.changes
         viewer.stores.hermes.receipts

@@ -10,11 +10,12 @@ import pytest
 from django.test import Client
 
 from compaction.handoff import END_MARKER, LEGACY_HEADER
+from compaction.loss.records import SERIOUS
 from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import message_ids, read
 from viewer.history import index_cache
 from viewer.runs import service
-from viewer.runs.detail_loss import losses
+from viewer.runs.detail_loss import losses, lost_detail
 from viewer.runs.planning import Options
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
@@ -35,44 +36,42 @@ def tabs(signed_in: Client, hermes_store: HermesStore, handoff: int) -> list[str
 def test_what_the_agent_lost_is_looked_for_when_it_is_asked_for(
     signed_in: Client, open_hermes_store: Callable[..., HermesStore]
 ) -> None:
+    """In the same words as what our own compactions lost, and without a number until somebody opens the boundary."""
     hermes_store = open_hermes_store(21)
-    assert tabs(signed_in, hermes_store, FIRST) == ["Summary", LOST, "28 kept, 7 of them shortened", "56 summarised"]
-    page = read(signed_in.get(f"{session(hermes_store)}/boundaries/{FIRST}/details"))
-    lost, total = map(int, re.findall(r"\d+", page.one("h1").text)[:2])
-    assert 0 < lost < total
-    assert f"Of the {total} details we recognise" in page.one("main").text
-    assert [each.text.split(":")[0] for each in page.one("div", "losses").all("h2")] == [
-        "Statements",
-        "Details",
-        "Printed by tools only",
-    ]
-    named = page.all("ul", "lost")[1].all("li")
-    assert len(named) == lost
-    href = named[0].one("a").attributes["href"]
-    shown = read(signed_in.get(href.split("#")[0]))
-    assert int(href.split("#m")[1]) in message_ids(shown)
-    assert named[0].one("code").text.split()[0] in shown.text
+    assert tabs(signed_in, hermes_store, FIRST) == ["Summary", "Lost", "28 kept, 7 of them shortened", "56 summarised"]
+    href = f"{session(hermes_store)}/boundaries/{FIRST}/details"
+    page = read(signed_in.get(href))
+    lost = int(page.one("h1").text.split()[0])
+    assert page.one("h1").text == f"{lost} lines lost" and page.one("p", "loss").text.startswith(
+        f"{lost} lines are lost"
+    )
+    label = read(signed_in.get(f"{href}?count=1", headers=FRAGMENT))
+    assert label.text.split(" (")[0] == f"Lost {lost}" and not label.all("html")
+    assert [each.text for each in page.one("div", "losses").all("h2")] == ["Kept", "Lost"]
+    assert re.search(r"The (open|last) request", page.one("ul", "kept").text) and "%" not in page.one("main").text
+    named = page.one("ol", "lost").all("li")
+    assert len(named) == lost > 1
+    shown = read(signed_in.get((first := named[0].one("a")).attributes["href"].split("#")[0]))
+    assert int(first.attributes["href"].split("#m")[1]) in message_ids(shown)
+    assert first.text.split()[0] in shown.text
 
 
 @pytest.mark.slow
-def test_many_lost_details_are_listed_in_parts(signed_in: Client, empty_store: EmptyStore) -> None:
+def test_many_lost_lines_are_listed_in_parts(signed_in: Client, empty_store: EmptyStore) -> None:
     empty_store.session("s")
     for at in range(250):
         empty_store.say("s", "user", f"Move reservation R{at:05d}.", active=0, compacted=1)
     handoff = empty_store.say("s", "user", f"{LEGACY_HEADER} R00000 is moved.\n\n{END_MARKER}", _compressed_summary=1)
     page = read(signed_in.get(f"/stores/own/sessions/s/boundaries/{handoff}/details"))
-    assert page.one("h1").text.startswith("249 of 250 details")
-    first = page.all("ul", "lost")[1]
+    assert page.one("h1").text == "250 lines lost", "a line says it once; 'is moved' is not 'move'"
+    first = page.one("ol", "lost")
     named, more = first.all("li")[:-1], first.one("li", "more").one("a")
-    assert len(named) == 100 and more.text == "149 more"
+    assert len(named) == 100 and more.text == "150 more"
     fragment = read(signed_in.get(more.attributes["href"], headers=FRAGMENT))
-    assert not fragment.all("html") and fragment.one("li", "more").text == "49 more"
+    assert not fragment.all("html") and fragment.one("li", "more").text == "50 more"
     assert fragment.all("li")[0].text != named[0].text
     whole = read(signed_in.get(more.attributes["href"]))
-    assert whole.all("html") and len(whole.all("ul", "lost")) == 1, "without scripts it is a page"
-
-
-LOST = "Details lost"
+    assert whole.all("html") and len(whole.all("ol", "lost")) == 1, "without scripts it is a page"
 
 
 @pytest.mark.usefixtures("at_once", "db")
@@ -83,22 +82,29 @@ def test_of_our_own_compactions_the_tab_says_how_many(
     ready = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=False)
     run = service.apply(ready, "Done: R00084 is moved, seat 84A stays yours. Anything else I can do?")
     run.refresh_from_db()
-    counts = list(run.report["anchors"].values())
-    lost, total = sum(each[1] - each[0] for each in counts), sum(each[1] for each in counts)
-    kept, stated = run.report["statements"]
-    assert 0 < lost < total and 0 < kept < stated
     assert run.handoff_id is not None
-    label = f"{lost:,} of {total:,} details ({lost / total:.0%}), {stated - kept:,} of {stated:,} statements"
-    label = f"{label} ({(stated - kept) / stated:.0%}) lost".replace("%", " %")
-    assert label in tabs(signed_in, hermes_store, run.handoff_id)
-    row = (
-        read(signed_in.get(f"{session(hermes_store)}?around={run.handoff_id}"))
-        .one("h2", id=f"b{run.handoff_id}-line")
-        .text
-    )
-    assert f"{lost:,} details, {stated - kept:,} statements lost" in row
+    needed = [name for name in run.report["ranked"] if lost_detail(run.report, name).get("matters") in SERIOUS]
+    label = f"Lost {run.report['things']:,}" + (f" ({len(needed)} needed)" if needed else "")
+    assert tabs(signed_in, hermes_store, run.handoff_id)[1] == label
+    row = read(signed_in.get(f"{session(hermes_store)}?around={run.handoff_id}"))
+    assert "lost" not in row.one("h2", id=f"b{run.handoff_id}-line").text.lower(), "it is said once"
     page = read(signed_in.get(f"{session(hermes_store)}/boundaries/{run.handoff_id}/details"))
-    assert page.one("h1").text == label
+    assert page.one("h1").text == f"{run.report['things']:,} lines lost"
+
+
+@pytest.mark.usefixtures("db")
+def test_what_a_later_message_speaks_of_is_needed(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("s")
+    for text in ("The key is with Priya Raman, box QX-1188.", "Gates are painted green, box QX-2277."):
+        empty_store.say("s", "assistant", text, active=0, compacted=1)
+    handoff = empty_store.say("s", "user", f"{LEGACY_HEADER} Talk of keys.\n\n{END_MARKER}", _compressed_summary=1)
+    empty_store.say("s", "user", "Open the box qx-1188 now.")
+    page = read(signed_in.get(f"/stores/own/sessions/s/boundaries/{handoff}/details"))
+    rows = [
+        (row.one("span", "kind").text, row.text) for row in page.one("ol", "lost").all("li") if row.all("span", "bad")
+    ]
+    assert [label for label, _ in rows] == ["used later"] and "QX-1188" in rows[0][1]
+    assert "The next turn needs 1 of them" in page.one("p", "loss").text
 
 
 @pytest.mark.usefixtures("at_once", "db")

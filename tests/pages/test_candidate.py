@@ -10,8 +10,7 @@ from django.test import Client
 from playwright.sync_api import expect
 
 from tests.browser import Visit, require_accessible
-from tests.html import read
-from viewer.runs import drafts
+from tests.html import Element, read
 from viewer.runs.models import Run
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
@@ -29,75 +28,100 @@ def ready(signed_in: Client, demo: Callable[[str], str]) -> Run:
 
 def test_it_shows_what_goes_the_summary_and_what_stays(signed_in: Client, ready: Run) -> None:
     page = read(signed_in.get(f"/runs/{ready.pk}"))
+    assert page.one("h1").text == "Preview, not applied"
     for name, parts in (("goes", ("middle",)), ("stays", ("head", "tail"))):
         ids = [each for part in parts for each in ready.plan[part]]
-        column = page.one("section", **{"aria-labelledby": f"{name}-title"})
-        assert f"{len(ids):,} message" in column.one("h3").text
-        shown = [link.text for link in column.one("ol").all("a")]
-        assert shown[: min(50, len(ids))] == [f"#{each}" for each in ids[:50]]
+        column = page.one("details", id=name)
+        assert f"{len(ids):,} message" in column.one("summary").text
+        shown = [link.attributes["href"].partition("#m")[2] for link in column.one("ol").all("a")]
+        assert shown[: min(50, len(ids))] == [str(each) for each in ids[:50]]
         assert len(read(signed_in.get(f"/runs/{ready.pk}/{name}")).one("ol").all("li")) >= min(200, len(ids))
     assert page.one("div", "md").text
     again = page.one(
         "a", "btn",
         href=f"/stores/demo/sessions/{ready.session_id}/plan?strategy=summary&summarizer=offline&mode=in_place&carry=1",
     )  # fmt: skip
-    assert "other settings" in again.text
+    assert "Other settings" in again.text
 
 
-def test_each_lost_detail_can_be_put_into_the_summary(signed_in: Client, ready: Run) -> None:
+def _numbers(page: Element) -> tuple[int, int, int, int]:
+    """Lines that the request asks for and that are kept, all of these, lost lines, and those the next turn needs."""
+    kept = next(re.findall(r"\d+", each.text) for each in page.one("ul", "kept").all("li") if "asks for" in each.text)
+    lost = [int(each.replace(",", "")) for each in re.findall(r"[\d,]+", page.one("p", "loss").text)]
+    return int(kept[0]), int(kept[1]), lost[0], lost[1] if "needs" in page.one("p", "loss").text and lost[1:] else 0
+
+
+def test_the_report_begins_with_what_is_kept_and_names_few_losses(signed_in: Client, ready: Run) -> None:
     page = read(signed_in.get(f"/runs/{ready.pk}"))
-    buttons = page.all("button", name="put")
-    named = min(100, len(ready.report["lost"])) + min(100, len(ready.report["lost_statements"]))
-    assert len(buttons) == named > 1
-    for button in (buttons[0], buttons[-1]):
-        answer = signed_in.post(f"/runs/{ready.pk}/draft", {"put": button.attributes["value"]})
-        assert answer["Location"] == f"/runs/{ready.pk}#summary-{ready.pk}"
-    ready.refresh_from_db()
-    lines = [drafts.line_of(ready.report, each.attributes["value"]) for each in (buttons[0], buttons[-1])]
-    assert ready.draft.count("Kept exactly:") == 1
-    assert all(drafts.holds(ready.draft, line) for line in lines)
-    signed_in.post(f"/runs/{ready.pk}/draft", {"put": buttons[0].attributes["value"]})
-    assert Run.objects.get().draft == ready.draft, "what is there already is not put in twice"
-    after = read(signed_in.get(f"/runs/{ready.pk}"))
-    assert "In the summary" in after.one("ul", "report").text and len(after.all("button", name="put")) < named
+    report = page.one("section", "findings")
+    assert [each.text for each in report.all("h2")] == ["Kept", "Lost"] and "%" not in report.text
+    assert "The open request: That was the last one." in report.one("ul", "kept").text
+    kept, asked, lost, needed = _numbers(page)
+    assert (kept + needed, asked) == (43, 43) and lost == ready.report["things"]
+    rows = report.one("ol", "lost").all("li")
+    assert len(rows) == len(report.all("button", name="put")) - 1 == 7
+    assert all("Count again" in row.text and row.all("span", "bad") for row in rows), (
+        "what the request needs comes first"
+    )
+    assert all(re.match(r"the request needs it [\w ]+, aisle \d:", row.text) for row in rows), "with where it was said"
+    assert [each.text for each in page.one("div", "decide").all("button")] == ["Apply", "Discard"]
+    assert page.text.index("Apply") < page.text.index("Kept") < page.text.index("Lost")
+
+
+def test_what_is_put_in_counts_as_kept(signed_in: Client, ready: Run) -> None:
+    """One line, then all that the next turn needs with one request; the numbers are those of a new report."""
+    kept, asked, lost, needed = _numbers(page := read(signed_in.get(f"/runs/{ready.pk}")))
+    first, button = page.one("div", "worth").all("button")[1], page.one("div", "worth-head").one("button")
+    assert button.text == f"Put all {needed} in" and needed > 7
+    answer = signed_in.post(f"/runs/{ready.pk}/draft", {"put": first.attributes["value"]})
+    assert answer["Location"] == f"/runs/{ready.pk}#report-title"
+    assert _numbers(read(signed_in.get(f"/runs/{ready.pk}"))) == (kept + 1, asked, lost - 1, needed - 1)
+    draft = Run.objects.get().draft
+    assert re.search(r"\n\nKept exactly:\n- [\w ]+, aisle \d: \*\*Count again:\*\* bins", draft)
+    signed_in.post(f"/runs/{ready.pk}/draft", {"put": first.attributes["value"]})
+    assert Run.objects.get().draft == draft, "what is there already is not put in twice"
+    named = {"put": button.attributes["value"], "summary": draft}
+    put = read(signed_in.post(f"/runs/{ready.pk}/draft", named, headers=FRAGMENT))
+    assert f"{lost - needed} lines are lost; as far as we can tell" in put.one("p", "loss").text
+    assert put.one("textarea").text.count("Count again") > needed and put.one("ul", "kept")
+    assert "Count again" not in put.one("div", "worth").text, "others are next"
+    text = Run.objects.get().draft
+    assert text.count("Kept exactly:") == 1
     for odd in ("lost:99999", "lost:-1", "printed:0", "lost:²"):
         signed_in.post(f"/runs/{ready.pk}/draft", {"put": odd})
-    assert Run.objects.get().draft == ready.draft
+    assert Run.objects.get().draft == text
+    signed_in.post(f"/runs/{ready.pk}/apply", {"summary": text})
+    run = Run.objects.get()
+    assert (run.status, run.draft) == ("applied", "") and "Kept exactly:" in run.summary
+    assert run.report["request"]["needs"] == [asked, asked] and run.report["things"] <= lost - needed
+    page = read(signed_in.get(f"/runs/{run.pk}"))
+    assert page.one("section", "handoff").one("div", "md").all("li"), "the summary as it reads"
 
 
 def test_all_that_is_lost_is_listed_and_can_be_put_in(signed_in: Client, ready: Run) -> None:
     """However many: a page names 100, and leads on."""
     one = {"kind": "path", "message": None, "by": "agent"}
     lost = [{**one, "text": f"detail {at}", "line": f"The line of detail {at}"} for at in range(250)]
-    ready.report |= {"lost": lost, "anchors": {"name": [0, 250]}}
+    ready.report |= {"lost": lost, "ranked": [f"lost:{at}" for at in range(250)], "things": 260}
     ready.save()
     page = read(signed_in.get(f"/runs/{ready.pk}"))
-    (more,) = [each for each in page.all("a", "later") if "list=lost&" in each.attributes["href"]]
-    assert more.text == "150 more"
+    more = page.one("details", id="all-lost").one("a", "later")
     names = []
-    for expected in (100, 50):
+    for expected in (100, 100, 50):
         part = read(signed_in.get(more.attributes["hx-get"], headers=FRAGMENT))
         names += [each.attributes["value"] for each in part.all("button", name="put")]
         assert len(names[-expected:]) == expected
         more = next(iter(part.all("a", "later")), more)
-    assert names == [f"lost:{at}" for at in range(100, 250)]
+    assert names == [f"lost:{at}" for at in range(250)]
+    assert part.all("li")[-1].text == "10 more, not listed"
     answer = read(signed_in.post(f"/runs/{ready.pk}/draft", {"put": "lost:249"}, headers=FRAGMENT))
-    assert "In the summary" in answer.one(id="put-lost249").text
+    assert "In the summary" in answer.one("span", "put").text and "259 lines" in answer.one("p", "loss").text
     assert Run.objects.get().draft.endswith("The line of detail 249")
-    page = read(signed_in.get(f"/runs/{ready.pk}/lost?list=lost&from=200"))
-    assert len(page.one("ul", "lost").all("li")) == 50 and not page.all("button", name="put")
+    page = read(signed_in.get(f"/runs/{ready.pk}/lost?from=200"))
+    assert len(page.one("ol", "lost").all("li")) == 51 and not page.all("button", name="put")
     signed_in.post(f"/runs/{ready.pk}/discard")
-    part = read(signed_in.get(f"/runs/{ready.pk}/lost?list=lost&from=200&putting=1", headers=FRAGMENT))
+    part = read(signed_in.get(f"/runs/{ready.pk}/lost?from=200&putting=1", headers=FRAGMENT))
     assert part.all("li") and not part.all("button", name="put"), "there is no candidate any more"
-
-
-def test_what_is_put_in_is_lost_no_longer(signed_in: Client, ready: Run) -> None:
-    before = len(ready.report["lost_statements"])
-    signed_in.post(f"/runs/{ready.pk}/draft", {"put": "lost_statements:0"})
-    signed_in.post(f"/runs/{ready.pk}/apply", {"summary": Run.objects.get().draft})
-    run = Run.objects.get()
-    assert (run.status, run.draft) == ("applied", "") and "Kept exactly:" in run.summary
-    assert len(run.report["lost_statements"]) < before
 
 
 def test_a_draft_is_kept_on_reload_and_on_refusal(signed_in: Client, ready: Run) -> None:
@@ -117,7 +141,11 @@ def test_a_refused_edit_is_seen_where_it_was_made(visit: Visit, ready: Run) -> N
         screen = visit(width, height)
         screen.goto(f"/runs/{ready.pk}")
         summary = screen.get_by_label("Summary (editable)")
+        expect(screen.get_by_role("button", name="Apply")).to_be_in_viewport(ratio=1)
+        screen.get_by_text("Edit", exact=True).click()
+        expect(screen.locator("#edited .md")).to_be_hidden()
         summary.fill(" ")
+        screen.mouse.wheel(0, 3000)
         screen.get_by_role("button", name="Apply").click()
         expect(summary).to_be_focused()
         expect(screen.get_by_role("alert")).to_be_in_viewport()
@@ -147,25 +175,41 @@ def test_a_second_tab_leads_to_the_run_and_its_session(signed_in: Client, ready:
         assert hrefs[:2] == [f"/runs/{ready.pk}", session]
 
 
+def test_the_page_of_a_run_is_loaded_anew_when_its_candidate_is_there(signed_in: Client, ready: Run) -> None:
+    """The panel of a session is not: it shows the candidate itself."""
+    for asking, anew in ((f"/runs/{ready.pk}", True), (f"/stores/demo/sessions/{ready.session_id}", False)):
+        headers = {**FRAGMENT, "HX-Current-URL": f"http://testserver{asking}"}
+        answer = signed_in.get(f"/runs/{ready.pk}?seen=summarizing&mark=0", headers=headers)
+        assert ("HX-Refresh" in answer.headers, b"textarea" in answer.content) == (anew, not anew)
+        again = signed_in.get(f"/runs/{ready.pk}?seen=ready&mark=0", headers=headers)
+        assert "HX-Refresh" not in again.headers
+
+
 def test_a_run_that_is_not_ready_has_no_draft(signed_in: Client, ready: Run) -> None:
     signed_in.post(f"/runs/{ready.pk}/discard")
     assert read(signed_in.post(f"/runs/{ready.pk}/draft", {"summary": "x"}), 409).one("main")
     assert Run.objects.get().draft == ""
-    assert not read(signed_in.get(f"/runs/{ready.pk}")).all("section", "candidate")
+    assert not read(signed_in.get(f"/runs/{ready.pk}")).all("div", "candidate")
 
 
-def test_a_lost_detail_is_put_back_and_outlasts_a_reload(visit: Visit, ready: Run) -> None:
+def test_a_lost_line_is_put_back_and_outlasts_a_reload(visit: Visit, ready: Run) -> None:
     screen = visit()
     screen.goto(f"/runs/{ready.pk}")
-    summary = screen.get_by_label("Summary (editable)")
-    weight = screen.locator("[data-weight]")
-    first = weight.inner_text()
-    screen.locator("button[name=put]").first.click()
-    expect(summary).to_have_value(PUT)
-    expect(weight).not_to_have_text(first)
+    summary, lost = screen.get_by_label("Summary (editable)"), screen.locator("p.loss")
+    first = lost.inner_text()
+    screen.get_by_role("button", name="Put in:").first.click()
+    expect(screen.get_by_text("✓ In the summary")).to_be_visible()
+    expect(lost).not_to_have_text(first)
+    expect(screen.locator("#edited .md")).to_contain_text(PUT)
+    screen.get_by_role("button", name="Put all").click()
+    expect(lost).to_contain_text("needs none of them")
+    screen.get_by_text("All that is lost").click()
+    expect(screen.locator("#all-lost li")).to_have_count(101)
     screen.reload()
+    screen.get_by_text("Edit", exact=True).click()
     expect(summary).to_have_value(PUT)
     summary.press_sequentially("Typed. ")
+    screen.get_by_text("Read it", exact=True).click()
     expect(screen.locator("#edited .md")).to_contain_text("Typed.")
     screen.reload()
     require_accessible(screen, "candidate")

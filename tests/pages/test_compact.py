@@ -18,6 +18,7 @@ from tests.html import Element, read
 from tests.model_services import ModelService, answers, refuses
 from tests.slow import slow
 from viewer.pages.parts.losses import unmarked
+from viewer.rendering.templatetags.palimpsest import TERMS
 from viewer.runs import planning, service
 from viewer.runs.models import OPEN_STATUSES, STATUSES, Run
 from viewer.runs.providers import connections, limits
@@ -209,30 +210,50 @@ def test_the_report_names_what_is_not_found_after(
     run = Run.objects.get()
     run.report = {
         **run.report,
-        "anchors": {"id": [3, 5], "constraint": [0, 1]},
         "lost": [
-            {"kind": "constraint", "text": "Never <b>delete</b>.", "message": 7, "line": "", "by": "person"},
             {"kind": "id", "text": "NEW222", "message": 9, "line": "Order NEW222 is late.", "by": "agent"},
             {"kind": "id", "text": "OLD111", "message": None, "line": "", "by": "summary"},
+            {"kind": "name", "text": "Priya", "message": 9, "line": '{"to": "Priya"}', "by": "call"},
         ],
-        "statements": [9, 10],
-    }
+        "lost_statements": [
+            {"kind": "statement", "text": "- Never <b>delete</b>.", "message": 7, "line": "", "by": "person",
+             "category": "instruction", "matters": "instruction"},
+            {"kind": "statement", "text": "Gates are green.", "message": 9, "line": "", "by": "agent",
+             "category": "cause", "above": "Garden"},
+        ],
+        "ranked": ["lost_statements:0", "lost_statements:1", "lost:0", "lost:1", "lost:2"],
+        "things": 5,
+        "request": {"text": "Move <i>it</i>.", "message": 7, "open": True, "kept": False, "needs": [1, 2]},
+        "instructions": [2, 3],
+    }  # fmt: skip
     run.save()
-    report = read(signed_in.get(f"/runs/{run.pk}")).one("ul", "report")
-    assert [(each.text, each.attributes["class"]) for each in report.all("summary")] == [
-        ("1 of the 10 statements we recognise is lost (10 %)", ""),
-        ("3 of the 6 details we recognise are lost (50 %)", "bad"),
+    page = read(signed_in.get(f"/runs/{run.pk}"))
+    assert [(each.text, each.attributes["class"]) for each in page.one("ul", "kept").all("li")] == [
+        ("The open request is lost: Move <i>it</i>.", "bad"),
+        ("1 of the 2 lines that it asks for Asks for " + TERMS["asks for"], "bad"),
+        ("2 of 3 standing instructions", "bad"),
     ]
-    rows = report.all("ul", "lost")[1].all("li")
-    assert [row.text.removesuffix(" Put it into the summary") for row in rows] == [
-        "constraint Never <b>delete</b>. said by a person",
-        "id or code NEW222 Order NEW222 is late. said by the agent",
-        "id or code OLD111 from the earlier summary",
+    assert page.one("p", "loss").text == "5 lines are lost. The next turn needs 1 of them."
+    rows = page.one("ol", "lost").all("li")
+    assert [row.text.removesuffix(" Put in") for row in rows] == [
+        "standing instruction Never <b>delete</b>. said by a person",
+        "cause Garden: Gates are green. said by the agent",
+    ], "what is worth a look: not each name"
+    assert [bool(row.all("span", "bad")) for row in rows] == [True, False]
+    assert rows[0].one("a").attributes["href"] == f"{address(hermes_store)}?around=7#m7"
+    every = read(signed_in.get(f"/runs/{run.pk}/lost")).one("ol", "lost").all("li")
+    assert [row.text for row in every[2:]] == [
+        "Order NEW222 is late. said by the agent",
+        "OLD111 from the earlier summary",
+        'name Priya {"to": "Priya"} used in a call',
     ]
-    assert report.all("ul", "lost")[1].all("a")[0].attributes["href"] == f"{address(hermes_store)}?around=7#m7"
-    run.report = {**run.report, "anchors": {"id": [2, 2]}, "lost": []}
+    nothing = {"lost": [], "lost_statements": [], "ranked": [], "things": 0}
+    kept = {"request": {**run.report["request"], "kept": True, "open": False, "needs": [2, 2]}, "instructions": [0, 0]}
+    run.report = {**run.report, **nothing, **kept}
     run.save()
-    assert "None of the 2 details we recognise is lost" in read(signed_in.get(f"/runs/{run.pk}")).text
+    page = read(signed_in.get(f"/runs/{run.pk}"))
+    assert page.one("p", "loss").text == "No line that we recognise is lost." and not page.all("button", name="put")
+    assert [each.attributes["class"] for each in page.one("ul", "kept").all("li")] == ["ok", "ok"]
     run.report = {key: value for key, value in run.report.items() if key != "statements"}
     run.save()
     assert "we recognise" not in read(signed_in.get(f"/runs/{run.pk}")).text, "a run from before they were counted"
@@ -389,7 +410,7 @@ def test_a_conflict_says_why_and_what_to_do(
         "section", "ready"
     )
     assert ready.all("a", href=f"/runs/{run.pk}"), "the summary that could not be written stays within reach"
-    assert run.summary.splitlines()[0] in read(signed_in.get(f"/runs/{run.pk}")).text
+    assert run.summary.splitlines()[0].strip("# ") in read(signed_in.get(f"/runs/{run.pk}")).text
 
 
 @pytest.mark.parametrize(
@@ -437,13 +458,13 @@ def test_a_refused_edit_keeps_the_form_the_text_and_both_buttons(
     fragment = read(signed_in.post(f"/runs/{run.pk}/apply", {"summary": typed}, headers=FRAGMENT), 422)
     whole = read(signed_in.post(f"/runs/{run.pk}/apply", {"summary": typed}), 422).one("main")
     for answer in (fragment, whole):
-        card = answer.one("section", "ready")
+        (card,) = answer.all(**{"data-run": "ready"})
         assert re.search(said, card.one(role="alert").text)
         field = card.one("textarea")
         assert "readonly" not in field.attributes
         assert field.inside == ["\n" + typed.strip() if typed else "\n"] or field.text.split() == typed.split()
         assert field.attributes["data-draft"] == "typed"
-        buttons = [button.text for button in card.all("button") if "put" not in button.attributes.values()]
+        buttons = [each.text for each in card.all("button", "btn") if each.attributes.get("name") != "put"]
         assert [text for text in buttons if text != "Save draft"] == ["Apply", "Discard"]
     assert hermes_store.live() == before
     run.refresh_from_db()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from threading import Lock
 from typing import Any, NamedTuple
+
+from cachetools import LRUCache, cached
 
 import compaction
 from compaction import Survival
-from compaction.loss.records import Anchor
+from compaction.loss.later import used_later
+from compaction.loss.records import MATTERS, SERIOUS, Anchor
 from compaction.loss.report import survival_of
 from viewer.stores.message import StoredMessage, message_of
 from viewer.stores.registry import Reader
@@ -18,6 +22,10 @@ from .models import Run
 from .plain import plain
 
 LISTED = 5_000  # lost details of each list that a page may go through
+LATER = 2_000  # messages after a compaction, its first ones, that are searched for what it lost
+LISTS = ("lost", "lost_statements")  # of a report, whose entries are things that are lost
+EXTRA = ("category", "above", "matters")  # of an entry, where it has them
+RECENT = 8  # reports of agents' compactions that a process keeps
 
 
 class LossCounts(NamedTuple):
@@ -30,9 +38,12 @@ class LossCounts(NamedTuple):
 def report_data(survival: Survival, name: Callable[[int], int | None], most: int | None = None) -> dict[str, Any]:
     """Survival in the form of a run's report; `name` gives the id of the message at an index.
 
-    {"anchors": {kind: [still there, all]}, "lost": [{kind, text, message, line, by}], "statements": [still there, all],
-    "lost_statements": [{..., category}], "printed": {kind: [...]}, "lost_printed": [...]}: each list has its most
-    informative entries first, at most `most` of them.
+    {"anchors": {kind: [still there, all]}, "lost": [{kind, text, message, line, by, above, matters}],
+    "statements": [still there, all], "lost_statements": [{..., category}], "printed": {kind: [...]},
+    "lost_printed": [...]}: each list has its most informative entries first, at most `most` of them. "things" is the
+    number of lost lines, "ranked" names them by list and position ("lost:3"), as far as the lists have them, the most
+    serious first. "request" is {text, message, open, kept, needs: [still there, all]} or None, "instructions" is
+    [still there, all].
     """
 
     def details_of(lost: Iterable[Anchor]) -> list[dict[str, Any]]:
@@ -43,12 +54,27 @@ def report_data(survival: Survival, name: Callable[[int], int | None], most: int
                 "message": name(each.message),
                 "line": plain(each.line) if each.line != each.text else "",
                 "by": each.source,
-                **({"category": each.category} if each.category else {}),
+                **{extra: plain(text) for extra in EXTRA if (text := getattr(each, extra))},
             }
             for each in islice(lost, most)
         ]
 
+    request, things = survival.request, survival.things
+    names = {id(each): f"lost:{at}" for at, each in enumerate(survival.lost[:most])}
+    names |= {id(each): f"lost_statements:{at}" for at, each in enumerate(survival.lost_statements[:most])}
     return {
+        "things": len(things),
+        "ranked": [names[id(each)] for each in things if id(each) in names],
+        "request": None
+        if request is None
+        else {
+            "text": plain(request.text),
+            "message": name(request.message) if request.message >= 0 else None,
+            "open": request.open,
+            "kept": request.kept,
+            "needs": list(request.needs),
+        },
+        "instructions": list(survival.instructions),
         "anchors": {kind: list(counts) for kind, counts in survival.by_kind.items()},
         "lost": details_of(survival.lost),
         "statements": list(survival.statements),
@@ -59,15 +85,26 @@ def report_data(survival: Survival, name: Callable[[int], int | None], most: int
 
 
 def losses(reader: Reader, session_id: str, index: TranscriptIndex, boundary: IndexedBoundary) -> dict[str, Any]:
-    """Which details that a compaction removed from the context are still there, in the form of `report_data`.
+    """Which details that a compaction removed from the context are still there, in the form of `report_data`; what
+    later messages use is marked.
 
     For our own compactions the run's report has it. For the agent's, the rows are compared, which takes longer the more
     was summarised; so it is for reports of our older versions, which recognised fewer details.
     """
     if boundary.run is not None:
         report: dict[str, Any] | None = Run.objects.filter(pk=boundary.run).values_list("report", flat=True).first()
-        if report and "statements" in report and _names_all(report):
-            return report
+        if report and "ranked" in report and _names_all(report):
+            return _with_later(reader, session_id, index, boundary, report)
+    return _with_later(reader, session_id, index, boundary, _compared(reader, session_id, index, boundary))
+
+
+def _boundary_key(reader: Reader, session_id: str, index: TranscriptIndex, boundary: IndexedBoundary) -> Hashable:
+    return reader.store, session_id, boundary.handoff_id, tuple(boundary.before), tuple(boundary.block), len(index.ids)
+
+
+@cached(LRUCache(RECENT), key=_boundary_key, lock=Lock())
+def _compared(reader: Reader, session_id: str, index: TranscriptIndex, boundary: IndexedBoundary) -> dict[str, Any]:
+    """The report, from the rows before and after."""
     rows = reader.messages(session_id, [*boundary.before_ids, *boundary.block_ids])
     before = [rows[row_id] for row_id in boundary.before_ids if row_id in rows]
     gone = set(_gone(index, boundary))
@@ -78,6 +115,55 @@ def losses(reader: Reader, session_id: str, index: TranscriptIndex, boundary: In
     return report_data(survival, lambda at: index.message_of(before[at].id), LISTED)
 
 
+def _with_later(
+    reader: Reader, session_id: str, index: TranscriptIndex, boundary: IndexedBoundary, report: dict[str, Any]
+) -> dict[str, Any]:
+    """The report with what messages after the compaction use marked "used" and ranked, if they come before the next."""
+    lost = report["lost"]
+    later_ids = _later_ids(index, boundary)[:LATER] if lost else []
+    rows = reader.messages(session_id, later_ids) if later_ids else {}
+    later = [message_of(rows[row_id]) for row_id in later_ids if row_id in rows]
+    left_rows = reader.messages(session_id, boundary.block_ids) if later else {}
+    remaining = [message_of(left_rows[row_id]) for row_id in boundary.block_ids if row_id in left_rows]
+    said = ["" if one["by"] == "call" else one["text"] for one in lost]  # a call can be made again
+    used = used_later(said, remaining, later)
+    if not used:
+        return report
+    places = {(lost[at]["message"], lost[at]["line"] or lost[at]["text"]) for at in used}
+
+    def marked(one: dict[str, Any]) -> dict[str, Any]:
+        is_used = (one["message"], one["line"] or one["text"]) in places and one.get("matters") not in SERIOUS
+        return {**one, "matters": "used"} if is_used else one
+
+    report = {**report, **{name: list(map(marked, report[name])) for name in LISTS}}
+    ranked = sorted(report["ranked"], key=lambda name: MATTERS.index(lost_detail(report, name).get("matters", "")))
+    return {**report, "ranked": ranked}
+
+
+def _later_ids(index: TranscriptIndex, boundary: IndexedBoundary) -> list[int]:
+    """The rows that came into context between a compaction and the next one."""
+    later = (each for each in index.boundaries if each.place > boundary.place and not each.inherited)
+    following = min(later, key=lambda each: each.place, default=None)
+    ids = following.before_ids if following else index.live_ids
+    known = {*boundary.before_ids, *boundary.block_ids}
+    return [row_id for row_id in ids if row_id not in known]
+
+
+def lost_detail(report: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The lost thing of this name ("lost:3") in a report, {} if there is none."""
+    list_name, _, at = name.partition(":")
+    details = report.get(list_name, ()) if list_name in LISTS else ()
+    exists = at.isascii() and at.isdigit() and len(at) < 6 and int(at) < len(details)
+    return details[int(at)] if exists else {}
+
+
+def ranked(report: Mapping[str, Any]) -> list[str]:
+    """The names of the lost things, the most serious first; reports of older versions have no order."""
+    if "ranked" in report:
+        return list(report["ranked"])
+    return [f"{name}:{at}" for name in reversed(LISTS) for at in range(len(report.get(name, ())))]
+
+
 def counted(run: int | None) -> LossCounts | None:
     """How many details and statements one of our own compactions lost; None for the agent's."""
     if run is None:
@@ -86,6 +172,19 @@ def counted(run: int | None) -> LossCounts | None:
     if not report or "statements" not in report:
         return None
     return counted_in(report)
+
+
+def lost_lines(run: int | None) -> tuple[int, int] | None:
+    """How many lines one of our own compactions lost, and how many of them the next turn needs; None for the agent's,
+    and for a report of an older version.
+    """
+    report = Run.objects.filter(pk=run).values_list("report", flat=True).first() if run else None
+    return (report["things"], serious(report, report["ranked"])) if report and "ranked" in report else None
+
+
+def serious(report: Mapping[str, Any], names: Iterable[str]) -> int:
+    """Without how many of these lost lines the next turn fails."""
+    return sum(lost_detail(report, name).get("matters", "") in SERIOUS for name in names)
 
 
 def counted_in(report: Mapping[str, Any]) -> LossCounts:

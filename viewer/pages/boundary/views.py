@@ -7,7 +7,7 @@ from django.views.decorators.http import require_safe
 
 from viewer.pages.http import is_fragment, page, shows_refusals, start_of, tab
 from viewer.pages.parts.boundary import earlier_boundary, find, listed_messages, shown_change, summary_of
-from viewer.pages.parts.losses import LISTS, lost_heading, lost_lists, lost_page
+from viewer.pages.parts.losses import lost_heading, lost_page
 from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacts, text_for
 from viewer.rendering import diffs, formats
@@ -48,17 +48,18 @@ def _list(request: HttpRequest, urls: SessionUrls, handoff_id: int, which: str) 
 @require_safe
 @shows_refusals
 def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
-    """All lists, or with `list` and `from` a further page of one."""
+    """All that a compaction lost, its list `from` a position on; with `count` only how many lines, for the tab."""
+    start = start_of(request)
     with open_store(get_store(store)) as reader:
         opened = open_session(reader, session_id, redacting=redacts(request))
-        noted = losses(reader, opened.session.id, opened.index, find(opened, handoff_id))
-    which, start = request.GET.get("list", ""), start_of(request)
-    more = opened.urls.listed(handoff_id, "details")
-    lists = [each for each in lost_lists(noted, opened.urls, more, start) if not which or each.name == which]
-    if which in LISTS and lists and is_fragment(request):
-        return page(request, "boundary/_more_lost.html", lists[0])
-    data, back = lost_page(noted, lists), _back(opened, handoff_id)
-    return tab(request, "boundary/_details.html", data, heading=lost_heading(noted), **back)
+        report = losses(reader, opened.session.id, opened.index, find(opened, handoff_id))
+    listed = lost_page(report, opened.urls, opened.urls.listed(handoff_id, "details"), start)
+    if is_fragment(request) and "count" in request.GET:
+        return page(request, "boundary/_lost_label.html", listed.losses)
+    data = {"list": listed, "putting": None}
+    if is_fragment(request) and start:
+        return page(request, "boundary/_more_lost.html", data)
+    return tab(request, "boundary/_details.html", data, heading=lost_heading(report), **_back(opened, handoff_id))
 
 
 @require_safe

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -14,12 +13,13 @@ from compaction.handoff import without_rules
 from viewer.pages.http import is_fragment, page, shows_refusals, start_of, tab
 from viewer.pages.parts.audits import newest_boundary
 from viewer.pages.parts.boundary import LISTED, ListedMessages, listed_messages, shown_change, summary_of
-from viewer.pages.parts.losses import Lost, named_lost
+from viewer.pages.parts.losses import shown_lost
 from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.parts.run_card import RunCard, options_sent, run_card
 from viewer.pages.redaction import redacts, text_for
 from viewer.rendering import blocks, diffs, formats, markdown
-from viewer.runs import drafts, service
+from viewer.runs import service
+from viewer.runs.detail_loss import lost_detail
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
 from viewer.stores.errors import StoreError
@@ -59,30 +59,12 @@ def candidate_of(request: HttpRequest, run: Run, card: RunCard) -> Candidate | N
     new = text_for(request, without_rules(card.text))
     old = text_for(request, before)
     return Candidate(
-        card=with_names(run, card),
+        card=card,
         goes=goes,
         stays=stays,
         html=markdown.markdown(new),
         change=shown_change(diffs.between(old, new)) if old and old != new else None,
         again=SessionUrls(run.store, run.session_id).view("plan", **options_sent(run)),
-    )
-
-
-def with_names(run: Run, card: RunCard) -> RunCard:
-    """The card with names for its lost details, so that each can be put into the summary."""
-    report, text = card.report, card.text
-    named, stated = puttable(run, report.named, "lost", text), puttable(run, report.stated, "lost_statements", text)
-    return replace(card, report=replace(report, named=named, stated=stated))
-
-
-def puttable(run: Run, details: Sequence[Lost], which: str, text: str, start: int = 0) -> tuple[Lost, ...]:
-    """Lost details of the list `which` of the run's report, from position `start` on, each with its name and whether
-    `text` contains it.
-    """
-    names = (f"{which}:{at}" for at in range(start, start + len(details)))
-    return tuple(
-        replace(one, name=name, put=drafts.holds(text, drafts.line_of(run.report, name)))
-        for one, name in zip(details, names, strict=True)
     )
 
 
@@ -128,13 +110,12 @@ def _list(request: HttpRequest, run_id: int, which: str) -> HttpResponse:
 
 
 def edited(request: HttpRequest, run: Run, put: str) -> HttpResponse:
-    """The parts of the page that a draft changes; with the name of a detail that was `put` in, also the text itself."""
+    """The parts of the page that a draft changes; with the names of lines that were `put` in, also the text itself."""
     shown = candidate_of(request, run, run_card(run, redacting=redacts(request)))
     if shown is None:
         return HttpResponse(status=204)
-    which, _, at = put.partition(":")
-    if not drafts.line_of(run.report, put):
-        return page(request, "compact/_edited.html", shown)
-    details = named_lost(run.report[which], shown.card.place, int(at), 1)
-    data = {"put": puttable(run, details, which, shown.card.text, int(at))[0], "shown": shown}
-    return page(request, "compact/_after_put.html", data)
+    names = [name for name in put.split() if lost_detail(run.report, name)]
+    if not names:
+        return page(request, "compact/_edited_now.html", shown)
+    first = next(shown_lost(run.report, names, shown.card.place, names))
+    return page(request, "compact/_after_put.html", {"put": first, "several": len(names) > 1, "shown": shown})

@@ -12,13 +12,15 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
+from django_htmx.http import HttpResponseClientRefresh
 
-from viewer.pages.http import is_fragment, on_page_of, page, refused, shows_refusals
+from viewer.pages.http import asking_path, is_fragment, on_page_of, page, refused, shows_refusals
+from viewer.pages.parts.boundary import summary_text
 from viewer.pages.parts.run_card import RunCard, mark_of, run_card, ticks
-from viewer.pages.redaction import redacts, session_for
+from viewer.pages.redaction import redacts, session_for, text_for
 from viewer.rendering.texts import clean
 from viewer.runs import drafts, service
-from viewer.runs.models import Run
+from viewer.runs.models import OPEN_STATUSES, Run
 from viewer.stores.errors import CompactionConflict, StoreError
 from viewer.stores.registry import get_store, open_store
 from viewer.web.session_urls import SessionUrls
@@ -30,7 +32,9 @@ from .candidate import candidate_of, edited
 @require_safe
 @shows_refusals
 def run(request: HttpRequest, run_id: int) -> HttpResponse:
-    """A run's page. htmx gets only the card, or if the card has not changed, only the tokens and seconds."""
+    """A run's page. htmx gets only the card, or if the card has not changed, only the tokens and seconds; a run's own
+    page is loaded anew when the run has ended.
+    """
     if (
         is_fragment(request)
         and (summary_row := service.get_summary_row(run_id))
@@ -38,6 +42,8 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
     ):
         return _ticks(request, summary_row)
     run = service.get_run(run_id)
+    if is_fragment(request) and _has_ended(request, run):
+        return HttpResponseClientRefresh()  # the page has a candidate or a summary now
     card = run_card(run, redacting=redacts(request))
     if is_fragment(request):
         return page(request, "compact/_news.html", replace(card, just_applied=_just_applied(request, run)))
@@ -45,8 +51,12 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
 
 
 def _whole(request: HttpRequest, run: Run, card: RunCard) -> dict[str, Any]:
-    """The page of a run, with the candidate to review if there is one."""
-    return {"card": card, "session": _session_name(request, run), "candidate": candidate_of(request, run, card)}
+    """The page of a run: with the candidate to review if there is one, else with the summary."""
+    text, shown = text_for(request, card.summary), None
+    if text and run.status != "ready":
+        shown = summary_text(text, "", run.pk, redacting=redacts(request))
+    candidate = candidate_of(request, run, card)
+    return {"card": card, "session": _session_name(request, run), "candidate": candidate, "summary": shown}
 
 
 def _ticks(request: HttpRequest, run: Run) -> HttpResponse:
@@ -57,6 +67,12 @@ def _ticks(request: HttpRequest, run: Run) -> HttpResponse:
     response = page(request, "compact/_ticks.html", {"id": run.pk, "ticks": text})
     response["HX-Reswap"] = "none"  # of the card: the part is swapped out of band
     return response
+
+
+def _has_ended(request: HttpRequest, run: Run) -> bool:
+    """Whether a run's own page asks for the first time since its run is open no more."""
+    was_open = request.GET.get("seen", "") in OPEN_STATUSES and not run.is_open
+    return was_open and asking_path(request) == reverse("pages:run", args=[run.pk])
 
 
 def _just_applied(request: HttpRequest, run: Run) -> bool:
@@ -134,13 +150,13 @@ def _refused_edit(request: HttpRequest, run: Run, refusal: StoreError, typed: st
 
 @changes_run
 def draft(request: HttpRequest, run: Run) -> HttpResponse:
-    """Store the text as typed, followed by the line of a lost detail if the form names one to `put` in."""
+    """Store the text as typed, followed by the lost lines that the form names to `put` in."""
     text = request.POST.get("summary", run.draft or clean(run.summary)).replace("\r\n", "\n")
     put = request.POST.get("put", "")
     drafts.keep(run, drafts.with_lost(run, text, put) if put else text)
     if is_fragment(request):
         return edited(request, run, put)
-    return redirect(f"{reverse('pages:run', args=[run.pk])}#summary-{run.pk}")
+    return redirect(f"{reverse('pages:run', args=[run.pk])}#{'report' if put else 'summary'}-title")
 
 
 @changes_run

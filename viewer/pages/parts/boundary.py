@@ -14,14 +14,13 @@ from viewer.pages.redaction import redacted_text
 from viewer.rendering import blocks, diffs, formats, markdown
 from viewer.rendering.texts import line
 from viewer.runs import compaction_list, service
-from viewer.runs.detail_loss import counted
+from viewer.runs.detail_loss import lost_lines
 from viewer.stores.message import Handoff, ReportedCompaction, parted
 from viewer.stores.registry import Reader
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex, Weight
 from viewer.web.session_urls import SessionUrls
 
 from .audits import AuditStatus, standing_of
-from .losses import label, loss_of
 from .opened import OpenSession
 from .rules import ShownRules, shown_rules
 
@@ -52,8 +51,9 @@ class ShownBoundary:
 
     `no_undo` says why it cannot be undone, "" if it can; if a later compaction is the reason, `later` is its handoff.
     `unsure`: the summarised messages may have been taken back before; `earlier`: there is a summary before this one;
-    `reading` is the state of the startup reading after it, None if nobody follows it. `lost` says how many details are
-    lost of how many, `few_lost` in few words, "" until they are counted; `loss` is the class of their colour.
+    `reading` is the state of the startup reading after it, None if nobody follows it. `lost` is how many lines are
+    lost and `serious` without how many of them the next turn fails; of an agent's compaction they are counted when
+    somebody opens it, until then `lost` is None.
     """
 
     template: ClassVar[str] = "boundary/_boundary.html"
@@ -72,9 +72,8 @@ class ShownBoundary:
     kept: int
     shortened: int
     shortens: bool
-    few_lost: str
-    lost: str
-    loss: str
+    lost: int | None
+    serious: int
     earlier: bool
     reading: AuditStatus | None
     no_undo: str
@@ -88,7 +87,7 @@ def shown_boundary(handoff: Handoff, opened: OpenSession, marked: int | None) ->
     """A boundary as the page shows it."""
     boundary = find(opened, handoff.boundary.handoff_id)
     no_undo = _no_undo(opened, boundary)
-    few_lost, lost, level = _loss(boundary)
+    lost = lost_lines(boundary.run)
     before, after = compaction_list.weights(opened.index, [boundary])[boundary.handoff_id]
     return ShownBoundary(
         id=boundary.handoff_id,
@@ -106,9 +105,8 @@ def shown_boundary(handoff: Handoff, opened: OpenSession, marked: int | None) ->
         kept=boundary.kept,
         shortened=boundary.shortened,
         shortens=boundary.shortens,
-        few_lost=few_lost,
-        lost=lost,
-        loss=level,
+        lost=lost[0] if lost else None,
+        serious=lost[1] if lost else 0,
         earlier=earlier_boundary(opened.index, boundary) is not None,
         reading=standing_of(opened, boundary),
         no_undo=no_undo,
@@ -129,18 +127,6 @@ def _reported(noted: ReportedCompaction) -> str:
     tokens = [f"{formats.exact(count)} tokens {where}" for count, where in counts if count]
     trigger = _TRIGGERS.get(noted.trigger) or (f"started by “{line(noted.trigger, 40)}”" if noted.trigger else "")
     return "; ".join(filter(None, [trigger, _SCOPES.get(noted.scope, ""), ", ".join(tokens)]))
-
-
-def _loss(boundary: IndexedBoundary) -> tuple[str, str, str]:
-    """What one of our own compactions lost: in few words, as a label, its colour. The losses of an agent's compaction
-    are counted in the tab.
-    """
-    counts = counted(boundary.run)
-    if not counts:
-        return "", "", ""
-    by_noun = (("detail", counts.details), ("statement", counts.statements))
-    few = ", ".join(formats.counted(lost, what) for what, (lost, total) in by_noun if total)
-    return f"{few} lost" if few else "", *label(loss_of(*loss, what) for what, loss in by_noun)
 
 
 def earlier_boundary(index: TranscriptIndex, boundary: IndexedBoundary) -> IndexedBoundary | None:

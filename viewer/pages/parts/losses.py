@@ -1,9 +1,9 @@
-"""What a run's summary replaces, keeps and loses, for its card; and everything that a compaction lost, in lists."""
+"""What a compaction keeps and what it loses: first what the next turn needs, then the losses that matter, then all."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -11,27 +11,23 @@ from typing import Any
 
 from django.urls import reverse
 
+from compaction.loss.records import SERIOUS
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line
-from viewer.runs import service
-from viewer.runs.detail_loss import counted_in, lost_of
+from viewer.runs import drafts, service
+from viewer.runs.detail_loss import lost_detail, lost_of, ranked, serious
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
 from viewer.web.session_urls import SessionUrls
 
-LOST_SHOWN, LOST_LENGTH, LINE_LENGTH = 100, 160, 240  # of a page: lost details, characters of one and of its line
-# A candidate shows a loss below MUCH in amber however small it is, from MUCH on in red.
-SOME, MUCH = 0.2, 0.5  # of the details: a loss from here on is shown as one to look at, as one that hurts
-KINDS = {
-    "id": "id or code",
-    "date": "date or time",
-    "phone": "phone number",
-    "account": "account number",
-}
+FEW = 7  # lost lines that are worth a look
+LOST_SHOWN, LOST_LENGTH, LINE_LENGTH = 100, 160, 240  # of a page: lost lines, characters of one and of what is around
+KINDS = {"date": "date or time", "phone": "phone number", "account": "account number", "id": "", "statement": ""}
+# What is said of a line without which the next turn fails.
+REASONS = {"instruction": "standing instruction", "request": "the request needs it", "used": "used later"}
 # Markdown's signs of a list, a heading or a quote, and of bold words. A link keeps its signs: its address may be lost.
 _START = re.compile(r"\s*(?:[-*+]|#{1,6}|>)\s+")
 _BOLD = re.compile(r"(?<![\w)\]*])\*\*(?=\S)([^*\n]{1,200})(?<=\S)\*\*(?![\w*])")
-LISTS = {"lost_statements": "Statements", "lost": "Details", "lost_printed": "Printed by tools only"}
 SPEAKERS = {
     "person": "said by a person",
     "agent": "said by the agent",
@@ -43,80 +39,52 @@ SPEAKERS = {
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """An exact detail or statement that is lost, the line it was in, and a link to that message.
+    """A line that is lost, and a link to its message. `label` is the kind of statement or detail, or if the next turn
+    fails without it (`serious`), why; `above` is the heading that the line is under.
 
-    `category` is the kind of a statement. A candidate's page puts a detail back by its `name`; `put` says that it did.
+    Of a call's arguments `code` is the lost part. A candidate's page puts a line back by its `name`; `put` says that it
+    did.
     """
 
-    kind: str
+    name: str
+    label: str
+    serious: bool
+    above: str
+    code: str
     text: str
     href: str
-    line: str
     by: str
-    category: str = ""
-    name: str = ""
-    put: bool = False
+    put: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
-    """The number lost and the total, at least one, of what `noun` names."""
+class LossReport:
+    """What the next turn needs and has, and how much is lost; lines that were put into the summary count as kept.
 
+    `request` is the last request of people with its `text`, and whether it is `open` and `kept`; None if there is none,
+    as in reports of older versions. `needs` are the lines it asks for and `instructions` the standing instructions of
+    people, each (kept, all). `lost` counts lines, `serious` those without which the next turn fails (None: not known),
+    `put` those put in. `few` are the first of the others that are worth a look; `all_in` names those that one button
+    puts in: these, or all without which the next turn fails.
+    """
+
+    request: Mapping[str, Any] | None
+    request_href: str
+    needs: tuple[int, int]
+    instructions: tuple[int, int]
     lost: int
-    total: int
-    noun: str
-
-    @property
-    def share(self) -> float:
-        return self.lost / self.total
-
-    @property
-    def level(self) -> str:
-        """The class of its colour, "" for a low one."""
-        return "bad" if self.share >= MUCH else "warn" if self.share >= SOME else ""
-
-    @property
-    def words(self) -> str:
-        """ "123 of 134 details (92 %)"."""
-        return f"{self.lost:,} of {formats.counted(self.total, self.noun)}{self._percent}"
-
-    @property
-    def sentence(self) -> str:
-        """The same as a sentence."""
-        of, is_or_are = formats.counted(self.total, self.noun), "is" if self.lost == 1 else "are"
-        return f"{self.lost:,} of the {of} we recognise {is_or_are} lost{self._percent}"
-
-    @property
-    def _percent(self) -> str:
-        return f" ({_percent(self.share)})" if self.lost else ""
-
-
-def loss_of(lost: int, total: int, noun: str) -> Loss | None:
-    """The loss; None if there was nothing to lose."""
-    return Loss(lost, total, noun) if total else None
-
-
-def label(losses: Iterable[Loss | None]) -> tuple[str, str]:
-    """Several losses as one label, with the class of the worst one's colour; "" if there is none."""
-    present = [loss for loss in losses if loss is not None]
-    if not present:
-        return "", ""
-    worst = max(present, key=lambda loss: loss.share)
-    return f"{', '.join(loss.words for loss in present)} lost", worst.level
-
-
-def _percent(share: float) -> str:
-    """A share in percent; a small loss is never shown as 0 %, nor a large one as 100 %."""
-    return "under 1 %" if share < 0.01 else "over 99 %" if 0.99 < share < 1 else f"{share:.0%}".replace("%", " %")
+    serious: int | None
+    put: int
+    few: tuple[Lost, ...]
+    all_in: str
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryReport:
-    """What a summary replaces: messages summarised and kept, earlier summaries folded in, other remarks.
+    """What a summary replaces: messages summarised and kept, earlier summaries folded in, other remarks, and `losses`,
+    None if nothing is known of them.
 
-    `shortens`: there is no summary, nothing is summarised. `details` and `statements` of people and the agent are lost
-    if they are neither in the summary nor in a kept message, `printed` are those only tools printed; None if there were
-    none. `named` are the first of the lost details, `stated` of the statements; `href` leads to all.
+    `shortens`: there is no summary, nothing is summarised. `href` leads to all that is lost.
     """
 
     kept: int
@@ -125,28 +93,13 @@ class SummaryReport:
     shortens: bool
     folded: int
     remarks: tuple[str, ...]
-    details: Loss | None
-    statements: Loss | None
-    printed: Loss | None
-    named: tuple[Lost, ...]
-    stated: tuple[Lost, ...]
+    losses: LossReport | None
     href: str
-
-    @property
-    def unnamed(self) -> int:
-        """Lost details that the page does not name."""
-        return self.details.lost - len(self.named) if self.details else 0
-
-    @property
-    def unstated(self) -> int:
-        """Lost statements that the page does not name."""
-        return self.statements.lost - len(self.stated) if self.statements else 0
 
 
 def report_of(run: Run, urls: SessionUrls) -> SummaryReport:
     """The report; links lead to messages at `urls`."""
     report = run.report or {}
-    details, statements, printed = lost_parts(report)
     middle, lifted = _planned(run.pk, run.created_at, run.status, run.attempts)
     return SummaryReport(
         shortens=not strategy_of(run.strategy).asks_model,
@@ -155,25 +108,45 @@ def report_of(run: Run, urls: SessionUrls) -> SummaryReport:
         summarised=middle,
         folded=lifted,
         remarks=tuple(clean(str(remark)) for remark in (*report.get("repairs", ()), *report.get("notes", ()))),
-        details=details,
-        statements=statements,
-        printed=printed,
-        named=named_lost(report.get("lost", ()), urls),
-        stated=named_lost(report.get("lost_statements", ()), urls),
+        losses=losses_of(report, urls, put_into(run)) if "statements" in report else None,
         href=reverse("pages:lost", args=[run.pk]),
     )
 
 
-def lost_parts(noted: Mapping[str, Any]) -> tuple[Loss | None, Loss | None, Loss | None]:
-    """The loss of details, of statements, and of details that tools printed; None if there were none.
+def put_into(run: Run) -> set[str]:
+    """The names of the lost lines that are in the draft of a candidate's summary."""
+    return drafts.put_in(run.report, run.draft) if run.status == "ready" and run.draft else set()
 
-    All are None for a report from a version that recognised fewer: its numbers would say that more was kept.
-    """
-    if "statements" not in noted:
-        return None, None, None
-    details, statements = counted_in(noted)
-    printed = lost_of(noted.get("printed", {}))
-    return loss_of(*details, "detail"), loss_of(*statements, "statement"), loss_of(*printed, "detail")
+
+def losses_of(report: Mapping[str, Any], urls: SessionUrls, put: Collection[str] = ()) -> LossReport:
+    """The losses in a report (`detail_loss.report_data`); `put` are the names of the lines that were put in."""
+    names, request = ranked(report), report.get("request")
+    reasons = [lost_detail(report, name).get("matters", "") for name in put]
+    open_names = [name for name in names if name not in put]
+    worth = list(_worth_a_look(report, open_names))
+    urgent = worth[: serious(report, worth)]
+    needs, instructions = (request or {}).get("needs", (0, 0)), report.get("instructions", (0, 0))
+    return LossReport(
+        request=request,
+        request_href=urls.message(request["message"]) if request and request["message"] else "",
+        needs=(min(needs[0] + reasons.count("request"), needs[1]), needs[1]),
+        instructions=(instructions[0] + reasons.count("instruction"), instructions[1]),
+        lost=report.get("things", len(names)) - len(put),
+        serious=len(urgent) if "ranked" in report else None,
+        put=len(put),
+        few=tuple(shown_lost(report, worth[:FEW], urls)),
+        all_in=" ".join(urgent if len(urgent) > FEW else worth[:FEW]),
+    )
+
+
+def _worth_a_look(report: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
+    """The lost things without which the next turn fails, then one of each other text that is a kind of statement."""
+    seen: set[str] = set()
+    for name in names:
+        one = lost_detail(report, name)
+        if one.get("matters") in SERIOUS or (one.get("category") and one["text"] not in seen):
+            seen.add(one["text"])
+            yield name
 
 
 @lru_cache(maxsize=1_000)
@@ -185,19 +158,26 @@ def _planned(run_id: int, created_at: datetime, status: str, attempts: int) -> t
     return len(plan.get("middle", ())), len(plan.get("lifted", ()))
 
 
-def named_lost(details: Sequence[Any], urls: SessionUrls, start: int = 0, most: int = LOST_SHOWN) -> tuple[Lost, ...]:
-    """A page of lost details, in their stored order: the most important first."""
-    return tuple(
-        Lost(
-            kind=KINDS.get(one["kind"], one["kind"]),
-            text=line(unmarked(one["text"]) if one["kind"] == "statement" else one["text"], LOST_LENGTH),
+def shown_lost(
+    report: Mapping[str, Any], names: Iterable[str], urls: SessionUrls, put: Collection[str] = ()
+) -> Iterator[Lost]:
+    """The lost lines of these names."""
+    for name in names:
+        one = lost_detail(report, name)
+        called = one.get("by") == "call" and one["kind"] != "command"
+        words = one.get("line") or one["text"]
+        matters = one.get("matters", "")
+        yield Lost(
+            name=name,
+            label=REASONS.get(matters) or one.get("category") or KINDS.get(one["kind"], one["kind"]),
+            serious=matters in SERIOUS,
+            above=line(one.get("above", ""), LOST_LENGTH),
+            code=line(one["text"], LOST_LENGTH) if called else "",
+            text=_around(words, one["text"]),
             href=urls.message(one["message"]) if one["message"] else "",
-            line=_around(one.get("line", ""), one["text"]),
             by=SPEAKERS.get(one.get("by", ""), ""),
-            category=one.get("category", ""),
+            put=name in put,
         )
-        for one in details[start : start + most]
-    )
 
 
 def _around(text: str, detail: str) -> str:
@@ -218,38 +198,34 @@ def unmarked(text: str) -> str:
     return _BOLD.sub(r"\1", text[match.end() :] if match else text)
 
 
-# -- all of it, in lists -----------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
-class LostList:
-    """One list of lost things: a page of them; `next` leads to the following, `left` is how many more there are."""
+class LostPage:
+    """A page of all that is lost: `next` leads to the following lines, `left` is how many more there are; `printed`
+    counts what only tools printed.
+    """
 
-    name: str
-    title: str
-    loss: Loss
+    losses: LossReport
     named: tuple[Lost, ...]
     next: str
     left: int
+    printed: int
 
 
-def lost_page(noted: Mapping[str, Any], lists: Sequence[LostList]) -> dict[str, Any]:
-    """The data of the page of lost details; `noted` is from `detail_loss.noted`."""
-    return {"details": lost_parts(noted)[0], "lists": lists}
+def lost_page(
+    report: Mapping[str, Any], urls: SessionUrls, href: str, start: int, put: Collection[str] = ()
+) -> LostPage:
+    """The lost lines from position `start` on; `href` is the address of further pages."""
+    names = ranked(report)
+    stop = min(start + LOST_SHOWN, len(names))
+    return LostPage(
+        losses=losses_of(report, urls, put),
+        named=tuple(shown_lost(report, names[start:stop], urls, put)),
+        next=f"{href}?from={stop}" if stop < len(names) else "",
+        left=max(0, report.get("things", len(names)) - stop),
+        printed=lost_of(report.get("printed", {}))[0],
+    )
 
 
-def lost_heading(noted: Mapping[str, Any]) -> str:
-    details, statements, _ = lost_parts(noted)
-    return label((details, statements))[0] or "details lost"
-
-
-def lost_lists(noted: Mapping[str, Any], urls: SessionUrls, href: str, start: int) -> Iterator[LostList]:
-    """The lists from position `start` on; `href` is the address of further pages."""
-    details, statements, printed = lost_parts(noted)
-    for (name, title), loss in zip(LISTS.items(), (statements, details, printed), strict=True):
-        if loss is not None:
-            all_of_them = noted.get(name, ())
-            named = named_lost(all_of_them, urls, start)
-            stop = start + len(named)
-            more = f"{href}?list={name}&from={stop}" if stop < len(all_of_them) else ""
-            yield LostList(name, title, loss, named, more, max(0, loss.lost - stop))
+def lost_heading(report: Mapping[str, Any]) -> str:
+    """As in "120 lines lost"."""
+    return f"{formats.counted(report.get('things', len(ranked(report))), 'line')} lost"
