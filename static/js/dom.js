@@ -1,12 +1,18 @@
 // What most modules ask of the page. This module imports nothing and listens to nothing.
 export const MESSAGES = "[data-turn], [data-boundary], details.raw";
+// The line in place of messages that are folded away.
+export const FOLDED = "details.worked:not([open]) > summary, details.reads:not([open]) > summary";
 
 export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 export const byId = (id) => document.getElementById(id);
 export const make = (tag, properties) => Object.assign(document.createElement(tag), properties);
 export const targetOf = (hash) => hash.length > 1 && byId(decodeURIComponent(hash.slice(1)));
-// A message's place in the session, counted from 1; 0 where none is known.
-export const numberOf = (turn) => Number(turn?.dataset.turn) || 0;
+// The place in the session, counted from 1, of a message or of the first in an element; 0 where none is known.
+export function numberOf(element) {
+  const within = element?.matches("summary") ? element.parentElement : element;
+  const turn = within?.matches("[data-turn]") ? within : within?.querySelector("[data-turn]");
+  return Number(turn?.dataset.turn) || 0;
+}
 export const headerHeight = () => parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
 export const isModified = (event) => event.ctrlKey || event.metaKey || event.shiftKey;
 

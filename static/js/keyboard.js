@@ -1,9 +1,11 @@
 // Single keys, the list of them, and the keys of the command palette.
-import { MESSAGES, all, byId, focusOn, headerHeight, isModified, make, narrow, numberOf, on, onClick } from "./dom.js";
+import {
+  FOLDED, MESSAGES, all, byId, focusOn, headerHeight, isModified, make, narrow, numberOf, on, onClick,
+} from "./dom.js";
 
-// j k and [ ]: step from what is at the top of the window.
-function step(selector, direction) {
-  const found = all(selector).filter((element) => element.offsetParent);
+// j k, p P and [ ]: step from what is at the top of the window. What is folded away is one step, its line.
+function step(selector, direction, lines) {
+  const found = all(selector).filter((element) => element.checkVisibility());
   const line = headerHeight() + 2;
   const tops = found.map((element) => element.getBoundingClientRect().top);
   let at = direction > 0 ? tops.findIndex((y) => y > line + 1) : tops.findLastIndex((y) => y < line - 4);
@@ -12,25 +14,31 @@ function step(selector, direction) {
     at = found.indexOf(current) + direction;
   }
   const next = found[at];
-  if (!next) return selector === "[data-boundary]" && beyond(direction);
+  if (!next) return lines && beyond(direction, lines);
   current?.classList.remove("focus");
   next.classList.add("focus");
   focusOn(next);
   next.scrollIntoView({ block: next.matches("li") ? "nearest" : "start", behavior: "instant" });
 }
-// A boundary outside what is loaded: its line in the table of contents leads there.
-function beyond(direction) {
+// A boundary or prompt outside what is loaded: its line in the table of contents leads there, or to more lines.
+function beyond(direction, lines) {
   const numbers = all("[data-turn]").map(numberOf).filter(Boolean);
-  const cuts = all(".toc li.cut[data-number]");
+  const found = all(lines);
   const next = direction > 0
-    ? cuts.find((item) => +item.dataset.number > Math.max(...numbers))
-    : cuts.findLast((item) => +item.dataset.number < Math.min(...numbers));
-  next?.querySelector("a").click();
+    ? found.find((item) => +item.dataset.number > Math.max(...numbers))
+    : found.findLast((item) => +item.dataset.number < Math.min(...numbers));
+  const more = `.toc li.more:${direction > 0 ? "last" : "first"}-child a[hx-get]`;
+  (next?.querySelector("a") || document.querySelector(more))?.click();
 }
+const PROMPTS = ["[data-prompt]", ".toc li[data-number]:not(.cut, .more)"];
+const CUTS = ["[data-boundary]", ".toc li.cut[data-number]"];
+// The folds of the message that has the focus; without one, those of all work.
 function unfold() {
   const marked = ".focus, .turn.marked, .boundary.marked";
-  const message = document.activeElement.closest(MESSAGES) || document.querySelector(marked) || make("p");
-  const folds = all("details:not(.menu)", message);
+  const at = document.activeElement.closest(MESSAGES) || document.querySelector(marked);
+  const work = document.activeElement.closest(".worked > summary, .reads > summary")?.parentElement;
+  const inWork = "details.worked, details.reads";
+  const folds = work ? [work, ...all(inWork, work)] : at ? all("details:not(.menu)", at) : all(inWork);
   const open = folds.some((fold) => !fold.open);
   for (const fold of folds) fold.open = open;
 }
@@ -55,10 +63,12 @@ const showKeys = () => byId("keys").showModal();
 const KEYS = {
   "/": () => type(byId("search")),
   f: findHere,
-  j: () => step("[data-turn]", 1),
-  k: () => step("[data-turn]", -1),
-  "]": () => step("[data-boundary]", 1),
-  "[": () => step("[data-boundary]", -1),
+  j: () => step(`[data-turn], ${FOLDED}`, 1),
+  k: () => step(`[data-turn], ${FOLDED}`, -1),
+  p: () => step(PROMPTS[0], 1, PROMPTS[1]),
+  P: () => step(PROMPTS[0], -1, PROMPTS[1]),
+  "]": () => step(CUTS[0], 1, CUTS[1]),
+  "[": () => step(CUTS[0], -1, CUTS[1]),
   n: () => click("[data-key=n]"),
   N: () => click("[data-key=N]"),
   e: unfold,

@@ -56,7 +56,7 @@ on("htmx:afterSwap", () => {
 // Follow what is new where the reader is at the end; else say how much there is.
 function announce(fresh, follow) {
   news += fresh.length;
-  first ??= fresh[0];
+  first ??= fresh.find((message) => message.checkVisibility()) || fresh[0];
   const words = `${news} new message${news > 1 ? "s" : ""}`;
   const [tag, className] = follow ? ["span", "hidden"] : ["button", "btn"];
   byId("news").replaceChildren(make(tag, { textContent: words, className }));

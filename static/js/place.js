@@ -1,6 +1,6 @@
 // The place in a page: where a permalink leads, what is being read while something is put in above it, and where a page
 // was left that is loaded again or gone back to.
-import { MESSAGES, all, byId, headerHeight, on, targetOf } from "./dom.js";
+import { FOLDED, MESSAGES, all, byId, headerHeight, on, targetOf } from "./dom.js";
 import { SIDES, load, loaded, sideOf } from "./windows.js";
 
 // A permalink opens, scrolls and marks: folds around the target open first.
@@ -13,8 +13,8 @@ function reveal(target) {
 on("hashchange", () => reveal(targetOf(location.hash)), window);
 
 // What is put in above, or anew, does not move what is being read.
-const topmost = () =>
-  all(MESSAGES).find((element) => element.id && element.getBoundingClientRect().bottom > headerHeight());
+const topmost = () => all(`${MESSAGES}, ${FOLDED}`).find((element) =>
+  element.id && element.checkVisibility() && element.getBoundingClientRect().bottom > headerHeight());
 let reading = null;
 on("htmx:beforeSwap", ({ detail: { target, shouldSwap } }) => {
   if (!shouldSwap) return;

@@ -1,12 +1,15 @@
 // A session's page: it opens at its newest message, and a link to a place that is not on it opens the window of that.
-import { all, byId, on, onClick } from "./dom.js";
+import { FOLDED, all, byId, on, onClick } from "./dom.js";
 import { isNew } from "./find.js";
 import "./trim.js";
 
 on("DOMContentLoaded", () => {
   if (location.hash || !isNew()) return;
-  const newest = all("[data-newest] :is([data-turn], [data-boundary])").at(-1);
-  newest?.scrollIntoView({ block: "start", behavior: "instant" });
+  const places = all(`[data-newest] :is([data-turn], [data-boundary], ${FOLDED})`);
+  const newest = places.findLast((element) => element.checkVisibility());
+  // Matches of a filter are lines: those before the last one are wanted as well.
+  const block = new URLSearchParams(location.search).has("only") ? "center" : "start";
+  newest?.scrollIntoView({ block, behavior: "instant" });
 });
 
 onClick("a[href^='#']", (link, event) => {

@@ -1,15 +1,16 @@
 // The table of contents and the timeline's cursor follow the reading.
-import { all, byId, headerHeight, numberOf, onSettled } from "./dom.js";
+import { FOLDED, all, byId, headerHeight, numberOf, onSettled } from "./dom.js";
 import { describe } from "./timeline.js";
 
+const READ = `[data-turn], [data-boundary], ${FOLDED}`;
 const visible = new Set();
 const seen = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) visible[isIntersecting ? "add" : "delete"](target);
-  const first = all("[data-turn], [data-boundary]").find((element) => visible.has(element));
+  const first = all(READ).find((element) => visible.has(element));
   if (!first) return;
   const turns = all("[data-turn]");
   const atEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 8;
-  const number = numberOf(atEnd ? turns.at(-1) : first.matches("[data-turn]") ? first : first.nextElementSibling);
+  const number = numberOf(atEnd ? turns.at(-1) : first.matches("[data-boundary]") ? first.nextElementSibling : first);
   mark(all(".toc li[data-number]:not(.more)").findLast((line) => +line.dataset.number <= number));
   moveCursor(number);
 }, { rootMargin: `-${headerHeight() + 4}px 0px -45% 0px` });
@@ -20,7 +21,8 @@ function mark(line) {
   line.classList.add("here");
   const list = line.closest(".toc");
   const [inner, outer] = [line.getBoundingClientRect(), list.getBoundingClientRect()];
-  if (inner.top < outer.top || inner.bottom > outer.bottom) {
+  const top = list.firstElementChild.getBoundingClientRect().bottom; // what stays over the list
+  if (inner.top < top || inner.bottom > outer.bottom) {
     list.scrollTop += inner.top - outer.top - outer.height / 3;
   }
 }
@@ -30,8 +32,10 @@ function moveCursor(number) {
   cursor.value = number;
   describe(cursor);
 }
-onSettled(() => {
+function watch() {
   seen.disconnect();
   visible.clear();
-  for (const element of all("[data-turn], [data-boundary]")) seen.observe(element);
-});
+  for (const element of all(READ)) seen.observe(element);
+}
+onSettled(watch);
+document.addEventListener("toggle", ({ target }) => target.matches(".worked, .reads") && watch(), true);

@@ -1,10 +1,10 @@
 // At most so many windows stay on a session's page: those furthest from what is read give way to their link. A window
 // begins at a seam, where it was put in; none tears a call and its results apart.
 import { all, on } from "./dom.js";
-import { wordsOf } from "./find.js";
 import { SIDES, unloaded } from "./windows.js";
 
 const MOST = 5;
+const asked = (name) => new URLSearchParams(location.search).get(name);
 let joined = null;
 on("htmx:beforeSwap", ({ detail: { target, shouldSwap } }) => {
   const side = shouldSwap && SIDES.find((each) => target.matches(`.history > .neighbour.${each}`));
@@ -20,6 +20,8 @@ on("htmx:afterSwap", () => {
 
 const rows = (item) =>
   [item, ...all("[id]", item)].filter(({ id }) => /^m\d+$/.test(id)).map(({ id }) => +id.slice(1));
+// Messages as the windows count them: those of a filter without results.
+const size = (item) => (asked("only") ? all("[data-turn]", item).length || 1 : rows(item).length);
 const isNear = (item) => {
   const { top, bottom } = item.getBoundingClientRect();
   return bottom > -innerHeight && top < 2 * innerHeight;
@@ -28,7 +30,7 @@ function trim(side) {
   const seams = all(".history > [data-seam]");
   const link = document.querySelector(`.history > .neighbour.${side}`);
   if (seams.length < MOST || link?.classList.contains("htmx-request")) return;
-  const items = all(".history > :is([data-turn], [data-boundary])");
+  const items = all(".history > :is([data-turn], [data-boundary], .worked)");
   const at = items.indexOf(side === "earlier" ? seams[0] : seams.at(-1));
   const [above, below] = [items.slice(0, at), items.slice(at)];
   const gone = side === "earlier" ? above : below;
@@ -36,7 +38,7 @@ function trim(side) {
   if (!(edge > 0) || gone.some((item) => isNear(item) || item.contains(document.activeElement))) return;
   const read = items.find((item) => !gone.includes(item) && item.getBoundingClientRect().bottom > 0);
   const y = read.getBoundingClientRect().top;
-  const count = gone.flatMap(rows).length + (parseInt(link?.textContent.replace(/\D/g, ""), 10) || 0);
+  const count = gone.map(size).reduce((sum, each) => sum + each, 0) + (parseInt(link?.textContent.replace(/\D/g, ""), 10) || 0);
   const fresh = linkTo(side, edge, count);
   if (side === "earlier") below[0].before(fresh);
   else above.at(-1).after(fresh);
@@ -49,7 +51,7 @@ function trim(side) {
 }
 function linkTo(side, edge, count) {
   const query = new URLSearchParams({ [side === "earlier" ? "before" : "after"]: edge });
-  if (wordsOf(location)) query.set("q", wordsOf(location));
+  for (const name of ["q", "only"]) if (asked(name)) query.set(name, asked(name));
   const address = `${location.pathname}?${query}`;
   const link = document.createElement("a");
   link.className = `neighbour ${side}`;

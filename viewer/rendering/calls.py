@@ -50,11 +50,13 @@ class ShownResult:
 @dataclass(frozen=True, slots=True)
 class ShownCall:
     """One tool call in one fold: a summary line, with arguments and result inside. `is_change`: the arguments are a
-    change or a to-do list, so that the result of a call that did not fail is rarely read.
+    change or a to-do list, so that the result of a call that did not fail is rarely read. `sort` is that of
+    `tools.sort`.
     """
 
     template: ClassVar[str] = "blocks/call.html"
     name: str
+    sort: str
     title: tools.Title
     html: SafeString
     colours: str

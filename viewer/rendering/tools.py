@@ -335,6 +335,25 @@ _TOOLS = {
 }  # fmt: skip
 
 
+_SORTS = {
+    **dict.fromkeys((EDIT, _WRITE, _CREATE), "edit"),
+    **dict.fromkeys((_READ, _LIST), "read"),
+    **dict.fromkeys((_SEARCH, _FIND, _TOOLS["search_files"]), "search"),
+    **dict.fromkeys((SHELL, _TOOLS["execute_code"]), "command"),
+}
+
+
+def sort(name: str, text: str) -> str:
+    """What a call does: "edit", "read", "search", "command", or "" for anything else. `text` is its arguments as
+    stored: a command may be a patch, which is an edit.
+    """
+    tool = tool_of(name)
+    found = "" if tool is None else _SORTS.get(tool, "")
+    if found == "command" and (diffs.ENVELOPE in text or "@@ -" in text) and change(name, text, json_value(text)):
+        return "edit"
+    return found
+
+
 def language(name: str, text: str) -> str:
     """The language of a call's result: that of the file it reads. `text` is its arguments as stored."""
     if tool_of(name) is not _READ or len(text) > 10_000:

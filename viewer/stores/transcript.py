@@ -337,6 +337,10 @@ class TranscriptIndex:
         """Whether the message at this place is a tool's result."""
         return bool(self.kinds[place] & RESULT)
 
+    def is_prompt(self, place: int) -> bool:
+        """Whether a person asks something in the message at this place; no message has the place after the newest."""
+        return place < self.messages and bool(self.kinds[place] & PROMPT)
+
     def answers(self, number: int) -> bool:
         """Whether the row of this number is a tool's result."""
         return bool(self.flags[number] & ANSWER)

@@ -89,7 +89,7 @@ def _part(opened: OpenSession, start: int, stop: int, window: tuple[int, int], h
     low = prompts[start] if 0 < start < len(prompts) else 0
     high = prompts[stop] if stop < len(prompts) else opened.index.messages + 1
     listed = prompts[start:stop]
-    shown = _prompts(opened, listed, window, opened.redacting)
+    shown = prompt_items(opened, listed, window, opened.redacting)
     lines = [(at, 1, each) for at, each in zip(listed, shown, strict=True)]
     boundaries = [
         (each.place, _boundary(each, opened.urls, each.handoff_id in here)) for each in opened.index.boundaries
@@ -119,10 +119,11 @@ def new_items(opened: OpenSession, seen: int, *, redacting: bool) -> tuple[Item,
     """The lines of prompts after the first `seen` messages."""
     index = opened.index
     listed = index.prompts[bisect_left(index.prompts, seen) :][:PROMPTS]
-    return tuple(_prompts(opened, listed, (seen, index.messages), redacting))
+    return tuple(prompt_items(opened, listed, (seen, index.messages), redacting))
 
 
-def _prompts(opened: OpenSession, places: Sequence[int], window: tuple[int, int], redacting: bool) -> list[Item]:
+def prompt_items(opened: OpenSession, places: Sequence[int], window: tuple[int, int], redacting: bool) -> list[Item]:
+    """The lines of the prompts at these places; those in the `window` of places are linked on the page."""
     entries = [opened.index.entry(place) for place in places]
     rows = opened.reader.previews(opened.session.id, [entry.full_id for entry in entries])
     items = []

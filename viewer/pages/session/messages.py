@@ -22,12 +22,15 @@ from viewer.web.session_urls import SessionUrls
 
 @dataclass(frozen=True, slots=True)
 class MessageToShow:
-    """A stored message for a page. `id` is the message's, `row.content` only its live part."""
+    """A stored message for a page. `id` is the message's, `row.content` only its live part. `asks`: it is a prompt,
+    which begins a turn.
+    """
 
     id: int
     row: StoredMessage
     state: Literal["live", "under", "out", "lost"]
     notes: tuple[str, ...] = ()
+    asks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class ShownMessage:
     template: ClassVar[str] = "session/_message.html"
     id: int
     number: int
+    asks: bool
     href: str
     kind: str
     who: str
@@ -93,7 +97,7 @@ class MessageContext:
         return rendered if html is rendered.html else replace(rendered, html=html, waits=False)
 
 
-def of_history(item: HistoryMessage) -> MessageToShow:
+def of_history(item: HistoryMessage, *, asks: bool = False) -> MessageToShow:
     """A message of History: its fullest text, the state of its newest row."""
     notes = (
         ["The model now sees a shortened form of this."] if item.entry.shortened and item.entry.state == "live" else []
@@ -101,7 +105,7 @@ def of_history(item: HistoryMessage) -> MessageToShow:
     if item.entry.twice:
         notes.append("It was written twice: the context holds this message a second time.")
     row = replace(item.row, content=item.content, flagged=False)  # what is flagged is the handoff merged into it
-    return MessageToShow(item.entry.id, row, item.entry.state, tuple(notes))
+    return MessageToShow(item.entry.id, row, item.entry.state, tuple(notes), asks)
 
 
 def shown_messages(items: Sequence[MessageToShow], context: MessageContext) -> list[ShownMessage]:
@@ -130,6 +134,7 @@ def _message(exchange: _Exchange, at: int) -> ShownMessage:
     return ShownMessage(
         id=item.id,
         number=exchange.context.number(item.id),
+        asks=item.asks,
         href=urls.message(item.id),
         kind=item.row.role if item.row.role in ("user", "assistant", "tool") else "other",
         who=role_label(item.row.role),
@@ -212,6 +217,7 @@ def _calls(exchange: _Exchange, at: int) -> Iterable[calls.ShownCall]:
         query = {"at": position} | ({"result": exchange.items[answer].row.id} if answer is not None and noted else {})
         yield calls.ShownCall(
             name=line(call.name, 80),
+            sort=tools.sort(call.name, call.arguments),
             title=rendered.title or tools.Title("tool", ""),
             html=rendered.html,
             colours=context.urls.colours(item.row.id, "call", **query) if rendered.waits else "",
@@ -229,9 +235,8 @@ def _inner(row: StoredMessage, context: MessageContext) -> Iterator[calls.ShownC
         for call in engine.calls({"tool_calls": [each]}):
             rendered = context.body(cache.asked(call, "", None, cwd=context.cwd))
             title = rendered.title or tools.Title("tool", "")
-            yield calls.ShownCall(
-                f"{line(call.name, 60)}, by the script", title, rendered.html, "", None, waiting=False
-            )
+            name, sort = f"{line(call.name, 60)}, by the script", tools.sort(call.name, call.arguments)
+            yield calls.ShownCall(name, sort, title, rendered.html, "", None, waiting=False)
 
 
 def _result(exchange: _Exchange, at: int, call: engine.Call, answer: int, *, has_noted: bool) -> calls.ShownResult:
@@ -245,8 +250,9 @@ def _result(exchange: _Exchange, at: int, call: engine.Call, answer: int, *, has
 def _lone_result(item: MessageToShow, context: MessageContext) -> calls.ShownCall:
     """A result whose call is not among the messages: its tool's name, if the row has it."""
     result = _answer(item, context, "", "", sub_agent=tools.is_sub_agent(item.row.tool_name))
-    name = line(item.row.tool_name, 80)
-    return calls.ShownCall(name, tools.Title(name or "tool", "", known=False), SafeString(), "", result, waiting=False)
+    name, sort = line(item.row.tool_name, 80), tools.sort(item.row.tool_name, "")
+    title = tools.Title(name or "tool", "", known=False)
+    return calls.ShownCall(name, sort, title, SafeString(), "", result, waiting=False)
 
 
 def _answer(

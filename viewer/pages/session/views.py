@@ -19,6 +19,7 @@ from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import HistoryWindow, TranscriptIndex
 from viewer.web.session_urls import SessionUrls
 
+from . import filters
 from .contents import contents
 from .find import find_panel, typed
 from .header import header
@@ -27,12 +28,13 @@ from .window import WINDOW, read_stretch, sought, whole_groups
 
 @dataclass(frozen=True, slots=True)
 class WindowQuery:
-    """The window in the query: row ids, at most one of them; and `words` to be marked in it."""
+    """The window in the query: row ids, at most one of them; `words` to be marked in it; `only` is a filter's name."""
 
     around: int | None = None
     before: int | None = None
     after: int | None = None
     words: str = ""
+    only: str = ""
 
 
 @require_safe
@@ -44,29 +46,33 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         if newest != session_id:
             return redirect(_elsewhere(SessionUrls(store, newest), query))
         opened = audited(open_session(reader, session_id, redacting=redacting))
-        going = sought(request, opened)
+        going = sought(request, opened, query.only)
         if moved := going.href or _moved(opened, query):
             return redirect(moved)
-        window = _window(opened.index, query)
-        stretch = read_stretch(opened, window, query.around, redacting=redacting, words=query.words)
+        window = _window(opened, query)
+        stretch = read_stretch(opened, window, query.around, redacting=redacting, words=query.words, only=query.only)
         if is_fragment(request) and (query.before or query.after):
             side = "session/_earlier.html" if query.before else "session/_later.html"
             return page(request, side, stretch)
         data = {
             "header": header(opened),
-            "contents": contents(opened, window),
+            "contents": contents(opened, _whereabouts(opened.index, window) if query.only else window),
             "stretch": stretch,
             "panel": panel(reader, opened.session, in_context=len(opened.index.live), redacting=redacting),
             "find": find_panel(opened, query.words, query.around),
+            "filters": filters.filter_links(opened, query.only),
+            "only": filters.FILTERS.get(query.only),
         }
-    at_newest = query == WindowQuery(words=query.words) and not going.problem
+    at_newest = query == WindowQuery(words=query.words, only=query.only) and not going.problem
+    data["keeps"] = f"&only={query.only}" if query.only else ""
     data |= {"at_newest": at_newest, "sought": going, "aftermath": card(opened)}
     return page(request, "session/session.html", data)
 
 
 def _query(request: HttpRequest) -> WindowQuery:
     row_ids = {name: whole_number(request.GET.get(name, "")) for name in ("around", "before", "after")}
-    return WindowQuery(**row_ids, words=typed(request))
+    only = request.GET.get("only", "")
+    return WindowQuery(**row_ids, words=typed(request), only=only if only in filters.FILTERS else "")
 
 
 def _elsewhere(urls: SessionUrls, query: WindowQuery) -> str:
@@ -92,8 +98,16 @@ def _moved(opened: OpenSession, query: WindowQuery) -> str:
     raise NotFound(f"Message {around} is not shown in this session's History: it was taken back, or never part of it.")
 
 
-def _window(index: TranscriptIndex, query: WindowQuery) -> HistoryWindow:
-    around, before = query.around, query.before
+def _whereabouts(index: TranscriptIndex, window: HistoryWindow) -> HistoryWindow:
+    """The place in History where a window of a filter begins, without messages."""
+    place = 0 if window.first is None else index.place_of(window.first) or 0
+    return HistoryWindow((), earlier=place, later=index.messages - place)
+
+
+def _window(opened: OpenSession, query: WindowQuery) -> HistoryWindow:
+    index, around, before = opened.index, query.around, query.before
+    if query.only:
+        return filters.window(opened, query.only, around=around, before=before, after=query.after, limit=WINDOW)
     boundary = None if around is None else index.boundary_at(around)
     if boundary is not None:
         around = index.entry(boundary.place).id if boundary.place < index.messages else None

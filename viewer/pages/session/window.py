@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import groupby
+from typing import ClassVar
 
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.safestring import SafeString
 
 from compaction import messages as engine
 from viewer.pages.parts.boundary import ShownBoundary, shown_boundary
@@ -19,11 +23,23 @@ from viewer.stores import counting
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage
 from viewer.stores.transcript import HistoryWindow, TranscriptIndex
 
+from . import filters
+from .contents import Item, prompt_items
 from .messages import MessageContext, MessageToShow, ShownMessage, of_history, shown_messages
+from .turns import TurnWork, begins_turn, turns
 
 WINDOW = 60
 PROBES = 40  # messages whose times are read at once to find the first of a day
 GROUP_LIMIT = 60  # messages by which a window may grow so that a call and its results are not torn apart
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Messages of one turn that a filter shows, with nothing but their calls, and the prompt of the turn."""
+
+    template: ClassVar[str] = "session/_matches.html"
+    prompt: Item | None
+    rows: tuple[ShownMessage, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +57,16 @@ class Live:
     """
 
     href: str
-    items: tuple[ShownMessage | ShownBoundary, ...]
+    items: tuple[ShownMessage | TurnWork | ShownBoundary, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """A window of History: messages and boundaries in order, and its neighbours on either side. `live` is the end of
-    the newest one.
+    the newest one, None for a filter.
     """
 
-    items: tuple[ShownMessage | ShownBoundary, ...]
+    items: tuple[ShownMessage | TurnWork | Matches | ShownBoundary, ...]
     earlier: Neighbour | None
     later: Neighbour | None
     live: Live | None
@@ -67,9 +83,9 @@ def whole_groups(index: TranscriptIndex, start: int, stop: int) -> HistoryWindow
 
 
 def read_stretch(
-    opened: OpenSession, window: HistoryWindow, marked: int | None, *, redacting: bool, words: str = ""
+    opened: OpenSession, window: HistoryWindow, marked: int | None, *, redacting: bool, words: str = "", only: str = ""
 ) -> Stretch:
-    """The rows of a window as messages and boundaries, with the `words` marked."""
+    """The rows of a window as messages and boundaries, with the `words` marked; `only` is the filter it is of."""
     urls, index = opened.urls, opened.index
     items = opened.reader.shown(opened.session.id, window.items)
     if redacting:
@@ -87,12 +103,16 @@ def read_stretch(
         suspected=suspected,
         cwd=opened.session.cwd,
     )
-    settled = len(items) if window.later else _settled(items)
+    settled = len(items) if window.later or only else _settled(items)
+    if only:
+        shown: Iterable[ShownMessage | TurnWork | Matches | ShownBoundary] = _matches(items, context, opened, only)
+    else:
+        shown = _shown(items[:settled], context, opened, is_newest=not window.later)
     return Stretch(
-        items=tuple(_shown(items[:settled], context, opened)),
-        earlier=_more(window.earlier, urls.view(before=window.first, q=words)),
-        later=_more(window.later, urls.view(after=window.last, q=words)),
-        live=None if window.later else _live(opened, items[settled:], context),
+        items=tuple(shown),
+        earlier=_more(window.earlier, urls.view(before=window.first, q=words, only=only)),
+        later=_more(window.later, urls.view(after=window.last, q=words, only=only)),
+        live=None if window.later or only else _live(opened, items[settled:], context),
     )
 
 
@@ -114,7 +134,7 @@ def _live(opened: OpenSession, waiting: Sequence[HistoryMessage | Handoff], cont
     seen = opened.index.messages
     state = opened.index.digest(seen)
     href = opened.urls.view("live", seen=seen, start=seen - len(waiting), state=state)
-    return Live(href, tuple(_shown(waiting, context, opened)))
+    return Live(href, tuple(_shown(waiting, context, opened, is_newest=True)))
 
 
 def _more(count: int, href: str) -> Neighbour | None:
@@ -122,19 +142,53 @@ def _more(count: int, href: str) -> Neighbour | None:
 
 
 def _shown(
-    items: Sequence[HistoryMessage | Handoff], context: MessageContext, opened: OpenSession
-) -> list[ShownMessage | ShownBoundary]:
-    """Messages between boundaries; no boundary is between a call and its result."""
-    result: list[ShownMessage | ShownBoundary] = []
+    items: Sequence[HistoryMessage | Handoff], context: MessageContext, opened: OpenSession, *, is_newest: bool
+) -> list[ShownMessage | TurnWork | ShownBoundary]:
+    """Turns between boundaries; no boundary is between a call and its result. `is_newest` says that no messages are
+    after them but those that wait for results.
+    """
+    result: list[ShownMessage | TurnWork | ShownBoundary] = []
     run: list[MessageToShow] = []
+
+    def shown_run(*, running: bool) -> Iterator[ShownMessage | TurnWork]:
+        return turns(shown_messages(run, context), run, opened.index, running=running)
+
     for item in items:
         if isinstance(item, Handoff):
-            result += shown_messages(run, context)
+            result += shown_run(running=False)
             result.append(_with_words(shown_boundary(item, opened, context.marked), context))
             run = []
         else:
-            run.append(of_history(item))
-    return result + shown_messages(run, context)
+            run.append(of_history(item, asks=begins_turn(item, opened.index)))
+    return result + list(shown_run(running=is_newest))
+
+
+def _matches(
+    items: Sequence[HistoryMessage | Handoff], context: MessageContext, opened: OpenSession, only: str
+) -> Iterator[ShownMessage | Matches]:
+    """What a filter shows of its messages; calls by turn, below the prompt."""
+    index = opened.index
+    rows = [of_history(item) for item in items if not isinstance(item, Handoff)]
+    if only == "thinking":
+        rows = [replace(item, row=filters.thinking_of(item.row)) for item in rows]
+    messages = shown_messages(rows, context)
+    if not filters.FILTERS[only].of_calls:
+        yield from messages
+        return
+    turns_of = [(bisect_right(index.prompts, each.number - 1), each) for each in messages]
+    asked = [index.prompts[number - 1] for number in dict.fromkeys(number for number, _ in turns_of) if number]
+    prompts = {item.number: item for item in prompt_items(opened, asked, (0, 0), opened.redacting)}
+    for number, of_turn in groupby(turns_of, lambda each: each[0]):
+        shown = (
+            replace(
+                each,
+                html=SafeString(),
+                notes=(),
+                calls=tuple(c for c in each.calls if filters.is_shown(c, filters.FILTERS[only])),
+            )
+            for _, each in of_turn
+        )
+        yield Matches(prompts[index.prompts[number - 1] + 1] if number else None, tuple(shown))
 
 
 def _with_words(boundary: ShownBoundary, context: MessageContext) -> ShownBoundary:
@@ -155,9 +209,10 @@ class Sought:
     problem: str = ""
 
 
-def sought(request: HttpRequest, opened: OpenSession) -> Sought:
+def sought(request: HttpRequest, opened: OpenSession, only: str = "") -> Sought:
     """The target of `?at=` (a number, a day, "first", "newest", "last") or `?nth=` (counted from 1); empty without
-    them. A number is a message's place, counted from 1, or else an id; with "#" it is an id.
+    them. A number is a message's place, counted from 1, or else an id; with "#" it is an id. The first and the newest
+    are those of the filter `only`.
     """
     index, urls = opened.index, opened.urls
     typed, nth = " ".join(request.GET.get("at", "")[:60].split()), request.GET.get("nth", "")
@@ -169,9 +224,10 @@ def sought(request: HttpRequest, opened: OpenSession) -> Sought:
     if not typed:
         return Sought("", urls.message(index.entry(min(max(int(nth[:9]) - 1, 0), last)).id))
     if typed.lower() == "first":
-        return Sought(typed, urls.message(index.entry(0).id))
+        first = index.entry(0).id
+        return Sought(typed, urls.view(around=first, only=only) if only else urls.message(first))
     if typed.lower() in ("newest", "last"):
-        return Sought(typed, urls.view())  # where a session opens
+        return Sought(typed, urls.view(only=only))  # where a session opens
     number = typed.removeprefix("#").replace(",", "")
     if number.isascii() and number.isdigit():
         return _by_number(opened, typed, int(number[:19]))

@@ -1,0 +1,145 @@
+"""Filters of a session's History: what each shows, how it says so, and that it reads a session once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.factories.stores import PRESENT, EmptyStore
+from tests.html import Element, message_ids, read
+from viewer.stores.hermes.reader import HermesReader
+
+FRAGMENT = {"HX-Request": "true"}
+
+
+class Session:
+    """A session of turns, with the ids of what each filter is to show."""
+
+    def __init__(self, store: EmptyStore, turns: int) -> None:
+        self.store, self.href = store, store.session("s")
+        self.ids: dict[str, list[int]] = {
+            name: [] for name in ("prompts", "replies", "edits", "commands", "failures", "thinking")
+        }
+        self.count = 0
+        for _ in range(turns):
+            self.turn()
+
+    def say(self, role: str, content: str | None, *names: str, **columns: Any) -> int:
+        self.count += 1
+        row_id = self.store.say("s", role, content, timestamp=PRESENT + self.count, **columns)
+        for name in names:
+            self.ids[name].append(row_id)
+        return row_id
+
+    def call(self, name: str, result: str, *names: str, **arguments: Any) -> None:
+        made = self.store.call(name, f"c{self.count}", **arguments)
+        self.say("assistant", "Let me see.", *names, tool_calls=[made])
+        self.say("tool", result, tool_call_id=made["id"], tool_name=name)
+
+    def turn(self) -> None:
+        self.say("user", "Plant the beds", "prompts")
+        self.say("assistant", "", "thinking", reasoning="Where are the beds?")
+        self.call("read_file", "text", path="/a.py")
+        self.call("patch", '{"success": true}', "edits", path="/a.py", old_string="a", new_string="b")
+        self.call("terminal", '{"exit_code": 2, "output": "no"}', "commands", "failures", command="make")
+        self.call("terminal", '{"exit_code": 0, "output": "yes"}', "commands", command="make again")
+        self.say("assistant", "Planted.", "replies")
+
+
+def windows(client: Client, href: str) -> Iterator[Element]:
+    page = read(client.get(href))
+    yield page
+    while earlier := page.all("a", "earlier"):
+        page = read(client.get(earlier[0].attributes["href"], headers=FRAGMENT))
+        yield page
+
+
+def shown(pages: list[Element]) -> list[int]:
+    """The ids of the messages that have a place of their own."""
+    articles = [article for page in reversed(pages) for article in page.all("article")]
+    return [int(article.attributes["id"][1:]) for article in articles]
+
+
+@pytest.mark.parametrize("name", ["prompts", "replies", "edits", "commands", "failures", "thinking"])
+def test_a_filter_shows_all_of_its_messages_in_windows_and_nothing_else(
+    signed_in: Client, empty_store: EmptyStore, name: str
+) -> None:
+    session = Session(empty_store, 70)
+    pages = list(windows(signed_in, f"{session.href}?only={name}"))
+    wanted = session.ids[name]
+    assert len(pages) == -(-len(wanted) // 60)
+    assert shown(pages) == wanted
+    current = [link for link in pages[0].one(cls="only").all("a") if "aria-current" in link.attributes]
+    assert [link.text for link in current] == [f"{name.capitalize()} {len(wanted)}"]
+    assert f"{len(wanted)} of {session.count} messages" in pages[0].one("p", "end").text
+    calls = [call for page in pages for call in page.all("details", "tool")]
+    assert len(calls) == (len(wanted) if name in ("edits", "commands", "failures") else 0)
+    if name == "failures":
+        assert all("failed" in call.classes for call in calls)
+
+
+def test_a_filter_without_matches_says_so_and_leads_back(signed_in: Client, empty_store: EmptyStore) -> None:
+    href = empty_store.session("s")
+    empty_store.chat("s", 10)
+    page = read(signed_in.get(f"{href}?only=edits"))
+    empty = page.one(cls="empty")
+    assert "No edits in this session." in empty.text
+    assert empty.one("a").attributes["href"] == href
+    without_calls = [link.text for link in read(signed_in.get(href)).one(cls="only").all("a")]
+    assert without_calls == ["Everything", "Prompts", "Replies", "Thinking"]
+
+
+def test_the_later_windows_of_a_filter_and_its_ends_keep_it(signed_in: Client, empty_store: EmptyStore) -> None:
+    session = Session(empty_store, 70)
+    first = read(signed_in.get(session.href, {"at": "first", "only": "edits"}, follow=True))
+    assert message_ids(first)[0] == session.ids["edits"][0]
+    later = read(signed_in.get(first.one("a", "later").attributes["href"], headers=FRAGMENT))
+    assert shown([later, first]) == session.ids["edits"]
+    assert not later.all(id="live")
+    newest = read(signed_in.get(session.href, {"at": "newest", "only": "edits"}, follow=True))
+    assert shown([newest]) == session.ids["edits"][-60:]
+    around = read(signed_in.get(f"{session.href}?around={session.ids['edits'][5]}&only=edits"))
+    assert shown([around]) == session.ids["edits"][:60]
+
+
+def test_a_call_of_a_filter_leads_to_its_place_in_all_of_history(signed_in: Client, empty_store: EmptyStore) -> None:
+    session = Session(empty_store, 2)
+    page = read(signed_in.get(f"{session.href}?only=edits"))
+    for edit, prompt, match in zip(
+        session.ids["edits"], session.ids["prompts"], page.all("section", "worked"), strict=True
+    ):
+        assert match.one("p", "asked").one("a").attributes["href"].endswith(f"?around={prompt}#m{prompt}")
+        assert match.one(cls="match").all("a", "ref")[0].attributes["href"].endswith(f"?around={edit}#m{edit}")
+
+
+def test_a_filter_reads_a_session_once_and_then_what_was_added(
+    signed_in: Client, empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session(empty_store, 70)
+    asked: list[int] = []
+    plain = HermesReader.shown
+
+    def counted(reader: HermesReader, session_id: str, items: Any) -> Any:
+        asked.append(len(items))
+        return plain(reader, session_id, items)
+
+    signed_in.get(session.href)
+    monkeypatch.setattr(HermesReader, "shown", counted)
+    signed_in.get(f"{session.href}?only=failures")
+    assert sum(asked) >= session.count
+    asked.clear()
+    signed_in.get(f"{session.href}?only=edits")
+    assert sum(asked) < 300
+    session.turn()
+    asked.clear()
+    page = read(signed_in.get(f"{session.href}?only=edits"))
+    assert shown([page])[-1] == session.ids["edits"][-1]
+    assert sum(asked) < 300
+
+
+def test_an_unknown_filter_is_none(signed_in: Client, empty_store: EmptyStore) -> None:
+    session = Session(empty_store, 1)
+    assert len(message_ids(read(signed_in.get(f"{session.href}?only=nothing")))) == session.count
