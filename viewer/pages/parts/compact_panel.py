@@ -218,9 +218,8 @@ def _with_sending(draft: DryRun, options: Options, redacting: bool) -> ShownPlan
 def _sends(estimate: Estimate) -> SafeString:
     """What is sent where, and its cost if that is known."""
     return format_html(
-        "Sends {} {} tokens to <b>{}</b> ({}), {}.",
+        "Sends {} {} tokens to <b>{}</b>, {}.",
         "up to" if estimate.requests > 1 else "about", formats.thin(estimate.input_tokens), estimate.connection.host,
-        estimate.connection.model,
         "price not known" if estimate.cost is None else formats.dollars(estimate.cost),
     )  # fmt: skip
 

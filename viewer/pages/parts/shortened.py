@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.urls import reverse
 
@@ -13,8 +13,10 @@ from viewer.rendering.texts import clean, line
 from viewer.runs.models import Run
 from viewer.stores.changes import ChangeMessage, edits_from_json
 from viewer.stores.message import weighed
-from viewer.stores.registry import Reader, get_store, open_store
+from viewer.stores.registry import get_store, open_store
 from viewer.web.session_urls import SessionUrls
+
+from .opened import OpenSession, open_session
 
 FIRST_LINES, LINE_CHARS = 3, 160  # of an output that are shown
 READ_CHARS = 20_000  # of an output in which its first lines are looked for
@@ -24,11 +26,13 @@ LISTED = 50  # messages of a page
 
 @dataclass(frozen=True, slots=True)
 class ShortenedOutput:
-    """A tool's output: its message, how many lines and characters it has, its `first` lines, and the line it becomes. A
-    message of which only arguments of calls get shorter has none of these.
+    """A tool's output: its message, with the `number` of its place in History (0 if it is not there), how many lines
+    and characters it has, its `first` lines, and the line it becomes. A message of which only arguments of calls get
+    shorter has none of these.
     """
 
     id: int
+    number: int
     lines: int = 0
     characters: int = 0
     first: str = ""
@@ -57,34 +61,35 @@ def shortened(run: Run, start: int, most: int = LISTED, *, redacting: bool) -> S
     edits = [each for each in edits_from_json(run.edits) if isinstance(each, ChangeMessage) and each.why == "shortened"]
     edits.reverse()
     with open_store(get_store(run.store)) as reader:
-        items = list(_outputs(reader, run.session_id, edits[start : start + most], redacting))
+        opened = open_session(reader, run.session_id, redacting=redacting)
+        items = list(_outputs(opened, edits[start : start + most]))
     left = max(0, len(edits) - start - most)
     more = f"{reverse('pages:shortened', args=[run.pk])}?from={start + most}" if left else ""
-    return ShortenedOutputs(SessionUrls(run.store, run.session_id), len(edits), items, more, left)
+    return ShortenedOutputs(opened.urls, len(edits), items, more, left)
 
 
-def _outputs(
-    reader: Reader, session_id: str, edits: Sequence[ChangeMessage], redacting: bool
-) -> Iterator[ShortenedOutput]:
-    rows = reader.messages(session_id, [edit.id for edit in edits])
+def _outputs(opened: OpenSession, edits: Sequence[ChangeMessage]) -> Iterator[ShortenedOutput]:
+    rows = opened.reader.messages(opened.session.id, [edit.id for edit in edits])
     for edit in edits:
         if edit.id not in rows:
             continue
         message = weighed(rows[edit.id])
         results = zip(engine.results(message), engine.results(engine.patched(message, dict(edit.changes))), strict=True)
         changed = [(old, new) for (_, old), (_, new) in results if old != new]
+        shown = ShortenedOutput(edit.id, opened.number_of(edit.id))
         for old, new in changed:
-            yield _shown(edit.id, old, new, redacting)
+            yield _with_texts(shown, old, new, opened.redacting)
         if not changed:
-            yield ShortenedOutput(edit.id)
+            yield shown
 
 
-def _shown(message_id: int, old: str, new: str, redacting: bool) -> ShortenedOutput:
+def _with_texts(shown: ShortenedOutput, old: str, new: str, redacting: bool) -> ShortenedOutput:
     lines, head = old.count("\n") + 1, old[:READ_CHARS]
     if redacting:
         head, new = redact_shown(head), redact_shown(new)
     first = "\n".join(map(_beginning, head.strip("\n").split("\n", FIRST_LINES)[:FIRST_LINES]))
-    return ShortenedOutput(message_id, lines, len(old), first, line(new, 4 * LINE_CHARS))
+    becomes = line(new, 4 * LINE_CHARS)
+    return replace(shown, lines=lines, characters=len(old), first=first, becomes=becomes)
 
 
 def _beginning(text: str) -> str:
