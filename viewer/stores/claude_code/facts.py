@@ -14,6 +14,7 @@ from compaction import messages as chat
 from viewer.stores.base import LONGEST_FIRST_WORDS
 from viewer.stores.jsonl.files import FileState, beginning
 from viewer.stores.jsonl.lines import decoded
+from viewer.stores.jsonl.newest import time_at_end
 from viewer.stores.jsonl.values import seconds
 
 from . import sidechains
@@ -34,7 +35,7 @@ _COMMAND = re.compile(r"<command-name>([^<]{1,80})</command-name>")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Times in epoch seconds; `began` is 0.0 where no line has a time."""
+    """Times in epoch seconds: of the first entry that has one, and of the `newest`; 0.0 where no entry has one."""
 
     title: str
     first_words: str
@@ -44,6 +45,7 @@ class Facts:
     branch: str
     version: str
     began: float
+    newest: float
 
 
 def facts_of(file: SessionFile) -> Facts:
@@ -62,6 +64,7 @@ def _facts(path: str, state: FileState) -> Facts:
         start = file.read(EDGE)
         file.seek(max(0, state.size - EDGE))
         end = file.read(EDGE)
+        newest_time = time_at_end(file)
     first, last = list(_objects(start)), list(_objects(end))
     newest = [*first, *last][::-1]
     return Facts(
@@ -73,6 +76,7 @@ def _facts(path: str, state: FileState) -> Facts:
         branch=_branch(newest),
         version=_text(newest, "version"),
         began=next((time for each in first if (time := seconds(each.get("timestamp")))), 0.0),
+        newest=newest_time,
     )
 
 

@@ -26,6 +26,9 @@ class ClaudeListing(FileListing[SessionFile]):
     def words_of(self, file: SessionFile) -> str:
         return facts_of(file).first_words
 
+    def time_of(self, file: SessionFile) -> float:
+        return facts_of(file).newest
+
     def facts_of(self, file: SessionFile) -> SessionFacts:
         facts = facts_of(file)
         return SessionFacts(

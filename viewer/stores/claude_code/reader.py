@@ -98,7 +98,7 @@ class ClaudeReader(FileReader):
             first_words=facts.first_words,
             parent=file.parent,
             started_at=facts.began or changed,
-            last_active=changed,
+            last_active=facts.newest or changed,
             ended_at=None,
             end_reason="",
             archived=False,

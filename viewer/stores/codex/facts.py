@@ -12,6 +12,7 @@ from viewer.stores.base import LONGEST_FIRST_WORDS
 from viewer.stores.jsonl.compressed import ENDING, from_start
 from viewer.stores.jsonl.files import FileState, plainly, state_of
 from viewer.stores.jsonl.lines import decoded, parts_of
+from viewer.stores.jsonl.newest import time_at_end
 from viewer.stores.jsonl.values import seconds
 
 from . import items
@@ -49,7 +50,9 @@ class HeadFacts:
 
 @dataclass(frozen=True, slots=True)
 class ThreadFacts:
-    """`window` is the model's in tokens, 0 where the end of the file does not name it."""
+    """`window` is the model's in tokens, 0 where the end of the file does not name it; `newest` is the time of the
+    newest entry in epoch seconds, 0.0 for a compressed file, and where no entry has one.
+    """
 
     head: HeadFacts
     title: str
@@ -57,12 +60,13 @@ class ThreadFacts:
     cwd: str
     model: str
     window: int
+    newest: float
 
 
 def facts_of(file: ThreadFile, threads: Threads) -> ThreadFacts:
     """The facts of a session. Raises OSError."""
     head = head_of(file.rollout.path)
-    cwd, model, window = _end(file.rollout.path, file.state)
+    cwd, model, window, newest = _end(file.rollout.path, file.state)
     return ThreadFacts(
         head=head,
         title=file.noted.title or head.agent,
@@ -70,6 +74,7 @@ def facts_of(file: ThreadFile, threads: Threads) -> ThreadFacts:
         cwd=cwd or head.cwd,
         model=model or head.model or file.noted.model,
         window=window,
+        newest=newest,
     )
 
 
@@ -148,16 +153,17 @@ def _inherited_words(head: HeadFacts, threads: Threads) -> str:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _end(path: str, state: FileState) -> tuple[str, str, int]:
-    """Directory and model of the newest turn, and the window of its newest count; "" and 0 where the end of the file
-    has none, and for a compressed file.
+def _end(path: str, state: FileState) -> tuple[str, str, int, float]:
+    """Directory and model of the newest turn, the window of its newest count, and the time of the newest entry; "" and
+    0 where the end of the file has none, and for a compressed file.
     """
     if path.endswith(ENDING):  # it would have to be unpacked as a whole
-        return "", "", 0
+        return "", "", 0, 0.0
     with plainly(Path(path)) as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - END))
         lines = file.read(END).split(b"\n")
+        newest = time_at_end(file)
     window = 0
     for line in reversed(lines):
         if not window and line.startswith(b"{") and b'"model_context_window"' in line:
@@ -165,8 +171,8 @@ def _end(path: str, state: FileState) -> tuple[str, str, int]:
         if line.startswith(b"{") and b'"turn_context"' in line[:200]:
             kind, payload = items.payload_of(decoded(line))
             if kind == "turn_context":
-                return _text(payload.get("cwd")), _text(payload.get("model")), window
-    return "", "", window
+                return _text(payload.get("cwd")), _text(payload.get("model")), window, newest
+    return "", "", window, newest
 
 
 def _window(event: dict[str, Any]) -> int:

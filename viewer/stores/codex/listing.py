@@ -30,6 +30,9 @@ class CodexListing(FileListing[ThreadFile]):
     def words_of(self, file: ThreadFile) -> str:
         return facts_of(file, self._threads).first_words
 
+    def time_of(self, file: ThreadFile) -> float:
+        return facts_of(file, self._threads).newest
+
     def facts_of(self, file: ThreadFile) -> SessionFacts:
         facts = facts_of(file, self._threads)
         head = facts.head

@@ -103,7 +103,7 @@ class CodexReader(FileReader):
             first_words=facts.first_words,
             parent=head.spawned_by or head.forked_from,
             started_at=head.began or changed,
-            last_active=changed,
+            last_active=facts.newest or changed,
             ended_at=None,
             end_reason="",
             archived=file.rollout.is_archived,

@@ -54,6 +54,10 @@ class FileListing(ABC, Generic[F]):
     def words_of(self, file: F) -> str:
         """The beginning of the first request, "" for none. Raises OSError."""
 
+    @abstractmethod
+    def time_of(self, file: F) -> float:
+        """The time of its newest entry, in epoch seconds, 0.0 where none has one. Raises OSError."""
+
     @cached_property
     def _files(self) -> dict[str, F]:
         try:
@@ -120,7 +124,10 @@ class FileListing(ABC, Generic[F]):
 
     def last_active(self, session_id: str) -> float:
         file = self._files.get(session_id)
-        return file.state.changed / 1e9 if file else 0.0
+        try:
+            return (self.time_of(file) or file.state.changed / 1e9) if file else 0.0
+        except OSError:
+            return 0.0
 
     def first_words(self, session_id: str) -> str:
         file = self._files.get(session_id)

@@ -16,6 +16,7 @@ from viewer.stores.base import LONGEST_FIRST_WORDS
 from viewer.stores.envelopes import split
 from viewer.stores.jsonl.files import plainly
 from viewer.stores.jsonl.lines import MARK, decoded, parts_of
+from viewer.stores.jsonl.newest import newest_time, time_at_end
 from viewer.stores.jsonl.values import seconds
 
 from . import rows
@@ -34,8 +35,8 @@ NAME_TYPE = b'"session_info"'
 
 @dataclass(frozen=True, slots=True)
 class TreeFacts:
-    """`began` in epoch seconds, 0.0 for unknown; `parent` is the session that the header names as its origin, "" for
-    none.
+    """`began` and the time of the `newest` entry in epoch seconds, 0.0 for unknown; `parent` is the session that the
+    header names as its origin, "" for none.
     """
 
     title: str = ""
@@ -43,6 +44,7 @@ class TreeFacts:
     cwd: str = ""
     model: str = ""
     began: float = 0.0
+    newest: float = 0.0
     parent: str = ""
 
 
@@ -77,8 +79,8 @@ def facts_of(location: SessionPlace, con: sqlite3.Connection | None) -> TreeFact
 
 def _of_rows(con: sqlite3.Connection, location: SessionPlace) -> TreeFacts:
     head = _head(rows.values(con, location.row_id, newest_first=False, limit=FIRST))
-    model = _newest_model(rows.values(con, location.row_id, newest_first=True, limit=LAST))
-    return replace(head, model=model or head.model)
+    last = list(rows.values(con, location.row_id, newest_first=True, limit=LAST))
+    return replace(head, model=_newest_model(last) or head.model, newest=newest_time(last))
 
 
 def _of_file(path: Path) -> TreeFacts:
@@ -88,7 +90,8 @@ def _of_file(path: Path) -> TreeFacts:
         head = _head(_objects(file.read(START).removeprefix(MARK).split(b"\n")))
         file.seek(max(0, size - END))
         end = _newest_model(_values(reversed(file.read(END).split(b"\n"))))
-        return replace(head, model=end or head.model, title=_newest_name(path, size))
+        newest = time_at_end(file)
+        return replace(head, model=end or head.model, newest=newest, title=_newest_name(path, size))
 
 
 def _values(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:

@@ -27,6 +27,9 @@ class TreeListing(FileListing[SessionPlace]):
     def words_of(self, file: SessionPlace) -> str:
         return self._facts(file).first_words
 
+    def time_of(self, file: SessionPlace) -> float:
+        return self._facts(file).newest
+
     def _facts(self, location: SessionPlace) -> TreeFacts:
         """Raises OSError, which lists expect for anything that cannot be read."""
         try:

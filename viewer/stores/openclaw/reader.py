@@ -114,7 +114,7 @@ class TreeReader(FileReader):
             first_words=session_facts.first_words,
             parent=parent,
             started_at=session_facts.began or changed,
-            last_active=changed,
+            last_active=session_facts.newest or changed,
             ended_at=location.ended or None,
             end_reason="reset" if location.ended else "",
             archived=location.noted.is_archived,
