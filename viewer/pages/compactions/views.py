@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import partial
 from typing import Any
@@ -39,6 +40,7 @@ from viewer.web.unreadable import UnreadableLine, lines_of
 
 RUNS = 50
 NEAR = 20  # sessions that need compaction, the ones active last
+LATELY = 30 * 86_400  # seconds; a session that rests longer is hardly gone on with
 SESSIONS = 50  # compacted sessions whose boundaries are listed, the newest of each store
 DAYS = 60  # bars at most; a longer time is drawn in stretches of several days
 
@@ -85,8 +87,9 @@ class StoreFindings:
 def compactions(request: HttpRequest) -> HttpResponse:
     runs, stores = service.listed(RUNS, large="report"), listed_stores(request)
     findings = _in_stores(request, stores, runs)
-    near = page_of_lines(SessionFilter(near=True), stores, NEAR)
-    near_lines, unshown = shown_lines(near, all_labels(), redacting=redacts(request))
+    near = page_of_lines(SessionFilter(near=True, state="open", delegated=False), stores, NEAR)
+    lately = tuple(line for line in near.lines if line.last_active > time.time() - LATELY)
+    near_lines, unshown = shown_lines(replace(near, lines=lately), all_labels(), redacting=redacts(request))
     run_lines, unshown_runs = lines_of(runs, partial(_run, findings.names), lambda run: (f"Run {run.pk}", run.store))
     data = {
         "runs": run_lines,
@@ -94,7 +97,7 @@ def compactions(request: HttpRequest) -> HttpResponse:
         "chart": drawn((each.numbers.at, each.reclaimed) for each in findings.boundaries if each.adds),
         "habits": habits(),
         "near": near_lines,
-        "more_near": near.more,
+        "more_near": near.more or len(lately) < len(near.lines),
         "broken": (*findings.broken, *unshown, *unshown_runs),
         "problems": findings.problems,
         "cut": findings.cut,
