@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from copy import copy
 from datetime import datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -14,18 +18,23 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from pytest_django import Settings
 
+from tests.agents.claude_code.by_hand import ClaudeByHand
 from tests.factories.session_lists import settle
 from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import read
 from tests.slow import slow
 from viewer.catalog import sums, sync_worker
-from viewer.catalog.models import SessionIndex
+from viewer.catalog.models import SessionDay, SessionIndex, day_number
 from viewer.enforcement.models import Audit
+from viewer.rendering.charts import day_name
 from viewer.runs import service
 from viewer.runs.planning import Options
 
 HOUR = 3_600.0
+
+OPUS = "claude-opus-4-5-20251101"
 
 
 def cells(client: Client, query: str) -> list[list[str]]:
@@ -65,11 +74,61 @@ def test_what_was_spent_in_another_session_counts_there(signed_in: Client, empty
     sync_worker.sync_all()
     SessionIndex.objects.update(cost=2.0)
     SessionIndex.objects.filter(session_id="b").update(branched_from="a", cost=2.5, cost_inherited=2.0)
+    for line, dollars in zip(SessionIndex.objects.order_by("session_id"), (2.0, 0.5), strict=True):
+        day = SessionDay(state=line.state, line=line, day=day_number(line.last_active), dollars=dollars, is_least=False)
+        day.save()
     for by in ("store", "day"):
         assert cells(signed_in, f"measure=cost&by={by}&days=all")[0][1:] == ["about $2.50", "2", ""]
     SessionIndex.objects.filter(session_id="b").update(cost_is_least=True)
+    SessionDay.objects.filter(line__session_id="b").update(is_least=True)
     for by in ("store", "day"):
         assert cells(signed_in, f"measure=cost&by={by}&days=all")[0][1:] == ["at least $2.50", "2", ""]
+
+
+@pytest.mark.django_db
+def test_cost_counts_on_the_days_of_the_requests(signed_in: Client, settings: Settings, tmp_path: Path) -> None:
+    settings.STORES, settings.DEMO_STORE = {"work": f"claude-code:///{tmp_path / 'claude'}"}, tmp_path / "no-demo.db"
+    agent, days = ClaudeByHand(tmp_path / "claude"), [timezone.localtime() - timedelta(days=ago) for ago in (3, 1)]
+    agent.write("s", [])
+    for number in range(len(days)):
+        agent.say("s", {"role": "user", "content": f"request {number}"})
+        content = [{"type": "text", "text": f"reply {number}"}]
+        usage = {"input_tokens": 100_000 * (1 + number), "output_tokens": 0}
+        message = {"id": f"msg_{number}", "role": "assistant", "model": OPUS, "content": content, "usage": usage}
+        agent.hang("s", agent.lines("s")[-1].get("uuid"), {"type": "assistant", "message": message})
+    path = agent._path("s")
+    lines = agent.lines("s")
+    for number, day in enumerate(days):
+        for line in lines[1 + 2 * number :]:
+            line["timestamp"] = day.isoformat()
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    sync_worker.sync_all()
+    page = read(signed_in.get("/insights"))
+    assert "Cost by day" in page.text and "about $1.50 cost in 1 session" in page.text, "cost is what it begins with"
+    rows = [day_name(days[1].date()), "about $1.00", "1", ""], [day_name(days[0].date()), "about $0.50", "1", ""]
+    assert cells(signed_in, "") == [*rows]
+    assert cells(signed_in, "days=all&by=model") == [[OPUS, "about $1.50", "1", ""]]
+    SessionDay.objects.filter(day=day_number(days[0].timestamp())).update(day=day_number(time.time()) - 30)
+    assert cells(signed_in, "by=model") == [[OPUS, "about $1.00", "1", ""]], "of thirty days"
+
+
+def test_a_sum_for_a_whole_session_is_divided_by_its_replies(signed_in: Client, empty_store: EmptyStore) -> None:
+    now = time.time()
+    empty_store.session("a", estimated_cost_usd=4.0)
+    for at in (now - 5 * sums.DAY, now - 2 * sums.DAY, now - 2 * sums.DAY + 1, now - 2 * sums.DAY + 2):
+        empty_store.say("a", "user", "hello", timestamp=at - 0.5)
+        empty_store.say("a", "assistant", "well", timestamp=at)
+    empty_store.session("b", estimated_cost_usd=1.0)
+    empty_store.say("b", "user", "no reply", timestamp=now - sums.DAY)
+    sync_worker.sync_all()
+    values = [row[1:] for row in cells(signed_in, "measure=cost")]
+    assert values == [["about $1.00", "1", ""], ["about $3.00", "1", ""], ["about $1.00", "1", ""]]
+    assert "about $5.00 cost in 2 sessions" in read(signed_in.get("/insights")).text
+    with closing(sqlite3.connect(empty_store.path)) as con, con:
+        con.execute("DELETE FROM messages WHERE session_id = 'b'")
+        con.execute("DELETE FROM sessions WHERE id = 'b'")
+    sync_worker.sync_all()
+    assert SessionDay.objects.count() == 2
 
 
 @pytest.mark.django_db

@@ -5,7 +5,8 @@ The stores always have the correct data. Each row records which state of its sto
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
 
 from django.db import models
 from django.db.models import Q
@@ -157,6 +158,8 @@ class SessionIndex(models.Model):
     verified = models.BigIntegerField(default=0)
     problem = models.TextField(default="")
 
+    spent: Mapping[int, float] | None = None  # dollars by `SessionDay.day`, if they were counted now: to be written
+
     class Meta:
         db_table = "catalog_line"  # by this name statements, triggers and a full-text table know it
         constraints = [models.UniqueConstraint(fields=["state", "session_id"], name="one_line_a_session")]
@@ -173,6 +176,7 @@ class SessionIndex(models.Model):
             models.Index(fields=["kind", "last_active", "session_id", "id"], name="kinds_by_activity"),
             models.Index(fields=["kind", "started_at", "session_id", "id"], name="kinds_by_start"),
             models.Index(fields=["kind", "live", "session_id", "id"], name="kinds_by_messages"),
+            models.Index(fields=["kind", "cwd", "last_active", "session_id", "id"], name="kinds_by_project"),
             models.Index(fields=["state", "last_active"], condition=Q(due=True), name="lines_to_count"),
             models.Index(  # all that sums read (`sums`), so that no line is opened for them
                 fields=[
@@ -213,6 +217,29 @@ def name_of(line: SessionIndex, words: int | None = None) -> str:
     """
     title = line.base_title if line.parts > 1 else ""
     return title or line.title or line.first_words[:words] or line.session_id
+
+
+class SessionDay(models.Model):
+    """What a session cost on one day, in US dollars and without what was spent in another session; `is_least` as
+    `SessionIndex.cost_is_least`. The day is counted from 1970, in this site's zone when the session was counted.
+    """
+
+    state = models.ForeignKey(StoreState, on_delete=models.CASCADE, db_index=False)
+    line = models.ForeignKey(SessionIndex, on_delete=models.CASCADE, related_name="days")
+    day = models.IntegerField()
+    dollars = models.FloatField()
+    is_least = models.BooleanField()
+
+    class Meta:
+        indexes = [models.Index(fields=["state", "day", "line", "dollars", "is_least"], name="days_to_sum")]
+
+    def __str__(self) -> str:
+        return f"{self.line_id} on {self.day}"
+
+
+def day_number(at: float) -> int:
+    """The day of a time (epoch seconds), as in `SessionDay`."""
+    return (timezone.localtime(datetime.fromtimestamp(at, UTC)).date() - date(1970, 1, 1)).days
 
 
 # -- full text, of stores that have no index of their own --------------------------------------------------------------

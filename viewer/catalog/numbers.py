@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import compaction
 from viewer.catalog import one_session, upsert
-from viewer.catalog.models import SessionIndex, StoreState
+from viewer.catalog.models import SessionIndex, StoreState, day_number
 from viewer.catalog.upsert import Prepared
 from viewer.enforcement import auditing
 from viewer.history import index_cache
@@ -15,11 +15,12 @@ from viewer.stores import counting
 from viewer.stores.base import ReportedUsage, Session
 from viewer.stores.errors import NotFound
 from viewer.stores.message import for_model, message_of
-from viewer.stores.pricing import Cost
+from viewer.stores.pricing import Cost, Spending
 from viewer.stores.registry import Reader
 from viewer.stores.transcript import NONE, TranscriptIndex
 
 AT_ONCE = 50  # lines; what was counted is written together
+SMALLEST = 1e-6  # US dollars; less is an error of rounding
 SHORT = 200  # rows; a session without a compaction that has no more is counted without keeping its History
 
 
@@ -72,7 +73,7 @@ def count_line(reader: Reader, line: SessionIndex, seconds: float) -> bool:
     line.messages, line.in_context = index.messages, index.in_context
     line.live, line.compactions = len(index.live), len(index.compactions)
     line.tokens = index.tokens_live if reported.tokens is None else reported.tokens
-    _note_cost(line, reported)
+    _note_cost(reader, line, reported)
     line.refusal = _refusal(reader, line.session_id)
     return done
 
@@ -99,10 +100,27 @@ def _index(reader: Reader, session: Session, reported: ReportedUsage, seconds: f
     return index, NONE not in index.tokens
 
 
-def _note_cost(line: SessionIndex, reported: ReportedUsage) -> None:
+def _note_cost(reader: Reader, line: SessionIndex, reported: ReportedUsage) -> None:
     cost = reported.cost or Cost(0.0)
     line.cost = cost.dollars if reported.cost else None
     line.cost_is_least, line.cost_inherited = cost.is_least, cost.inherited
+    line.spent = _by_day(reader, line, reported.spent) if reported.cost else {}
+
+
+def _by_day(reader: Reader, line: SessionIndex, spent: Spending) -> dict[int, float]:
+    """The line's own cost by the days of its requests. What is not recorded for single requests is divided by the
+    replies or, where these are not known either, counts on the day of the last activity.
+    """
+    rest = (line.cost or 0.0) - line.cost_inherited - sum(dollars for _, dollars in spent)
+    times = [] if spent else reader.reply_times(line.session_id)
+    days: dict[int, float] = {}
+    for at, dollars in (*spent, *((at, rest / len(times)) for at in times)):
+        day = day_number(at)
+        days[day] = days.get(day, 0.0) + dollars
+    if not times and (rest > SMALLEST or not days):
+        day = day_number(line.last_active)
+        days[day] = days.get(day, 0.0) + rest
+    return days
 
 
 def _count_short(reader: Reader, line: SessionIndex) -> bool:
@@ -117,6 +135,6 @@ def _count_short(reader: Reader, line: SessionIndex) -> bool:
     sent, count = for_model(rows), counting.counter_for(line.model)
     line.messages = line.in_context = len(rows)
     line.live, line.compactions = len(sent), 0
-    _note_cost(line, reader.usage(line.session_id))
+    _note_cost(reader, line, reader.usage(line.session_id))
     line.tokens = sum(counting.row_tokens(row, count) for row in sent)
     return True

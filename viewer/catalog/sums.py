@@ -31,7 +31,7 @@ from django.db.models.functions import Cast, Coalesce, Greatest, TruncDate
 from django.utils import timezone
 
 from viewer.catalog.lines import UNSHOWN
-from viewer.catalog.models import FacetGroup, SessionIndex, StoreState
+from viewer.catalog.models import FacetGroup, SessionDay, SessionIndex, StoreState, day_number
 from viewer.runs.detail_loss import lost_of
 from viewer.runs.models import Run
 
@@ -77,9 +77,12 @@ class _Whole(Func):
 
 
 def of_sessions(states: Sequence[StoreState], measure: Measure, by: By, since: float) -> list[GroupSum]:
-    """Sums over conversations active since then (epoch seconds)."""
+    """Sums over conversations active since then (epoch seconds); cost by the days on which it was spent."""
     lines = SessionIndex.objects.filter(state__in=states, kind__isnull=False, last_active__gt=since).order_by()
     value: Any = Sum(measure)
+    spent: list[GroupSum] = []
+    if measure == "cost" and (by == "day" or since):
+        spent, lines = _spent(states, by, since), lines.filter(cost__isnull=True)
     if measure == "cost":
         value = Sum(F("cost") - F("cost_inherited"), output_field=FloatField())
     else:
@@ -88,15 +91,68 @@ def of_sessions(states: Sequence[StoreState], measure: Measure, by: By, since: f
     sums: dict[str, Any] = {"of": Count("pk"), "known": Count(measure), "value": value, "least": least}
     if by == "day":
         days = lines.annotate(day=_day_number(since)).values_list("day")
-        return [
-            GroupSum(_day(day), of, of - counted, value, bool(least))
-            for day, of, counted, value, least in days.annotate(**sums)
-        ]
-    names = dict(FacetGroup.objects.filter(state__in=states).values_list("pk", _KEYS[by]))  # few, where lines are many
-    by_name: dict[str, list[GroupSum]] = {}
-    for kind, of, counted, value, least in lines.values_list("kind_id").annotate(**sums):
-        by_name.setdefault(names.get(kind, ""), []).append(GroupSum("", of, of - counted, value, bool(least)))
-    return [replace(total(parts), key=key) for key, parts in by_name.items()]
+        return _joined(
+            spent,
+            [
+                GroupSum(_day(day), of, of - counted, value, bool(least))
+                for day, of, counted, value, least in days.annotate(**sums)
+            ],
+        )
+    names = _names(states, by)
+    return _joined(
+        spent,
+        [
+            GroupSum(names.get(kind, ""), of, of - counted, value, bool(least))
+            for kind, of, counted, value, least in lines.values_list("kind_id").annotate(**sums)
+        ],
+    )
+
+
+def _names(states: Sequence[StoreState], by: By) -> dict[int, str]:
+    """The name of each kind's group: kinds are few, where lines are many."""
+    return dict(FacetGroup.objects.filter(state__in=states).values_list("pk", _KEYS[by]))
+
+
+def _spent(states: Sequence[StoreState], by: By, since: float) -> list[GroupSum]:
+    """Sums of what was spent after the day of `since`; a session counts once in each group."""
+    days = _days_after(states, since)
+    sums: dict[str, Any] = {"value": Sum("dollars"), "least": Count("pk", filter=Q(is_least=True))}
+    if by == "day":
+        rows = days.values_list("day").annotate(of=Count("pk"), **sums)
+        return [GroupSum(_day(day), of, 0, value, bool(least)) for day, of, value, least in rows]
+    names = _names(states, by)
+    rows = days.values_list("line__kind").annotate(of=Count("line", distinct=True), **sums)
+    return [GroupSum(names.get(kind, ""), of, 0, value, bool(least)) for kind, of, value, least in rows]
+
+
+def _days_after(states: Sequence[StoreState], since: float) -> Any:
+    after = day_number(since) if since else -1
+    return SessionDay.objects.filter(state__in=states, day__gt=after).order_by()
+
+
+def sessions_with_cost(states: Sequence[StoreState], since: float) -> int:
+    """The number of sessions in sums of cost by day, in which one counts on several days."""
+    unknown = SessionIndex.objects.filter(state__in=states, kind__isnull=False, last_active__gt=since, cost=None)
+    spent: int = _days_after(states, since).aggregate(of=Count("line", distinct=True))["of"]
+    return spent + unknown.count()
+
+
+def is_cost_known(states: Sequence[StoreState]) -> bool:
+    """Whether the cost of any session is known."""
+    return SessionDay.objects.filter(state__in=states).exists()
+
+
+def uncounted(states: Sequence[StoreState]) -> int:
+    """The number of sessions that a worker has still to count."""
+    return SessionIndex.objects.filter(state__in=states, due=True).count()
+
+
+def _joined(*groups: Sequence[GroupSum]) -> list[GroupSum]:
+    """One sum for each key."""
+    by_key: dict[str, list[GroupSum]] = {}
+    for each in (each for sums in groups for each in sums):
+        by_key.setdefault(each.key, []).append(each)
+    return [replace(total(parts), key=key) for key, parts in by_key.items()]
 
 
 def _day_number(since: float) -> _Whole:

@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import F
 
 from viewer.catalog import needs_compaction, one_session
-from viewer.catalog.models import FacetGroup, SessionIndex, StoreState, name_of
+from viewer.catalog.models import FacetGroup, SessionDay, SessionIndex, StoreState, name_of
 from viewer.catalog.search import indexing
 from viewer.stores import counting, times
 from viewer.stores.base import CHAIN_LIMIT, Store
@@ -162,7 +162,7 @@ def _uncount(line: SessionIndex) -> None:
 
 
 def _set_words(line: SessionIndex) -> None:
-    words = dict.fromkeys((line.title, line.session_id, line.first_words, line.own_words))
+    words = dict.fromkeys((line.title, line.session_id, line.first_words, line.own_words, line.cwd))
     line.words = " ".join(words).casefold()
     line.sort_name = name_of(line).casefold()[:SORTED]
 
@@ -223,8 +223,21 @@ def _write(store: Store, state: StoreState, batch: Prepared, generation: int) ->
         unique_fields=["state", "session_id"],
         update_fields=[name for name in FIELDS if name not in ("state_id", "session_id")],
     )
+    _write_days(state, lines)
     if batch.offers_text:
         indexing.note(store.name, lines, batch.gone)
+
+
+def _write_days(state: StoreState, lines: Sequence[SessionIndex]) -> None:
+    """Write the days of the lines whose cost was counted; a part that is not listed has none."""
+    for chunk in chunks([line.pk for line in lines if line.spent is not None or not line.tip]):
+        SessionDay.objects.filter(line__in=chunk).delete()
+    SessionDay.objects.bulk_create(
+        SessionDay(state=state, line=line, day=day, dollars=dollars, is_least=line.cost_is_least)
+        for line in lines
+        if line.tip
+        for day, dollars in (line.spent or {}).items()
+    )
 
 
 def _set_kinds(store: Store, state: StoreState, lines: Sequence[SessionIndex]) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 from compaction import redaction
 from viewer.stores.errors import StoreUnavailable
 
-from .pricing import Cost
+from .pricing import Cost, Spending
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +124,15 @@ class Session:
 @dataclass(frozen=True, slots=True)
 class ReportedUsage:
     """What an agent itself recorded about a session: the tokens of the newest request, None where there was none since
-    the newest compaction; the cost of all requests, None for unknown; and the `total` of tokens that all of them read
-    and wrote, cache included, None where the agent keeps no sum.
+    the newest compaction; the cost of all requests, None for unknown; the `total` of tokens that all of them read and
+    wrote, cache included, None where the agent keeps no sum; and when the cost without its inherited part was `spent`,
+    as far as single requests are recorded.
     """
 
     tokens: int | None = None
     cost: Cost | None = None
     total: int | None = None
+    spent: Spending = ()
 
 
 @dataclass(frozen=True, slots=True)

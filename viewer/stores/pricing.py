@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import genai_prices
 from genai_prices.types import PriceCalculation, TieredPrices
 
+from viewer.stores import times
+
 LONGEST_NAME = 200  # characters of a model's name that are looked at
 MOST_DOLLARS = 1_000_000.0  # for one session; a larger number in an agent's data is not a price
 MOST_A_TOKEN = 0.001  # US dollars; the dearest of the price list costs 0.0006 (November 2026)
@@ -23,8 +25,12 @@ SEARCH = 0.01  # US dollars for one web search (Anthropic's price list, November
 BATCH = 0.5  # of the price, for requests sent as a batch (the same)
 # Factor on the price of a model's tokens in fast mode (the same list); unknown for other models.
 FAST = {"claude-opus-4-6": 6.0, "claude-opus-4-7": 6.0, "claude-opus-4-8": 2.0}
+QUARTER = 900.0  # seconds: zones differ by quarters of an hour, so that each belongs to one day in any of them
 STANDARD_TIERS = ("", "standard", "priority", "default", "auto")  # with the price of the list
 _BEDROCK = re.compile(r"(.*/)?(\w+\.)?anthropic\.")  # as "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+
+
+Spending = tuple[tuple[float, float], ...]  # start of a quarter of an hour in epoch seconds, US dollars in it
 
 
 class TokenUsage(NamedTuple):
@@ -80,6 +86,18 @@ def total(prices: Iterable[float | None], inherited: Iterable[float | None] = ()
     if not priced:
         return None
     return Cost(sum(priced), len(priced) < len(every), sum(each for each in inherited if each is not None))
+
+
+def by_quarter(prices: Iterable[tuple[float, float | None]]) -> Spending:
+    """The sums of prices, each with its time in epoch seconds, for each quarter of an hour, in order. Prices and times
+    that are not known are left out.
+    """
+    sums: dict[float, float] = {}
+    for at, dollars in prices:
+        if dollars is not None and times.known(at):
+            quarter = at // QUARTER * QUARTER
+            sums[quarter] = sums.get(quarter, 0.0) + dollars
+    return tuple(sorted(sums.items()))
 
 
 def reported_cost(dollars: Any, tokens: float) -> float | None:

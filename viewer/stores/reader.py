@@ -100,6 +100,12 @@ class Reader(ABC):
         """What the agent recorded about the tokens and the cost of a session. Raises NotFound."""
         return ReportedUsage()
 
+    def reply_times(self, session_id: str) -> list[float]:
+        """When a model answered in a session, in epoch seconds; needed where the agent keeps only the sum of its cost,
+        which is divided by the replies then.
+        """
+        return []
+
     def practise(self, session_id: str, *, now: float) -> str | None:
         """Copy a session unchanged into the demo store, where compacting it harms nobody; returns the id of the copy.
         None where the demo store cannot hold such rows: then the messages in context are copied. Raises NotFound.

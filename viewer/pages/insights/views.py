@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, cast
 from urllib.parse import urlencode
@@ -32,8 +32,8 @@ from viewer.stores.registry import all_stores
 
 PERIODS = {"7": "7 days", "": "30 days", "90": "90 days", "all": "all"}
 MEASURES = {
-    "": "tokens in context",
     "cost": "cost",
+    "tokens": "tokens in context",
     "messages": "messages",
     "compactions": "compactions",
     "reclaimed": "tokens reclaimed",
@@ -65,12 +65,15 @@ def insights(request: HttpRequest) -> HttpResponse:
     listings, demo = _listings()
     states = [listing.state for listing in listings if listing.state]
     since = 0.0 if query["days"] == "all" else now - int(query["days"] or 30) * sums.DAY
-    measure, by = query["measure"] or "tokens", cast(By, query["by"] or "day")
+    query["measure"] = measure = query["measure"] or ("cost" if sums.is_cost_known(states) else "tokens")
+    by = cast(By, query["by"] or "day")
     group_sums = _sums(states, measure, by, since)
     all_of_them, of = total(group_sums), "compaction" if measure in OF_RUNS else "session"
+    if measure == "cost" and by == "day":
+        all_of_them = replace(all_of_them, of=sums.sessions_with_cost(states, since))
     data = {
         "groups": _groups(query),
-        "measure": MEASURES[query["measure"]],
+        "measure": MEASURES[measure],
         "by": by,
         "of": f"{of}s",
         "of_runs": measure in OF_RUNS,
@@ -82,6 +85,7 @@ def insights(request: HttpRequest) -> HttpResponse:
         "habits": [habit for habit in habits() if habit.store in {state.name for state in states}],
         "problems": [listing.problem for listing in listings if listing.problem],
         "unlisted": sum(state.unlisted for state in states),
+        "uncounted": sums.uncounted(states),
         "demo": demo,
     }
     return page(request, "insights/insights.html", data)

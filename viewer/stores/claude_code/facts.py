@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
@@ -19,12 +19,13 @@ from viewer.stores.jsonl.values import seconds
 
 from . import sidechains
 from .envelopes import typed_words
-from .forms import SAID
+from .forms import BOUNDARY, SAID
 from .places import SessionFile
 from .records import SYNTHETIC_MODEL, is_summary, object_in
 
 EDGE = 65_536  # bytes that are read at either end
 REMEMBERED = 5_000  # files
+UNDONE = {"subtype": "informational", "content": "Compaction undone"}  # of the notes that an undo writes (`lines.NOTE`)
 # The fields that the client's own list takes a session's name from, the first match counts (claude_agent_sdk,
 # sessions.py): type and key.
 _TITLES = (
@@ -64,7 +65,7 @@ def _facts(path: str, state: FileState) -> Facts:
         start = file.read(EDGE)
         file.seek(max(0, state.size - EDGE))
         end = file.read(EDGE)
-        newest_time = time_at_end(file)
+        newest_time = time_at_end(file, _is_compaction)
     first, last = list(_objects(start)), list(_objects(end))
     newest = [*first, *last][::-1]
     return Facts(
@@ -78,6 +79,12 @@ def _facts(path: str, state: FileState) -> Facts:
         began=next((time for each in first if (time := seconds(each.get("timestamp")))), 0.0),
         newest=newest_time,
     )
+
+
+def _is_compaction(value: Mapping[str, Any]) -> bool:
+    """Whether a line belongs to a compaction, or to its undo here."""
+    subtype = value.get("subtype")
+    return subtype == BOUNDARY or is_summary(value) or {"subtype": subtype, "content": value.get("content")} == UNDONE
 
 
 def _sub_agent_title(path: str) -> str:

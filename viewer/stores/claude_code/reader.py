@@ -291,7 +291,8 @@ def _usage(file: SessionFile) -> ReportedUsage:
     thread = conversations.of(file).thread
     came_from = forks.origin(file)
     elsewhere = forks.responses(file, came_from) if came_from else frozenset()
-    return ReportedUsage(usage.tokens_in_context(thread), usage.cost(_own_records(file), elsewhere))
+    cost, spent = usage.cost(_own_records(file), elsewhere)
+    return ReportedUsage(usage.tokens_in_context(thread), cost, spent=spent)
 
 
 def _own_records(file: SessionFile) -> list[Record]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from viewer.stores.pricing import Cost, price, total
+from viewer.stores.pricing import Cost, Spending, by_quarter, price, total
 
 from .records import SYNTHETIC_MODEL, Record
 
@@ -23,11 +23,15 @@ def tokens_in_context(thread: Sequence[Record]) -> int | None:
     return None
 
 
-def cost(records: Iterable[Record], elsewhere: Collection[str] = ()) -> Cost | None:
-    """The cost of all responses in a file; None where no price is known. Those `elsewhere` count in another session."""
-    responses = {each: (record.group, record.model, record.usage) for each, record in _responses(records)}
-    prices = [(group, price(model, usage)) for group, model, usage in responses.values() if usage]
-    return total((each for _, each in prices), (each for group, each in prices if group in elsewhere))
+def cost(records: Iterable[Record], elsewhere: Collection[str] = ()) -> tuple[Cost | None, Spending]:
+    """The cost of all responses in a file, None where no price is known, and when it was spent. Those `elsewhere` count
+    in another session.
+    """
+    responses = dict(_responses(records))
+    prices = [(each, price(each.model, each.usage)) for each in responses.values() if each.usage]
+    inherited = (dollars for each, dollars in prices if each.group in elsewhere)
+    spent = ((each.time, dollars) for each, dollars in prices if each.group not in elsewhere)
+    return total((dollars for _, dollars in prices), inherited), by_quarter(spent)
 
 
 def _responses(records: Iterable[Record]) -> Iterator[tuple[int, Record]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from viewer.stores.base import ReportedUsage
 from viewer.stores.message import ReportedCompaction
-from viewer.stores.pricing import Cost, TokenUsage, price, total
+from viewer.stores.pricing import TokenUsage, by_quarter, price, total
 
 from .lineage import Lineage
 from .records import CountedTokens, RolloutRecord
@@ -20,7 +20,8 @@ FASTEST = 0.1  # seconds between the counts of two requests
 
 def reported(lineage: Lineage) -> ReportedUsage:
     """The tokens of the newest request, and the cost of the session's own requests."""
-    return ReportedUsage(_in_context(lineage), _cost(lineage))
+    prices = list(_prices_of(lineage))
+    return ReportedUsage(_in_context(lineage), total(each for _, each in prices), spent=by_quarter(prices))
 
 
 def _in_context(lineage: Lineage) -> int | None:
@@ -34,9 +35,8 @@ def _in_context(lineage: Lineage) -> int | None:
     return None
 
 
-def _cost(lineage: Lineage) -> Cost | None:
-    """The cost of the session's own requests, each by the client's last count. A total may be reported twice."""
-    prices: list[float | None] = []
+def _prices_of(lineage: Lineage) -> Iterator[tuple[float, float | None]]:
+    """(time, price) of the session's own requests, each by the client's last count. A total may be reported twice."""
     model, before = "", NOTHING
     for part in lineage.parts:
         own = _first_own(part.records)
@@ -45,9 +45,8 @@ def _cost(lineage: Lineage) -> Cost | None:
             if record.total is None or record.total == before:
                 continue
             if part.is_own and record.place >= own:
-                prices += _prices(model, before, record)
+                yield from ((record.time, each) for each in _prices(model, before, record))
             before = record.total
-    return total(prices)
 
 
 def _first_own(records: Sequence[RolloutRecord]) -> int:

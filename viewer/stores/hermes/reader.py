@@ -108,6 +108,9 @@ class HermesReader(Connected, Reader):
     def usage(self, session_id: str) -> ReportedUsage:
         return sessions.usage(self, session_id)
 
+    def reply_times(self, session_id: str) -> list[float]:
+        return sessions.reply_times(self, session_id)
+
     def parts(self, session_id: str) -> list[str]:
         return sessions.chain(self, session_id)
 

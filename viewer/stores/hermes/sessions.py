@@ -70,6 +70,13 @@ def usage(reader: OpenStore, session_id: str) -> ReportedUsage:
     return ReportedUsage(cost=None if dollars is None else Cost(dollars), total=int(total) or None)
 
 
+def reply_times(reader: OpenStore, session_id: str) -> list[float]:
+    """The times of the model's messages, each once, in epoch seconds: the agent notes no cost of single requests."""
+    query = "SELECT DISTINCT timestamp FROM messages WHERE session_id = ? AND role = 'assistant'"
+    rows = reader.con.execute(query, [session_id]).fetchall()
+    return [at for row in rows if (at := times.known(row[0]))]
+
+
 def _session(reader: OpenStore, row: dict[str, Any], active: float) -> Session:
     parts = chain(reader, row["id"]) if row["parent_session_id"] else [row["id"]]
     config = read_config(row["model_config"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -20,7 +20,7 @@ from viewer.stores.jsonl.newest import newest_time, time_at_end
 from viewer.stores.jsonl.values import seconds
 
 from . import rows
-from .entries import HEADER
+from .entries import COMPACTION, EDIT, HEADER, NOTE, UNDONE
 from .envelopes import OPENCLAW
 from .noted import LONGEST_TITLE
 from .places import SessionPlace, pi_id
@@ -80,7 +80,7 @@ def facts_of(location: SessionPlace, con: sqlite3.Connection | None) -> TreeFact
 def _of_rows(con: sqlite3.Connection, location: SessionPlace) -> TreeFacts:
     head = _head(rows.values(con, location.row_id, newest_first=False, limit=FIRST))
     last = list(rows.values(con, location.row_id, newest_first=True, limit=LAST))
-    return replace(head, model=_newest_model(last) or head.model, newest=newest_time(last))
+    return replace(head, model=_newest_model(last) or head.model, newest=newest_time(last, _is_compaction))
 
 
 def _of_file(path: Path) -> TreeFacts:
@@ -90,7 +90,7 @@ def _of_file(path: Path) -> TreeFacts:
         head = _head(_objects(file.read(START).removeprefix(MARK).split(b"\n")))
         file.seek(max(0, size - END))
         end = _newest_model(_values(reversed(file.read(END).split(b"\n"))))
-        newest = time_at_end(file)
+        newest = time_at_end(file, _is_compaction)
         return replace(head, model=end or head.model, newest=newest, title=_newest_name(path, size))
 
 
@@ -122,6 +122,11 @@ def _head(values: Iterable[dict[str, Any]]) -> TreeFacts:
         if result.first_words:
             break
     return result
+
+
+def _is_compaction(value: Mapping[str, Any]) -> bool:
+    """Whether an entry is a compaction, or what is left of one that was undone here."""
+    return value.get("type") in (COMPACTION, EDIT) or value.get("customType") in (UNDONE, NOTE)
 
 
 def _newest_model(values: Iterable[dict[str, Any]]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from viewer.stores.base import ReportedUsage
 from viewer.stores.message import ReportedCompaction
-from viewer.stores.pricing import Cost, price, total
+from viewer.stores.pricing import Cost, Spending, by_quarter, price, total
 
 from .entries import ResponseUsage, tokens_of
 from .messages import EntryMessages
@@ -16,7 +16,8 @@ def reported(messages: EntryMessages, forked_at: float = 0.0) -> ReportedUsage:
     """The tokens of the newest request, and the cost of all requests that are recorded in the session. A session that
     was forked at this time (epoch seconds) begins with entries of the session that it was forked from.
     """
-    return ReportedUsage(_in_context(messages), _cost(messages, forked_at))
+    cost, spent = _cost(messages, forked_at)
+    return ReportedUsage(_in_context(messages), cost, spent=spent)
 
 
 def _in_context(messages: EntryMessages) -> int | None:
@@ -29,11 +30,12 @@ def _in_context(messages: EntryMessages) -> int | None:
     return None
 
 
-def _cost(messages: EntryMessages, forked_at: float) -> Cost | None:
-    """From the client's own numbers; where it has none, from the public price list."""
+def _cost(messages: EntryMessages, forked_at: float) -> tuple[Cost | None, Spending]:
+    """The cost, and when it was spent: from the client's own numbers; where it has none, from the public price list."""
     used = ((entry.time, entry.usage) for entry in messages.entries if entry.offset not in messages.repeated)
-    prices = [(time < forked_at, _price(usage)) for time, usage in used if usage is not None]
-    return total((each for _, each in prices), (each for is_older, each in prices if is_older))
+    prices = [(time, _price(usage)) for time, usage in used if usage is not None]
+    cost = total((each for _, each in prices), (each for time, each in prices if time < forked_at))
+    return cost, by_quarter((time, each) for time, each in prices if time >= forked_at)
 
 
 def _price(usage: ResponseUsage) -> float | None:
