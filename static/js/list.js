@@ -26,7 +26,9 @@ function merge(text) {
     if (next !== old) htmx.process(next);
     before = next;
   }
+  const more = byId("more-filters")?.open;
   for (const id of ["facets", "total"]) byId(id)?.replaceChildren(...(fresh.getElementById(id)?.childNodes ?? []));
+  if (more) byId("more-filters")?.setAttribute("open", "");
   const known = document.querySelector("[data-list] [name=known]");
   known.value = fresh.querySelector("[data-list] [name=known]")?.value ?? known.value;
   if (still && held?.isConnected) scrollBy({ top: held.getBoundingClientRect().top - y, behavior: "instant" });

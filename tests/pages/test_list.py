@@ -147,7 +147,7 @@ def test_a_tag_narrows_the_list(signed_in: Client) -> None:
 
 @pytest.mark.usefixtures("three")
 def test_a_view_is_saved_shown_and_forgotten(signed_in: Client) -> None:
-    form = read(signed_in.get("/?source=cli&order=title")).one(cls="views-saved").one("form")
+    form = read(signed_in.get("/?source=cli&order=title")).one(cls="views-saved").one("form", "menu-items")
     query = next(field for field in form.all("input") if field.attributes["name"] == "query").attributes["value"]
     answer = signed_in.post("/views", {"query": query, "name": " My  own "})
     assert answer["Location"] == "/?source=cli&order=title"

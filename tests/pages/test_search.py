@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -15,15 +16,18 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 
 from compaction.handoff import CURRENT_HEADER, END_MARKER, LONG_DIRECTIVE_START
+from tests.agents.claude_code.by_hand import ClaudeByHand
 from tests.factories.stores import PRESENT, EmptyStore
 from tests.html import Element, read
 from tests.slow import slow
+from viewer.catalog import sync_worker
+from viewer.catalog.search import store_search
 from viewer.pages import redaction
-from viewer.pages.search import hits
+from viewer.pages.search import hits, totals
 from viewer.pages.search import views as search
 from viewer.pages.session import find
 from viewer.stores.hermes import candidates, schema
-from viewer.stores.search.pages import Stage
+from viewer.stores.search.pages import HitPage, Stage
 
 FRAGMENT = {"HX-Request": "true"}
 SUMMARY = f"{CURRENT_HEADER} {LONG_DIRECTIVE_START}\n## Goal\nFind the needle.\n\n{END_MARKER}"
@@ -227,6 +231,52 @@ def test_filters_are_counted_behind_the_page(signed_in: Client, empty_store: Emp
     choices = {link.text for link in read(signed_in.get("/" + place.attributes["hx-get"])).all("a")}
     assert {"anybody 4", "user 3", "assistant 1", "cli 3", "telegram 1"} <= choices
     assert not [choice for choice in choices if choice.startswith("tool results")]
+
+
+def test_all_choices_are_counted_by_one_search(
+    signed_in: Client, empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(totals.SAMPLE + 20):
+        source = "cli" if number % 2 else "telegram"
+        empty_store.session(f"s{number}", source=source)
+        empty_store.say(f"s{number}", "user", f"needle {number}", timestamp=PRESENT + number)
+    searched, plain = [], store_search.search
+
+    def noted(*asked: Any) -> HitPage:
+        searched.append(asked)
+        return plain(*asked)
+
+    monkeypatch.setattr(store_search, "search", noted)
+    monkeypatch.setattr(totals, "SECONDS", 60.0)  # also on a busy machine
+
+    def choices(query: str) -> set[str]:
+        searched.clear()
+        return {link.text for link in read(signed_in.get(f"/search/facets?q=needle{query}")).all("a")}
+
+    found = choices("")
+    assert {"anybody 50+", "user 50+", "assistant", "cli 25+", "telegram 25+"} <= found and len(searched) == 1
+    assert {"anybody 35", "user 35", "any time 35", "cli 25+"} <= choices("&source=cli&role=user")
+    assert len(searched) == 3, "one more for each group that narrows"
+    assert {"newest", "best match", "anybody", "user"} <= choices("7zz"), "nothing found is no number"
+
+
+def test_messages_of_a_project(signed_in: Client, settings: Settings, empty_store: EmptyStore, tmp_path: Path) -> None:
+    agent = ClaudeByHand(tmp_path / "claude")
+    settings.STORES = {**settings.STORES, "work": f"claude-code:///{tmp_path / 'claude'}"}
+    agent.write("s", [{"role": "user", "content": "a needle in a file"}])
+    for name, cwd in (("a", "/home/user/work"), ("b", "/srv/other")):
+        empty_store.session(name, title=f"needle of {name}", cwd=cwd)
+        empty_store.say(name, "user", "a needle in a row")
+    sync_worker.sync_all()
+    assert len(shown(read(signed_in.get("/search?q=needle")))) == 3
+    page = read(signed_in.get("/search?q=needle&project=/home/user/work"))
+    assert {href.split("?")[0] for href in shown(page)} == {
+        "/stores/own/sessions/a", f"/stores/work/sessions/{agent.id_of('s')}",
+    }  # fmt: skip
+    assert "needle of b" not in page.one("main").text
+    groups = {group.one("span", "name").text: group for group in page.all("div", "group")}
+    assert [link.text for link in groups["Project"].all("a")] == ["all", "work", "other"]
+    assert groups["Project"].all("a")[1].attributes["aria-current"] == "true"
 
 
 def test_many_hits_are_counted_up_to_a_hundred(signed_in: Client, empty_store: EmptyStore) -> None:

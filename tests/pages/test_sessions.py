@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -17,12 +19,14 @@ from pytest_django import Settings
 from tests.factories.session_lists import fill, settle
 from tests.factories.stores import PRESENT, EmptyStore
 from tests.html import Element, read
-from viewer.catalog import sync, sync_worker
+from viewer.catalog import lines, sync, sync_worker
+from viewer.pages import redaction
 from viewer.pages.preferences import DEMO_COOKIE, FIRST
 from viewer.pages.sessions import views as sessions
 from viewer.stores.hermes import schema
 
 FRAGMENT = {"HX-Request": "true"}
+SESSION = "(a session)"
 
 
 def links(page: Element) -> list[str]:
@@ -45,8 +49,8 @@ def test_works(signed_in: Client, small_hermes_copy: Callable[[int], Path], sett
     sync_worker.sync_all()
     page = read(signed_in.get("/"))
     assert page.one("h1").text == "Sessions"
-    assert page.one("ul", "stores").text.startswith("Named in PALIMPSEST_STORES: v16 v21 v31")
-    assert page.text.count("PALIMPSEST_STORES") == 1
+    assert not page.one("ul", "stores").text and "PALIMPSEST_STORES" not in page.text
+    assert {"v16", "v21", "v31"} < {link.text.split()[0] for link in page.one(id="facets").all("a")}
     line = next(line for line in page.all("li", "session") if "v21" in line.text and "week 29" in line.text)
     for part in ("telegram", "gpt-4o", "3.6k of 128k tokens", "43 of 124 messages in context", "compacted twice"):
         assert part in line.text
@@ -83,7 +87,7 @@ def test_filters_are_links_and_narrow(signed_in: Client, empty_store: EmptyStore
     empty_store.session("b", source="telegram", model="m2", title="Beta", ended_at=PRESENT, end_reason="x")
     empty_store.session("c", source="cli", model="m2", title="Gamma", archived=1)
     page = read(signed_in.get("/?store=own"))
-    hrefs = {link.text.split()[0]: link.attributes["href"] for link in page.one("details", "filters").all("a")}
+    hrefs = {link.text.split()[0]: link.attributes["href"] for link in page.one("div", "filters").all("a")}
     for label, names in (
         ("telegram", "b"),
         ("m1", "a"),
@@ -94,7 +98,7 @@ def test_filters_are_links_and_narrow(signed_in: Client, empty_store: EmptyStore
         found = links(read(signed_in.get("/" + hrefs[label])))
         assert {href[-1] for href in found} == set(names), label
     assert links(read(signed_in.get("/?store=own&compacted=no"))) == [f"/stores/own/sessions/{name}" for name in "ba"]
-    chosen = read(signed_in.get("/" + hrefs["telegram"])).one("details", "filters")
+    chosen = read(signed_in.get("/" + hrefs["telegram"])).one("div", "filters")
     current = [link.text.split()[0] for link in chosen.all("a") if "aria-current" in link.attributes]
     assert current[:2] == ["own", "telegram"]
     assert links(read(signed_in.get("/?q=beta"))) == ["/stores/own/sessions/b"]
@@ -105,7 +109,7 @@ def test_no_match_says_what_to_do(signed_in: Client, empty_store: EmptyStore) ->
     page = read(signed_in.get("/?q=nothing+like+it"))
     empty = page.one("main").one(cls="empty")
     assert "No session matches “nothing like it ”." in empty.text
-    assert "Titles, ids and first requests are searched. Look for another word" in empty.text
+    assert "Titles, directories, ids and first requests are searched. Look for another word" in empty.text
     hrefs = [link.attributes["href"] for link in empty.all("a")]
     assert hrefs == ["/", "/search?q=nothing%20like%20it"]
     for query, said in (("?q=nothing&state=open", "Take a filter away"), ("?state=ended", "No session matches.")):
@@ -114,12 +118,32 @@ def test_no_match_says_what_to_do(signed_in: Client, empty_store: EmptyStore) ->
 
 def test_a_first_visitor_reads_what_this_is_and_where_to_start(signed_in: Client, demo: Callable[[str], str]) -> None:
     page = read(signed_in.get("/"))
-    assert page.one("p", "lead").text.startswith("See what your long-lived agents remember")
     assert "Nothing is deleted" in page.one("figure", "story").text
     first = page.one(cls="first")
     assert FIRST in first.text
-    assert first.one("a").attributes["href"] == demo(FIRST)
-    assert not read(signed_in.get("/?q=lisbon")).all("p", "lead")
+    assert first.one("a", "btn").attributes["href"] == demo(FIRST)
+    assert not read(signed_in.get("/?q=lisbon")).all("figure", "story")
+    assert words_above(page) <= 60
+    signed_in.get(demo(FIRST))
+    page = read(signed_in.get("/"))
+    assert page.one("details", "story-line").one("figure") and words_above(page) <= 30
+
+
+def words_above(page: Element) -> int:
+    """The number of words that are seen above the first session."""
+
+    def seen(element: Element) -> Iterator[str]:
+        for each in element.inside:
+            if isinstance(each, str):
+                yield each
+            elif "session" in each.classes:
+                yield SESSION
+            elif "hidden" not in each.classes:
+                folded = each.tag == "details" and "open" not in each.attributes
+                yield from seen(each.one("summary") if folded else each)
+
+    texts = takewhile(lambda text: text is not SESSION, seen(page.one("main")))
+    return sum(len(text.split()) for text in texts)
 
 
 def test_a_renamed_session_is_not_the_one_to_start_with(
@@ -128,7 +152,7 @@ def test_a_renamed_session_is_not_the_one_to_start_with(
     demo(FIRST)
     with closing(sqlite3.connect(settings.DEMO_STORE)) as con, con:
         con.execute("UPDATE sessions SET title = 'Elsewhere' WHERE title = ?", [FIRST])
-    assert not read(signed_in.get("/")).one(cls="first").all("a")
+    assert not read(signed_in.get("/")).one(cls="first").all("a", "btn")
 
 
 def test_a_first_visit_to_empty_stores(signed_in: Client, empty_store: EmptyStore) -> None:
@@ -246,7 +270,7 @@ def test_no_store_that_can_be_read_is_said_plainly(signed_in: Client, settings: 
 def test_sessions_that_need_compaction(signed_in: Client, empty_store: EmptyStore) -> None:
     empty_store.session("small", model="gpt-4")
     empty_store.session("large", model="gpt-4")
-    empty_store.say("large", "user", "many more words " * 2_200)
+    empty_store.say("large", "user", "many more words " * 2_200, timestamp=time.time() - 86_400)
     sync_worker.sync_all()
     assert links(read(signed_in.get("/?near=yes"))) == ["/stores/own/sessions/large"]
     line = next(line for line in read(signed_in.get("/")).all("li", "session") if "many more" in line.text)
@@ -289,3 +313,104 @@ def test_more_sessions_mean_no_more_queries_and_an_unchanged_store_is_not_opened
             assert not statements
             counts.append(len(queries))
     assert all(more <= less for less, more in zip(counts[:4], counts[4:], strict=True)) and max(counts) <= 9
+
+
+def test_what_needs_compaction_and_is_gone_on_with_is_named(signed_in: Client, empty_store: EmptyStore) -> None:
+    now, day = time.time(), 86_400
+    for name, ago, more in (("old", 40, {}), ("b", 2, {}), ("a", 5, {}), ("ended", 1, {"ended_at": now})):
+        empty_store.session(name, model="gpt-4", title=f"Session {name}", **more)
+        empty_store.say(name, "user", "many more words " * 2_200, timestamp=now - ago * day)
+    sync_worker.sync_all()
+    main = read(signed_in.get("/compactions")).one("main")
+    assert [line.all("a")[0].text for line in main.one("ul", "near").all("li")] == ["Session b", "Session a"]
+    assert main.one("a", href="/?near=yes") and len(links(read(signed_in.get("/?near=yes")))) == 4
+
+
+# -- projects ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def projects(db: None, empty_store: EmptyStore) -> EmptyStore:
+    """Sessions a and b in one directory, c in another one of the same name, d in none."""
+    for at, (name, cwd) in enumerate(
+        (("a", "/srv/ana/shop"), ("b", "/srv/ana/shop"), ("c", "/srv/ben/shop"), ("d", None))
+    ):
+        empty_store.session(name, cwd=cwd, source="cli" if name == "a" else "telegram")
+        empty_store.say(name, "user", "hello", timestamp=PRESENT + at)
+    sync_worker.sync_all()
+    return empty_store
+
+
+def choices_of(page: Element, name: str) -> list[str]:
+    groups = page.one("div", id="facets").all("div", "group")
+    return next(
+        ([link.text for link in group.all("a")] for group in groups if group.one("span", "name").text == name), []
+    )
+
+
+@pytest.mark.usefixtures("projects")
+def test_a_project_is_a_choice_and_its_directory_is_found(signed_in: Client) -> None:
+    page = read(signed_in.get("/"))
+    assert choices_of(page, "Project") == ["all 4", "ana/shop 2", "ben/shop 1"]
+    link = next(link for link in page.one(id="facets").all("a") if link.text == "ana/shop 2")
+    assert link.attributes["title"] == "/srv/ana/shop"
+    narrowed = read(signed_in.get("/" + link.attributes["href"]))
+    assert links(narrowed) == ["/stores/own/sessions/b", "/stores/own/sessions/a"]
+    assert narrowed.one("b", id="total").text == "2 sessions"
+    assert choices_of(narrowed, "Project") == ["all 4", "ana/shop 2", "ben/shop 1"]
+    assert choices_of(narrowed, "Source") == ["all 2", "cli 1", "telegram 1"], "within the project"
+    for order in ("title", "tokens", "cost"):
+        assert sorted(links(read(signed_in.get(f"/?project=/srv/ana/shop&order={order}")))) == sorted(links(narrowed))
+    assert links(read(signed_in.get("/?project=/srv/ana/shop&source=cli"))) == ["/stores/own/sessions/a"]
+    assert links(read(signed_in.get("/?project=/srv/ana/shop&q=b"))) == ["/stores/own/sessions/b"]
+    assert not links(read(signed_in.get("/?project=/srv"))) and not links(read(signed_in.get("/?project=%00")))
+    assert len(links(read(signed_in.get("/?q=/ana/sh")))) == 2 and len(links(read(signed_in.get("/?q=shop")))) == 3
+    assert links(read(signed_in.get("/?q=ben/shop"))) == ["/stores/own/sessions/c"]
+
+
+@pytest.mark.usefixtures("projects")
+def test_a_store_begins_with_its_projects(signed_in: Client) -> None:
+    shown = read(signed_in.get("/?store=own")).one("section", "projects")
+    assert [line.all("a")[0].text for line in shown.all("li")] == ["ben/shop", "ana/shop"], "the one active last first"
+    assert "2 sessions" in shown.all("li")[1].text
+    assert links(read(signed_in.get("/" + shown.all("a")[1].attributes["href"]))) == [
+        "/stores/own/sessions/b",
+        "/stores/own/sessions/a",
+    ]
+    for query in ("", "?store=own&project=/srv/ana/shop", "?store=own&q=shop"):
+        assert not read(signed_in.get(f"/{query}")).all("section", "projects")
+
+
+@pytest.mark.usefixtures("projects")
+@pytest.mark.parametrize("query", ["", "?store=own", "?project=/srv/ana/shop"])
+def test_projects_are_read_by_few_queries(signed_in: Client, query: str, statements: list[str]) -> None:
+    signed_in.get(f"/{query}")  # whether the store has a session is found out once
+    lines.forget()
+    statements.clear()
+    signed_in.get(f"/{query}")
+    assert len(statements) <= 9
+
+
+def test_a_project_with_a_secret_is_no_choice_where_secrets_are_redacted(
+    signed_in: Client, projects: EmptyStore
+) -> None:
+    secret = "sk-ant-" + "a1B2" * 10
+    projects.session("e", cwd=f"/srv/{secret}")
+    projects.say("e", "user", "hello")
+    sync_worker.sync_all()
+    assert secret in signed_in.get("/").content.decode()
+    signed_in.cookies[redaction.COOKIE] = "1"
+    for address in ("/", "/?store=own"):
+        assert secret not in signed_in.get(address).content.decode()
+
+
+def test_sub_agents_are_below_the_session_that_started_them(signed_in: Client, empty_store: EmptyStore) -> None:
+    config = '{"_delegate_from": "%s"}'
+    for at, (name, parent) in enumerate((("c", "a"), ("a", ""), ("d", "c"), ("b", ""), ("e", "gone"))):
+        more = {"parent_session_id": parent, "model_config": config % parent} if parent else {}
+        empty_store.session(name, title=f"Session {name}", **more)
+        empty_store.say(name, "user", "hello", timestamp=PRESENT + at)
+    sync_worker.sync_all()
+    page = read(signed_in.get("/?sub-agents=shown"))
+    assert [href[-1] for href in links(page)] == ["e", "b", "a", "c", "d"]
+    assert [line.one(cls="title").one("a").text[-1] for line in page.all("li", "below")] == ["c", "d"]

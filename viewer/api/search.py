@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from ninja import Router, Schema
 
 from viewer.catalog.search import store_search
+from viewer.catalog.upsert import storable
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.search.pages import Hit, HitPage, Key, PageRequest, SearchFilter, Stage
 from viewer.stores.search.passages import PassagePart
@@ -79,6 +80,7 @@ def find(
     role: str = "",
     session: str = "",
     source: str = "",
+    project: str = "",
     since: datetime | None = None,
     until: datetime | None = None,
     order: Literal["newest", "best"] = "newest",
@@ -90,7 +92,8 @@ def find(
     a prefix unless it is quoted. If a store has no such message, parts of words are searched for too: note
     `inside_words`.
 
-    `session` includes the parts before it. Times without a zone are UTC; `until` is excluded.
+    `session` includes the parts before it; `project` is the working directory of sessions. Times without a zone are
+    UTC; `until` is excluded.
     """
     kind = f"search by {order}"
     after, stage = _position(cursors.read(cursor, kind, float, int, str)) if cursor else (None, FIRST)
@@ -101,6 +104,7 @@ def find(
             role=role,
             sessions=tuple(reader.parts(session)) if session else (),
             source=source,
+            project=storable(project),
             since=_seconds(since),
             until=_seconds(until),
             order=order,

@@ -11,6 +11,7 @@ from ninja.responses import Status
 
 from viewer.catalog import sync
 from viewer.catalog.lines import Order, SessionFilter
+from viewer.catalog.upsert import storable
 from viewer.enforcement import auditing
 from viewer.history import index_cache, records
 from viewer.runs import compaction_list, planning
@@ -46,6 +47,7 @@ def sessions(
     q: str = "",
     source: str = "",
     model: str = "",
+    project: str = "",
     state: Literal["", "open", "ended", "archived"] = "",
     compacted: bool | None = None,
     near: bool = False,
@@ -55,10 +57,13 @@ def sessions(
 ) -> SessionsOut:
     """Newest first by `order`.
 
-    For a conversation split into parts, only the newest part; archived ones only on request. `near` selects sessions
-    whose tokens are close to the agent's threshold.
+    For a conversation split into parts, only the newest part; archived ones only on request. `project` is a working
+    directory, as in `cwd`. `near` selects sessions whose tokens are close to the agent's threshold.
     """
-    filters = SessionFilter(q=q, source=source, model=model, state=state, compacted=compacted, near=near, order=order)
+    filters = SessionFilter(
+        q=q, source=source, model=model, project=storable(project), state=state, compacted=compacted, near=near,
+        order=order,
+    )  # fmt: skip
     return listed.page(get_store(store), filters, limit, cursor)
 
 

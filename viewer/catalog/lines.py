@@ -7,14 +7,15 @@ in order (WINDOW); if they are rare, the ordered lines of the few matching kinds
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import Any, Literal
 
 from cachetools import LRUCache, cached
 from django.db import connection
-from django.db.models import Count
+from django.db.models import Count, Max
 
 from viewer.catalog import sync, upsert
 from viewer.catalog.models import FacetGroup, SessionIndex, StoreState
@@ -43,14 +44,16 @@ ROUNDS, AHEAD = 8, 5_000  # of comparing lines with the stores before they are s
 
 @dataclass(frozen=True, slots=True)
 class SessionFilter:
-    """The filter of a list of sessions; empty fields do not filter. `q` is searched for in titles, ids and first
-    requests; `near` selects sessions that need compaction; `delegated` selects sub-agents' sessions (True) or all
-    others (False); with `only`, only these sessions count, as (name of the store, id).
+    """The filter of a list of sessions; empty fields do not filter. `q` is searched for in titles, ids, first requests
+    and working directories; `project` is such a directory; `near` selects sessions that need compaction; `delegated`
+    selects sub-agents' sessions (True) or all others (False); with `only`, only these sessions count, as (name of the
+    store, id).
     """
 
     q: str = ""
     source: str = ""
     model: str = ""
+    project: str = ""
     state: Literal["", "open", "ended", "archived"] = ""
     compacted: bool | None = None
     near: bool = False
@@ -194,21 +197,43 @@ def _are_verified(listings: Sequence[StoreListing], lines: Sequence[SessionIndex
 # -- how many there are -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Counts:
     """The number of sessions in a list, and in lists with one part of the filter changed; None if that takes too long,
-    because many lines have the words.
+    because many lines have the words. `numbers` are by working directory and kind.
     """
 
     kinds: tuple[FacetGroup, ...]
-    numbers: dict[int, int] | None
+    numbers: dict[str, dict[int, int]] | None
 
     def of(self, session_filter: SessionFilter, states: Collection[int] | None = None) -> int | None:
         """The number of sessions that match this filter; with `states`, only in those stores."""
         if self.numbers is None:
             return None
+        numbers = self._totals if not session_filter.project else self.numbers.get(session_filter.project, {})
+        return sum(numbers.get(pk, 0) for pk in self._matching(session_filter, states))
+
+    def projects(self, session_filter: SessionFilter, states: Collection[int] | None = None) -> dict[str, int]:
+        """The number of sessions of each working directory that match this filter, whatever its project is."""
+        kinds = set(self._matching(session_filter, states))
+        sums = {
+            project: sum(number for kind, number in by_kind.items() if kind in kinds)
+            for project, by_kind in (self.numbers or {}).items()
+            if project
+        }
+        return {project: number for project, number in sums.items() if number}
+
+    def _matching(self, session_filter: SessionFilter, states: Collection[int] | None) -> Iterator[int]:
         kinds = (kind for kind in self.kinds if states is None or kind.state_id in states)
-        return sum(self.numbers.get(kind.pk, 0) for kind in kinds if _matches(kind, session_filter))
+        return (kind.pk for kind in kinds if _matches(kind, session_filter))
+
+    @cached_property
+    def _totals(self) -> Counter[int]:
+        """The number of sessions of each kind."""
+        totals = Counter[int]()
+        for by_kind in (self.numbers or {}).values():
+            totals.update(by_kind)
+        return totals
 
 
 def counts(listings: Sequence[StoreListing], session_filter: SessionFilter) -> Counts:
@@ -217,21 +242,48 @@ def counts(listings: Sequence[StoreListing], session_filter: SessionFilter) -> C
     """
     kinds, words = tuple(kinds_of(listings)), _words(session_filter)
     if session_filter.only is None and not words:
-        return Counts(
-            kinds, {pk: n for listing in listings if listing.state for pk, n in _numbers_of(listing.state).items()}
-        )
+        return Counts(kinds, _numbers(listings))
     some = _with_words(words) if session_filter.only is None else _numbers_of_sessions(listings, session_filter.only)
     if some is None:
         return Counts(kinds, None)
-    rows = SessionIndex.objects.filter(pk__in=some).values_list("kind_id", "words")
-    return Counts(kinds, dict(Counter(kind for kind, text in rows if all(word in text for word in words))))
+    rows = SessionIndex.objects.filter(pk__in=some).values_list("cwd", "kind_id", "words")
+    found = Counter((cwd, kind) for cwd, kind, text in rows if all(word in text for word in words))
+    return Counts(kinds, _by_project((cwd, kind, number) for (cwd, kind), number in found.items()))
+
+
+def _numbers(listings: Iterable[StoreListing]) -> dict[str, dict[int, int]]:
+    """The number of lines of each working directory and kind."""
+    states = [listing.state for listing in listings if listing.state]
+    return _by_project((cwd, kind, number) for state in states for cwd, kind, number, _ in _numbers_of(state))
+
+
+def _by_project(rows: Iterable[tuple[str, int, int]]) -> dict[str, dict[int, int]]:
+    numbers: dict[str, dict[int, int]] = {}
+    for cwd, kind, number in rows:
+        numbers.setdefault(cwd, {})[kind] = number
+    return numbers
 
 
 @cached(LRUCache(64), key=_edition, lock=Lock())
-def _numbers_of(state: StoreState) -> dict[int, int]:
-    """The number of lines of each kind of a store; counted once per edition of its lines."""
+def _numbers_of(state: StoreState) -> list[tuple[str, int, int, float]]:
+    """(working directory, kind, number of lines, last activity) of a store; counted once per edition of its lines."""
     kinds = FacetGroup.objects.filter(state=state).values("pk")
-    return dict(SessionIndex.objects.filter(kind__in=kinds).values_list("kind_id").annotate(Count("pk")).order_by())
+    lines = SessionIndex.objects.filter(kind__in=kinds).order_by()
+    return list(lines.values_list("cwd", "kind_id").annotate(Count("pk"), Max("last_active")))
+
+
+def projects(listed: SessionList, session_filter: SessionFilter) -> list[tuple[str, int, float]]:
+    """(working directory, number of sessions, last activity) of the sessions that match this filter without its words,
+    the one active last first.
+    """
+    kinds = {kind.pk for kind in listed.kinds if _matches(kind, session_filter)}
+    numbers, newest = Counter[str](), dict[str, float]()
+    for state in (listing.state for listing in listed.listings if listing.state):
+        for cwd, kind, number, at in _numbers_of(state):
+            if cwd and kind in kinds:
+                numbers[cwd] += number
+                newest[cwd] = max(at, newest.get(cwd, at))
+    return sorted(((cwd, numbers[cwd], at) for cwd, at in newest.items()), key=lambda row: row[2], reverse=True)
 
 
 def pinned(listed: SessionList, session_filter: SessionFilter, ours: Sequence[tuple[str, str]]) -> list[SessionIndex]:
@@ -244,6 +296,8 @@ def pinned(listed: SessionList, session_filter: SessionFilter, ours: Sequence[tu
         return []
     chosen = {kind.pk for kind in listed.kinds if _matches(kind, session_filter)}
     few = SessionIndex.objects.filter(pk__in=marked).values_list("last_active", "pk", "kind_id")
+    if session_filter.project:
+        few = few.filter(cwd=session_filter.project)
     newest = sorted(((time, pk) for time, pk, kind in few if kind in chosen), reverse=True)[:PINNED]
     return _lines([pk for _, pk in newest], "recent") if newest else []
 
@@ -265,14 +319,19 @@ def _line_ids(
     """The numbers of the lines of a page."""
     if not kinds:
         return []
-    words = _words(session_filter)
-    query = _Query(_column(session_filter.order), session_filter.order == "title", kinds, words, after, limit)
+    words, project = _words(session_filter), session_filter.project
+    if project:
+        kinds = [kind for kind in kinds if kind in _numbers(listings).get(project, {})]
+        if not kinds:
+            return []
+    column, ascending = _column(session_filter.order), session_filter.order == "title"
+    query = _Query(column, ascending, kinds, project, words, after, limit)
     if session_filter.only is not None:
         return query.among(_numbers_of_sessions(listings, session_filter.only))
     if words:
         rare = _with_words(words)
         return query.in_order(None) if rare is None else query.among(rare)
-    ids = query.in_order(WINDOW)
+    ids = query.in_order(WINDOW) if not project else []
     if len(ids) < limit:
         ids = query.by_kind() if len(kinds) <= KINDS else query.in_order(None)
     return ids
@@ -314,6 +373,7 @@ class _Query:
     column: str
     ascending: bool
     kinds: Sequence[int]
+    project: str
     words: Sequence[str]
     after: Key | None
     limit: int
@@ -335,18 +395,18 @@ class _Query:
         return self._ordered(f"{few} AND {self._behind}", [*numbers, *self._after])
 
     def _ordered(self, where: str, values: Sequence[Any]) -> list[int]:
-        words = " AND words LIKE %s ESCAPE '!'" * len(self.words)
+        words = f" AND {self._within}" + " AND words LIKE %s ESCAPE '!'" * len(self.words)
         sql = f"SELECT id FROM catalog_line WHERE {where} AND {self._condition}{words} ORDER BY {self._key} LIMIT %s"
         patterns = [f"%{_escaped(word)}%" for word in self.words]
-        return _ids(sql, [*values, *self.kinds, *patterns, self.limit])
+        return _ids(sql, [*values, *self.kinds, *self._directory, *patterns, self.limit])
 
     def by_kind(self) -> list[int]:
         """Read the matching kinds in order and merge them."""
         one = (
             f"SELECT * FROM (SELECT id, session_id, {self.column} AS place FROM catalog_line WHERE kind_id = %s AND "
-            f"{self._behind} ORDER BY {self._key} LIMIT %s) AS one"
+            f"{self._within} AND {self._behind} ORDER BY {self._key} LIMIT %s) AS one"
         )
-        values = [value for kind in self.kinds for value in (kind, *self._after, self.limit)]
+        values = [value for kind in self.kinds for value in (kind, *self._directory, *self._after, self.limit)]
         merged = " UNION ALL ".join([one] * len(self.kinds))
         return _ids(f"SELECT id FROM ({merged}) AS merged ORDER BY {self._placed} LIMIT %s", [*values, self.limit])
 
@@ -370,6 +430,14 @@ class _Query:
     @property
     def _after(self) -> Sequence[Any]:
         return self.after or ()
+
+    @property
+    def _within(self) -> str:
+        return "cwd = %s" if self.project else "1 = 1"
+
+    @property
+    def _directory(self) -> Sequence[str]:
+        return (self.project,) if self.project else ()
 
     @property
     def _condition(self) -> str:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Link:
     """One choice. `current`: the list is already narrowed to it; `count`: how many entries it would have, "" if
-    unknown.
+    unknown; `title`: the whole value where the label is a part of it.
     """
 
     label: str
     href: str
     current: bool = False
     count: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from viewer.web.session_urls import SessionUrls
 
 Response = TypeVar("Response", bound=HttpResponseBase)
 YEAR = 365 * 24 * 3600
-THEME_COOKIE, DEMO_COOKIE = "palimpsest_theme", "palimpsest_demo"
+THEME_COOKIE, DEMO_COOKIE, OPENED_COOKIE = "palimpsest_theme", "palimpsest_demo", "palimpsest_opened"
 THEMES = {"": "System", "light": "Light", "dark": "Dark"}
 FIRST = "Stocktaking, ten warehouses"  # almost fills its model's window
 
@@ -93,6 +93,19 @@ def switch_theme(request: HttpRequest) -> HttpResponse:
 def switch_redaction(request: HttpRequest) -> HttpResponse:
     """Redact, or show what is redacted, and go back to the page of the switch."""
     return remembered(redirect(way_back(request)), redaction.COOKIE, "1" if request.POST.get("redact") == "1" else "")
+
+
+# -- a first visit -----------------------------------------------------------------------------------------------------
+
+
+def has_opened(request: HttpRequest) -> bool:
+    """Whether this browser has opened a session: then the list explains itself in one line."""
+    return request.COOKIES.get(OPENED_COOKIE) == "1"
+
+
+def noted_opened(request: HttpRequest, response: Response) -> Response:
+    """The response, with that cookie where this browser does not have it."""
+    return response if has_opened(request) else remembered(response, OPENED_COOKIE, "1")
 
 
 # -- the demo store ----------------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ class TextFinding:
         until, texts, looked, reached, more = time.monotonic() + SECONDS, 0, 0, 0, False
         for batch in batches:
             looked = batch.looked
-            for part in _slices(self._of_source(batch.places)):
+            for part in _slices(self._of_sessions(batch.places)):
                 if texts and (texts >= TEXTS or time.monotonic() > until):
                     return self._hit_page(matches, (0.0, reached), looked)
                 matches += self._read(part)
@@ -73,7 +73,7 @@ class TextFinding:
         looked, more = 0, False
         for batch in batches:
             looked, more = batch.looked, batch.more
-            places += self._of_source(batch.places)
+            places += self._of_sessions(batch.places)
             if len(places) > RANKED:
                 break
         read = [each for part in _slices(places[:RANKED]) for each in self._read(part)]
@@ -113,12 +113,15 @@ class TextFinding:
 
     # -- reading
 
-    def _of_source(self, places: Sequence[Candidate]) -> list[Candidate]:
-        if not self.search_filter.source:
+    def _of_sessions(self, places: Sequence[Candidate]) -> list[Candidate]:
+        """Those in sessions of the filter's source and project."""
+        source, project = self.search_filter.source, self.search_filter.project
+        if not (source or project):
             return list(places)
         names = self._names(places)
-        of_source = self._lines(names.values(), source=self.search_filter.source)
-        return [place for place in places if names.get(place[1]) in of_source]
+        lines = self._lines(names.values()).items()
+        wanted = {name for name, line in lines if source in ("", line.source) and project in ("", line.cwd)}
+        return [place for place in places if names.get(place[1]) in wanted]
 
     def _names(self, places: Sequence[Candidate]) -> dict[int, str]:
         """The ids of these messages' sessions, and of others read earlier, by their numbers."""
@@ -180,7 +183,7 @@ class TextFinding:
         row, words = match.row, match.words
         part = words.holding(self.query)
         session = self._session(row.session_id, listed.get(row.session_id))
-        shown = words_of(row, redacting=True) if self.page.redacting else words
+        shown = words_of(row, redacting=True) if self.page.redacting and self.page.passages else words
         return Hit(
             id=row.id,
             session=session,
@@ -189,7 +192,7 @@ class TextFinding:
             role=row.role,
             time=row.timestamp,
             state="under" if session.split and row.state == "live" else row.state,
-            passage=shown.passage_in(part, self.query),
+            passage=shown.passage_in(part, self.query) if self.page.passages else (),
             key=match.key,
         )
 
@@ -199,9 +202,8 @@ class TextFinding:
         name = name_of(line)
         return HitSession(session_id, redacted_name(name) if self.page.redacting else name, line.source, line.continued)
 
-    def _lines(self, ids: Iterable[str], source: str = "") -> dict[str, SessionIndex]:
-        lines = upsert.lines_of(self.state, sorted(set(ids)))
-        return {name: line for name, line in lines.items() if source in ("", line.source)}
+    def _lines(self, ids: Iterable[str]) -> dict[str, SessionIndex]:
+        return upsert.lines_of(self.state, sorted(set(ids)))
 
 
 def _message_key(row: StoredMessage) -> Key:

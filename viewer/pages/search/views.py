@@ -17,11 +17,14 @@ from django.views.decorators.http import require_safe
 
 from viewer.catalog import lines
 from viewer.catalog.lines import SessionFilter, SessionList
-from viewer.catalog.models import FacetGroup, SessionIndex, name_of
+from viewer.catalog.models import SessionIndex, name_of
 from viewer.catalog.search import store_search
+from viewer.catalog.sync import StoreListing
+from viewer.catalog.upsert import storable
 from viewer.pages import redaction
 from viewer.pages.filters import Group, Link
 from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.parts.projects import names_of
 from viewer.pages.preferences import listed_stores
 from viewer.rendering.texts import line
 from viewer.stores.base import Store
@@ -38,6 +41,7 @@ from . import hits
 from .hits import Positions
 
 PAGE = 25
+PROJECTS = 8  # choices of the filter
 SESSIONS = 5  # found by their names
 ROLES = {"": "anybody", "user": "user", "assistant": "assistant", "tool": "tool results"}
 ORDERS = {"": "newest", "best": "best match"}
@@ -55,6 +59,7 @@ class SearchForm:
     session: str = ""
     role: str = ""
     source: str = ""
+    project: str = ""
     since: str = ""
     until: str = ""
     order: str = ""
@@ -67,7 +72,7 @@ class SearchForm:
 
     @property
     def is_narrowed(self) -> bool:
-        return any((self.store, self.session, self.role, self.source, self.since, self.until))
+        return any((self.store, self.session, self.role, self.source, self.project, self.since, self.until))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,7 @@ def form_of(query: QueryDict) -> SearchForm:
         session=_session(query.get("session", "")),
         role=role if role in ROLES else "",
         source=query.get("source", ""),
+        project=storable(query.get("project", "")),
         since=query.get("since", "") if day(query.get("since", "")) else "",
         until=query.get("until", "") if day(query.get("until", "")) else "",
         order=order if order in ORDERS else "",
@@ -185,6 +191,7 @@ def search_filter(reader: Reader, form: SearchForm) -> SearchFilter:
         role=form.role,
         sessions=tuple(reader.parts(form.session_id)) if form.session else (),
         source=form.source,
+        project=form.project,
         since=day(form.since),
         until=day(form.until, end=True),
         order="best" if form.order == "best" else "newest",
@@ -197,7 +204,7 @@ def _named(query: Query, stores: Sequence[Store], form: SearchForm) -> SessionLi
     words = " ".join(term.typed for term in query.wanted)
     if not words:
         return SessionList((), (), (), more=False)
-    return lines.page_of_lines(SessionFilter(q=words, source=form.source), stores, SESSIONS)
+    return lines.page_of_lines(SessionFilter(q=words, source=form.source, project=form.project), stores, SESSIONS)
 
 
 def _page(
@@ -228,7 +235,7 @@ def _page(
     return {
         "form": form,
         "hidden": [pair for pair in _pairs(form) if pair[0] not in ("q", "since", "until")],
-        "groups": list(filter_groups(form, stores, listed.kinds)),
+        "groups": list(filter_groups(form, stores, listed.listings, redacting=redacted)),
         "facets": f"search/facets{address(form, scan='')}",
         "sessions": () if narrow else named,
         "found": hits.grouped(shown, lambda store, segment: address(form, store=store, session=segment)),
@@ -298,14 +305,21 @@ def _named_sessions(
 # -- filters -----------------------------------------------------------------------------------------------------------
 
 
-def filter_groups(form: SearchForm, stores: Sequence[Store], kinds: Sequence[FacetGroup]) -> Iterator[Group]:
-    """The filters of a search, as links; `kinds` are those of the sessions of these stores."""
+def filter_groups(
+    form: SearchForm, stores: Sequence[Store], listings: Sequence[StoreListing], *, redacting: bool
+) -> Iterator[Group]:
+    """The filters of a search, as links."""
+    kinds = lines.kinds_of(listings)
+    counts = lines.counts(listings, SessionFilter()).projects(SessionFilter())
+    projects = {*sorted(counts, key=lambda each: (-counts[each], each))[:PROJECTS], form.project} - {""}
+    shown = [each for each in sorted(projects) if redaction.name(each, redacting) == each]
     sources = sorted({kind.source for kind in kinds if kind.source} | ({form.source} - {""}))
     ages = {"": "any time", **{_days_ago(days): label for days, label in AGES.items()}}
     for name, title, options in (
         ("store", "Store", {"": "all", **{store.name: store.name for store in stores}}),
         ("role", "Said by", ROLES),
         ("source", "Source", {"": "all", **{source: source for source in sources}}),
+        ("project", "Project", {"": "all", **names_of(shown)}),
         ("since", "When", ages),
         ("order", "Order", ORDERS),
     ):
@@ -319,4 +333,5 @@ def _days_ago(days: int) -> str:
 
 def _link(form: SearchForm, name: str, value: str, label: str) -> Link:
     changes = {name: value, "until": ""} if name == "since" else {name: value}
-    return Link(line(label, 40), address(form, **changes), getattr(form, name) == value)
+    title = line(value, 300) if name == "project" else ""
+    return Link(line(label, 40), address(form, **changes), getattr(form, name) == value, title=title)

@@ -9,6 +9,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
 from viewer.history import records
+from viewer.pages import preferences
 from viewer.pages.http import is_fragment, page, shows_refusals, whole_number
 from viewer.pages.parts.audits import audited, card
 from viewer.pages.parts.compact_panel import panel
@@ -66,7 +67,12 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     at_newest = query == WindowQuery(words=query.words, only=query.only) and not going.problem
     data["keeps"] = f"&only={query.only}" if query.only else ""
     data |= {"at_newest": at_newest, "sought": going, "aftermath": card(opened)}
-    return page(request, "session/session.html", data)
+    response = page(request, "session/session.html", data)
+    return (
+        response
+        if preferences.has_opened(request)
+        else preferences.remembered(response, preferences.OPENED_COOKIE, "1")
+    )
 
 
 def _query(request: HttpRequest) -> WindowQuery:

@@ -14,8 +14,11 @@ from django.http import QueryDict
 
 from viewer.catalog import sync
 from viewer.catalog.lines import Key, Order, SessionFilter, SessionList, counts
+from viewer.catalog.upsert import storable
 from viewer.labels.sessions import Labels, all_labels
 from viewer.pages.filters import Group, Link
+from viewer.pages.parts.projects import names_of
+from viewer.pages.redaction import name as redacted
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.base import Store
@@ -26,6 +29,7 @@ ORDERS = {
     "recent": "last active", "created": "started", "title": "title", "tokens": "tokens in context",
     "messages": "messages in context", "cost": "cost",
 }  # fmt: skip
+PROJECTS = 12  # choices of the facet
 FLAGS = {"": None, "yes": True, "no": False}
 
 
@@ -46,6 +50,7 @@ def form_of(query: QueryDict) -> ListForm:
         q=line(query.get("q", ""), 200),
         source=query.get("source", ""),
         model=query.get("model", ""),
+        project=storable(query.get("project", "")),
         state=cast(Literal["", "open", "ended", "archived"], state if state in STATES else ""),
         compacted=FLAGS.get(query.get("compacted", "")),
         near=query.get("near", "") == "yes",
@@ -75,6 +80,7 @@ def query_of(form: ListForm, **changes: str) -> list[tuple[str, str]]:
         "tag": form.tag,
         "source": session_filter.source,
         "model": session_filter.model,
+        "project": session_filter.project,
         "state": session_filter.state,
         "compacted": "" if session_filter.compacted is None else "yes" if session_filter.compacted else "no",
         "near": "yes" if session_filter.near else "",
@@ -90,8 +96,11 @@ def query_of(form: ListForm, **changes: str) -> list[tuple[str, str]]:
 class Facets:
     """The groups of choices of one list, and its total."""
 
-    def __init__(self, form: ListForm, stores: Sequence[Store], listed: SessionList, labels: Labels) -> None:
+    def __init__(
+        self, form: ListForm, stores: Sequence[Store], listed: SessionList, labels: Labels, *, redacting: bool
+    ) -> None:
         self.form, self.stores, self.listed, self.labels = form, stores, listed, labels
+        self.redacting = redacting
         listings = sync.store_listings(stores) if form.store else listed.listings
         self.states = {listing.store.name: {listing.state.pk} for listing in listings if listing.state}
         self.counts = counts(listings, form.filter)
@@ -102,8 +111,13 @@ class Facets:
         number = self._count({})
         return "" if number is None else formats.counted(number, "session")
 
-    def groups(self) -> Iterator[Group]:
-        """The groups that have more than one choice."""
+    def groups(self) -> tuple[list[Group], list[Group]]:
+        """The groups that have more than one choice: those that a page begins with, and the others."""
+        groups = list(self._groups())
+        first = [group for name, group in groups if name == "store" or dict(self.query).get(name)]
+        return first, [group for _, group in groups if group not in first]
+
+    def _groups(self) -> Iterator[tuple[str, Group]]:
         kinds, session_filter = self.listed.kinds, self.form.filter
         sources = sorted({kind.source for kind in kinds if kind.source} | ({session_filter.source} - {""}))
         models = sorted({kind.model for kind in kinds if kind.model} | ({session_filter.model} - {""}))
@@ -111,6 +125,7 @@ class Facets:
         delegating = {"": "hidden", "shown": "shown"} if any(kind.delegated for kind in kinds) else {}
         for name, title, options in (
             ("store", "Store", {"": "all", **{store.name: store.name for store in self.stores}}),
+            ("project", "Project", {"": "all", **self._projects()}),
             ("source", "Source", {"": "all", **{source: source for source in sources}}),
             ("model", "Model", {"": "all", **{model: model for model in models}}),
             ("tag", "Tag", {"": "any", **{tag: tag for tag in tags}}),
@@ -126,7 +141,16 @@ class Facets:
                 links = [self._link(name, value, label) for value, label in options.items()]
                 links = [link for link in links if link.count != "0" or link.current]
                 if len(links) > 1 and (chosen or not _is_same(links)):
-                    yield Group(title, tuple(links))
+                    yield name, Group(title, tuple(links))
+
+    def _projects(self) -> dict[str, str]:
+        """The working directories of most sessions, each with a name for people; not one that has to be redacted."""
+        states = self.states.get(self.form.store, set()) if self.form.store else None
+        counts = self.counts.projects(self.form.filter, states)
+        most = sorted(counts, key=lambda project: (-counts[project], project))[:PROJECTS]
+        chosen = self.form.filter.project
+        shown = [*most, *([chosen] if chosen and chosen not in most else [])]
+        return names_of([each for each in shown if redacted(each, self.redacting) == each])
 
     def _link(self, name: str, value: str, label: str) -> Link:
         others = [pair for pair in self.query if pair[0] != name]
@@ -134,7 +158,8 @@ class Facets:
         current = dict(self.query).get(name, "") == value
         number = None if name in ("order", "tag") else self._count(_changes(name, value), name, value)
         count = "" if number is None else f"{number:,}"
-        return Link(line(label, 40), f"?{urlencode(changed)}" if changed else "?", current, count)
+        title = line(value, 300) if name == "project" else ""
+        return Link(line(label, 40), f"?{urlencode(changed)}" if changed else "?", current, count, title)
 
     def _count(self, changes: dict[str, Any], name: str = "", value: str = "") -> int | None:
         store = value if name == "store" else self.form.store

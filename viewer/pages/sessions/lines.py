@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.utils.safestring import SafeString
 
@@ -29,7 +29,8 @@ class SessionLine:
     A value that names everything that the line's HTML depends on (the tag `part`), so `last_active` is the time as
     shown now. `directory` is the name of the working directory `cwd`; `state` is the most urgent one: "running", "needs
     compaction" (`near`), "compacted"; `goes_on` is the session that it seems to continue, by a guess. `tags`, `note`
-    and `pinned` are added here by people, or `pinned` is the agent's own pin.
+    and `pinned` are added here by people, or `pinned` is the agent's own pin. `is_below`: the line of the session that
+    started this one as a sub-agent is above it.
     """
 
     row: SessionIndex
@@ -47,6 +48,7 @@ class SessionLine:
     tags: tuple[str, ...]
     note: str
     pinned: bool
+    is_below: bool = False
 
     @property
     def key(self) -> str:
@@ -128,6 +130,22 @@ def shown_line(
         note=shown(label.note, 200),
         pinned=each.pinned or label.pinned,
     )
+
+
+def nested(shown: Sequence[SessionLine]) -> list[SessionLine]:
+    """The lines in order, but those of sub-agents below the line of the session that started them, if it is there."""
+    by_id = {(each.row.state_id, each.row.session_id): each for each in shown}
+    below: dict[int, list[SessionLine]] = {}
+    for each in shown:
+        parent = by_id.get((each.row.state_id, each.row.parent)) if each.row.delegated else None
+        below.setdefault(parent.row.pk if parent else 0, []).append(each)
+    order: dict[int, SessionLine] = {}
+    waiting = [(each, False) for each in reversed(below.get(0, []))]
+    while waiting:
+        each, is_below = waiting.pop()
+        order[each.row.pk] = replace(each, is_below=is_below)
+        waiting += [(child, True) for child in reversed(below.get(each.row.pk, []))]
+    return [*order.values(), *(each for each in shown if each.row.pk not in order)]  # whose parents go round
 
 
 def named(rows: Sequence[SessionIndex], *, redacting: bool) -> dict[str, str]:

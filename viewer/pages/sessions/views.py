@@ -14,25 +14,26 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from viewer.catalog import sync
-from viewer.catalog.lines import Order, SessionList, page_of_lines, pinned, sort_key
+from viewer.catalog.lines import Order, SessionList, page_of_lines, pinned, projects, sort_key
 from viewer.catalog.sync import StoreListing
 from viewer.labels.models import SavedView
 from viewer.labels.sessions import all_labels
-from viewer.pages import preferences
+from viewer.pages import preferences, redaction
 from viewer.pages.filters import Link
 from viewer.pages.http import is_fragment, page, shows_refusals
-from viewer.pages.redaction import redacts
+from viewer.pages.parts.projects import names_of
 from viewer.rendering.texts import line
 from viewer.stores.base import Store
 from viewer.stores.errors import NotFound
 from viewer.stores.registry import remarks
 from viewer.web import own_database
 
-from .filters import Facets, ListForm, form_of, query_of
-from .lines import shown_lines
+from .filters import PROJECTS, Facets, ListForm, form_of, query_of
+from .lines import nested, shown_lines
 
 PAGE = 40
 NAME, MOST = 60, 30  # characters of the name of a saved view; views that are kept
+MOST_PROJECTS = 500  # of one store
 HEADS: dict[Order, str] = {
     "title": "Session", "tokens": "Context", "messages": "Messages", "cost": "Cost", "recent": "Last active",
 }  # fmt: skip
@@ -52,7 +53,8 @@ def sessions(request: HttpRequest) -> HttpResponse:
     listed = page_of_lines(form.filter, shown, PAGE, form.after)
     further = is_fragment(request) and form.after is not None
     newcomer = not (form.store or preferences.is_demo_shown(request)) and any(store.is_managed for store in stores)
-    data = _page(form, None if further else stores, listed, newcomer=newcomer, redacting=redacts(request))
+    data = _page(form, None if further else stores, listed, newcomer=newcomer, redacting=redaction.redacts(request))
+    data["opened"] = preferences.has_opened(request)
     return page(request, "sessions/_lines.html" if further else "sessions/sessions.html", data)
 
 
@@ -68,7 +70,8 @@ def _page(
 
     `here` is the address of the list, `query` its query as it is saved under a name, and `saved_as` that name; `more`
     is the address of the next lines, "" at the end. `narrowed`: a filter or words are set; `filtered`: a filter is.
-    `behind` says why recent changes may be missing; `newcomer`: there is only the demo yet.
+    `behind` says why recent changes may be missing; `newcomer`: there is only the demo yet, and `opened`: this browser
+    has opened a session.
     """
     pairs = query_of(form)
     query = urlencode(pairs)
@@ -79,20 +82,25 @@ def _page(
     on_page = replace(listed, lines=(*(() if stores is None else above), *below))
     shown, broken = shown_lines(on_page, labels, redacting=redacting)
     data = {
-        "lines": [line for line in shown if line.row.pk not in numbers],
+        "lines": nested([line for line in shown if line.row.pk not in numbers]),
         "broken": broken,
         "more": _more(form, listed),
     }
     if stores is None:
         return data
     views = saved_views(query)
-    facets = Facets(form, stores, listed, labels)
+    facets = Facets(form, stores, listed, labels, redacting=redacting)
+    groups, more_groups = facets.groups()
+    projects_here = _projects(form, listed, redacting=redacting)
     return data | {
         "q": form.filter.q,
         "here": f"?{query}",
         "query": query,
         "hidden": [pair for pair in pairs if pair[0] != "q"],
-        "groups": list(facets.groups()),
+        "groups": groups,
+        "more_groups": more_groups,
+        "projects": projects_here[:PROJECTS],
+        "more_projects": projects_here[PROJECTS:],
         "total": facets.total(),
         "views": views,
         "saved_as": next((view.label for view in views if view.current), ""),
@@ -127,6 +135,22 @@ def _columns(form: ListForm) -> Iterator[Link]:
 
 
 # -- the stores --------------------------------------------------------------------------------------------------------
+
+
+def _projects(form: ListForm, listed: SessionList, *, redacting: bool) -> list[tuple[Link, float]]:
+    """What the list of one store begins with, if it is not narrowed and has several: its projects, the one active last
+    first, each with that time in epoch seconds.
+    """
+    if not form.store or {name for name, _ in query_of(form)} - {"store", "order", "sub-agents"}:
+        return []
+    rows = projects(listed, form.filter)[:MOST_PROJECTS]
+    names = names_of([row[0] for row in rows if redaction.name(row[0], redacting) == row[0]])
+    links = [
+        (Link(line(names[each], 60), f"?{urlencode(query_of(form, project=each))}", False, f"{number:,}", each), at)
+        for each, number, at in rows
+        if each in names
+    ]
+    return links if len(links) > 1 else []
 
 
 def _introduced(listing: StoreListing) -> tuple[StoreListing, str, list[str]]:

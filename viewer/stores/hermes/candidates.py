@@ -167,11 +167,12 @@ def _whole(value: Any) -> int | None:
 # -- what SQL narrows --------------------------------------------------------------------------------------------------
 
 Narrowing = tuple[str, list[Any]]  # a condition on the row `m`, and its values
+_OF_SESSION = "EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND s.{} = ?)"
 
 
 def narrowing_of(reader: OpenStore, query: Query, search_filter: SearchFilter) -> Narrowing:
     """The condition on a row that follows from the query and its filters."""
-    parts = [*_states(reader), *_filters(search_filter), *_literals(reader, query)]
+    parts = [*_states(reader), *_filters(reader, search_filter), *_literals(reader, query)]
     return " AND ".join(f"({sql})" for sql, _ in parts) or "TRUE", [value for _, values in parts for value in values]
 
 
@@ -183,13 +184,16 @@ def _states(reader: OpenStore) -> Iterator[Narrowing]:
         yield f"COALESCE(m.active, 1) <> 0 OR {compacted} <> 0", []
 
 
-def _filters(search_filter: SearchFilter) -> Iterator[Narrowing]:
+def _filters(reader: OpenStore, search_filter: SearchFilter) -> Iterator[Narrowing]:
     if search_filter.role:
         yield "m.role = ?", [search_filter.role]
     if search_filter.sessions:
         yield f"m.session_id IN ({marks(search_filter.sessions)})", list(search_filter.sessions)
     if search_filter.source:
-        yield "EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND s.source = ?)", [search_filter.source]
+        yield _OF_SESSION.format("source"), [search_filter.source]
+    if search_filter.project:
+        has_directory = "cwd" in reader.columns.sessions
+        yield (_OF_SESSION.format("cwd"), [search_filter.project]) if has_directory else ("FALSE", [])
     if search_filter.since is not None:
         yield "m.timestamp >= ?", [search_filter.since]
     if search_filter.until is not None:

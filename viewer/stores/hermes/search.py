@@ -103,7 +103,7 @@ def _by(search_filter: SearchFilter, stage: Stage) -> SearchFilter:
 def _page(reader: OpenStore, query: Query, search_filter: SearchFilter, page: PageRequest) -> HitPage:
     gathering = _Gathering(reader, query, search_filter, page.limit, time.monotonic() + SECONDS)
     gathering.gather(page.after)
-    return gathering.found(redacting=page.redacting)
+    return gathering.found(page)
 
 
 def _inside(hit_page: HitPage, stage: Stage) -> HitPage:
@@ -177,16 +177,16 @@ class _Gathering:
         by_id = {row.id: row for row in rows}
         return {row_id for row_id, other in pairs if other in others and _alike(by_id[row_id], others[other])}
 
-    def found(self, *, redacting: bool) -> HitPage:
+    def found(self, page: PageRequest) -> HitPage:
         page_rows = self.rows[: self.limit]
         full = len(self.rows) > self.limit
-        sessions = _sessions(self.reader, [row.light["session_id"] for _, row in page_rows], redacting=redacting)
+        sessions = _sessions(self.reader, [row.light["session_id"] for _, row in page_rows], redacting=page.redacting)
         hits = page_rows
-        if redacting:  # found by their text, shown by its visible part
+        if page.redacting and page.passages:  # found by their text, shown by its visible part
             redacted = read_rows(self.reader, [row.id for _, row in page_rows], redacting=True)
             hits = [(key, redacted[row.id]) for key, row in page_rows if row.id in redacted]
         return HitPage(
-            hits=tuple(_hit(key, row, sessions, self.query) for key, row in hits),
+            hits=tuple(_hit(key, row, sessions, self.query, passages=page.passages) for key, row in hits),
             next=page_rows[-1][0] if full else self.reached if self.stopped else None,
             stopped=self.stopped and not full,
             looked=self.looked,
@@ -258,7 +258,7 @@ def _holds(row: _Row, query: Query, *, scanned: bool) -> bool:
     return query.has_words and query.lacks(fold(row.words.raw))  # otherwise the match is in the JSON around the words
 
 
-def _hit(key: Key, row: _Row, sessions: dict[str, HitSession], query: Query) -> Hit:
+def _hit(key: Key, row: _Row, sessions: dict[str, HitSession], query: Query, *, passages: bool) -> Hit:
     light, words = row.light, row.words
     session_id = str(light["session_id"] or "")
     session = sessions.get(session_id) or HitSession(session_id, "", "", split=False)
@@ -272,7 +272,7 @@ def _hit(key: Key, row: _Row, sessions: dict[str, HitSession], query: Query) -> 
         role=str(light["role"] or ""),
         time=times.known(light["timestamp"]),
         state="under" if session.split and state == "live" else state,
-        passage=words.passage_in(part, query),
+        passage=words.passage_in(part, query) if passages else (),
         key=key,
     )
 

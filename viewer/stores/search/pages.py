@@ -19,13 +19,14 @@ Stage = Literal["none", "words", "inside", "through"]
 
 @dataclass(frozen=True, slots=True)
 class SearchFilter:
-    """The filters of a search; empty ones do not count. Times in epoch seconds, `until` excluded. `indexed` false reads
-    the rows themselves, whatever indexes there are.
+    """The filters of a search; empty ones do not count. `project` is the working directory of a session. Times in epoch
+    seconds, `until` excluded. `indexed` false reads the rows themselves, whatever indexes there are.
     """
 
     role: str = ""
     sessions: tuple[str, ...] = ()
     source: str = ""
+    project: str = ""
     since: float | None = None
     until: float | None = None
     order: SearchOrder = "newest"
@@ -35,13 +36,14 @@ class SearchFilter:
 @dataclass(frozen=True, slots=True)
 class PageRequest:
     """At most `limit` hits after the key `after` and the `stage` of an earlier page; `redacting` replaces what looks
-    like a secret in their passages.
+    like a secret in their passages; without `passages` hits have none.
     """
 
     limit: int
     after: Key | None = None
     stage: Stage = "none"
     redacting: bool = False
+    passages: bool = True
 
 
 @dataclass(frozen=True, slots=True)
