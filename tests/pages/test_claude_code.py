@@ -281,5 +281,5 @@ def test_an_image_has_a_page_of_its_own_and_a_prompt_with_one_is_listed_by_its_w
     for link in links:
         answer = signed_in.get(link.attributes["href"])
         assert (answer["Content-Type"], answer["X-Content-Type-Options"]) == ("image/gif", "nosniff")
-        assert answer["Content-Security-Policy"] == "default-src 'none'; sandbox"
+        assert answer["Content-Security-Policy"] == "default-src 'none'; style-src 'unsafe-inline'; sandbox"
         assert answer.content.startswith(b"GIF89a")

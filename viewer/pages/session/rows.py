@@ -150,7 +150,8 @@ def _image(row: StoredMessage, at: str) -> HttpResponse:
     kind = head.removeprefix("data:").removesuffix(";base64")
     response = HttpResponse(_decoded(data), content_type=kind)
     response["X-Content-Type-Options"] = "nosniff"
-    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    # Styles are the browser's own, which lays an image out in its window.
+    response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
     response["Cache-Control"] = "private, max-age=600"
     return response
 
