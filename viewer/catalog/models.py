@@ -13,6 +13,8 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from viewer.stores.clean_text import shortened
+
 
 def long_ago() -> datetime:
     """The time before which nobody has claimed anything."""
@@ -216,7 +218,8 @@ def name_of(line: SessionIndex, words: int | None = None) -> str:
     a first request is used as name, at most `words` characters of it.
     """
     title = line.base_title if line.parts > 1 else ""
-    return title or line.title or line.first_words[:words] or line.session_id
+    begun = line.first_words if words is None else shortened(line.first_words, words)
+    return title or line.title or begun or line.session_id
 
 
 class SessionDay(models.Model):

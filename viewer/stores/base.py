@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from compaction import redaction
+from viewer.stores.clean_text import shortened
 from viewer.stores.errors import StoreUnavailable
 
 from .pricing import Cost, Spending
@@ -113,7 +114,7 @@ class Session:
     def name(self) -> str:
         """Its name for people; for a conversation in parts, the name without the number of the newest part."""
         title = self.base_title if self.parts > 1 else ""
-        return title or self.title or self.first_words[:NAME] or self.id
+        return title or self.title or shortened(self.first_words, NAME) or self.id
 
     @property
     def active(self) -> bool:

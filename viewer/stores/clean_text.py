@@ -46,8 +46,15 @@ def visible(text: str) -> str:
 
 def line(text: str, limit: int) -> str:
     """The text as one line of at most `limit` characters."""
-    folded = " ".join(clean(text[: 4 * limit]).split())
-    return folded if len(folded) <= limit else folded[: limit - 1].rstrip() + "…"
+    return shortened(" ".join(clean(text[: 4 * limit]).split()), limit)
+
+
+def shortened(text: str, limit: int) -> str:
+    """The text, or its beginning with "…": at most `limit` characters, after a word if one ends in its last third."""
+    if len(text) <= limit:
+        return text
+    end = text.rfind(" ", limit * 2 // 3, limit)
+    return text[: end if end > 0 else limit - 1].rstrip() + "…"
 
 
 def shell_word(text: str) -> str:
