@@ -16,6 +16,7 @@ SESSIONS, REPEATS = 100_000, 5
 ADDRESSES = (
     "",
     "days=all",
+    "days=90&measure=cost&by=model",
     "days=all&by=model",
     "days=all&by=source&measure=cost",
     "days=all&by=store",
@@ -50,7 +51,7 @@ def _measure(place: Path) -> None:
 
 def _fill() -> None:
     """Lines of a year, of 40 sorts, as a worker would have left them."""
-    from viewer.catalog.models import FacetGroup, SessionIndex, StoreState
+    from viewer.catalog.models import FacetGroup, SessionDay, SessionIndex, StoreState, day_number
 
     state, now = StoreState.objects.get(name="filled"), time.time()
     flags = {"archived": False, "ended": False, "compacted": False, "near": False}
@@ -80,6 +81,13 @@ def _fill() -> None:
         for at in range(SESSIONS)
     )
     SessionIndex.objects.bulk_create(lines, batch_size=2_000)
+    spent = SessionIndex.objects.filter(cost__isnull=False).values_list("pk", "last_active", "cost").iterator()
+    days = (
+        SessionDay(state=state, line_id=line, day=day_number(at) - before, dollars=(cost or 0.0) / 2, is_least=False)
+        for line, at, cost in spent
+        for before in range(2)
+    )
+    SessionDay.objects.bulk_create(days, batch_size=2_000)
 
 
 if __name__ == "__main__":

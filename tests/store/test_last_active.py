@@ -60,6 +60,19 @@ def test_the_time_is_found_before_a_long_line_without_one(tmp_path: Path) -> Non
     assert session.last_active == listed == AT
 
 
+def test_a_session_that_went_elsewhere_is_of_the_directory_where_it_began(tmp_path: Path) -> None:
+    agent = ClaudeByHand(tmp_path / "home")
+    agent.write("s", talk(1))
+    path, lines = agent._path("s"), agent.lines("s")
+    lines[-1]["cwd"] = "/home/user/work/deep/inside"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert seen(agent)[0].cwd == "/home/user/work"
+    for line in lines:
+        line["cwd"] = "/srv/moved"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert seen(agent)[0].cwd == "/srv/moved", "where the directory's own name says nothing"
+
+
 def test_a_row_of_a_database_has_its_own_time(tmp_path: Path) -> None:
     agent = OpenClawByHand(tmp_path / "home")
     agent.write("s", talk(1))

@@ -31,6 +31,7 @@ UNDONE = {"subtype": "informational", "content": "Compaction undone"}  # of the 
 _TITLES = (
     ("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("last-prompt", "lastPrompt"), ("summary", "summary"),
 )  # fmt: skip
+_NO_NAME = re.compile(r"[^a-zA-Z0-9]")  # what the client replaces in the name of a project's directory
 _COMMAND = re.compile(r"<command-name>([^<]{1,80})</command-name>")
 
 
@@ -71,7 +72,7 @@ def _facts(path: str, state: FileState) -> Facts:
     return Facts(
         title=_title(newest) or _sub_agent_title(path),
         first_words=next(chain(_typed([*first, *last]), _commands([*first, *last])), "")[:LONGEST_FIRST_WORDS],
-        cwd=_text(newest, "cwd"),
+        cwd=_directory(path, newest),
         model=next(_models(newest), ""),
         source=_text(newest, "entrypoint"),
         branch=_branch(newest),
@@ -117,6 +118,14 @@ def _title(newest: list[dict[str, Any]]) -> str:
         if words := next(filter(None, (" ".join(each.split()) for each in typed)), ""):
             return words
     return ""
+
+
+def _directory(path: str, newest: list[dict[str, Any]]) -> str:
+    """The directory that the file is kept under, where the client looks for it: a session may have gone elsewhere
+    since. That of the newest line where no line names it.
+    """
+    named = (value["cwd"] for value in newest if isinstance(value.get("cwd"), str))
+    return next((each for each in named if _NO_NAME.sub("-", each) in path.split("/")), "") or _text(newest, "cwd")
 
 
 def _typed(values: list[dict[str, Any]]) -> Iterator[str]:
