@@ -20,6 +20,7 @@ from tests.factories.session_lists import fill, settle
 from tests.factories.stores import PRESENT, EmptyStore
 from tests.html import Element, read
 from viewer.catalog import lines, sync, sync_worker
+from viewer.catalog.models import SessionIndex
 from viewer.pages import redaction
 from viewer.pages.preferences import DEMO_COOKIE, FIRST
 from viewer.pages.sessions import views as sessions
@@ -414,3 +415,10 @@ def test_sub_agents_are_below_the_session_that_started_them(signed_in: Client, e
     page = read(signed_in.get("/?sub-agents=shown"))
     assert [href[-1] for href in links(page)] == ["e", "b", "a", "c", "d"]
     assert [line.one(cls="title").one("a").text[-1] for line in page.all("li", "below")] == ["c", "d"]
+
+
+@pytest.mark.django_db
+def test_a_long_directory_is_cut_as_an_index_needs_it(empty_store: EmptyStore) -> None:
+    empty_store.session("a", cwd="/" + "語" * 400)
+    sync_worker.sync_all()
+    assert len(SessionIndex.objects.get().cwd.encode()) == 1 + 599 // 3 * 3
