@@ -10,8 +10,11 @@ function step(selector, direction, lines) {
   const tops = found.map((element) => element.getBoundingClientRect().top);
   let at = direction > 0 ? tops.findIndex((y) => y > line + 1) : tops.findLastIndex((y) => y < line - 4);
   const current = document.querySelector(".focus");
-  if (found.includes(current) && Math.abs(current.getBoundingClientRect().top - line) < innerHeight) {
-    at = found.indexOf(current) + direction;
+  if (current && Math.abs(current.getBoundingClientRect().top - line) < innerHeight) {
+    const is = (position) => (element) => current.compareDocumentPosition(element) & position;
+    at = direction > 0
+      ? found.findIndex(is(Node.DOCUMENT_POSITION_FOLLOWING))
+      : found.findLastIndex(is(Node.DOCUMENT_POSITION_PRECEDING));
   }
   const next = found[at];
   if (!next) return lines && beyond(direction, lines);

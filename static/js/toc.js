@@ -9,7 +9,9 @@ const seen = new IntersectionObserver((entries) => {
   const first = all(READ).find((element) => visible.has(element));
   if (!first) return;
   const turns = all("[data-turn]");
-  const atEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 8;
+  // The end of the page is that of the session where no later window is to come, as after short ones with folded work.
+  const atEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 8
+    && !document.querySelector(".neighbour.later");
   const number = numberOf(atEnd ? turns.at(-1) : first.matches("[data-boundary]") ? first.nextElementSibling : first);
   mark(all(".toc li[data-number]:not(.more)").findLast((line) => +line.dataset.number <= number));
   moveCursor(number);

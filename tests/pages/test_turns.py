@@ -163,3 +163,14 @@ def test_words_and_thinking_among_reads_are_not_hidden_by_them(signed_in: Client
         agent.calls("read_file", "text", words="Further on." if at == 2 else None, path=f"/src/{at}.py")
     agent.say("assistant", "There.")
     assert not read(signed_in.get(agent.href)).all("details", "reads")
+
+
+def test_the_session_of_a_sub_agent_is_linked_below_its_call(signed_in: Client, empty_store: EmptyStore) -> None:
+    agent = Agent(empty_store)
+    empty_store.session("child-of-s")
+    agent.say("user", "Have it looked at.")
+    agent.calls("delegate_task", '{"success": true, "session_id": "child-of-s"}', goal="Look at the beds")
+    agent.say("assistant", "It was.")
+    page = read(signed_in.get(agent.href))
+    assert page.one("p", "sub-agent").one("a").attributes["href"] == "/stores/own/sessions/child-of-s"
+    assert not page.one("details", "tool").all("p", "sub-agent"), "it is seen while the call is folded"

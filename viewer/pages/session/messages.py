@@ -45,6 +45,7 @@ class ShownMessage:
     """
 
     template: ClassVar[str] = "session/_message.html"
+    rows: ClassVar[tuple[()]] = ()  # it holds no others, as the work of a turn does
     id: int
     number: int
     asks: bool

@@ -1,0 +1,84 @@
+"""Folded work in a browser: keys, links and windows open it or step over it."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from tests.browser import Visit, at_rest
+from tests.factories.stores import PRESENT, EmptyStore
+
+
+def working(store: EmptyStore, turns: int, calls: int) -> tuple[str, list[list[int]]]:
+    """A session of so many turns; the address of its page, and the ids of each turn: prompt, calls, answer."""
+    href, made = store.session("s"), []
+    for turn in range(turns):
+        ids = [store.say("s", "user", f"Plant bed {turn}", timestamp=PRESENT + turn)]
+        for at in range(calls):
+            call = store.call("terminal", f"c{turn}-{at}", command=f"dig {turn} {at}")
+            ids.append(store.say("s", "assistant", None, tool_calls=[call], timestamp=PRESENT + turn))
+            store.say("s", "tool", "dug", tool_call_id=f"c{turn}-{at}", timestamp=PRESENT + turn)
+        ids.append(store.say("s", "assistant", f"Bed {turn} is planted.", timestamp=PRESENT + turn))
+        made.append(ids)
+    return href, made
+
+
+def top_of(screen: Page) -> str:
+    return str(screen.evaluate("document.activeElement.id"))
+
+
+def test_keys_step_over_folded_work_and_from_prompt_to_prompt(visit: Visit, empty_store: EmptyStore) -> None:
+    screen = visit()
+    href, turns = working(empty_store, 3, 5)
+    screen.goto(f"{href}?at=first")
+    at_rest(screen)
+    screen.keyboard.press("j")
+    assert top_of(screen) == f"w{turns[0][1]}", "the line of the work, not a call that is folded away"
+    screen.keyboard.press("j")
+    assert top_of(screen) == f"m{turns[0][-1]}"
+    screen.keyboard.press("p")
+    assert top_of(screen) == f"m{turns[1][0]}"
+    screen.keyboard.press("p")
+    assert top_of(screen) == f"m{turns[2][0]}"
+    screen.keyboard.press("P")
+    screen.keyboard.press("j")
+    screen.keyboard.press("e")
+    call = screen.locator(f"#m{turns[1][1]}")
+    expect(call).to_be_visible()
+    screen.keyboard.press("j")
+    assert top_of(screen) == f"m{turns[1][1]}"
+
+
+def test_a_prompt_that_is_not_loaded_is_found_by_its_key(visit: Visit, empty_store: EmptyStore) -> None:
+    screen = visit()
+    href, turns = working(empty_store, 3, 60)
+    screen.goto(href)
+    at_rest(screen)
+    screen.keyboard.press("P")
+    expect(screen.locator(f"#m{turns[2][0]}")).to_be_in_viewport()
+
+
+def test_windows_of_folded_work_are_given_back_and_loaded_again(visit: Visit, empty_store: EmptyStore) -> None:
+    """However far one reads, the page holds each message once, and no more windows than are near."""
+    screen = visit()
+    href, turns = working(empty_store, 40, 12)
+    screen.goto(href)
+    at_rest(screen)
+    first = screen.locator(f"#m{turns[0][0]}")
+    for _ in range(120):
+        screen.mouse.wheel(0, -900)
+        screen.wait_for_timeout(60)
+        if first.count():
+            break
+    assert first.count()
+    ids = screen.evaluate("[...document.querySelectorAll('.history [id^=m]')].map((each) => each.id)")
+    assert len(ids) == len(set(ids))
+    assert screen.locator(".history > .neighbour.later").count() == 1
+    later = int(screen.locator(".history > .neighbour.later").inner_text().split()[0].replace(",", ""))
+    assert later + len(ids) == 40 * 26, "what the link says is what is not here"
+
+
+def test_a_hit_within_folded_work_is_seen(visit: Visit, empty_store: EmptyStore) -> None:
+    screen = visit()
+    href, turns = working(empty_store, 3, 8)
+    screen.goto(f"{href}?q=dig&around={turns[1][4]}#m{turns[1][4]}")
+    expect(screen.locator(f"#m{turns[1][4]}")).to_be_in_viewport()
