@@ -71,20 +71,21 @@ def test_the_report_begins_with_what_is_kept_and_names_few_losses(signed_in: Cli
 def test_what_is_put_in_counts_as_kept(signed_in: Client, ready: Run) -> None:
     """One line, then all that the next turn needs with one request; the numbers are those of a new report."""
     kept, asked, lost, needed = _numbers(page := read(signed_in.get(f"/runs/{ready.pk}")))
-    first, button = page.one("div", "worth").all("button")[1], page.one("div", "worth-head").one("button")
+    first, button = page.one("ol", "lost").all("button")[0], page.one("div", "worth-head").one("button")
     assert button.text == f"Put all {needed} in" and needed > 7
     answer = signed_in.post(f"/runs/{ready.pk}/draft", {"put": first.attributes["value"]})
     assert answer["Location"] == f"/runs/{ready.pk}#report-title"
     assert _numbers(read(signed_in.get(f"/runs/{ready.pk}"))) == (kept + 1, asked, lost - 1, needed - 1)
     draft = Run.objects.get().draft
     assert re.search(r"\n\nKept exactly:\n- [\w ]+, aisle \d: \*\*Count again:\*\* bins", draft)
-    signed_in.post(f"/runs/{ready.pk}/draft", {"put": first.attributes["value"]})
+    again = signed_in.post(f"/runs/{ready.pk}/draft", {"put": first.attributes["value"]}, headers=FRAGMENT)
     assert Run.objects.get().draft == draft, "what is there already is not put in twice"
+    assert read(again).one("div", "worth-head").one("button").text == f"Put all {needed - 1} in"
     named = {"put": button.attributes["value"], "summary": draft}
     put = read(signed_in.post(f"/runs/{ready.pk}/draft", named, headers=FRAGMENT))
     assert f"{lost - needed} lines are lost; as far as we can tell" in put.one("p", "loss").text
     assert put.one("textarea").text.count("Count again") > needed and put.one("ul", "kept")
-    assert "Count again" not in put.one("div", "worth").text, "others are next"
+    assert "Count again" not in put.one("ol", "lost").text, "others are next"
     text = Run.objects.get().draft
     assert text.count("Kept exactly:") == 1
     for odd in ("lost:99999", "lost:-1", "printed:0", "lost:²"):
