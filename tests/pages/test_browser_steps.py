@@ -193,7 +193,7 @@ def test_keys(visit: Visit, empty_store: EmptyStore) -> None:
     expect(screen.locator("dialog#keys")).to_be_visible()
     listed = screen.locator("dialog#keys dt").all_inner_texts()
     keys = {key for line in listed for key in line.split()}
-    assert keys == {*"/fjk[]egsgcixnN?KG", "Ctrl", "Esc", "Enter", "Home", "End"}
+    assert keys == {*"/fjkpP[]egsgcixnN?KG", "Ctrl", "Esc", "Enter", "Home", "End"}
     screen.get_by_label("Single-key shortcuts").uncheck()
     screen.get_by_role("button", name="Close").click()
     screen.reload()
@@ -277,7 +277,7 @@ def test_contents_start_closed_on_a_phone_also_those_of_a_swap(
 ) -> None:
     screen = visit(*PHONE)
     screen.goto(f"/stores/hermes/sessions/{open_hermes_store(21, 'Merged carrier 92').session_id}")
-    contents, heading = screen.locator("#toc"), screen.locator(".toc summary")
+    contents, heading = screen.locator("#toc"), screen.locator(".toc .closes > summary")
     at_rest(screen)
     title = screen.locator("h1").bounding_box()
     assert title and title["y"] < screen.viewport_size["height"] / 2, "the title stands on the first screen"  # type: ignore[index]
