@@ -98,7 +98,7 @@ def test_a_newcomer_compacts_puts_a_detail_back_and_takes_it_all_back(visit: Vis
     screen = visit()
     screen.goto("/")
     expect(screen.locator("figure.story")).to_contain_text("Nothing is deleted")
-    screen.get_by_role("link", name="Open it").click()
+    screen.get_by_role("link", name="Open “Stocktaking").click()
     screen.get_by_role("radio", name="Summarise").check()
     screen.get_by_label("Focus on").wait_for()
     screen.get_by_role("button", name="Preview").click()
