@@ -164,6 +164,7 @@ ELSEWHERE = {
         viewer.stores.hermes.sqlite viewer.stores.registry.get_store viewer.stores.jsonl.files
         viewer.stores.jsonl.listing viewer.stores.codex.facts
         viewer.stores.jsonl.links.regular_file viewer.stores.claude_code.sidechains.in_file""",
+    "its model refuses what is too long": "viewer.api.shapes.options",
     "talks to a model's server": " ".join(f"viewer.runs.providers.{name}.stream" for name in PROVIDERS)
     + """
         viewer.runs.providers.provider.sdk_options
