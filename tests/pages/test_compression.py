@@ -43,7 +43,8 @@ def test_pages_and_fragments_are_sent_compressed_and_of_a_length_that_says_nothi
         lengths = set()
         for _ in range(5):
             answer = signed_in.get(address, headers={"Accept-Encoding": "gzip, deflate, br", **headers})
-            assert answer["Content-Encoding"] == "gzip" and answer["Vary"] == "*"
+            assert answer["Content-Encoding"] == "gzip"
+            assert answer["Vary"] == "*" or "Accept-Encoding" in answer["Vary"]
             assert int(answer["Content-Length"]) == len(answer.content) < len(plain.content) / 2
             assert abs(len(gzip.decompress(answer.content)) - len(plain.content)) < 100
             lengths.add(len(answer.content))
