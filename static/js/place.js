@@ -68,12 +68,12 @@ on("htmx:pushedIntoHistory", sameDocument);
 on("htmx:replacedInHistory", sameDocument);
 on("popstate", () => location.pathname + location.search === address || location.reload(), window);
 
-// A page that comes back as it was left shows nothing to a browser that is no longer signed in.
-on("submit", ({ target, submitter }) => {
-  const address = submitter?.getAttribute("formaction") ?? target.action;
-  if (address.endsWith("/sign-out/")) on("pagehide", () => document.body.replaceChildren(), window);
-});
+// A page that comes back as it was left is loaded anew if somebody signed out meanwhile, or switched redaction: both give
+// the browser another cookie. Until that is known, nothing of the page is seen.
+const cookies = document.cookie;
+const { style } = document.documentElement;
+on("pagehide", () => { style.visibility = "hidden"; }, window);
 on("pageshow", ({ persisted }) => {
-  const checked = persisted && fetch(location.href, { method: "HEAD", redirect: "manual" });
-  if (checked) checked.then(({ type }) => type === "opaqueredirect" && location.reload(), () => {});
+  if (persisted && document.cookie !== cookies) location.reload();
+  else style.visibility = "";
 }, window);

@@ -33,7 +33,12 @@ def test_pages_that_are_read_are_kept_and_those_with_a_token_or_a_state_are_not(
 
 
 def test_signing_out_has_the_browser_forget_what_it_kept(signed_in: Client) -> None:
-    assert signed_in.post("/sign-out/").headers["Clear-Site-Data"] == '"cache"'
+    for path, data in (("/redact", {"redact": "1"}), ("/redact", {}), ("/sign-out/", {})):
+        before = signed_in.cookies.get(f"{settings.SESSION_COOKIE_NAME}_pages")
+        answer = signed_in.post(path, data)
+        cookie = answer.cookies[f"{settings.SESSION_COOKIE_NAME}_pages"]
+        assert cookie.value != getattr(before, "value", "") and not cookie["httponly"], "a script compares it"
+    assert answer.headers["Clear-Site-Data"] == '"cache"'
 
 
 @pytest.mark.slow
@@ -57,6 +62,15 @@ def test_back_is_instant_until_one_signs_out(
         page.evaluate("setTimeout(() => history.back())")
         page.wait_for_function("window.left")  # the page itself, with what its scripts know
     page.add_init_script(_NOTE_WHAT_COMES_BACK)
+    page.goto(href)
+    page.evaluate("window.left = true")
+    page.goto("/palette?q=redact")
+    page.get_by_role("button", name="Redact").click()
+    page.wait_for_load_state()
+    page.evaluate("setTimeout(() => history.go(-2))")
+    page.wait_for_url(f"**{href}")
+    page.get_by_text("secrets redacted").wait_for()
+    assert not page.evaluate("window.left || sessionStorage.seen"), "a page of before is loaded anew"
     page.goto("/palette?q=sign+out")
     page.get_by_role("button", name="Sign out").click()
     for _ in range(2):

@@ -21,6 +21,7 @@ from viewer.pages.filters import Link
 from viewer.pages.http import is_fragment, page
 from viewer.stores.base import Store
 from viewer.stores.registry import all_stores
+from viewer.web.auth import load_kept_pages_anew
 from viewer.web.session_urls import SessionUrls
 
 Response = TypeVar("Response", bound=HttpResponseBase)
@@ -92,7 +93,8 @@ def switch_theme(request: HttpRequest) -> HttpResponse:
 @require_POST
 def switch_redaction(request: HttpRequest) -> HttpResponse:
     """Redact, or show what is redacted, and go back to the page of the switch."""
-    return remembered(redirect(way_back(request)), redaction.COOKIE, "1" if request.POST.get("redact") == "1" else "")
+    response = load_kept_pages_anew(redirect(way_back(request)))
+    return remembered(response, redaction.COOKIE, "1" if request.POST.get("redact") == "1" else "")
 
 
 # -- a first visit -----------------------------------------------------------------------------------------------------

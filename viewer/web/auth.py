@@ -45,6 +45,13 @@ def new_link() -> str:
     return reverse("sign-in", args=[token])
 
 
+def load_kept_pages_anew(response: HttpResponse) -> HttpResponse:
+    """The response; its new cookie has the pages that this browser kept for going back load themselves again."""
+    name = f"{settings.SESSION_COOKIE_NAME}_pages"
+    response.set_cookie(name, secrets.token_hex(8), samesite="Lax", path=settings.SESSION_COOKIE_PATH)
+    return response
+
+
 def sign_in(request: HttpRequest) -> None:
     """Sign this browser in, under a new session key (session fixation)."""
     request.session.cycle_key()
@@ -102,7 +109,7 @@ def sign_in_page(request: HttpRequest, token: str) -> HttpResponse:
 def sign_out(request: HttpRequest) -> HttpResponse:
     """End this browser's session, and have it forget the pages that it kept for going back."""
     request.session.flush()
-    response = redirect("sign-in-help")
+    response = load_kept_pages_anew(redirect("sign-in-help"))
     response["Clear-Site-Data"] = '"cache"'
     return response
 
