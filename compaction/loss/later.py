@@ -6,6 +6,7 @@ of a path, what is left may have the end, from which the agent knows the rest.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from ..messages import Message
@@ -19,29 +20,35 @@ def used_later(texts: Sequence[str], remaining: Sequence[Message], later: Sequen
     """The positions of the texts that messages after a compaction use, before a tool prints them. `remaining` are the
     messages that it left.
 
-    Each text is looked for only where its first word is, so the cost grows with the text of the messages.
+    Each text is looked for only in messages that have all its words. It is indexed by its word that the fewest texts
+    have: the first word of all absolute paths may be the same.
     """
     flat = [_flat(text) for text in texts]
-    by_word: dict[str, list[int]] = {}
-    for at, text in enumerate(flat):
-        if first := TOKEN.search(text):
-            by_word.setdefault(first[0], []).append(at)
+    words_of = [set(TOKEN.findall(text)) for text in flat]
+    count = Counter(word for words in words_of for word in words)
+    by_word: dict[str, set[int]] = {}
+    for at, words in enumerate(words_of):
+        if words:
+            by_word.setdefault(min(words, key=lambda word: (count[word], word)), set()).add(at)
     used: set[int] = set()
-    found: set[int] = set()
     for passage in passages(later, live=True):
-        words = _flat(passage.text)
-        for word in by_word.keys() & set(TOKEN.findall(words)):
-            met = (at for at in by_word[word] if at not in used and at not in found)
-            (found if passage.source == "tool" else used).update([at for at in met if _has(words, flat[at])])
-    left = [_flat(passage.text) for passage in passages(remaining, live=False)] if used else []
-    return {at for at in used if not _is_known(flat[at], left)}
+        text = _flat(passage.text)
+        there = set(TOKEN.findall(text))
+        for word in by_word.keys() & there:
+            met = {at for at in by_word[word] if words_of[at] <= there and _has(text, flat[at])}
+            by_word[word] -= met
+            if passage.source != "tool":
+                used |= met
+    left = "\n".join(_flat(passage.text) for passage in passages(remaining, live=False)) if used else ""
+    known = set(TOKEN.findall(left))
+    return {at for at in used if not _is_known(flat[at], left, known)}
 
 
-def _is_known(text: str, left: Sequence[str]) -> bool:
-    """Whether the end of a path is in one of the texts."""
+def _is_known(text: str, left: str, known: set[str]) -> bool:
+    """Whether the end of a path is in the text that is left, which has the `known` words."""
     parts = text.split("/")
     end = "/".join(parts[-END:])
-    return len(parts) > END and " " not in text and any(_has(words, end) for words in left)
+    return len(parts) > END and " " not in text and known.issuperset(TOKEN.findall(end)) and _has(left, end)
 
 
 def _has(words: str, text: str) -> bool:

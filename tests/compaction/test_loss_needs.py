@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from compaction import Message
+from compaction.loss import later as later_uses
 from compaction.loss.later import used_later
 from compaction.loss.records import Survival
+from compaction.loss.remaining import occurrences
 from compaction.loss.report import survival_of
 from tests.compaction.transcripts import call, handoff, reply, result, user
 
@@ -125,3 +129,18 @@ def test_what_later_messages_say_or_call_with_is_used() -> None:
     assert used_later(lost, [], later) == {0, 1}
     assert used_later(lost, [reply("In shop/orders.py the currency is wrong.")], later) == {0}, "the path is known"
     assert used_later(lost, [], [result("1", "/srv/shop/orders.py:1: x"), *later]) == {0}, "the agent found it again"
+
+
+def test_a_lost_text_is_compared_only_where_all_its_words_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Absolute paths begin alike, so with every message that has one, each lost path could be compared."""
+    compared: list[str] = []
+
+    def counted(text: str, within: str) -> Iterator[int]:
+        compared.append(text)
+        return occurrences(text, within)
+
+    monkeypatch.setattr(later_uses, "occurrences", counted)
+    lost = [f"/home/ines/shop/part{at}/views.py" for at in range(100)]
+    later = [result(str(at), f"/home/ines/mail/letter{at}/views.py is read") for at in range(100)]
+    assert used_later(lost, [], [*later, reply(f"Now {lost[7]} and {lost[9]}.")]) == {7, 9}
+    assert sorted(compared) == [lost[7], lost[9]]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 from django.test import Client
 
+from compaction import Message
 from compaction.handoff import END_MARKER, LEGACY_HEADER
+from compaction.loss.later import used_later
 from compaction.loss.records import SERIOUS
 from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import message_ids, read
 from viewer.history import index_cache
-from viewer.runs import service
+from viewer.runs import detail_loss, service
 from viewer.runs.detail_loss import losses, lost_detail
 from viewer.runs.planning import Options
 from viewer.stores.hermes.reader import open_store
@@ -105,6 +107,31 @@ def test_what_a_later_message_speaks_of_is_needed(signed_in: Client, empty_store
     ]
     assert [label for label, _ in rows] == ["used later"] and "QX-1188" in rows[0][1]
     assert "The next turn needs 1 of them" in page.one("p", "loss").text
+
+
+@pytest.mark.usefixtures("db")
+def test_later_messages_are_searched_once(
+    signed_in: Client, empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tab, its number and each further part of the list have one search; a new message means another."""
+    searched: list[int] = []
+
+    def counted(texts: Sequence[str], remaining: Sequence[Message], later: Sequence[Message]) -> set[int]:
+        searched.append(len(later))
+        return used_later(texts, remaining, later)
+
+    monkeypatch.setattr(detail_loss, "used_later", counted)
+    empty_store.session("s")
+    empty_store.say("s", "assistant", "The key is in box QX-1188.", active=0, compacted=1)
+    handoff = empty_store.say("s", "user", f"{LEGACY_HEADER} Talk of keys.\n\n{END_MARKER}", _compressed_summary=1)
+    empty_store.say("s", "user", "Where are the keys?")
+    href = f"/stores/own/sessions/s/boundaries/{handoff}/details"
+    for address in (href, f"{href}?count=1", f"{href}?from=1"):
+        assert signed_in.get(address, headers=FRAGMENT).status_code == 200
+    assert searched == [1]
+    empty_store.say("s", "user", "Open the box qx-1188 now.")
+    assert "used later" in read(signed_in.get(href)).one("ol", "lost").text
+    assert searched == [1, 2]
 
 
 @pytest.mark.usefixtures("at_once", "db")

@@ -120,13 +120,9 @@ def _with_later(
 ) -> dict[str, Any]:
     """The report with what messages after the compaction use marked "used" and ranked, if they come before the next."""
     lost = report["lost"]
-    later_ids = _later_ids(index, boundary)[:LATER] if lost else []
-    rows = reader.messages(session_id, later_ids) if later_ids else {}
-    later = [message_of(rows[row_id]) for row_id in later_ids if row_id in rows]
-    left_rows = reader.messages(session_id, boundary.block_ids) if later else {}
-    remaining = [message_of(left_rows[row_id]) for row_id in boundary.block_ids if row_id in left_rows]
-    said = ["" if one["by"] == "call" else one["text"] for one in lost]  # a call can be made again
-    used = used_later(said, remaining, later)
+    later_ids = tuple(_later_ids(index, boundary)[:LATER]) if lost else ()
+    said = tuple("" if one["by"] == "call" else one["text"] for one in lost)  # a call can be made again
+    used = _used(reader, session_id, tuple(boundary.block_ids), later_ids, said) if later_ids else frozenset()
     if not used:
         return report
     places = {(lost[at]["message"], lost[at]["line"] or lost[at]["text"]) for at in used}
@@ -138,6 +134,20 @@ def _with_later(
     report = {**report, **{name: list(map(marked, report[name])) for name in LISTS}}
     ranked = sorted(report["ranked"], key=lambda name: MATTERS.index(lost_detail(report, name).get("matters", "")))
     return {**report, "ranked": ranked}
+
+
+def _used_key(reader: Reader, *others: Hashable) -> Hashable:
+    return reader.store, *others
+
+
+@cached(LRUCache(RECENT), key=_used_key, lock=Lock())
+def _used(
+    reader: Reader, session_id: str, left_ids: Sequence[int], later_ids: Sequence[int], said: Sequence[str]
+) -> frozenset[int]:
+    """The positions of the texts that rows after a compaction use."""
+    rows = reader.messages(session_id, [*left_ids, *later_ids])
+    left, later = ([message_of(rows[at]) for at in ids if at in rows] for ids in (left_ids, later_ids))
+    return frozenset(used_later(said, left, later))
 
 
 def _later_ids(index: TranscriptIndex, boundary: IndexedBoundary) -> list[int]:
