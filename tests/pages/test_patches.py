@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from django.http import HttpResponse
 from django.test import Client
 
 from tests.agents.codex.by_hand import ENVELOPE
@@ -25,6 +26,24 @@ def test_an_envelope_is_read_file_by_file() -> None:
     html = diffs.as_html(made.text)
     assert '<span class="file">a.py\n</span>' in html and '<span class="file">b.py (new)\n</span>' in html
     assert '<span class="add">+new\n</span>' in html and "***" not in html
+
+
+@pytest.mark.parametrize(
+    ("patch", "shown", "files"),
+    [
+        ("*** Delete File: /w/x.py", ["x.py (deleted)"], ["/w/x.py"]),
+        ("*** Add File: /w/x.py", ["x.py (new)"], ["/w/x.py"]),
+        ("*** Update File: /w/x.py", ["x.py"], ["/w/x.py"]),
+        ("*** Update File: /w/x.py\n*** Move to: /w/y.py", ["x.py → y.py"], ["/w/y.py"]),
+        ("*** Update File: x.py\n*** Move to: y.py\n@@\n-a\n+b", ["x.py → y.py", "-a", "+b"], ["y.py"]),
+        ("*** Update File: x.py\n@@\n-a\n+b", ["-a", "+b"], ["x.py"]),
+    ],
+)
+def test_a_file_that_is_moved_or_deleted_is_named_in_its_change(patch: str, shown: list[str], files: list[str]) -> None:
+    change = diffs.written(f"*** Begin Patch\n{patch}\n*** End Patch")
+    assert [each.name for each in change.files] == files
+    made = read(HttpResponse(blocks.as_html([blocks.called(change, "", "/w")])))
+    assert [row.text for row in made.one("pre", "diff").all("span")] == shown
 
 
 def test_old_and_new_strings_are_compared() -> None:

@@ -230,17 +230,22 @@ def _heading(rows: Sequence[str], kinds: Sequence[str], at: int) -> tuple[str, s
             name, what = (old, "deleted") if new == "/dev/null" else (new, "new")
             return name, f"{name} ({what})"
         return new, new if old == new else f"{old} → {new}"
-    if row.startswith("+++ ") or row.rstrip() in _ENVELOPE_ENDS:
+    if row.startswith(("+++ ", _MOVED)) or row.rstrip() in _ENVELOPE_ENDS:
         return "", ""
     named = _OF_ENVELOPE.match(row)
     if named is None:
         return "", row
     name, done = named[2].strip(), _DONE.get(named[1])
+    for moved in rows[at + 1 : at + 2]:
+        if moved.startswith(_MOVED):
+            new = moved.removeprefix(_MOVED).strip()
+            return new, f"{name} → {new}"
     return name, f"{name} ({done})" if done else name
 
 
 _ENVELOPE_ENDS = (ENVELOPE, "*** End Patch", "*** End of File")
 _DONE = {"Add": "new", "Delete": "deleted"}
+_MOVED = "*** Move to: "  # after the heading of the file
 
 
 def _path(row: str) -> str:
@@ -257,14 +262,20 @@ def as_html(
 ) -> SafeString:
     """The lines of a diff, escaped, each in a span of its kind with its number.
 
-    Files are named relative to `cwd`, and not at all unless `is_named`. With `colours`, code is coloured: that of a
-    file without a name in the `language`.
+    Files are named relative to `cwd`; unless `is_named`, only those that are new, deleted or moved, or that no line
+    follows. With `colours`, code is coloured: that of a file without a name in the `language`.
     """
-    rows = [row for row in rows_of(clean(text)) if is_named or row.kind != "file"]
-    shown = [html.escape(near(row.text, cwd) if row.kind == "file" else row.text, quote=False) for row in rows]
+    rows = list(rows_of(clean(text)))
+    if not is_named:
+        rows = [row for row in rows if row.kind != "file" or row.text != row.file] or rows
+    shown = [html.escape(_near(row.text, cwd) if row.kind == "file" else row.text, quote=False) for row in rows]
     if colours:
         _colour(rows, shown, language)
     return mark_safe("".join(map(_row, rows, shown)))  # noqa: S308  every row is escaped
+
+
+def _near(heading: str, cwd: str) -> str:
+    return " → ".join(near(name, cwd) for name in heading.split(" → "))
 
 
 def _row(row: DiffRow, shown: str) -> str:
