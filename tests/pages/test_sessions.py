@@ -22,6 +22,7 @@ from tests.html import Element, read
 from viewer.catalog import lines, sync, sync_worker
 from viewer.catalog.models import SessionIndex
 from viewer.pages import redaction
+from viewer.pages.parts.projects import names_of
 from viewer.pages.preferences import DEMO_COOKIE, FIRST
 from viewer.pages.sessions import views as sessions
 from viewer.stores.hermes import schema
@@ -367,6 +368,10 @@ def test_a_project_is_a_choice_and_its_directory_is_found(signed_in: Client) -> 
     assert not links(read(signed_in.get("/?project=/srv"))) and not links(read(signed_in.get("/?project=%00")))
     assert len(links(read(signed_in.get("/?q=/ana/sh")))) == 2 and len(links(read(signed_in.get("/?q=shop")))) == 3
     assert links(read(signed_in.get("/?q=ben/shop"))) == ["/stores/own/sessions/c"]
+
+
+def test_the_root_as_a_project_has_a_name() -> None:
+    assert names_of(["/", "/srv/shop", ""]) == {"/": "/", "/srv/shop": "shop", "": ""}
 
 
 @pytest.mark.usefixtures("projects")
