@@ -20,6 +20,7 @@ from tests.agents.pi.by_hand import PiByHand
 from tests.browser import Visit
 from tests.factories.stores import EmptyStore
 from tests.html import Element, read
+from viewer.rendering import tools
 
 FRAGMENT = {"HX-Request": "true"}
 Message = dict[str, Any]
@@ -96,6 +97,16 @@ def test_files_are_listed_by_how_often_they_were_changed_with_each_change(
     (fold,) = caller.all("details", "tool")
     assert "open" in fold.attributes and fold.one("pre", "diff").text == "-a +b +c"
     assert read(signed_in.get(f"{href}/files")).one("h2", "quiet").text == "Files touched"
+
+
+def test_a_file_is_listed_once_however_calls_name_it(signed_in: Client, empty_store: EmptyStore) -> None:
+    names = ["/home/me/site/src/a.py", "src/a.py", "./src/a.py", "src/../src//a.py", "C:\\src\\..\\a.py", "d" * 5_000]
+    href = made_by_hermes(empty_store, [("patch", edit(name), EDITED) for name in names])
+    page = read(signed_in.get(f"{href}/files", headers=FRAGMENT))
+    assert [path for path, _ in files(page)] == ["src/a.py", "C:\\src\\..\\a.py", "…" + "d" * tools.PATH_LIMIT]
+    assert files(page)[0][1].startswith("4 times")
+    titles = [link.attributes["title"] for link in page.all("a", "path-end")]
+    assert titles == ["/home/me/site/src/a.py", "C:\\src\\..\\a.py", "…" + "d" * tools.PATH_LIMIT]
 
 
 def test_failed_commands_are_listed_with_the_commit_before_them_and_the_newest(

@@ -31,5 +31,5 @@ def within(text: str, cwd: str) -> str:
 
 
 def joined(path: str, cwd: str) -> str:
-    """The directory that a command changes to, from the root if that is known."""
+    """A path that a call names, such as the directory that a command changes to, from the root if that is known."""
     return posixpath.normpath(path if path.startswith(("/", "~", "$")) or not cwd else f"{cwd}/{path}")

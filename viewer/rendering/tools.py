@@ -78,7 +78,7 @@ def title(
     if tool is SHELL:
         path, what = _placed(path, what, cwd)
         did = f"{did} in" if path else did
-    return Title(did, line(within(what, cwd), LIMIT), path=_end(near(path, cwd)), whole_path=_end(path))
+    return Title(did, line(within(what, cwd), LIMIT), path=path_end(near(path, cwd)), whole_path=path_end(path))
 
 
 def tool_of(name: str) -> Tool | None:
@@ -97,7 +97,7 @@ def _placed(place: str, command: str, cwd: str) -> tuple[str, str]:
 _CD = re.compile(r"""\s*cd\s+(?P<to>"[^"$`]+"|'[^']+'|[^\s;&|<>()$`"'*?]+)\s*(?:&&|;)\s*(?=\S)""")
 
 
-def _end(path: str) -> str:
+def path_end(path: str) -> str:
     """A path on one line; of a long one, its end."""
     shown = " ".join(clean(path[-2 * PATH_LIMIT :]).split())
     return shown if len(path) <= PATH_LIMIT else f"…{shown[-PATH_LIMIT:]}"
@@ -131,7 +131,7 @@ def _word(tool: Tool, result: CallOutcome | None) -> str:
 def _changed(did: str, change: Change, cwd: str) -> Title:
     path = change.files[0].name if change.files else ""
     what = f"and {len(change.files) - 1} more" if len(change.files) > 1 else "" if path else "a file"
-    return Title(did, what, True, _end(near(path, cwd)), _end(path), added=change.added, removed=change.removed)
+    return Title(did, what, True, path_end(near(path, cwd)), path_end(path), added=change.added, removed=change.removed)
 
 
 def _key_argument(arguments: Any, text: str) -> str:

@@ -19,8 +19,8 @@ from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacts
 from viewer.rendering import cache, calls, outcomes, tools
 from viewer.rendering.diffs import Change
-from viewer.rendering.paths import near
-from viewer.rendering.texts import clean, json_value, line
+from viewer.rendering.paths import joined, near
+from viewer.rendering.texts import json_value, line
 from viewer.stores.registry import get_store, open_store
 
 from .header import header
@@ -136,14 +136,20 @@ def touched_files(opened: OpenSession) -> list[TouchedFile]:
     for made in answered_calls(opened, tools.may_change_files):
         change = None if made.outcome.word else made.change
         for name, added, removed in change.files if change is not None else ():
-            found.setdefault(name, []).append(Touch(made.number, made.href, added, removed))
-    listed = [_file(opened, name, touches) for name, touches in found.items()]
+            path = _place(name, opened.session.cwd)
+            found.setdefault(path, []).append(Touch(made.number, made.href, added, removed))
+    listed = [_file(opened, path, touches) for path, touches in found.items()]
     return sorted(listed, key=lambda file: (-len(file.touches), file.path))
 
 
-def _file(opened: OpenSession, name: str, touches: list[Touch]) -> TouchedFile:
-    shown = clean(redact_shown(name) if opened.redacting else name)
-    return TouchedFile(near(shown, opened.session.cwd), shown, tuple(touches))
+def _place(name: str, cwd: str) -> str:
+    """Where a file is, however a call named it; a path of Windows as it is."""
+    return name if "\\" in name + cwd or name[1:2] == ":" else joined(name, cwd)
+
+
+def _file(opened: OpenSession, path: str, touches: list[Touch]) -> TouchedFile:
+    shown = redact_shown(path) if opened.redacting else path
+    return TouchedFile(tools.path_end(near(shown, opened.session.cwd)), tools.path_end(shown), tuple(touches))
 
 
 def commands_run(opened: OpenSession) -> list[RanCommand]:
