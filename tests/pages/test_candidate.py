@@ -11,7 +11,9 @@ from playwright.sync_api import expect
 
 from tests.browser import Visit, require_accessible
 from tests.html import Element, read
+from viewer.pages.parts.losses import losses_of
 from viewer.runs.models import Run
+from viewer.web.session_urls import SessionUrls
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 PUT = re.compile("Kept exactly:")
@@ -97,6 +99,32 @@ def test_what_is_put_in_counts_as_kept(signed_in: Client, ready: Run) -> None:
     assert run.report["request"]["needs"] == [asked, asked] and run.report["things"] <= lost - needed
     page = read(signed_in.get(f"/runs/{run.pk}"))
     assert page.one("section", "handoff").one("div", "md").all("li"), "the summary as it reads"
+
+
+def test_no_more_counts_as_kept_than_there_is() -> None:
+    """An instruction that is said twice counts once, and the request is not a line that it asks for."""
+    said = ("instruction", "Never push to the main branch.", 1), ("instruction", "Never push to the main branch!", 4)
+    asked = ("request", "Move bin Q-1188.", 9), ("request", "Bin Q-1188 is in hall 3.", 5)
+    report = {
+        "lost": [],
+        "lost_statements": [
+            {"kind": "statement", "matters": matters, "text": text, "message": message}
+            for matters, text, message in (*said, *asked)
+        ],
+        "ranked": (names := [f"lost_statements:{at}" for at in range(4)]),
+        "request": {"text": "Move bin Q-1188.", "message": 9, "open": True, "kept": False, "needs": [1, 3]},
+        "instructions": [1, 3],
+    }
+    urls = SessionUrls("own", "s")
+    for put, needs, instructions in (
+        (names[:1], (1, 3), (2, 3)),
+        (names[:3], (1, 3), (2, 3)),
+        (names, (2, 3), (2, 3)),
+    ):
+        found = losses_of(report, urls, put)
+        assert (found.needs, found.instructions) == (needs, instructions)
+    report["instructions"] = [2, 2]
+    assert losses_of(report, urls, names).instructions == (2, 2)
 
 
 def test_all_that_is_lost_is_listed_and_can_be_put_in(signed_in: Client, ready: Run) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from django.urls import reverse
 
 from compaction.loss.records import SERIOUS
+from compaction.offline.asks import alike
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line
 from viewer.runs import drafts, service
@@ -121,16 +122,19 @@ def put_into(run: Run) -> set[str]:
 def losses_of(report: Mapping[str, Any], urls: SessionUrls, put: Collection[str] = ()) -> LossReport:
     """The losses in a report (`detail_loss.report_data`); `put` are the names of the lines that were put in."""
     names, request = ranked(report), report.get("request")
-    reasons = [lost_detail(report, name).get("matters", "") for name in put]
+    back = [lost_detail(report, name) for name in put]
     open_names = [name for name in names if name not in put]
     worth = list(_worth_a_look(report, open_names))
     urgent = worth[: serious(report, worth)]
     needs, instructions = (request or {}).get("needs", (0, 0)), report.get("instructions", (0, 0))
+    given = {alike(one["text"]) for one in back if one.get("matters") == "instruction"}  # one may be said twice
+    own = {request["message"]} - {None} if request else set()  # what it asks for is in other messages
+    asked = [one for one in back if one.get("matters") == "request" and one["message"] not in own]
     return LossReport(
         request=request,
         request_href=urls.message(request["message"]) if request and request["message"] else "",
-        needs=(min(needs[0] + reasons.count("request"), needs[1]), needs[1]),
-        instructions=(instructions[0] + reasons.count("instruction"), instructions[1]),
+        needs=(min(needs[0] + len(asked), needs[1]), needs[1]),
+        instructions=(min(instructions[0] + len(given), instructions[1]), instructions[1]),
         lost=report.get("things", len(names)) - len(put),
         serious=len(urgent) if "ranked" in report else None,
         put=len(put),
