@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from pytest_django import Settings
 from compaction.handoff import PRUNED
 from tests.agents.claude_code.by_hand import ClaudeByHand
 from tests.agents.talk import talk
-from tests.factories.stores import EmptyStore
+from tests.factories.stores import EmptyStore, connected
 from tests.html import Element, read
 from viewer.pages.redaction import COOKIE
 from viewer.runs import service
@@ -81,3 +83,17 @@ def test_outputs_in_blocks_are_shown_as_well(
     made = service.start(get_store("work"), agent.id_of("s"), Options("prune"), apply=False)
     shown = pairs(read(signed_in.get(f"/runs/{made.pk}")).one("section", "card"))
     assert shown and all(before and after.startswith(PRUNED) for before, after in shown)
+
+
+def test_an_output_that_the_agent_wrote_anew_since_the_plan_is_no_error(
+    signed_in: Client, empty_store: EmptyStore, run: Run
+) -> None:
+    """The row may have another number of results by now."""
+    blocks = [{"type": "tool_result", "tool_use_id": f"b{at}", "content": "new"} for at in range(2)]
+    with closing(connected(empty_store.path)) as con, con:
+        con.execute(
+            "UPDATE messages SET role = 'user', content = ? WHERE id = ?",
+            ["\x00json:" + json.dumps(blocks), run.report["shortened"][-1]],
+        )
+    assert len(pairs(read(signed_in.get(f"/runs/{run.pk}")).one("section", "card"))) == 3
+    assert pairs(read(signed_in.get(f"/runs/{run.pk}/shortened")))

@@ -74,7 +74,9 @@ def _outputs(opened: OpenSession, edits: Sequence[ChangeMessage]) -> Iterator[Sh
         if edit.id not in rows:
             continue
         message = weighed(rows[edit.id])
-        results = zip(engine.results(message), engine.results(engine.patched(message, dict(edit.changes))), strict=True)
+        patched = engine.patched(message, dict(edit.changes))
+        # The agent may have given the row another number of results since the plan.
+        results = zip(engine.results(message), engine.results(patched), strict=False)
         changed = [(old, new) for (_, old), (_, new) in results if old != new]
         shown = ShortenedOutput(edit.id, opened.number_of(edit.id))
         for old, new in changed:
