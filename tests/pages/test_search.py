@@ -21,6 +21,7 @@ from tests.factories.stores import PRESENT, EmptyStore
 from tests.html import Element, read
 from tests.slow import slow
 from viewer.catalog import sync_worker
+from viewer.catalog.models import SessionIndex
 from viewer.catalog.search import store_search
 from viewer.pages import redaction
 from viewer.pages.search import hits, totals
@@ -277,6 +278,18 @@ def test_messages_of_a_project(signed_in: Client, settings: Settings, empty_stor
     groups = {group.one("span", "name").text: group for group in page.all("div", "group")}
     assert [link.text for link in groups["Project"].all("a")] == ["all", "work", "other"]
     assert groups["Project"].all("a")[1].attributes["aria-current"] == "true"
+
+
+@pytest.mark.parametrize("name", ["d" * 400, "語" * 250])
+def test_messages_of_a_project_with_a_long_directory(signed_in: Client, empty_store: EmptyStore, name: str) -> None:
+    for at, cwd in enumerate((f"/{name}", f"/{name[:-1]}", "/other", f"/{name[:50]}")):
+        empty_store.session(f"s{at}", cwd=cwd)
+        empty_store.say(f"s{at}", "user", "a needle")
+    sync_worker.sync_all()
+    for at, expected in enumerate((["s0", "s1"], ["s0", "s1"], ["s2"], ["s3"])):
+        project = SessionIndex.objects.get(session_id=f"s{at}").cwd
+        found = shown(read(signed_in.get("/search", {"q": "needle", "project": project})))
+        assert sorted(href.partition("?")[0][-2:] for href in found) == expected
 
 
 def test_many_hits_are_counted_up_to_a_hundred(signed_in: Client, empty_store: EmptyStore) -> None:

@@ -19,12 +19,11 @@ from viewer.stores import counting, times
 from viewer.stores.base import CHAIN_LIMIT, Store
 from viewer.stores.batches import chunks
 from viewer.stores.clean_text import sanitized
-from viewer.stores.listing import SessionFacts, Unaskable, is_askable, is_stand_in
+from viewer.stores.listing import SessionFacts, Unaskable, is_askable, is_stand_in, path_start
 from viewer.stores.registry import Reader
 from viewer.web import own_database
 
 LONGEST = 300  # characters that are kept of a text
-LONGEST_PATH = 600  # bytes that are kept of a working directory
 SORTED = 100  # characters of a name by which it is sorted
 FIELDS = [each.attname for each in SessionIndex._meta.concrete_fields if each.attname != "id"]
 KEY = ("source", "model", "archived", "ended", "compacted", "near", "delegated")
@@ -129,7 +128,7 @@ def _note(reader: Reader, line: SessionIndex, facts: SessionFacts) -> bool:
     line.base_title, line.part_number = _shortened(facts.base_title), facts.part_number
     line.started_at, line.ended_at, line.continued = times.known(facts.started_at), facts.ended_at, facts.continued
     line.archived, line.pinned = facts.archived, facts.pinned
-    line.cwd, line.git_branch = _path(facts.cwd), _shortened(facts.git_branch)
+    line.cwd, line.git_branch = path_start(storable(facts.cwd)), _shortened(facts.git_branch)
     line.window = counting.context_window(line.model, facts.window)
     if before is None or line.mark != facts.mark.digest:
         _note_rows(reader, line, facts)
@@ -175,11 +174,6 @@ def _kept_id(session_id: str) -> str:
 
 def _shortened(text: str) -> str:
     return storable(text[:LONGEST])
-
-
-def _path(text: str) -> str:
-    """At most so many bytes, as a path is in an index together with an id (`listing.LONGEST_ID`)."""
-    return _shortened(text).encode()[:LONGEST_PATH].decode(errors="ignore")
 
 
 def storable(text: str) -> str:

@@ -26,6 +26,7 @@ NOTHING = RowsDigest(0, 0, 0, "")
 UNASKABLE = "\ufffdrow "  # followed by the row's number: replaces an id that cannot be used in a query
 
 LONGEST_ID = 2_000  # bytes; PostgreSQL, which may hold the catalog, allows 2,704 for a whole row in an index
+LONGEST_PATH = 600  # bytes of a directory, which is in an index together with an id; and half as many characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,11 @@ class Ends:
     message: int
     session: int
     sessions: int
+
+
+def path_start(path: str) -> str:
+    """What lists know of a working directory: all of it, or the beginning of a very long one."""
+    return path[: LONGEST_PATH // 2].encode()[:LONGEST_PATH].decode(errors="ignore")
 
 
 def is_askable(session_id: Any) -> bool:

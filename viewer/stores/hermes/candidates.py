@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from viewer.stores.batches import CHUNK
+from viewer.stores.listing import path_start
 from viewer.stores.search.pages import NOT_RANKED, SHORT, Key, Note, SearchFilter, best_of
 from viewer.stores.search.query import Query, spellings, trigram_expression, word_expression
 
@@ -167,7 +168,7 @@ def _whole(value: Any) -> int | None:
 # -- what SQL narrows --------------------------------------------------------------------------------------------------
 
 Narrowing = tuple[str, list[Any]]  # a condition on the row `m`, and its values
-_OF_SESSION = "EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND s.{} = ?)"
+_OF_SESSION = "EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND {} = ?)"
 
 
 def narrowing_of(reader: OpenStore, query: Query, search_filter: SearchFilter) -> Narrowing:
@@ -190,14 +191,18 @@ def _filters(reader: OpenStore, search_filter: SearchFilter) -> Iterator[Narrowi
     if search_filter.sessions:
         yield f"m.session_id IN ({marks(search_filter.sessions)})", list(search_filter.sessions)
     if search_filter.source:
-        yield _OF_SESSION.format("source"), [search_filter.source]
+        yield _OF_SESSION.format("s.source"), [search_filter.source]
     if search_filter.project:
-        has_directory = "cwd" in reader.columns.sessions
-        yield (_OF_SESSION.format("cwd"), [search_filter.project]) if has_directory else ("FALSE", [])
+        yield _in_project(search_filter.project) if "cwd" in reader.columns.sessions else ("FALSE", [])
     if search_filter.since is not None:
         yield "m.timestamp >= ?", [search_filter.since]
     if search_filter.until is not None:
         yield "m.timestamp < ?", [search_filter.until]
+
+
+def _in_project(project: str) -> Narrowing:
+    may_go_on = path_start(f"{project}\U0010ffff") == project
+    return _OF_SESSION.format(f"substr(s.cwd, 1, {len(project)})" if may_go_on else "s.cwd"), [project]
 
 
 def _literals(reader: OpenStore, query: Query) -> Iterator[Narrowing]:
