@@ -184,12 +184,10 @@ def counted(run: int | None) -> LossCounts | None:
     return counted_in(report)
 
 
-def lost_lines(run: int | None) -> tuple[int, int] | None:
-    """How many lines one of our own compactions lost, and how many of them the next turn needs; None for the agent's,
-    and for a report of an older version.
-    """
+def lost_lines(run: int | None) -> int | None:
+    """How many lines one of our own compactions lost; None for the agent's, and for a report of an older version."""
     report = Run.objects.filter(pk=run).values_list("report", flat=True).first() if run else None
-    return (report["things"], serious(report, report["ranked"])) if report and "ranked" in report else None
+    return report["things"] if report and "ranked" in report else None
 
 
 def serious(report: Mapping[str, Any], names: Iterable[str]) -> int:

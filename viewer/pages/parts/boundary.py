@@ -52,8 +52,7 @@ class ShownBoundary:
     `no_undo` says why it cannot be undone, "" if it can; if a later compaction is the reason, `later` is its handoff.
     `unsure`: the summarised messages may have been taken back before; `earlier`: there is a summary before this one;
     `reading` is the state of the startup reading after it, None if nobody follows it. `lost` is how many lines are
-    lost and `serious` without how many of them the next turn fails; of an agent's compaction they are counted when
-    somebody opens it, until then `lost` is None.
+    lost; of an agent's compaction they are counted when somebody opens it, until then `lost` is None.
     """
 
     template: ClassVar[str] = "boundary/_boundary.html"
@@ -73,7 +72,6 @@ class ShownBoundary:
     shortened: int
     shortens: bool
     lost: int | None
-    serious: int
     earlier: bool
     reading: AuditStatus | None
     no_undo: str
@@ -87,7 +85,6 @@ def shown_boundary(handoff: Handoff, opened: OpenSession, marked: int | None) ->
     """A boundary as the page shows it."""
     boundary = find(opened, handoff.boundary.handoff_id)
     no_undo = _no_undo(opened, boundary)
-    lost = lost_lines(boundary.run)
     before, after = compaction_list.weights(opened.index, [boundary])[boundary.handoff_id]
     return ShownBoundary(
         id=boundary.handoff_id,
@@ -105,8 +102,7 @@ def shown_boundary(handoff: Handoff, opened: OpenSession, marked: int | None) ->
         kept=boundary.kept,
         shortened=boundary.shortened,
         shortens=boundary.shortens,
-        lost=lost[0] if lost else None,
-        serious=lost[1] if lost else 0,
+        lost=lost_lines(boundary.run),
         earlier=earlier_boundary(opened.index, boundary) is not None,
         reading=standing_of(opened, boundary),
         no_undo=no_undo,
