@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import sqlite3
 import subprocess
@@ -70,7 +71,11 @@ def contents(ask: Ask, tables: str) -> dict[str, list[dict[str, Any]]]:
         row.pop("task_id", None)
         row.pop("queued_at", None)
         row.pop("fallback", None)
-    found.pop("runs_compactionsetting", None)
+    for row in (*found["catalog_line"], *found["catalog_storestate"]):
+        for name in ("mark", "signature", "checked"):
+            row.pop(name, None)
+    for name in ("runs_compactionsetting", "catalog_sessionday"):
+        found.pop(name, None)
     return {name: sorted(rows, key=str) for name, rows in found.items() if name != "django_migrations"}
 
 
@@ -145,6 +150,34 @@ def test_a_database_from_before_0_1_0_goes_on_with_postgresql(postgres: str, tmp
         migrate(tmp_path, url)
     assert contents(old, POSTGRESQL_TABLES) == before
     assert postgresql_schema(old) == postgresql_schema(fresh)
+
+
+@pytest.mark.slow
+def test_long_directories_are_left_out_before_they_are_indexed(postgres: str, tmp_path: Path) -> None:
+    url = postgres.replace("/postgres?", "/long_directories?")
+    with psycopg.connect(postgres, autocommit=True) as con:
+        con.execute("CREATE DATABASE long_directories")
+    done = manage(tmp_path, "migrate", "catalog", "0001_initial", "-v0", "--skip-checks", url=url)
+    assert not done.returncode, done.stderr
+    directory, session_id = (random.Random(1).randbytes(2_000).hex()[:length] for length in (1_200, 2_000))
+    values = {"name": "a", "place": "", "file": "", "state_id": 1, "session_id": session_id, "cwd": directory, "row": 1}
+    with psycopg.connect(url) as con:
+        for table in ("catalog_storestate", "catalog_line"):
+            columns = con.execute(COLUMNS, [table]).fetchall()
+            row = {name: values.get(name, FILLING[kind]) for name, kind in columns if name != "id"}
+            marks = ", ".join(["%s"] * len(row))
+            names = ", ".join(f'"{name}"' for name in row)
+            con.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})".encode(), list(row.values()))
+    migrate(tmp_path, url)
+    assert on_postgresql(url)("SELECT cwd FROM catalog_line") == [{"cwd": ""}]
+
+
+COLUMNS = (
+    "SELECT column_name, udt_name FROM information_schema.columns"
+    " WHERE table_name = %s AND is_nullable = 'NO' AND column_default IS NULL"
+)
+NUMBERS = dict.fromkeys(("int2", "int4", "int8", "float8"), 0)
+FILLING = NUMBERS | {"text": "", "varchar": "", "bool": False, "timestamptz": "now"}
 
 
 @pytest.mark.slow

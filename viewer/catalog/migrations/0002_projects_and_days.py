@@ -1,5 +1,14 @@
 import django.db.models.deletion
 from django.db import migrations, models
+from django.db.models.functions import Length
+
+LONGEST = 150  # characters, which have at most the bytes of `listing.LONGEST_PATH`
+
+
+def leave_out_long_directories(apps, schema_editor):
+    """Together with a long id, PostgreSQL does not take them in an index. They are noted anew, as `note_again` says."""
+    lines = apps.get_model("catalog", "SessionIndex").objects.annotate(length=Length("cwd"))
+    lines.filter(length__gt=LONGEST).update(cwd="")
 
 
 def note_again(apps, schema_editor):
@@ -14,6 +23,7 @@ class Migration(migrations.Migration):
     dependencies = [("catalog", "0001_initial")]
 
     operations = [
+        migrations.RunPython(leave_out_long_directories, migrations.RunPython.noop),
         migrations.AddIndex(
             "sessionindex",
             models.Index(fields=["kind", "cwd", "last_active", "session_id", "id"], name="kinds_by_project"),
