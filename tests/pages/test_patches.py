@@ -181,6 +181,15 @@ def test_what_is_no_to_do_list_is_shown_as_it_is(todos: Any) -> None:
     assert blocks.tasks({"todos": todos}) is None
 
 
+def test_what_stands_beside_a_to_do_list_is_shown() -> None:
+    todos = [{"content": "a", "status": "done"}]
+    value = {"todos": todos, "plan": "text", "explanation": ["odd"], "merge": True}
+    tasks, rest = blocks.fields_of(value, "", 100, "", False)
+    assert isinstance(tasks, blocks.Tasks) and isinstance(rest, blocks.Code)
+    assert "merge" not in rest.html and all(word in rest.html for word in ("plan", "text", "explanation", "odd"))
+    assert len(list(blocks.fields_of({"plan": todos, "explanation": ""}, "", 100, "", False))) == 1
+
+
 def test_code_in_a_fold_is_complete_and_coloured_on_demand(signed_in: Client, empty_store: EmptyStore) -> None:
     href = empty_store.session("s")
     code = "def f():\n    return 1\n"

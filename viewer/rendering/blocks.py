@@ -290,7 +290,8 @@ def fields_of(value: dict[str, Any], whole: str, length: int, language: str, col
     """
     if listed := tasks(value):
         yield listed
-        value = {name: each for name, each in value.items() if name not in _OF_TASKS}
+        shown = {_listed_in(value), "merge"} | ({"explanation"} if isinstance(value.get("explanation"), str) else set())
+        value = {name: each for name, each in value.items() if name not in shown}
         if not value:
             return
     texts = {name: text for name, text in list(value.items())[:PARTS] if isinstance(text, str) and _is_long(text)}
@@ -396,8 +397,7 @@ def tasks(value: Any) -> Tasks | None:
 
     Items are objects with a text and a status, as those of Claude Code, Codex and Hermes.
     """
-    named = next((name for name in ("todos", "plan") if name in value), "") if isinstance(value, dict) else ""
-    listed = value[named] if named else None
+    listed = value.get(_listed_in(value)) if isinstance(value, dict) else None
     if not isinstance(listed, list) or not listed:
         return None
     items = [_task(item) for item in listed[:PARTS]]
@@ -408,7 +408,10 @@ def tasks(value: Any) -> Tasks | None:
     return Tasks(shown, line(note, 1_000) if isinstance(note, str) else "", len(listed) - len(items))
 
 
-_OF_TASKS = ("todos", "plan", "explanation", "merge")
+def _listed_in(value: dict[str, Any]) -> str:
+    return "todos" if "todos" in value else "plan"
+
+
 _STATES = {
     "completed": ("✓", "done"), "done": ("✓", "done"), "in_progress": ("◐", "in progress"), "pending": ("○", "open"),
     "cancelled": ("✕", "cancelled"),
