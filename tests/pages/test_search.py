@@ -234,6 +234,21 @@ def test_filters_are_counted_behind_the_page(signed_in: Client, empty_store: Emp
     assert not [choice for choice in choices if choice.startswith("tool results")]
 
 
+def test_what_only_a_store_without_the_words_may_have_is_a_choice(
+    signed_in: Client, settings: Settings, empty_store: EmptyStore, tmp_path: Path
+) -> None:
+    agent = ClaudeByHand(tmp_path / "claude")
+    settings.STORES = {**settings.STORES, "work": f"claude-code:///{tmp_path / 'claude'}"}
+    agent.write("s", [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "the needles"}])
+    empty_store.session("a")
+    empty_store.say("a", "user", "an eedle")
+    sync_worker.sync_all()
+    choices = {link.text for link in read(signed_in.get('/search/facets?q="eedle"')).all("a")}
+    assert {"user 1", "assistant", "own 1", "work"} <= choices
+    alone = {link.text for link in read(signed_in.get('/search/facets?q="eedle"&store=own')).all("a")}
+    assert "assistant" not in alone
+
+
 def test_all_choices_are_counted_by_one_search(
     signed_in: Client, empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -118,7 +118,8 @@ def _with_number(link: Link, sample: Sample) -> Link:
         for store, hit in sample.hits
     )
     is_cut = form.store in sample.cut if form.store else bool(sample.cut)
-    is_unknown = is_cut or not sample.hits or form.store in sample.without
+    is_without = form.store in sample.without if form.store else bool(sample.without)
+    is_unknown = is_cut or is_without or not sample.hits
     return replace(link, count=f"{number:,}{'+' * is_cut}" if number else "" if is_unknown else "0")
 
 
