@@ -25,8 +25,7 @@ LIMIT = 60  # calls of one row that are shown; no agent known makes so many at o
 @dataclass(frozen=True, slots=True)
 class ShownResult:
     """A tool's result, and how the call ended according to its text. `number` is its place in History, counted from 1;
-    0 if it is not there. `tokens` is None while they are not counted; then
-    `length` has the characters.
+    0 if it is not there. `tokens` is None while they are not counted; then `length` has the characters.
 
     `colours` is the URL of the same in colours, "" if there is nothing to colour; `copy` that of its raw text;
     `sessions` are (id, URL) of the sub-agents' sessions it names.

@@ -35,8 +35,8 @@ CHANGED = "changed"
 @dataclass(frozen=True, slots=True)
 class ShownCell:
     """A message or a summary on one side. `result` names the tool whose result it is, "" for none; `href` leads to it
-    in History, "" if that does not show it; `number` is its place
-    there, counted from 1, or 0; `merged` says where the summary is in a row that it shares.
+    in History, "" if that does not show it; `number` is its place there, counted from 1, or 0; `merged` says where the
+    summary is in a row that it shares.
     """
 
     id: int

@@ -76,9 +76,9 @@ class MessageContext:
     """The data for showing stored messages: URLs, counter, the marked and the last message.
 
     `tokens` returns the tokens of rows that were counted before; without it they are counted here. `number` returns a
-    message's place in History, counted from 1, or 0. `words` are to be
-    marked; code with some of them is shown without colours. `suspected` is the message that may be a handoff. `as_sent`
-    shows each message whole, as a model receives it, with a client's additions to it. `cwd` is the session's directory.
+    message's place in History, counted from 1, or 0. `words` are to be marked; code with some of them is shown without
+    colours. `suspected` is the message that may be a handoff. `as_sent` shows each message whole, as a model receives
+    it, with a client's additions to it. `cwd` is the session's directory.
     """
 
     urls: SessionUrls

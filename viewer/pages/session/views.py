@@ -67,12 +67,7 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     at_newest = query == WindowQuery(words=query.words, only=query.only) and not going.problem
     data["keeps"] = f"&only={query.only}" if query.only else ""
     data |= {"at_newest": at_newest, "sought": going, "aftermath": card(opened)}
-    response = page(request, "session/session.html", data)
-    return (
-        response
-        if preferences.has_opened(request)
-        else preferences.remembered(response, preferences.OPENED_COOKIE, "1")
-    )
+    return preferences.noted_opened(request, page(request, "session/session.html", data))
 
 
 def _query(request: HttpRequest) -> WindowQuery:
