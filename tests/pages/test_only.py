@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
+from tests.agents.pi.by_hand import PiByHand
 from tests.factories.stores import PRESENT, EmptyStore
 from tests.html import Element, message_ids, read
 from viewer.stores.hermes.reader import HermesReader
@@ -143,3 +146,18 @@ def test_a_filter_reads_a_session_once_and_then_what_was_added(
 def test_an_unknown_filter_is_none(signed_in: Client, empty_store: EmptyStore) -> None:
     session = Session(empty_store, 1)
     assert len(message_ids(read(signed_in.get(f"{session.href}?only=nothing")))) == session.count
+
+
+def test_a_result_that_only_its_agent_marks_as_an_error_is_a_failure(
+    signed_in: Client, settings: Settings, tmp_path: Path
+) -> None:
+    agent = PiByHand(tmp_path / "pi")
+    settings.STORES = {"work": agent.url}
+    settings.HERMES_HOME = settings.CLAUDE_HOME = settings.DEMO_STORE = tmp_path / "none"
+    agent.write("s", [{"role": "user", "content": "go"}])
+    call = {"type": "toolCall", "id": "c", "name": "bash", "arguments": {"command": "make"}}
+    agent.append("s", "message", message={"role": "assistant", "content": [call], "timestamp": 1})
+    result = {"role": "toolResult", "toolCallId": "c", "toolName": "bash", "isError": True, "timestamp": 2}
+    agent.append("s", "message", message=result | {"content": [{"type": "text", "text": "no such target"}]})
+    page = read(signed_in.get(f"/stores/work/sessions/{agent.id_of('s')}?only=failures"))
+    assert ["failed" in call.classes for call in page.all("details", "tool")] == [True]

@@ -1,7 +1,7 @@
 """Filters of a session's History: only its prompts, replies, edits, commands, failures or thinking.
 
 What a message does is known from its text alone, so the first filter of a session reads all of it (some 3,000 messages
-a second); that is kept in this process as six bytes a message, and only what was appended is read later.
+a second); that is kept in this process as five bytes a message, and only what was appended is read later.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def _flags(row: StoredMessage, made: Sequence[engine.Call]) -> int:
     if row.role in engine.RESULT_ROLES:
         inner = [call for each in row.inner for call in engine.calls({"tool_calls": [each]})]
         alone = _SORTS.get(tools.sort(row.tool_name, ""), 0)
-        failed = FAILURE if outcomes.outcome(row.content).word else 0
+        failed = FAILURE if outcomes.of_row(row).word else 0
         return ACTED | alone | failed | _sorts(inner)
     said = SAID if row.role == "assistant" and engine.said(row.content).strip() else 0
     thought = THINKING if row.reasoning.strip() or any(map(str.strip, _thoughts(row.content))) else 0
