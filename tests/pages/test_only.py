@@ -42,6 +42,17 @@ class Session:
         self.say("assistant", "Let me see.", *names, tool_calls=[made])
         self.say("tool", result, tool_call_id=made["id"], tool_name=name)
 
+    def two_calls(self, *results: tuple[str, int]) -> list[int]:
+        """Two messages with a command each, `a` and `b`, then these results with their exit codes."""
+        made = [self.store.call("terminal", name, command=name) for name in "ab"]
+        ids = [self.say("assistant", "", tool_calls=[each]) for each in made]
+        for name, code in results:
+            self.result(name, code)
+        return ids
+
+    def result(self, name: str, code: int) -> None:
+        self.say("tool", f'{{"exit_code": {code}, "output": ""}}', tool_call_id=name, tool_name="terminal")
+
     def turn(self) -> None:
         self.say("user", "Plant the beds", "prompts")
         self.say("assistant", "", "thinking", reasoning="Where are the beds?")
@@ -161,3 +172,15 @@ def test_a_result_that_only_its_agent_marks_as_an_error_is_a_failure(
     agent.append("s", "message", message=result | {"content": [{"type": "text", "text": "no such target"}]})
     page = read(signed_in.get(f"/stores/work/sessions/{agent.id_of('s')}?only=failures"))
     assert ["failed" in call.classes for call in page.all("details", "tool")] == [True]
+
+
+def test_results_that_come_later_belong_to_their_calls(signed_in: Client, empty_store: EmptyStore) -> None:
+    session = Session(empty_store, 1)
+    session.ids["failures"] += session.two_calls()
+    for read_again in (("a", 2), ("b", 2), None):
+        signed_in.get(f"{session.href}?only=failures")
+        if read_again is not None:
+            session.result(*read_again)
+    page = read(signed_in.get(f"{session.href}?only=failures"))
+    assert shown([page]) == session.ids["failures"]
+    assert len(page.all("details", "tool")) == 3

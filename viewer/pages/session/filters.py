@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, NamedTuple
@@ -52,12 +52,14 @@ _SORTS = {"edit": EDIT, "command": COMMAND}
 @dataclass(frozen=True, slots=True)
 class Kinds:
     """What each message of History does, as `flags`; `shown_in` has the place of the message with whose calls it is
-    shown: a result's caller, else its own. `digest` is the index's of so many messages.
+    shown: a result's caller, else its own. `digest` is the index's of so many messages. `settled` of them are
+    not read again, because none gets a result any more.
     """
 
     digest: str
     flags: bytes
     shown_in: Sequence[int]
+    settled: int
 
     def matches(self, flag: int) -> list[int]:
         """The places of the messages with this flag; results are with their callers."""
@@ -162,9 +164,9 @@ def kinds_of(opened: OpenSession) -> Kinds:
 
 
 def _read(opened: OpenSession, kept: Kinds | None) -> Kinds:
-    """The kinds of all messages; of the kept ones only the newest call is read again, with its results."""
+    """The kinds of all messages; of the kept ones only those are read again that may get results."""
     index = opened.index
-    start = kept.shown_in[-1] if kept is not None and kept.shown_in else 0
+    start = kept.settled if kept is not None else 0
     flags = bytearray(kept.flags[:start] if kept is not None else b"") + bytearray(index.messages - start)
     shown_in = array("i", [*(kept.shown_in[:start] if kept is not None else ()), *range(start, index.messages)])
     places: list[int] = []
@@ -182,13 +184,26 @@ def _read(opened: OpenSession, kept: Kinds | None) -> Kinds:
             places.append(place)
             rows.append(replace(row, content=None, tool_calls=[], reasoning="", extra={}, inner=()))
             called.append([call._replace(arguments="") for call in made])
-    for (caller, _), result in calls.pair(rows, called).items():
+    pairs = calls.pair(rows, called)
+    for (caller, _), result in pairs.items():
         shown_in[places[result]] = places[caller]
         flags[places[caller]] |= flags[places[result]] & (FAILURE | EDIT | COMMAND)
     for place in index.prompts:
         flags[place] |= PROMPT
     _find_replies(flags, index)
-    return Kinds(index.digest(index.messages), bytes(flags), shown_in)
+    waiting = [places[at] for at, made in enumerate(called) if any((at, n) not in pairs for n in range(len(made)))]
+    return Kinds(index.digest(index.messages), bytes(flags), shown_in, _settled(shown_in, waiting))
+
+
+def _settled(shown_in: Sequence[int], waiting: Iterable[int]) -> int:
+    """How many messages cannot get results any more: none of the newest calls, nor of those that wait for results among
+    the newest `PORTION` messages. No later result is of a call before.
+    """
+    recent = (place for place in waiting if place >= len(shown_in) - PORTION)
+    settled = min((*shown_in[-1:], *recent), default=0)
+    while (caller := min(shown_in[settled:], default=settled)) < settled:
+        settled = caller
+    return settled
 
 
 def _flags(row: StoredMessage, made: Sequence[engine.Call]) -> int:
