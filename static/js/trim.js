@@ -22,6 +22,8 @@ const rows = (item) =>
   [item, ...all("[id]", item)].filter(({ id }) => /^m\d+$/.test(id)).map(({ id }) => +id.slice(1));
 // Messages as the windows count them: those of a filter without results.
 const size = (item) => (asked("only") ? all("[data-turn]", item).length || 1 : rows(item).length);
+// The last message of an item; of a filter's, the last with a place of its own: its results may be after the next one.
+const newest = (item) => (asked("only") ? rows(all("[data-turn]", item).at(-1) ?? item)[0] : Math.max(...rows(item)));
 const isNear = (item) => {
   const { top, bottom } = item.getBoundingClientRect();
   return bottom > -innerHeight && top < 2 * innerHeight;
@@ -34,7 +36,7 @@ function trim(side) {
   const at = items.indexOf(side === "earlier" ? seams[0] : seams.at(-1));
   const [above, below] = [items.slice(0, at), items.slice(at)];
   const gone = side === "earlier" ? above : below;
-  const edge = side === "earlier" ? below.flatMap(rows)[0] : Math.max(...rows(above.at(-1)));
+  const edge = side === "earlier" ? below.flatMap(rows)[0] : newest(above.at(-1));
   if (!(edge > 0) || gone.some((item) => isNear(item) || item.contains(document.activeElement))) return;
   const read = items.find((item) => !gone.includes(item) && item.getBoundingClientRect().bottom > 0);
   const y = read.getBoundingClientRect().top;

@@ -184,3 +184,20 @@ def test_results_that_come_later_belong_to_their_calls(signed_in: Client, empty_
     page = read(signed_in.get(f"{session.href}?only=failures"))
     assert shown([page]) == session.ids["failures"]
     assert len(page.all("details", "tool")) == 3
+
+
+@pytest.mark.parametrize("answered", ["ab", "ba"])
+def test_windows_of_a_filter_join_where_results_are_after_other_calls(
+    signed_in: Client, empty_store: EmptyStore, monkeypatch: pytest.MonkeyPatch, answered: str
+) -> None:
+    session = Session(empty_store, 0)
+    session.say("user", "Make all")
+    made = [each for _ in range(2) for each in session.two_calls(*((name, 0) for name in answered))]
+    for limit in (1, 2, 3):
+        monkeypatch.setattr("viewer.pages.session.views.WINDOW", limit)
+        page = read(signed_in.get(f"{session.href}?around={made[0]}&only=commands"))
+        found = shown([page])
+        while later := page.all("a", "later"):
+            page = read(signed_in.get(later[0].attributes["href"], headers=FRAGMENT))
+            found += shown([page])
+        assert found == made

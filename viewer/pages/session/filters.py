@@ -67,8 +67,20 @@ class Kinds:
         return [place for place, (flags, caller) in places if flags & flag and caller == place]
 
     def with_results(self, places: Sequence[int]) -> list[int]:
+        """These places, each with those of its results after it."""
         chosen = set(places)
-        return [place for place, caller in enumerate(self.shown_in) if caller in chosen]
+        found = (place for place, caller in enumerate(self.shown_in) if caller in chosen)
+        return sorted(found, key=lambda place: (self.shown_in[place], place))
+
+    def place_of(self, index: TranscriptIndex, row_id: int) -> int:
+        """The place where a message is shown, or that of a boundary. Raises NotFound."""
+        boundary = index.boundary_at(row_id)
+        if boundary is not None:
+            return boundary.place
+        place = index.place_of(row_id)
+        if place is None:
+            raise NotFound(f"Message {row_id} is not part of this session's History.")
+        return self.shown_in[place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,26 +114,18 @@ def window(
     kinds = kinds_of(opened)
     places = kinds.matches(FILTERS[only].flag)
     if after is not None:
-        start = bisect_right(places, _place(opened.index, after))
+        start = bisect_right(places, kinds.place_of(opened.index, after))
         stop = min(start + limit, len(places))
     elif around is not None:
-        at = bisect_left(places, _place(opened.index, around))
+        at = bisect_left(places, kinds.place_of(opened.index, around))
         start = max(0, min(at - limit // 2, len(places) - limit))
         stop = min(start + limit, len(places))
     else:
-        stop = len(places) if before is None else bisect_left(places, _place(opened.index, before))
+        stop = len(places) if before is None else bisect_left(places, kinds.place_of(opened.index, before))
         start = max(0, stop - limit)
     shown = places[start:stop]
     shown = kinds.with_results(shown) if FILTERS[only].of_calls else shown
     return HistoryWindow(tuple(map(opened.index.entry, shown)), earlier=start, later=len(places) - stop)
-
-
-def _place(index: TranscriptIndex, row_id: int) -> int:
-    boundary = index.boundary_at(row_id)
-    place = index.place_of(row_id) if boundary is None else boundary.place
-    if place is None:
-        raise NotFound(f"Message {row_id} is not part of this session's History.")
-    return place
 
 
 def is_shown(call: calls.ShownCall, of: Filter) -> bool:
