@@ -201,3 +201,17 @@ def test_windows_of_a_filter_join_where_results_are_after_other_calls(
             page = read(signed_in.get(later[0].attributes["href"], headers=FRAGMENT))
             found += shown([page])
         assert found == made
+
+
+def test_thinking_stays_thinking_in_colours_and_copied(signed_in: Client, empty_store: EmptyStore) -> None:
+    session = Session(empty_store, 0)
+    code = "\n\n```python\n" + "x = 1\n" * 500 + "```\n"
+    session.say("user", "Plant")
+    session.say("assistant", f"Said.{code}", reasoning=f"Thought.{code}")
+    page = read(signed_in.get(f"{session.href}?only=thinking"))
+    (coloured,) = (each for each in page.all("div") if "colours" in each.attributes.get("hx-get", ""))
+    html = signed_in.get(coloured.attributes["hx-get"], headers=FRAGMENT).content.decode()
+    copied = signed_in.get(page.one("article").all("button")[0].attributes["data-copy"]).content.decode()
+    for text in (html, copied):
+        assert "Thought." in text and "Said." not in text
+    assert "<span" in html and copied == f"Thought.{code}"

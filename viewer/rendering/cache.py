@@ -47,28 +47,31 @@ def clear() -> None:
     _CACHE.clear()
 
 
-def said(row: StoredMessage, urls: SessionUrls, *, colours: bool = False) -> RenderedBlocks:
-    """The blocks of a row's own words: thinking first, then its content by role."""
+def said(row: StoredMessage, urls: SessionUrls, *, part: str = "said", colours: bool = False) -> RenderedBlocks:
+    """The blocks of a row's own words: thinking first, then its content by role, which is the thinking itself if `part`
+    is "reasoning".
+    """
     extras = [row.extra.get(name) for name in ("reasoning_details", "codex_reasoning_items", "codex_message_items")]
     key = (
         "said",
         _kind(row.role),
         urls.href,
         row.id,
+        part,
         colours,
         row.envelopes and row.envelopes.by,
         *map(lru.digest, (row.content, row.reasoning, extras)),
     )
-    return _CACHE.get(key, lambda: _shown(_blocks_of_row(row, urls, colours)))
+    return _CACHE.get(key, lambda: _shown(_blocks_of_row(row, urls, part, colours)))
 
 
 def _kind(role: str) -> str:
     return "talk" if role in ("user", "assistant") else "raw"
 
 
-def _blocks_of_row(row: StoredMessage, urls: SessionUrls, colours: bool) -> Iterable[blocks.Block]:
+def _blocks_of_row(row: StoredMessage, urls: SessionUrls, part: str, colours: bool) -> Iterable[blocks.Block]:
     yield from blocks.of_reasoning(row.reasoning, row.extra, urls.whole(row.id, "reasoning"), colours=colours)
-    whole = urls.whole(row.id, "content")
+    whole = urls.whole(row.id, part if part == "reasoning" else "content")
     if _kind(row.role) == "talk":
         parts = split(row.content, row.envelopes)
         own = row.content if parts.kind else parts.typed

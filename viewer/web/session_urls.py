@@ -36,7 +36,7 @@ class SessionUrls:
         return f"{self.whole(row_id, part)}&as=text"
 
     def colours(self, row_id: int, part: str, **query: object) -> str:
-        """What is shown of a row ("said", "result", "call"), with its code in colours."""
+        """What is shown of a row ("said", "reasoning", "result", "call"), with its code in colours."""
         return f"{self.href}/messages/{row_id}/colours?{urlencode({'part': part, **query})}"
 
     def listed(self, handoff_id: int, which: str) -> str:

@@ -16,6 +16,7 @@ from viewer.stores.message import StoredMessage, live_content
 from viewer.stores.registry import get_store, open_store
 from viewer.web.session_urls import SessionUrls
 
+from .filters import thinking_of
 from .rows import row_of
 
 
@@ -41,6 +42,8 @@ def _shown(
 ) -> cache.RenderedBlocks:
     """`results` is the result that notes the change of a call, if the request names it."""
     part, language = request.GET.get("part"), request.GET.get("language", "")
+    if part == "reasoning":
+        return cache.said(thinking_of(row), urls, part=part, colours=True)
     if part == "result":
         return cache.answered(row, urls, language if highlight.is_known(language) else "", colours=True)
     if part == "call":

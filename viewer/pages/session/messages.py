@@ -23,7 +23,7 @@ from viewer.web.session_urls import SessionUrls
 @dataclass(frozen=True, slots=True)
 class MessageToShow:
     """A stored message for a page. `id` is the message's, `row.content` only its live part. `asks`: it is a prompt,
-    which begins a turn.
+    which begins a turn. `part` is "reasoning" if its content is what the model thought (`filters.thinking_of`).
     """
 
     id: int
@@ -31,6 +31,7 @@ class MessageToShow:
     state: Literal["live", "under", "out", "lost"]
     notes: tuple[str, ...] = ()
     asks: bool = False
+    part: Literal["said", "reasoning"] = "said"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ class _Exchange(NamedTuple):
 def _message(exchange: _Exchange, at: int) -> ShownMessage:
     item, urls = exchange.items[at], exchange.context.urls
     is_result = item.row.role in engine.RESULT_ROLES
-    body = _NOTHING if is_result else _body(item.row, exchange.context)
+    body = _NOTHING if is_result else _body(item, exchange.context)
     calls_left = calls.left_out(item.row)
     return ShownMessage(
         id=item.id,
@@ -144,8 +145,8 @@ def _message(exchange: _Exchange, at: int) -> ShownMessage:
         time=formats.moment(item.row.timestamp),
         tokens=_tokens(item.row, exchange.context),
         html=body.html,
-        colours=urls.colours(item.row.id, "said") if body.waits else "",
-        copy=urls.raw(item.row.id, "said"),
+        colours=urls.colours(item.row.id, item.part) if body.waits else "",
+        copy=urls.raw(item.row.id, item.part),
         calls=(_lone_result(item, exchange.context),) if is_result else tuple(_calls(exchange, at)),
         calls_left=calls_left,
         calls_href=urls.whole(item.row.id, "calls") if calls_left else "",
@@ -158,10 +159,11 @@ def _message(exchange: _Exchange, at: int) -> ShownMessage:
 _NOTHING = cache.RenderedBlocks(SafeString(), waits=False)
 
 
-def _body(row: StoredMessage, context: MessageContext) -> cache.RenderedBlocks:
+def _body(item: MessageToShow, context: MessageContext) -> cache.RenderedBlocks:
+    row = item.row
     if context.as_sent and row.envelopes is not None:  # its address in colours has the parts set apart
         return replace(context.body(cache.said(replace(row, envelopes=None), context.urls)), waits=False)
-    return context.body(cache.said(row, context.urls))
+    return context.body(cache.said(row, context.urls, part=item.part))
 
 
 def _tokens(row: StoredMessage, context: MessageContext) -> int | None:

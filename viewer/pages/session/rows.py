@@ -21,6 +21,7 @@ from viewer.stores.message import StoredMessage, Withheld, live_content
 from viewer.stores.registry import Reader, get_store, open_store
 from viewer.web.session_urls import SessionUrls
 
+from .filters import thinking_of
 from .header import header
 
 WINDOW = 50
@@ -117,7 +118,7 @@ def _part(row: StoredMessage, part: str) -> str:
     if part == "calls":
         return _calls(row.tool_calls)
     if part == "reasoning":
-        return row.reasoning
+        return engine.text(thinking_of(row).content)
     content = live_content(row) if part == "said" else row.content
     return engine.text(content) if part == "said" and not isinstance(content, dict) else _content(content)
 

@@ -170,7 +170,7 @@ def _matches(
     index = opened.index
     rows = [of_history(item) for item in items if not isinstance(item, Handoff)]
     if only == "thinking":
-        rows = [replace(item, row=filters.thinking_of(item.row)) for item in rows]
+        rows = [replace(item, row=filters.thinking_of(item.row), part="reasoning") for item in rows]
     messages = shown_messages(rows, context)
     if not filters.FILTERS[only].of_calls:
         yield from messages
