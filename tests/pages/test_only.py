@@ -215,3 +215,12 @@ def test_thinking_stays_thinking_in_colours_and_copied(signed_in: Client, empty_
     for text in (html, copied):
         assert "Thought." in text and "Said." not in text
     assert "<span" in html and copied == f"Thought.{code}"
+
+
+def test_replies_are_shown_without_their_calls(signed_in: Client, empty_store: EmptyStore) -> None:
+    session = Session(empty_store, 0)
+    session.say("user", "Plant")
+    session.call("terminal", '{"exit_code": 0, "output": "yes"}', "replies", command="make")
+    page = read(signed_in.get(f"{session.href}?only=replies"))
+    assert shown([page]) == session.ids["replies"]
+    assert not page.all("details", "tool")

@@ -173,7 +173,7 @@ def _matches(
         rows = [replace(item, row=filters.thinking_of(item.row), part="reasoning") for item in rows]
     messages = shown_messages(rows, context)
     if not filters.FILTERS[only].of_calls:
-        yield from messages
+        yield from (replace(each, calls=(), calls_left=0) for each in messages)  # their results are not read
         return
     turns_of = [(bisect_right(index.prompts, each.number - 1), each) for each in messages]
     asked = [index.prompts[number - 1] for number in dict.fromkeys(number for number, _ in turns_of) if number]
