@@ -1,10 +1,10 @@
 // What opens and closes: folds (details), menus, and the tabs of a boundary.
 import { all, byId, narrow, on, onSettled } from "./dom.js";
 
-// A swap closes no fold: one that was open and has an id is opened again.
+// A swap closes no fold: one that was open and has an id is opened again, but for lists that all of a session is read for.
 let unfolded = [];
 on("htmx:beforeSwap", ({ detail: { target, shouldSwap } }) => {
-  if (shouldSwap) unfolded = all("details[id][open]", target).map((fold) => fold.id);
+  if (shouldSwap) unfolded = all("details[id][open]:not(.work)", target).map((fold) => fold.id);
 });
 on("htmx:afterSwap", () => {
   for (const fold of unfolded.map(byId)) if (fold) fold.open = true;
@@ -16,16 +16,6 @@ onSettled(() => {
   for (const fold of all(".closes:not(.set)")) {
     if ((fold.closest(".toc") ? narrow : small).matches) fold.open = false;
     fold.classList.add("set");
-  }
-});
-
-// The lists of what calls did stay open from one of their links to the next, which loads another window.
-onSettled(() => {
-  for (const fold of all("details.work:not(.set)")) {
-    const name = `${location.pathname}#${fold.id}`;
-    fold.classList.add("set");
-    fold.open = sessionStorage.getItem(name) === "open";
-    fold.addEventListener("toggle", () => sessionStorage.setItem(name, fold.open ? "open" : ""));
   }
 });
 
