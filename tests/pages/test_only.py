@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -13,7 +15,10 @@ from pytest_django import Settings
 from tests.agents.pi.by_hand import PiByHand
 from tests.factories.stores import PRESENT, EmptyStore
 from tests.html import Element, message_ids, read
+from viewer.pages.parts.opened import OpenSession, open_session
+from viewer.pages.session import filters
 from viewer.stores.hermes.reader import HermesReader
+from viewer.stores.registry import get_store, open_store
 
 FRAGMENT = {"HX-Request": "true"}
 
@@ -224,3 +229,21 @@ def test_replies_are_shown_without_their_calls(signed_in: Client, empty_store: E
     page = read(signed_in.get(f"{session.href}?only=replies"))
     assert shown([page]) == session.ids["replies"]
     assert not page.all("details", "tool")
+
+
+def test_first_requests_at_once_read_a_session_once(
+    empty_store: EmptyStore, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Session(empty_store, 1)
+    reads: list[OpenSession] = []
+
+    def slow(opened: OpenSession, kept: filters.Kinds | None) -> filters.Kinds:
+        reads.append(opened)
+        sleep(0.1)
+        messages = opened.index.messages
+        return filters.Kinds(opened.index.digest(messages), bytes(messages), range(messages), messages)
+
+    monkeypatch.setattr(filters, "_read", slow)
+    with open_store(get_store("own")) as reader, ThreadPoolExecutor(3) as pool:
+        list(pool.map(filters.kinds_of, [open_session(reader, "s", redacting=False)] * 3))
+    assert len(reads) == 1
