@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -283,3 +284,18 @@ def test_an_image_has_a_page_of_its_own_and_a_prompt_with_one_is_listed_by_its_w
         assert (answer["Content-Type"], answer["X-Content-Type-Options"]) == ("image/gif", "nosniff")
         assert answer["Content-Security-Policy"] == "default-src 'none'; style-src 'unsafe-inline'; sandbox"
         assert answer.content.startswith(b"GIF89a")
+
+
+def test_a_result_that_the_client_marks_as_an_error_has_failed(signed_in: Client, agent: ClaudeByHand) -> None:
+    """What a hook refuses has no exit code in its text: the mark alone says that nothing was committed."""
+    agent.write("s", talk(1))
+    content = [{"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "git commit -m 'Done'"}}]
+    agent.hang("s", agent.lines("s")[-1].get("uuid"), {"type": "assistant", "message": heard_in("assistant", content)})
+    refused = [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "Pre-commit failed", "is_error": True}]
+    agent.hang("s", agent.lines("s")[-1].get("uuid"), {"type": "user", "message": heard_in("user", refused)})
+    listed = read(signed_in.get(f"/stores/work/sessions/{agent.id_of('s')}/failures")).one("ol", "listed-work")
+    assert "failed" in listed.text and "committed" not in listed.text
+
+
+def heard_in(role: str, content: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"id": "msg_1", "role": role, "model": "claude-opus-4-5-20251101", "content": content}

@@ -106,6 +106,7 @@ def _from_user(value: dict[str, Any], unit: Unit, session_id: str, state: State)
             state=state,
             timestamp=unit.time,
             tool_call_id=unit.piece.answers,
+            extra={"is_error": True} if isinstance(block, dict) and block.get("is_error") is True else {},
             sub_agents=_sub_agents(value, session_id),
             diff=_noted(value) if isinstance(content, list) and len(content) == 1 else "",
         )
