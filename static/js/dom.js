@@ -13,7 +13,8 @@ export function numberOf(element) {
   const turn = within?.matches("[data-turn]") ? within : within?.querySelector("[data-turn]");
   return Number(turn?.dataset.turn) || 0;
 }
-export const headerHeight = () => parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
+// How much what stays at the top of the window covers, in pixels.
+export const headerHeight = () => parseFloat(getComputedStyle(byId("main")).scrollMarginTop) || 0;
 export const isModified = (event) => event.ctrlKey || event.metaKey || event.shiftKey;
 
 export const on = (name, act, place = document) => place.addEventListener(name, act);

@@ -72,6 +72,11 @@ def test_the_head_stays_and_the_place_is_followed(visit: Visit, empty_store: Emp
     screen.keyboard.press("f")
     expect(screen.locator("#find")).to_be_focused()
     assert screen.evaluate("scrollY") == before, "the field is in the column that stays"
+    screen.evaluate("document.querySelector('.head .views a').focus({ preventScroll: true })")
+    for _ in range(5):
+        screen.keyboard.press("Tab")
+    assert screen.evaluate("document.activeElement.closest('.head') !== null")
+    assert screen.evaluate("scrollY") == before, "so is the head"
 
 
 def test_boundaries_that_are_not_loaded_are_found_by_keys(
