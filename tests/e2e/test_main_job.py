@@ -60,7 +60,7 @@ def test_read_compact_and_undo_week_29(
     after = live(path, WEEK_29)
     expect(boundary).to_contain_text(f"240 → {len(after)} messages")
     expect(boundary).to_contain_text("by you, here")
-    expect(boundary.locator("+ [data-turn]")).to_be_visible()
+    expect(boundary.locator("xpath=following::*[@data-turn][1]")).to_be_visible()
     assert page.evaluate("document.documentElement.dataset.sameDocument") == "yes", "the page was loaded again"
     assert 20 < len(after) < 120
     assert [row[1:] for row in after[1:]] == [row[1:] for row in before[1 - len(after) :]]

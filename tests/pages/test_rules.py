@@ -130,20 +130,24 @@ def test_the_tick_keeps_the_focus_and_its_state(visit: Visit, chat: Callable[...
     def rest() -> None:
         expect(screen.locator(".htmx-request, .htmx-settling, .htmx-swapping")).to_have_count(0)
 
+    def details() -> None:
+        screen.evaluate("document.querySelector('#plan-details').open = true")
+
     def toggle(said: str) -> None:
         tick.focus()
         screen.keyboard.press("Space")
-        screen.get_by_text(said).wait_for()
+        screen.get_by_text(said).wait_for(state="attached")
         rest()
+        details()
         expect(tick).to_be_focused()
 
     screen.goto(f"{chat(workspace)}/plan")
     toggle("Rules left out")
     screen.locator("#strategy-prune").check()
-    screen.get_by_text("No model is asked.").wait_for()
+    screen.get_by_text("No model is asked.").wait_for(state="attached")
     rest()
     screen.locator("#strategy-summary").check()
-    screen.get_by_text("Rules left out").wait_for()
+    screen.get_by_text("Rules left out").wait_for(state="attached")
     rest()
     toggle("Rules carried along")
     screen.get_by_text("Rules carried along").click()
