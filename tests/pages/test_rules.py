@@ -144,7 +144,7 @@ def test_the_tick_keeps_the_focus_and_its_state(visit: Visit, chat: Callable[...
     screen.goto(f"{chat(workspace)}/plan")
     toggle("Rules left out")
     screen.locator("#strategy-prune").check()
-    screen.get_by_text("No model is asked.").wait_for(state="attached")
+    screen.locator("#focus[type=hidden]").wait_for(state="attached")
     rest()
     screen.locator("#strategy-summary").check()
     screen.get_by_text("Rules left out").wait_for(state="attached")

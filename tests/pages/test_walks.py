@@ -48,7 +48,7 @@ def test_an_operator_compacts_three_sessions_at_once_and_undoes_one(
     sync_worker.sync_all()
     screen = visit()
     screen.goto("/")
-    screen.get_by_text("Filter and order").click()
+    screen.get_by_text("More filters").click()
     screen.get_by_role("link", name="yes 3", exact=True).click()
     expect(screen.locator("#total")).to_have_text("3 sessions")
     screen.locator("#all-sessions").check()
