@@ -25,7 +25,8 @@ def secure(host: str, **sent: Any) -> bool:
     assert client.post(link, body, HTTP_ORIGIN=f"{scheme}://{host}").status_code == 302
     token = {"csrfmiddlewaretoken": client.cookies[settings.CSRF_COOKIE_NAME].value, "redact": "1"}
     assert client.post("/redact", token, HTTP_ORIGIN=f"{scheme}://{host}").status_code == 302
-    assert set(client.cookies) == {settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME, "palimpsest_mask"}
+    session = settings.SESSION_COOKIE_NAME
+    assert set(client.cookies) == {session, f"{session}_pages", settings.CSRF_COOKIE_NAME, "palimpsest_mask"}
     found = {bool(cookie["secure"]) for cookie in client.cookies.values()}
     assert len(found) == 1
     return found.pop()
