@@ -264,8 +264,9 @@ def _matters(line: Statement, needs: Needs, broken: Container[str]) -> Matters:
     """Why somebody would miss a line."""
     if line.source in ("person", "summary") and alike(line.text) in broken:
         return "instruction"
-    is_request = needs.request is not None and not needs.is_request_kept and line.message == needs.request.place
-    if needs.asks_for(line) or (is_request and line.source == "person"):
+    request = needs.request if needs.request is not None and needs.request.open else None  # else the next turn is done
+    is_request = request is not None and not needs.is_request_kept and line.message == request.place
+    if request is not None and (needs.asks_for(line) or (is_request and line.source == "person")):
         return "request"
     return "person" if line.source == "person" and not is_closing(line.text) else ""
 

@@ -73,6 +73,14 @@ def test_a_request_that_names_nothing_asks_for_lines_with_its_words() -> None:
     assert [one.text for one in found.things if one.matters == "request"] == [messages[1]["content"]]
 
 
+def test_the_next_turn_does_not_fail_without_what_a_finished_request_asked_for() -> None:
+    for ending, matters in (("", {"request"}), ("Thank you, that is all.", set[str]())):
+        messages = [*PLAN, reply("Done: /srv/shop/orders.py has prices in CHF now.")]
+        messages += [user(ending), reply("You're welcome!")] if ending else []
+        found = report(messages, "A shop is set up.", kept=len(messages) - len(PLAN))
+        assert {one.matters for one in found.things if one.matters == "request"} == matters, ending
+
+
 def test_an_answer_to_the_agent_is_no_request_of_its_own() -> None:
     """Nor is "go on": the request before it is the one."""
     messages = [
