@@ -112,6 +112,16 @@ def test_cost_counts_on_the_days_of_the_requests(signed_in: Client, settings: Se
     assert cells(signed_in, "by=model") == [[OPUS, "about $1.00", "1", ""]], "of thirty days"
 
 
+def test_it_begins_with_the_cost_only_where_one_of_these_days_is_known(
+    signed_in: Client, empty_store: EmptyStore
+) -> None:
+    empty_store.session("a", estimated_cost_usd=4.0)
+    empty_store.say("a", "user", "hello", timestamp=time.time() - 60 * sums.DAY)
+    sync_worker.sync_all()
+    assert "Tokens in context by day" in read(signed_in.get("/insights")).text
+    assert "Cost by day" in read(signed_in.get("/insights?days=90")).text
+
+
 def test_a_sum_for_a_whole_session_is_divided_by_its_replies(signed_in: Client, empty_store: EmptyStore) -> None:
     now = time.time()
     empty_store.session("a", estimated_cost_usd=4.0)

@@ -137,9 +137,9 @@ def sessions_with_cost(states: Sequence[StoreState], since: float) -> int:
     return spent + unknown.count()
 
 
-def is_cost_known(states: Sequence[StoreState]) -> bool:
-    """Whether the cost of any session is known."""
-    return SessionDay.objects.filter(state__in=states).exists()
+def is_cost_known(states: Sequence[StoreState], since: float) -> bool:
+    """Whether the cost of any day after `since` (epoch seconds) is known."""
+    return bool(_days_after(states, since).exists())
 
 
 def uncounted(states: Sequence[StoreState]) -> int:

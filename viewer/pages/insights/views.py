@@ -65,7 +65,7 @@ def insights(request: HttpRequest) -> HttpResponse:
     listings, demo = _listings()
     states = [listing.state for listing in listings if listing.state]
     since = 0.0 if query["days"] == "all" else now - int(query["days"] or 30) * sums.DAY
-    query["measure"] = measure = query["measure"] or ("cost" if sums.is_cost_known(states) else "tokens")
+    query["measure"] = measure = query["measure"] or ("cost" if sums.is_cost_known(states, since) else "tokens")
     by = cast(By, query["by"] or "day")
     group_sums = _sums(states, measure, by, since)
     all_of_them, of = total(group_sums), "compaction" if measure in OF_RUNS else "session"
