@@ -39,16 +39,16 @@ def used_later(texts: Sequence[str], remaining: Sequence[Message], later: Sequen
             by_word[word] -= met
             if passage.source != "tool":
                 used |= met
-    left = "\n".join(_flat(passage.text) for passage in passages(remaining, live=False)) if used else ""
-    known = set(TOKEN.findall(left))
-    return {at for at in used if not _is_known(flat[at], left, known)}
+    context = "\n".join(_flat(passage.text) for passage in passages(remaining, live=False)) if used else ""
+    known = set(TOKEN.findall(context))
+    return {at for at in used if not _is_known(flat[at], context, known)}
 
 
-def _is_known(text: str, left: str, known: set[str]) -> bool:
-    """Whether the end of a path is in the text that is left, which has the `known` words."""
+def _is_known(text: str, context: str, known: set[str]) -> bool:
+    """Whether the end of a path is in the text of the remaining context, which has the `known` words."""
     parts = text.split("/")
     end = "/".join(parts[-END:])
-    return len(parts) > END and " " not in text and known.issuperset(TOKEN.findall(end)) and _has(left, end)
+    return len(parts) > END and " " not in text and known.issuperset(TOKEN.findall(end)) and _has(context, end)
 
 
 def _has(words: str, text: str) -> bool:

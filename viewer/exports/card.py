@@ -69,11 +69,11 @@ def as_card(reader: Reader, session_id: str, handoff_id: int, choices: Choices) 
     title = _shown(line(choices.title, TITLE_CHARS)) or "A compaction, before and after"
     lines = [_kept(boundary), _made_by(reader.store, boundary, choices)]
     lines += [f"The session's model is {line(session.model, 80)}."] if choices.model and session.model else []
-    said = "".join(f"<p>{_shown(each)}</p>\n" for each in lines)
+    paragraphs = "".join(f"<p>{_shown(each)}</p>\n" for each in lines)
     summary = _summary(reader, session_id, boundary) if choices.summary else ""
     return (
-        f'{page.head(title, CARD)}<main>\n<h1 dir="auto">{title}</h1>\n{_sides(before, after)}{said}{summary}</main>\n'
-        "<footer><p>Made with Palimpsest. Secrets are redacted.</p></footer>\n</body>\n</html>\n"
+        f'{page.head(title, CARD)}<main>\n<h1 dir="auto">{title}</h1>\n{_sides(before, after)}{paragraphs}{summary}'
+        "</main>\n<footer><p>Made with Palimpsest. Secrets are redacted.</p></footer>\n</body>\n</html>\n"
     )
 
 
@@ -101,8 +101,8 @@ def _kept(boundary: IndexedBoundary) -> str:
     total = formats.counted(boundary.kept + boundary.summarised, "message")
     shorter = f", {boundary.shortened:,} of them with shorter tool output" if boundary.shortened else ""
     gone = f"; {boundary.summarised:,} became a summary" if boundary.summarised else ""
-    said = " Nothing that anybody said was left out." if boundary.shortens else ""
-    return f"{boundary.kept:,} of {total} kept{shorter}{gone}.{said}"
+    ending = " Nothing that anybody said was left out." if boundary.shortens else ""
+    return f"{boundary.kept:,} of {total} kept{shorter}{gone}.{ending}"
 
 
 def _made_by(store: Store, boundary: IndexedBoundary, choices: Choices) -> str:

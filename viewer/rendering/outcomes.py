@@ -50,8 +50,8 @@ def outcome(content: Any) -> CallOutcome:
 
 def of_row(row: StoredMessage) -> CallOutcome:
     """How a call ended, from its result's text, or else from the agent's mark of an error."""
-    found = outcome(row.content)
-    return CallOutcome("failed") if row.extra.get("is_error") is True and not found.word else found
+    by_text = outcome(row.content)
+    return CallOutcome("failed") if row.extra.get("is_error") is True and not by_text.word else by_text
 
 
 def _last_sentence(text: str) -> re.Match[str] | None:

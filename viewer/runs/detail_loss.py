@@ -121,8 +121,8 @@ def _with_later(
     """The report with what messages after the compaction use marked "used" and ranked, if they come before the next."""
     lost = report["lost"]
     later_ids = tuple(_later_ids(index, boundary)[:LATER]) if lost else ()
-    said = tuple("" if one["by"] == "call" else one["text"] for one in lost)  # a call can be made again
-    used = _used(reader, session_id, tuple(boundary.block_ids), later_ids, said) if later_ids else frozenset()
+    texts = tuple("" if one["by"] == "call" else one["text"] for one in lost)  # a call can be made again
+    used = _used(reader, session_id, tuple(boundary.block_ids), later_ids, texts) if later_ids else frozenset()
     if not used:
         return report
     places = {(lost[at]["message"], lost[at]["line"] or lost[at]["text"]) for at in used}
@@ -142,12 +142,12 @@ def _used_key(reader: Reader, *others: Hashable) -> Hashable:
 
 @cached(LRUCache(RECENT), key=_used_key, lock=Lock())
 def _used(
-    reader: Reader, session_id: str, left_ids: Sequence[int], later_ids: Sequence[int], said: Sequence[str]
+    reader: Reader, session_id: str, remaining_ids: Sequence[int], later_ids: Sequence[int], texts: Sequence[str]
 ) -> frozenset[int]:
     """The positions of the texts that rows after a compaction use."""
-    rows = reader.messages(session_id, [*left_ids, *later_ids])
-    left, later = ([message_of(rows[at]) for at in ids if at in rows] for ids in (left_ids, later_ids))
-    return frozenset(used_later(said, left, later))
+    rows = reader.messages(session_id, [*remaining_ids, *later_ids])
+    remaining, later = ([message_of(rows[at]) for at in ids if at in rows] for ids in (remaining_ids, later_ids))
+    return frozenset(used_later(texts, remaining, later))
 
 
 def _later_ids(index: TranscriptIndex, boundary: IndexedBoundary) -> list[int]:

@@ -33,10 +33,10 @@ def share(request: HttpRequest, store: str, session_id: str, handoff_id: int) ->
     """The page with the options, and the card within it; with `as=html`, the card as a file."""
     choices = _choices(request.GET)
     with open_store(get_store(store)) as reader:
-        made = card.as_card(reader, session_id, handoff_id, choices)
+        shown_card = card.as_card(reader, session_id, handoff_id, choices)
         name = redacted_name(reader.session(session_id).name)
     if request.GET.get("as") == "html":
-        chunks = iter([made.encode("utf-8", "replace")])
+        chunks = iter([shown_card.encode("utf-8", "replace")])
         return cast(HttpResponse, download(Export(card.FILE_NAME, CONTENT_TYPES["html"], chunks, ExportOutcome())))
     urls = SessionUrls(store, session_id)
     kept = {key: value for key, value in request.GET.items() if key in ("title", "name", "model", "summary")}
@@ -53,8 +53,8 @@ def share(request: HttpRequest, store: str, session_id: str, handoff_id: int) ->
 def share_card(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
     """The card alone, for the frame on the page: the same bytes as the file, and nothing of the site around them."""
     with open_store(get_store(store)) as reader:
-        made = card.as_card(reader, session_id, handoff_id, _choices(request.GET))
-    response = HttpResponse(made.encode("utf-8", "replace"), content_type=CONTENT_TYPES["html"])
+        shown_card = card.as_card(reader, session_id, handoff_id, _choices(request.GET))
+    response = HttpResponse(shown_card.encode("utf-8", "replace"), content_type=CONTENT_TYPES["html"])
     response["Content-Security-Policy"] = f"{policy(card.CARD)}; frame-ancestors 'self'; sandbox"
     response["Cache-Control"] = "no-store"
     return response

@@ -149,22 +149,22 @@ def _thoughts(content: Any) -> list[str]:
 # -- reading what messages do ------------------------------------------------------------------------------------------
 
 _kept: LRUCache[tuple[str, str, str], Kinds] = LRUCache(HELD, getsizeof=lambda kinds: min(len(kinds.flags) + 1, HELD))
-_lock = Lock()
-_turns = [Lock() for _ in range(16)]  # a session is read by one request at once, those of other sessions go on
+_kept_lock = Lock()
+_locks = [Lock() for _ in range(16)]  # a session is read by one request at once, those of other sessions go on
 
 
 def kinds_of(opened: OpenSession) -> Kinds:
     """What each message does. Raises StoreUnavailable."""
     index, store = opened.index, opened.reader.store
     key = (store.name, store.url, opened.session.id)
-    with _turns[hash(key) % len(_turns)]:
-        with _lock:
+    with _locks[hash(key) % len(_locks)]:
+        with _kept_lock:
             kept = _kept.get(key)
         if kept is not None and (len(kept.flags) > index.messages or kept.digest != index.digest(len(kept.flags))):
             kept = None
         if kept is None or len(kept.flags) < index.messages:
             kept = _read(opened, kept)
-            with _lock:
+            with _kept_lock:
                 _kept[key] = kept
         return kept
 

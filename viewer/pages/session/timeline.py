@@ -187,8 +187,8 @@ def drawn(series: list[list[int]], limit: int | None, *, about: bool = False, wi
 
 def _notes(limit: int, window: int, top: int) -> Label:
     """What the lines are, above the drawing; an arrow says that a line is above it, too."""
-    said = [(limit, "the agent compacts by itself at "), (window, "the model's window, ")]
-    texts = [f"{'↑ ' if tokens > top else ''}{text}{formats.thin(tokens)}" for tokens, text in said if tokens]
+    lines = [(limit, "the agent compacts by itself at "), (window, "the model's window, ")]
+    texts = [f"{'↑ ' if tokens > top else ''}{text}{formats.thin(tokens)}" for tokens, text in lines if tokens]
     return Label("4", "10", " · ".join(texts), "start")
 
 

@@ -132,13 +132,13 @@ def _list(
 
 def touched_files(opened: OpenSession) -> list[TouchedFile]:
     """The files that calls changed, as far as no result says that they failed."""
-    found: dict[str, list[Touch]] = {}
-    for made in answered_calls(opened, tools.may_change_files):
-        change = None if made.outcome.word else made.change
+    touches_of: dict[str, list[Touch]] = {}
+    for answered in answered_calls(opened, tools.may_change_files):
+        change = None if answered.outcome.word else answered.change
         for name, added, removed in change.files if change is not None else ():
             path = _place(name, opened.session.cwd)
-            found.setdefault(path, []).append(Touch(made.number, made.href, added, removed))
-    listed = [_file(opened, path, touches) for path, touches in found.items()]
+            touches_of.setdefault(path, []).append(Touch(answered.number, answered.href, added, removed))
+    listed = [_file(opened, path, touches) for path, touches in touches_of.items()]
     return sorted(listed, key=lambda file: (-len(file.touches), file.path))
 
 
@@ -155,25 +155,25 @@ def _file(opened: OpenSession, path: str, touches: list[Touch]) -> TouchedFile:
 def commands_run(opened: OpenSession) -> list[RanCommand]:
     """The commands that failed, the newest first, with the newest commit before each and the newest of all."""
     listed: list[RanCommand] = []
-    for made in answered_calls(opened, tools.is_shell):
-        word = made.outcome.word
-        message = _COMMIT.search(made.command[:LONGEST]) if not word else None
+    for answered in answered_calls(opened, tools.is_shell):
+        word = answered.outcome.word
+        message = _COMMIT.search(answered.command[:LONGEST]) if not word else None
         if word == "refused" or not (word or message):
             continue
         if listed and not word and not listed[-1].word:
             listed.pop()
-        text = redact_shown(made.call.arguments) if opened.redacting else made.call.arguments
-        title = tools.title(made.call.name, text, json_value(text), None, made.outcome, opened.session.cwd)
+        text = redact_shown(answered.call.arguments) if opened.redacting else answered.call.arguments
+        title = tools.title(answered.call.name, text, json_value(text), None, answered.outcome, opened.session.cwd)
         what = title.what
         if message is not None:
-            said = made.command[message.end() :]
-            what = line(redact_shown(said) if opened.redacting else said, tools.LIMIT) or what
-        listed.append(RanCommand(what, title.path, word, made.number, made.href))
+            subject = answered.command[message.end() :]
+            what = line(redact_shown(subject) if opened.redacting else subject, tools.LIMIT) or what
+        listed.append(RanCommand(what, title.path, word, answered.number, answered.href))
     return listed[::-1] if any(each.word for each in listed) else []
 
 
 def answered_calls(opened: OpenSession, is_wanted: Callable[[str], bool]) -> Iterator[AnsweredCall]:
-    """The calls of tools with wanted names that have a result, in order, with those that a script made."""
+    """The calls of tools with wanted names that have a result, in order, with those that a script answered."""
     index, start = opened.index, 0
     while start < index.messages:
         stop = min(start + AT_ONCE, index.messages)

@@ -20,8 +20,8 @@ def newest_time(newest_first: Iterable[Value], is_compaction: Callable[[Value], 
     """The time of the last entry that has one, in epoch seconds; 0.0 for none. Those of a compaction do not count, or a
     session that rests would look alive after one here.
     """
-    said = (each for each in newest_first if not is_compaction(each))
-    return next((at for each in said if (at := times.known(seconds(each.get("timestamp"))))), 0.0)
+    messages = (each for each in newest_first if not is_compaction(each))
+    return next((at for each in messages if (at := times.known(seconds(each.get("timestamp"))))), 0.0)
 
 
 def time_at_end(file: BinaryIO, is_compaction: Callable[[Value], bool] = lambda value: False) -> float:
