@@ -1,13 +1,15 @@
-"""What a request under a name that is none of this site's is told."""
+"""The pages for requests that no page answers: an unknown host, a form that is not accepted or too large, a fault."""
 
 from __future__ import annotations
 
 import logging
 
 import pytest
+from django.conf import settings
 from django.test import Client
 
-from tests.html import read
+from tests.factories.stores import EmptyStore
+from tests.html import Element, read
 from viewer.settings.logs import OwnName
 
 
@@ -41,3 +43,73 @@ def test_the_log_names_the_setting_that_is_read() -> None:
     assert OwnName().filter(record)
     assert record.exc_info is None
     assert record.getMessage() == "You may need to add 'x' to PALIMPSEST_ALLOWED_HOSTS."
+
+
+def first_button(page: Element) -> tuple[str, str]:
+    button = page.one("p", "actions").all("a")[0]
+    assert "primary" in button.classes
+    return button.text, button.attributes["href"]
+
+
+@pytest.mark.parametrize(
+    ("address", "first"),
+    [
+        ("/archive", ("All sessions", "/")),
+        ("/settings/tokens", ("Settings", "/settings")),
+        ("/sign-out/", ("Settings", "/settings")),
+        ("/stores/own/index", ("Stores", "/stores")),
+        ("/stores/own/sessions/s/compact", ("Open the session", "/stores/own/sessions/s")),
+    ],
+)
+def test_the_address_of_a_form_leads_to_its_page(
+    signed_in: Client, empty_store: EmptyStore, address: str, first: tuple[str, str]
+) -> None:
+    empty_store.session("s")
+    answer = signed_in.get(address)
+    assert first_button(read(answer, 405)) == first
+    assert answer.headers["Allow"] == "POST"
+
+
+@pytest.mark.parametrize("address", ["/stores/own", "/stores/own/sessions"])
+def test_a_shortened_address_of_a_session_is_the_list_of_its_store(signed_in: Client, address: str) -> None:
+    assert signed_in.get(address).headers["Location"] == "/?store=own"
+
+
+@pytest.mark.django_db
+def test_a_form_without_its_token_is_opened_again(signed_in: Client) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = signed_in.cookies
+    page = read(strict.post("/settings/tokens", headers={"Referer": "http://testserver/settings#tokens"}), 403)
+    assert first_button(page) == ("Open the page again", "http://testserver/settings#tokens")
+    page = read(strict.post("/settings/tokens", headers={"Referer": "https://other.example/"}), 403)
+    assert first_button(page) == ("Open the page again", "/settings")
+    page = read(strict.post("/settings/tokens", headers={"Origin": "https://agents.example"}), 403)
+    assert [code.text for code in page.one("main").all("code")][:2] == [
+        "https://agents.example",
+        "PALIMPSEST_ALLOWED_HOSTS",
+    ]
+
+
+def test_a_stranger_s_form_shows_nothing_of_the_site(db: None) -> None:
+    page = read(Client(enforce_csrf_checks=True).post("/sign-in/x"), 403)
+    assert first_button(page) == ("Open the page again", "/sign-in/x")
+    assert not page.all("nav", **{"aria-label": "Site"})
+
+
+def test_a_form_that_is_too_large_is_refused_as_that(signed_in: Client) -> None:
+    text = "x" * (settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+    page = read(signed_in.post("/settings/tokens", f"name={text}", "application/x-www-form-urlencoded"), 413)
+    assert page.one("h1").text == "This is too much at once"
+    assert first_button(page) == ("All sessions", "/")
+
+
+def test_a_fault_of_ours_is_a_page_of_the_site(signed_in: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails() -> None:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr("viewer.pages.stores.views.all_stores", fails)
+    signed_in.raise_request_exception = False
+    page = read(signed_in.get("/stores"), 500)
+    assert page.one("link", rel="stylesheet")
+    assert first_button(page) == ("All sessions", "/")
+    assert "a fault" not in page.text

@@ -371,13 +371,37 @@ def test_a_message_that_was_taken_back_is_not_shown(signed_in: Client, empty_sto
 
 
 @pytest.mark.parametrize(
-    "href", ["/stores/own/sessions/none", "/stores/none/sessions/s", "/stores/own/sessions/s?around=99"]
+    ("href", "title", "first"),
+    [
+        ("/stores/own/sessions/none", "There is no such session", "/?store=own"),
+        ("/stores/none/sessions/s", "There is no such store", "/stores"),
+        ("/?store=none", "There is no such store", "/stores"),
+        ("/stores/own/sessions/s?around=99", "This is not in the session", "/stores/own/sessions/s"),
+        ("/runs/99", "There is no such run", "/compactions"),
+    ],
 )
-def test_what_does_not_exist_is_a_designed_404(signed_in: Client, empty_store: EmptyStore, href: str) -> None:
+def test_what_does_not_exist_is_a_designed_404(
+    signed_in: Client, empty_store: EmptyStore, href: str, title: str, first: str
+) -> None:
+    """Trying again would not help: the first button leads to where the reader goes on."""
     empty_store.session("s")
     page = read(signed_in.get(href), 404)
-    assert page.one("h1").text == "Not found"
+    assert page.one("h1").text == title
     assert page.one("header", "top")
+    buttons = page.one("p", "actions").all("a")
+    assert [buttons[0].attributes["href"], "primary" in buttons[0].classes] == [first, True]
+    assert "Try again" not in [button.text for button in buttons]
+
+
+def test_a_link_that_was_cut_off_leads_to_its_session(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("20260714_abcdef", title="The one")
+    empty_store.session("20260715_fedcba", title="Another")
+    cut = read(signed_in.get("/stores/own/sessions/20260714_abc"), 404).one("section", "projects")
+    assert [(link.text, link.attributes["href"]) for link in cut.all("a")] == [
+        ("The one", "/stores/own/sessions/20260714_abcdef")
+    ]
+    unlike = read(signed_in.get("/stores/own/sessions/none"), 404).one("section", "projects")
+    assert {link.text for link in unlike.all("a")} == {"The one", "Another"}
 
 
 def test_a_missing_file_is_a_designed_503(signed_in: Client, empty_store: EmptyStore) -> None:
@@ -385,6 +409,7 @@ def test_a_missing_file_is_a_designed_503(signed_in: Client, empty_store: EmptyS
     empty_store.path.unlink()
     page = read(signed_in.get(href), 503)
     assert "cannot be read" in page.one("main").text
+    assert [link.text for link in page.one("p", "actions").all("a")] == ["Try again", "Stores", "All sessions"]
 
 
 def test_a_query_that_means_nothing_is_left_out(signed_in: Client, empty_store: EmptyStore) -> None:

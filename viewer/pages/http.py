@@ -18,6 +18,7 @@ from viewer.stores.errors import AlreadyUndone, StoreError
 from viewer.web.session_urls import SessionUrls
 
 from .parts.opened import now_without_boundary
+from .parts.ways_on import ways_on
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
@@ -99,7 +100,9 @@ def refused(
             undone = {"reading": reading, "sentence": sentence}
             return page(request, "boundary/_undone.html", undone, status=refusal.status)
     data = {"code": refusal.code, "sentence": sentence, "kept": kept, "back": back}
-    return page(request, "_refusal.html" if is_fragment(request) else "refusal.html", data, status=refusal.status)
+    if is_fragment(request):
+        return page(request, "_refusal.html", data, status=refusal.status)
+    return page(request, "refusal.html", data if back else data | ways_on(request, refusal), status=refusal.status)
 
 
 def _undone(refusal: AlreadyUndone) -> str:

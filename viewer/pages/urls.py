@@ -36,6 +36,8 @@ urlpatterns = [
     path("compact", bulk_actions.compact, name="compact_many"),
     path("export", bulk_actions.export, name="export_many"),
     path("stores", stores.stores, name="stores"),
+    path("stores/<name:store>", stores.listed),
+    path("stores/<name:store>/sessions", stores.listed),
     path("stores/<name:store>/index", stores.index, name="index"),
     path("compactions", compactions.compactions, name="compactions"),
     path("insights", insights.insights, name="insights"),

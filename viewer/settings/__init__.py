@@ -112,6 +112,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "viewer.web.auth.SignedIn",
+    "viewer.error_pages.OnlyForms",
     "viewer.error_pages.OwnDatabase",
 ]
 FORCE_SCRIPT_NAME = BASE_PATH or None
@@ -145,6 +146,7 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_NAME = f"palimpsest_csrf_{PORT}"
 CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "viewer.error_pages.csrf_failed"
 X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from viewer.catalog import sync
@@ -33,6 +35,12 @@ def stores(request: HttpRequest) -> HttpResponse:
         "command": settings.COMMAND,
     }
     return page(request, "stores/stores.html", data)
+
+
+@require_safe
+def listed(request: HttpRequest, store: str) -> HttpResponse:
+    """The list of a store's sessions, for an address that was shortened."""
+    return redirect(f"{reverse('pages:sessions')}?{urlencode({'store': store}, errors='replace')}")
 
 
 def _shown(store: Store) -> dict[str, Any]:
