@@ -87,7 +87,9 @@ def test_a_store_that_cannot_be_written_refuses_with_its_reason(signed_in: Clien
 def test_nothing_ticked_and_too_many_are_said(
     signed_in: Client, three: EmptyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "No session was ticked." in read(signed_in.post("/archive", {"archived": "yes"})).one("main").text
+    nothing = read(signed_in.post("/archive", {"archived": "yes", "back": "?store=own"})).one("div", "notice")
+    assert nothing.one("h1").text == "No session was ticked"
+    assert nothing.one("a").attributes["href"] == "/?store=own"
     monkeypatch.setattr(bulk_actions, "MOST", 2)
     page = read(signed_in.post("/archive", {"session": ["own/a", "own/b", "own/c"]}), 409)
     assert "At most 2 sessions can be chosen at once" in page.one("main").text

@@ -80,6 +80,23 @@ def test_orders(
     assert found == expected, "from any place on"
 
 
+def test_a_column_and_an_order_by_cost_only_where_one_is_known(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("a", title="Free")
+    empty_store.say("a", "user", "hello")
+    page = read(signed_in.get("/"))
+    assert [head.text for head in page.one("div", "list-heads").all("a")] == [
+        "Session", "Context", "Messages", "Last active",
+    ]  # fmt: skip
+    assert "cost" not in [link.text for link in page.one(id="facets").all("a")]
+    empty_store.session("b", title="Paid", estimated_cost_usd=2.5)
+    empty_store.say("b", "user", "hello")
+    sync_worker.sync_all()
+    page = read(signed_in.get("/"))
+    assert "Cost" in [head.text for head in page.one("div", "list-heads").all("a")]
+    assert "cost" in [link.text for link in page.one(id="facets").all("a")]
+    assert line_of(page, "Paid").one(cls="cost").text == "$2.50"
+
+
 @pytest.mark.usefixtures("three")
 @pytest.mark.parametrize("after", ["", "[]", "[1]", '["x", "a", 1]', "[null, null, null]", "[1e999, 3, 2]", "[" * 5000])
 def test_a_broken_place_is_the_beginning(signed_in: Client, after: str) -> None:
@@ -214,7 +231,11 @@ def test_many_are_exported_into_one_file(signed_in: Client) -> None:
 @pytest.mark.usefixtures("db")
 def test_nothing_chosen_is_said_and_too_many_are_refused(signed_in: Client) -> None:
     for path in ("/compact", "/export"):
-        assert "No session was ticked" in read(signed_in.post(path)).one("h1").text
+        page = read(signed_in.post(path, {"back": "?q=x"}))
+        assert "No session was ticked" in page.one("h1").text
+        assert [link.attributes["href"] for link in page.one("main").all("a")] == ["/?q=x"], "back to the same list"
+        page = read(signed_in.post(path, {"back": "//elsewhere.example/"}))
+        assert [link.attributes["href"] for link in page.one("main").all("a")] == ["/"]
     assert "At most 20" in read(signed_in.post("/compact", {"session": [f"own/{n}" for n in range(21)]}), 409).text
 
 

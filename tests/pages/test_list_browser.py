@@ -39,10 +39,13 @@ def test_it_is_accessible_with_all_there_is(visit: Visit, many: EmptyStore, size
 def test_lines_are_chosen_and_opened_by_keys(visit: Visit, many: EmptyStore) -> None:
     screen = visit(*WIDE)
     screen.goto("/")
+    archive = screen.get_by_role("button", name="Archive")
+    expect(archive).to_be_hidden()
     screen.keyboard.press("j")
     screen.keyboard.press("j")
     screen.keyboard.press("x")
     expect(screen.locator("#ticked")).to_have_text("1 ticked")
+    expect(archive).to_be_visible()
     expect(screen.locator("li.session input:checked")).to_have_attribute("value", "own/s28")
     screen.locator("#all-sessions").check()
     expect(screen.locator("#ticked")).to_have_text("30 ticked")
@@ -50,6 +53,22 @@ def test_lines_are_chosen_and_opened_by_keys(visit: Visit, many: EmptyStore) -> 
     screen.keyboard.press("j")
     screen.keyboard.press("Enter")
     screen.wait_for_url("**/sessions/s**")
+
+
+def test_the_column_of_costs_comes_with_the_first_line_that_has_one(visit: Visit, many: EmptyStore) -> None:
+    many.session("old", title="Paid", started_at=PRESENT - 9e6, estimated_cost_usd=2.5)
+    many.say("old", "user", "hello", timestamp=PRESENT - 9e6)
+    for at in range(20):
+        many.session(f"m{at}")
+        many.say(f"m{at}", "user", "hello")
+    sync_worker.sync_all()
+    screen = visit(*WIDE)
+    screen.goto("/")
+    head = screen.locator(".list-heads").get_by_text("Cost")
+    expect(head).to_be_hidden()
+    screen.get_by_role("link", name="More sessions").click()
+    expect(screen.get_by_text("$2.50")).to_be_visible()
+    expect(head).to_be_visible()
 
 
 @pytest.mark.parametrize("size", [WIDE, PHONE])

@@ -111,11 +111,16 @@ def test_no_match_says_what_to_do(signed_in: Client, empty_store: EmptyStore) ->
     page = read(signed_in.get("/?q=nothing+like+it"))
     empty = page.one("main").one(cls="empty")
     assert "No session matches “nothing like it ”." in empty.text
-    assert "Titles, directories, ids and first requests are searched. Look for another word" in empty.text
-    hrefs = [link.attributes["href"] for link in empty.all("a")]
-    assert hrefs == ["/", "/search?q=nothing%20like%20it"]
-    for query, said in (("?q=nothing&state=open", "Take a filter away"), ("?state=ended", "No session matches.")):
-        assert said in read(signed_in.get(f"/{query}")).one(cls="empty").text
+    assert "Titles, directories, ids and first requests are searched." in empty.text
+    hrefs = [link.attributes["href"] for link in empty.all("a", "btn")]
+    assert hrefs == ["/search?q=nothing%20like%20it", "/"]
+    for query, said in (
+        ("?q=nothing&state=open", "within the filters above"),
+        ("?state=ended", "Take a filter away"),
+        ("?state=archived", "The archive is empty."),
+    ):
+        empty = read(signed_in.get(f"/{query}")).one(cls="empty")
+        assert said in empty.text and "/" in [link.attributes["href"] for link in empty.all("a", "btn")]
 
 
 def test_a_first_visitor_reads_what_this_is_and_where_to_start(signed_in: Client, demo: Callable[[str], str]) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from cachetools import LRUCache, cached
 from django.db import connection
 from django.db.models import Count, Max
+from django.db.models.functions import Coalesce
 
 from viewer.catalog import sync, upsert
 from viewer.catalog.models import FacetGroup, SessionIndex, StoreState
@@ -124,6 +125,11 @@ def named_tip(listing: StoreListing, title: str) -> SessionIndex | None:
     return SessionIndex.objects.filter(state=listing.state, title=title, tip=True).defer(*UNSHOWN).first()
 
 
+def have_costs(listings: Iterable[StoreListing]) -> bool:
+    """Whether the cost of a session in one of these stores is known."""
+    return any(_has_costs(listing.state) for listing in listings if listing.state)
+
+
 def of_sessions(store: Store, ids: Sequence[str]) -> list[SessionIndex]:
     """The lines of these sessions of a store, if they are listed. Raises StoreUnavailable."""
     return list(upsert.lines_of(sync.state_at(store), ids).values())
@@ -152,7 +158,7 @@ def kinds_of(listings: Iterable[StoreListing]) -> list[FacetGroup]:
 
 def forget() -> None:
     """Clear what is cached of stores: for tests, which roll back their writes to our own database."""
-    for remembered in (_kinds_of_one, _numbers_of, _pinned_of):
+    for remembered in (_kinds_of_one, _has_costs, _numbers_of, _pinned_of):
         remembered.cache_clear()
 
 
@@ -165,6 +171,13 @@ def _edition(state: StoreState) -> tuple[int, int, str]:
 def _kinds_of_one(state: StoreState) -> list[FacetGroup]:
     """The kinds of one store; read once per edition of its lines."""
     return list(FacetGroup.objects.filter(state=state))
+
+
+@cached(LRUCache(64), key=_edition, lock=Lock())
+def _has_costs(state: StoreState) -> bool:
+    """The same of one store; read once per edition of its lines, from the index by cost."""
+    lines = SessionIndex.objects.alias(known=Coalesce("cost", UNKNOWN))
+    return lines.filter(known__gt=0, kind__in=[kind.pk for kind in _kinds_of_one(state)]).exists()
 
 
 def _matches(kind: FacetGroup, session_filter: SessionFilter) -> bool:

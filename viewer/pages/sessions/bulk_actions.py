@@ -69,17 +69,23 @@ def chosen(request: HttpRequest) -> list[tuple[str, str]]:
     return pairs
 
 
+def _back(request: HttpRequest) -> str:
+    """The query of the list that the form is on: never a place elsewhere."""
+    back = request.POST.get("back", "")
+    return back if back.startswith("?") else ""
+
+
 # -- the archive -------------------------------------------------------------------------------------------------------
 
 
 @require_POST
 @shows_refusals
 def archive(request: HttpRequest) -> HttpResponse:
-    archived, back = request.POST.get("archived") != "no", request.POST.get("back", "")
+    archived = request.POST.get("archived") != "no"
     data = {
         **_archived(chosen(request), archived, redacting=redacts(request)),
         "archived": archived,
-        "back": back if back.startswith("?") else "",  # the query of the list, never a place elsewhere
+        "back": _back(request),
     }
     if "unlisted" in request.POST:  # sent from the receipt: their lines are no longer on the page
         data["changed"] = ()
@@ -140,7 +146,8 @@ def compact(request: HttpRequest) -> HttpResponse:
         raise StoreError(f"At most {AT_ONCE} sessions are compacted together; {len(keys):,} were chosen.")
     confirmed = "confirm" in request.POST
     sessions = [_compacted(each) if confirmed else each for each in _chosen(keys, redacting=redacts(request))]
-    data = {"sessions": sessions, "done": confirmed, "splits": any(each.split for each in sessions)}
+    splits = any(each.split for each in sessions)
+    data = {"sessions": sessions, "done": confirmed, "splits": splits, "back": _back(request)}
     return page(request, "sessions/compact_many.html", data)
 
 
@@ -215,7 +222,8 @@ def export(request: HttpRequest) -> HttpResponse:
     keys, format = chosen(request), request.POST.get("format", "")
     if format not in CONTENT_TYPES:
         sessions = _chosen(keys, redacting=redacts(request))
-        return page(request, "sessions/export_many.html", {"sessions": sessions, "formats": FORMATS})
+        data = {"sessions": sessions, "formats": FORMATS, "back": _back(request)}
+        return page(request, "sessions/export_many.html", data)
     file = TemporaryFile()  # noqa: SIM115  # closed by the answer, when it is sent
     _zip(keys, format, file, redact="redact" in request.POST)
     file.seek(0)

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 
 from viewer.catalog import sync
-from viewer.catalog.lines import Key, Order, SessionFilter, SessionList, counts
+from viewer.catalog.lines import Key, Order, SessionFilter, SessionList, counts, have_costs
 from viewer.catalog.upsert import storable
 from viewer.labels.sessions import Labels, all_labels
 from viewer.pages.filters import Group, Link
@@ -25,7 +25,7 @@ from viewer.stores.base import Store
 from viewer.stores.listing import is_askable
 
 STATES = {"": "not archived", "open": "open", "ended": "ended", "archived": "archived"}
-ORDERS = {
+ORDERS: dict[Order, str] = {
     "recent": "last active", "created": "started", "title": "title", "tokens": "tokens in context",
     "messages": "messages in context", "cost": "cost",
 }  # fmt: skip
@@ -104,7 +104,9 @@ class Facets:
         listings = sync.store_listings(stores) if form.store else listed.listings
         self.states = {listing.store.name: {listing.state.pk} for listing in listings if listing.state}
         self.counts = counts(listings, form.filter)
+        self.priced = have_costs(listings)
         self.query = query_of(form)
+        self.is_narrowed = any(name != "order" for name, _ in self.query)
 
     def total(self) -> str:
         """ "2,104 sessions", with the current filter."""
@@ -133,15 +135,25 @@ class Facets:
             ("compacted", "Compacted", {"": "either", "yes": "yes", "no": "no"}),
             ("near", "Needs compaction", {"": "either", "yes": "yes"}),
             ("sub-agents", "Sub-agents", delegating),
-            ("order", "Order by", {"" if value == "recent" else value: label for value, label in ORDERS.items()}),
+            (
+                "order",
+                "Order by",
+                {"" if value == "recent" else value: label for value, label in self.orders().items()},
+            ),
         ):
             chosen = dict(self.query).get(name)
             enough = 1 if name in ("near", "sub-agents", "tag") else 2
             if len(options) > enough or chosen:
                 links = [self._link(name, value, label) for value, label in options.items()]
-                links = [link for link in links if link.count != "0" or link.current]
-                if len(links) > 1 and (chosen or not _is_same(links)):
+                few = [link for link in links if link.count != "0" or link.current]
+                if name == "store" and self.is_narrowed:  # the same row for any words
                     yield name, Group(title, tuple(links))
+                elif len(few) > 1 and (chosen or not _is_same(few)):
+                    yield name, Group(title, tuple(few))
+
+    def orders(self) -> dict[Order, str]:
+        """The orders with their names; by cost only where one is known."""
+        return {order: label for order, label in ORDERS.items() if self.priced or order != "cost"}
 
     def _projects(self) -> dict[str, str]:
         """The working directories of most sessions, each with a name for people; not one that has to be redacted."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -104,7 +104,7 @@ def _page(
         "total": facets.total(),
         "views": views,
         "saved_as": next((view.label for view in views if view.current), ""),
-        "columns": list(_columns(form)),
+        "columns": list(_columns(form, facets.orders())),
         "stores": [_introduced(listing) for listing in listed.listings],
         "pinned": [line for line in shown if line.row.pk in numbers],
         "narrowed": any(name != "order" for name, _ in pairs),
@@ -127,11 +127,12 @@ def _more(form: ListForm, listed: SessionList) -> str:
     return f"?{urlencode([*query_of(form), ('after', position)])}"
 
 
-def _columns(form: ListForm) -> Iterator[Link]:
+def _columns(form: ListForm, orders: Container[Order]) -> Iterator[tuple[Order, Link]]:
     """The heads of the columns by which a list can be ordered."""
     for order, label in HEADS.items():
-        query = query_of(form, order="" if order == "recent" else order)
-        yield Link(label, f"?{urlencode(query)}", form.filter.order == order)
+        if order in orders:
+            query = query_of(form, order="" if order == "recent" else order)
+            yield order, Link(label, f"?{urlencode(query)}", form.filter.order == order)
 
 
 # -- the stores --------------------------------------------------------------------------------------------------------
