@@ -341,6 +341,48 @@ def test_a_broken_cursor_breaks_nothing(signed_in: Client, empty_store: EmptySto
     assert signed_in.get("/search", {"q": "needle", "after": after}).status_code == 200
 
 
+def test_filters_are_one_line_and_more_of_them(signed_in: Client, empty_store: EmptyStore) -> None:
+    for name, source in (("a", "cli"), ("b", "telegram")):
+        empty_store.session(name, source=source)
+        empty_store.say(name, "user", "needle")
+
+    def rows(query: str) -> list[list[str]]:
+        page = read(signed_in.get(f"/search?q=needle{query}")).one("details", "filters")
+        more = page.one("details", id="more-filters")
+        return [[group.one("span", "name").text for group in part.all("div", "group")] for part in (page, more)]
+
+    everything, more = rows("")
+    assert everything[: len(everything) - len(more)] == ["Said by", "When"]
+    assert more == ["Source", "Order"]
+    assert rows("&source=cli")[1] == ["Order"], "what is in use is on the first line"
+    counted = read(signed_in.get("/search/facets?q=needle"))
+    assert [
+        group.one("span", "name").text for group in counted.one("div", id="more-groups").all("div", "group")
+    ] == more
+    for query, is_open in (("", False), ("&since=2026-01-05", True), ("&until=2026-01-05", True)):
+        fold = read(signed_in.get(f"/search?q=needle{query}")).one("details", id="more-filters")
+        assert ("open" in fold.attributes) == is_open, "the days that were typed can be seen"
+
+
+@pytest.mark.parametrize(
+    ("role", "text", "shown_text"),
+    [
+        ("assistant", "Book **the needle** and **more needles**.", "Book the needle and more needles."),
+        ("assistant", "A **needle costs 2**3 or more", "A **needle costs 2**3 or more"),
+        ("user", "f(**needle) and **thread", "f(**needle) and **thread"),
+        ("tool", "grep: **needle** here", "grep: **needle** here"),
+    ],
+)
+def test_signs_of_bold_text_are_not_shown_in_words(
+    signed_in: Client, empty_store: EmptyStore, role: str, text: str, shown_text: str
+) -> None:
+    empty_store.session("a")
+    empty_store.say("a", role, text)
+    passage = read(signed_in.get("/search?q=needle")).all("p", "passage")[-1]
+    assert "".join(passage.text.split()) == "".join(shown_text.split())
+    assert passage.all("mark")
+
+
 def test_filters_are_links_and_narrow(signed_in: Client, empty_store: EmptyStore) -> None:
     empty_store.session("a", source="cli", title="A")
     empty_store.session("b", source="telegram", title="B")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
@@ -17,6 +18,7 @@ from viewer.stores.search.passages import PassagePart
 from viewer.web.session_urls import SessionUrls
 from viewer.web.url_segments import segment
 
+_BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])[^*]{1,200}(?<=\S)\*\*(?![\w*])")
 FIRST = 3  # hits of a session that are shown unfolded
 
 
@@ -80,10 +82,24 @@ def shown_hit(hit: Hit, urls: SessionUrls, words: str = "") -> ShownHit:
         summary=hit.kind == "summary",
         state="" if hit.state == "live" else STATES[hit.state],
         time=formats.moment(hit.time),
-        passage=tuple(PassagePart(clean(piece.text), piece.marked) for piece in hit.passage),
+        passage=tuple(PassagePart(clean(piece.text), piece.marked) for piece in _words_of(hit)),
         session=name or line(hit.session.id, 120),
         source=line(hit.session.source, 30),
     )
+
+
+def _words_of(hit: Hit) -> tuple[PassagePart, ...]:
+    """The passage, in people's and models' words without the signs around bold text, if it has both of a pair."""
+    if hit.role == "tool":
+        return hit.passage
+    pairs = list(_BOLD.finditer("".join(piece.text for piece in hit.passage)))
+    signs = {at for pair in pairs for at in (pair.start(), pair.start() + 1, pair.end() - 2, pair.end() - 1)}
+    pieces, place = [], 0
+    for piece in hit.passage:
+        text = "".join(letter for at, letter in enumerate(piece.text, place) if at not in signs)
+        pieces.append(PassagePart(text, piece.marked))
+        place += len(piece.text)
+    return tuple(pieces)
 
 
 # -- several stores ----------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from viewer.stores.registry import open_store
 from viewer.stores.search.pages import Hit, PageRequest
 from viewer.stores.search.query import parse
 
-from .views import SearchForm, day, filter_groups, form_of, search_filter
+from .views import SearchForm, day, filter_groups, filter_rows, form_of, search_filter
 
 COUNTED = 100  # hits that are counted; above that the page says that there are more
 SAMPLE = 50  # hits of a store by which all choices of the filters are counted
@@ -62,8 +62,9 @@ def facets(request: HttpRequest) -> HttpResponse:
     form = form_of(request.GET)
     stores = listed_stores(request, form.store)
     listings = sync.store_listings(stores)
-    groups = tuple(_counted(tuple(filter_groups(form, stores, listings, redacting=redacts(request))), form, stores))
-    return page(request, "search/_facets.html", groups)
+    groups = tuple(filter_groups(form, stores, listings, redacting=redacts(request)))
+    first, more = filter_rows(form, _counted(groups, form, stores))
+    return page(request, "search/_facets.html", {"groups": first, "more_groups": more})
 
 
 def _counted(groups: Sequence[Group], form: SearchForm, stores: Sequence[Store]) -> Iterator[Group]:

@@ -4,7 +4,7 @@ or best first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, time, timedelta
 from typing import Any
@@ -43,6 +43,7 @@ from .hits import Positions
 PAGE = 25
 PROJECTS = 8  # choices of the filter
 SESSIONS = 5  # found by their names
+FIRST = ("Store", "Said by", "When")  # filters that are not behind "More filters"
 ROLES = {"": "anybody", "user": "user", "assistant": "assistant", "tool": "tool results"}
 ORDERS = {"": "newest", "best": "best match"}
 AGES = {7: "last 7 days", 30: "last 30 days", 365: "last year"}
@@ -226,6 +227,7 @@ def _page(
     page_hits, behind = hits.merged(pages, PAGE, positions)
     further = any(behind.keys.get(name) is not None or name not in behind.keys for name, _ in pages)
     narrow = form.session or form.role
+    groups, more_groups = filter_rows(form, filter_groups(form, stores, listed.listings, redacting=redacted))
     named, unnamed = _named_sessions(listed, query, redacted)
     shown, unshown = lines_of(
         page_hits,
@@ -235,7 +237,9 @@ def _page(
     return {
         "form": form,
         "hidden": [pair for pair in _pairs(form) if pair[0] not in ("q", "since", "until")],
-        "groups": list(filter_groups(form, stores, listed.listings, redacting=redacted)),
+        "groups": groups,
+        "more_groups": more_groups,
+        "dated": bool(form.until) or form.since not in ("", *map(_days_ago, AGES)),
         "facets": f"search/facets{address(form, scan='')}",
         "sessions": () if narrow else named,
         "found": hits.grouped(shown, lambda store, segment: address(form, store=store, session=segment)),
@@ -325,6 +329,16 @@ def filter_groups(
     ):
         if len(options) > 2 or getattr(form, name) or name == "order":
             yield Group(title, tuple(_link(form, name, value, label) for value, label in options.items()))
+
+
+def filter_rows(form: SearchForm, groups: Iterable[Group]) -> tuple[list[Group], list[Group]]:
+    """The filters that a page begins with, which are those that most searches need and those in use, and the others."""
+    first: list[Group] = []
+    more: list[Group] = []
+    for group in groups:
+        in_use = any(link.current for link in group.links[1:])
+        (first if in_use or group.name in FIRST else more).append(group)
+    return first, more
 
 
 def _days_ago(days: int) -> str:
