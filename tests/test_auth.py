@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.http import HttpRequest, HttpResponse
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import include, path
 from django.utils import timezone
 from ninja import NinjaAPI
@@ -83,6 +83,50 @@ def test_looking_at_a_link_does_not_use_it_up(client: Client) -> None:
     assert client.get("/private").status_code == 302
     assert client.post(link).headers["Location"] == "/"
     assert client.get("/private").content == b"private"
+
+
+OPENED = {
+    "Host": "127.0.0.1:8000",
+    "Sec-Fetch-Mode": "navigate",
+    "Sec-Fetch-Dest": "document",
+    "Sec-Fetch-Site": "none",
+}
+
+
+def test_a_browser_on_this_machine_is_signed_in_by_opening_the_link(client: Client) -> None:
+    link = auth.new_link()
+    assert client.get(link, headers=OPENED).headers["Location"] == "/"
+    assert client.get("/private").content == b"private"
+    assert client.get(link, headers=OPENED).headers["Location"] == "/", "a restored tab is led on"
+    assert Client().get(link, headers=OPENED).status_code == 410
+
+
+@pytest.mark.parametrize(
+    "different",
+    [
+        {"Sec-Fetch-Mode": "cors"},
+        {"Sec-Fetch-Dest": "iframe"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Purpose": "prefetch;prerender"},
+        {"Purpose": "prefetch"},
+        {"X-Forwarded-For": "192.0.2.1"},
+        {"X-Forwarded-Proto": "https"},
+        {"Via": "1.1 proxy"},
+        {"Host": "agents.example"},
+        {"REMOTE_ADDR": "172.17.0.1"},
+        {"REMOTE_ADDR": ""},
+    ],
+    ids=str,
+)
+@override_settings(ALLOWED_HOSTS=["127.0.0.1", "testserver", "agents.example"])
+def test_what_may_be_a_preview_is_asked_first(client: Client, different: dict[str, str]) -> None:
+    link, peer = auth.new_link(), different.get("REMOTE_ADDR", "127.0.0.1")
+    headers = OPENED | {name: value for name, value in different.items() if name != "REMOTE_ADDR"}
+    assert "Continue" in client.get(link, headers=headers, REMOTE_ADDR=peer).content.decode()
+    client.head(link, headers=OPENED)
+    assert client.get("/private").status_code == 302
+    assert client.post(link).status_code == 302, "it is not used up"
 
 
 def test_the_cookie_is_the_owner_s_for_thirty_days(client: Client) -> None:

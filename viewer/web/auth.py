@@ -1,7 +1,8 @@
 """Who may open what: a signed-in browser every page, a bearer token the JSON API within its scopes.
 
-There is one owner and no password. `make run` and `manage.py signin` print a link. Opening it shows a button, and only
-the button uses up the link, so that a chat program's preview does not.
+There is one owner and no password. `make run` and `manage.py signin` print a link. On the machine of the site, a
+browser in which a person opens the link is signed in at once. Elsewhere it shows a button, and only the button uses up
+the link, so that a chat program's preview does not (docs/decisions/16-sign-in-links.md).
 """
 
 import hashlib
@@ -26,6 +27,7 @@ from ninja.security import HttpBearer
 
 from viewer.models import ApiToken, SignInLink
 from viewer.web import own_database
+from viewer.web.middleware import is_for_this_machine, is_loopback
 from viewer.web.own_database import OwnDatabaseUnavailable
 
 SCOPES = ("read", "write", "compact")
@@ -93,9 +95,9 @@ def sign_in_help(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_in_page(request: HttpRequest, token: str) -> HttpResponse:
-    """GET asks to continue and changes nothing; POST uses up the link and signs in."""
+    """POST uses up the link and signs in, and so does a GET of a person on this machine; other GETs change nothing."""
     link = SignInLink.objects.filter(token_hash=_hash(token)).first()
-    if request.method == "POST" and link and _use(link):
+    if (request.method == "POST" or _is_opened_here(request)) and link and _use(link):
         sign_in(request)
         return redirect("pages:sessions")
     problem = _problem(link)
@@ -103,6 +105,22 @@ def sign_in_page(request: HttpRequest, token: str) -> HttpResponse:
         return redirect("pages:sessions")
     context = {"problem": problem, "command": settings.COMMAND}
     return render(request, "access/sign_in.html", context, status=410 if problem else 200)
+
+
+_THROUGH_OTHERS = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP")
+_AHEAD = ("Sec-Purpose", "Purpose", "X-Purpose", "X-Moz")  # of pages that are loaded before somebody asks for them
+
+
+def _is_opened_here(request: HttpRequest) -> bool:
+    """Whether a browser on the machine of the site opens the address as a page, and no other page led to it."""
+    opened = ("navigate", "document", "none")
+    return (
+        request.method == "GET"
+        and is_for_this_machine(request)
+        and is_loopback(request.META.get("REMOTE_ADDR", ""))
+        and tuple(request.headers.get(f"Sec-Fetch-{name}") for name in ("Mode", "Dest", "Site")) == opened
+        and not any(name in request.headers for name in (*_THROUGH_OTHERS, *_AHEAD))
+    )
 
 
 @require_POST

@@ -57,7 +57,7 @@ class BehindTls:
         if _came_by_tls(request):
             request.META["wsgi.url_scheme"] = "https"
         response = self.get_response(request)
-        if request.is_secure() or (settings.SECURE_COOKIES and not _is_for_this_machine(request)):
+        if request.is_secure() or (settings.SECURE_COOKIES and not is_for_this_machine(request)):
             for cookie in response.cookies.values():
                 cookie["secure"] = True
         return response
@@ -73,9 +73,15 @@ def _came_by_tls(request: HttpRequest) -> bool:
     return scheme == "https" and any(peer in network for network in settings.TRUSTED_PROXIES)
 
 
-def _is_for_this_machine(request: HttpRequest) -> bool:
+def is_for_this_machine(request: HttpRequest) -> bool:
+    """Whether the request names this machine itself as its host, such as 127.0.0.1 or localhost."""
     name = split_domain_port(request.META.get("HTTP_HOST", ""))[0].strip("[]")
+    return is_loopback(name) or name == "localhost" or name.endswith(".localhost")
+
+
+def is_loopback(address: str) -> bool:
+    """Whether this is an IP address of the machine itself."""
     try:
-        return ip_address(name).is_loopback
+        return ip_address(address).is_loopback
     except ValueError:
-        return name == "localhost" or name.endswith(".localhost")
+        return False
