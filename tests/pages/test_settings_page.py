@@ -46,6 +46,15 @@ def test_an_empty_page_asks_for_a_model_and_says_what_is_sent(signed_in: Client,
     assert not form.all("button", value="remove")
 
 
+def test_the_fields_of_a_model_are_folded_until_it_is_set_up(signed_in: Client) -> None:
+    assert "Not set up" in section(signed_in).text and "open" not in section(signed_in).one("details").attributes
+    wrong = read(signed_in.post("/settings/openai", {"model": ""})).one("section", id="openai")
+    assert "open" in wrong.one("details").attributes, "the error can be seen"
+    save(signed_in)
+    assert "Not set up" not in section(signed_in).text and "open" in section(signed_in).one("details").attributes
+    assert "open" not in section(signed_in, "anthropic").one("details").attributes
+
+
 def test_the_place_of_our_own_data_is_named_without_its_password(
     signed_in: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

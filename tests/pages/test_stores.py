@@ -24,6 +24,16 @@ from viewer.stores.hermes import schema
 from viewer.stores.registry import get_store
 
 
+def test_who_has_only_the_demo_is_shown_where_sessions_are_looked_for(
+    signed_in: Client, demo: Callable[[str], str]
+) -> None:
+    page = read(signed_in.get("/"))
+    assert "/stores" in [link.attributes["href"] for link in page.one("ul", "stores").all("a")]
+    looked = read(signed_in.get("/stores")).one("section", **{"aria-labelledby": "looked"})
+    assert [name.text for name in looked.all("dt")] == ["Hermes", "Claude Code", "Codex", "OpenClaw", "pi"]
+    assert "CLAUDE_CONFIG_DIR" in looked.text and "PALIMPSEST_STORES" in looked.text
+
+
 def test_stores_say_what_works_and_why_not(
     signed_in: Client, small_hermes_copy: Callable[[int], Path], settings: Settings
 ) -> None:
@@ -37,7 +47,9 @@ def test_stores_say_what_works_and_why_not(
     assert "10 sessions" in by_name["v31"].text
     assert not by_name["v31"].all("li", "cannot")
     assert any("“compacted” column" in item.text for item in by_name["v16"].all("li", "cannot"))
-    assert "cannot be read" in by_name["gone"].text
+    assert by_name["v31"].one("div", "meta").one("a").attributes["href"] == "/?store=v31"
+    assert "cannot be read" in by_name["gone"].text and by_name["gone"].one("a", "btn").text == "Look again"
+    assert not page.all("section", **{"aria-labelledby": "looked"})
     assert "Try on a copy" in page.text or "demo" in by_name
 
 

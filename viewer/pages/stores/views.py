@@ -22,6 +22,14 @@ from viewer.stores.errors import StoreError
 from viewer.stores.registry import all_stores, get_store, open_store, remarks, unread_homes
 from viewer.web.unreadable import lines_of
 
+_HOMES = (  # where sessions of agents are looked for, and the variable that names another place
+    ("Hermes", settings.HERMES_HOME, "HERMES_HOME"),
+    ("Claude Code", settings.CLAUDE_HOME, "CLAUDE_CONFIG_DIR"),
+    ("Codex", settings.CODEX_HOME, "CODEX_HOME"),
+    ("OpenClaw", settings.OPENCLAW_HOME, "OPENCLAW_STATE_DIR"),
+    ("pi", settings.PI_HOME, "PI_CODING_AGENT_DIR"),
+)
+
 
 @require_safe
 def stores(request: HttpRequest) -> HttpResponse:
@@ -32,6 +40,7 @@ def stores(request: HttpRequest) -> HttpResponse:
         "stores": shown,
         "broken": broken,
         "homes": unread_homes(),
+        "looked": _HOMES if all(store.is_managed for store in all_stores()) else (),
         "command": settings.COMMAND,
     }
     return page(request, "stores/stores.html", data)
