@@ -50,6 +50,12 @@ def cells(page: Element, side: str) -> list[tuple[int, str]]:
     return [(int(each.attributes["data-row"]), match[1]) for each, match in found if match]
 
 
+def folded(page: Element) -> int:
+    """How many messages are in folds."""
+    labels = (each.text for each in page.all("summary") if "more message" in each.text)
+    return sum(int(label.split()[0].replace(",", "")) for label in labels)
+
+
 def compacted(empty_store: EmptyStore, session_id: str = "s", handoff: str = HANDOFF) -> tuple[str, int]:
     """Everything in a session summarised; the address of what was before and after, and the row of the summary."""
     with closing(sqlite3.connect(empty_store.path)) as con, con:
@@ -89,7 +95,7 @@ def test_each_message_stands_once_and_in_order_at_every_boundary(
     assert index.boundaries
     for boundary in index.boundaries:
         href = f"/stores/hermes/sessions/{hermes_store.session_id}/boundaries/{boundary.handoff_id}/before-after"
-        pages = list(walked(signed_in, href))
+        pages = list(walked(signed_in, f"{href}?rows=every"))
         left = [cell for page in pages for cell in cells(page, "Before")]
         right = [cell for page in pages for cell in cells(page, "After")]
         assert list(dict.fromkeys(row for row, _ in left)) == list(boundary.before_ids)
@@ -133,14 +139,60 @@ def test_only_what_changed(signed_in: Client, open_hermes_store: Callable[..., H
     href = f"/stores/hermes/sessions/{open_hermes_store(21).session_id}/boundaries/88/before-after?only=changed"
     pages = list(walked(signed_in, href))
     left = [cell for page in pages for cell in cells(page, "Before")]
-    assert [fate for _, fate in left].count("summarised") == 56
-    assert [fate for _, fate in left].count("shortened") == 7 and len(left) == 63
+    assert [fate for _, fate in left].count("summarised") + sum(map(folded, pages)) == 56
+    assert [fate for _, fate in left].count("shortened") == 7
     told = [int(each.text.split()[0]) for page in pages for each in page.all("p", "skipped")]
     assert sum(told) <= 21 and told[0] == 3
     assert sum(len(page.all("pre", "diff")) for page in pages) == 7, "each says what was shortened"
-    assert "What replaces these messages" in pages[1].text
-    above = next(a for a in pages[1].all("a") if a.text == "What replaces these messages")
+
+
+def test_a_window_that_begins_within_a_stretch_leads_to_what_replaces_it(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    href = f"/stores/hermes/sessions/{open_hermes_store(21).session_id}/boundaries/88/before-after?rows=every"
+    second = list(walked(signed_in, href))[1]
+    above = next(a for a in second.all("a") if a.text == "What replaces these messages")
     assert (88, "new") in cells(read(signed_in.get(above.attributes["href"])), "After")
+
+
+def test_a_long_stretch_that_the_summary_replaces_is_folded(signed_in: Client, empty_store: EmptyStore) -> None:
+    """Three of its messages are shown, the others when somebody unfolds them, with a script or without one."""
+    empty_store.session("s")
+    empty_store.chat("s", 100)
+    href, row = compacted(empty_store)
+    for query in ("", "?only=changed"):
+        page = read(signed_in.get(href + query))
+        assert [fate for _, fate in cells(page, "Before")] == ["summarised"] * 3
+        assert (row, "new") in cells(page, "After") and folded(page) == 97
+        assert not page.all("p", "skipped") and not page.all("a", "later")
+    every = [cell for page in walked(signed_in, f"{href}?rows=every") for cell in cells(page, "Before")]
+    link = page.one("a", "neighbour").attributes["href"]
+    assert cells(read(signed_in.get(link)), "Before") == every[3:43], "a page of its own without a script"
+    unfolded: list[tuple[int, str]] = []
+    while link:
+        part = read(signed_in.get(link, headers={"HX-Request": "true"}))
+        assert not part.all("main")
+        unfolded += cells(part, "Before")
+        link = next((each.attributes["hx-get"] for each in part.all("a", "neighbour")), "")
+    assert unfolded == every[3:]
+
+
+def test_a_short_stretch_is_not_folded(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("s")
+    empty_store.chat("s", 5)
+    href, _ = compacted(empty_store)
+    page = read(signed_in.get(href))
+    assert len(cells(page, "Before")) == 5 and not folded(page)
+
+
+def test_what_an_agent_wrote_in_a_persons_role_says_so(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("s")
+    empty_store.say("s", "user", "a background notice", display_kind="hidden")
+    empty_store.say("s", "user", "and this somebody typed")
+    href, _ = compacted(empty_store)
+    notice, typed = read(signed_in.get(href)).all("article")[:2]
+    assert "Written by the agent, not typed by a person (hidden)." in notice.text
+    assert "not typed" not in typed.text
 
 
 @pytest.mark.usefixtures("at_once")
@@ -171,7 +223,7 @@ def test_of_old_tool_output_made_shorter_no_message_left(
     assert int(said[1]) >= (run.messages_before or 0) - 1 and int(said[2]) == len(run.report["shortened"])
     file = b"".join(signed_in.get(f"{path}?as=html")).decode()
     assert f"N{said[0][1:]}." in file
-    pages = [*walked(signed_in, path)]
+    pages = [*walked(signed_in, f"{path}?rows=every")]
     before, after = ([cell for page in pages for cell in cells(page, side)] for side in ("Before", "After"))
     assert len(before) == len(after) - 1, "all but the note stand on both sides"
     assert {fate for _, fate in before} == {"kept", "shortened"}
@@ -207,7 +259,7 @@ def test_of_claude_code(signed_in: Client, api_client: ApiClient, settings: Sett
     found = api_client.get(f"{place}/compactions")["items"]
     assert len(found) == 2
     for made in found:
-        page = read(signed_in.get(f"{place}/boundaries/{made['handoff_id']}/before-after"))
+        page = read(signed_in.get(f"{place}/boundaries/{made['handoff_id']}/before-after?rows=every"))
         left, right = cells(page, "Before"), cells(page, "After")
         assert (made["handoff_id"], "new") in right
         assert {row for row, fate in left if fate == "kept"} == set(made["kept_ids"])
@@ -285,7 +337,7 @@ def test_the_file_says_what_the_page_says(signed_in: Client, open_hermes_store: 
 def test_hostile_text_is_text(signed_in: Client, empty_store: EmptyStore) -> None:
     hostile.build(empty_store, share=0.01)
     href, _ = compacted(empty_store, "hostile", HANDOFF.replace("To go on", hostile.SCRIPT))
-    for page in walked(signed_in, href):
+    for page in walked(signed_in, f"{href}?rows=every"):
         main = page.one("main")
         assert not main.all("script") and not main.all("svg")
         assert not [each for each in main.all() if {"onerror", "onload"} & each.attributes.keys()]
@@ -308,14 +360,14 @@ def test_a_long_session_takes_windows_and_no_more_queries(
         signed_in.get(href)  # its History is made
         statements.clear()
         with CaptureQueriesContext(connection) as own:
-            page = read(signed_in.get(f"{href}?start=20"))
+            page = read(signed_in.get(f"{href}?rows=every&start=20"))
         asked[name] = (len(own), len(statements))
         assert len(page.all("article")) <= 80
         assert len(page.one("main").text) < 20_000
     assert asked["long"] <= asked["short"]
     last = next(a for a in page.all("a") if a.text == "To the last")
     assert (messages + 60 + 2, "summarised") in cells(read(signed_in.get(last.attributes["href"])), "Before")
-    assert read(signed_in.get(f"{href}?start=999999999")).all("article"), "the last row"
+    assert read(signed_in.get(f"{href}?rows=every&start=999999999")).all("article"), "the last row"
     made = files.as_text(files.comparison("own", "long", row), "before", redact=False)  # which takes most of the time
     tracemalloc.start()
     size = sum(map(len, made))
@@ -329,7 +381,7 @@ def test_nothing_is_written(signed_in: Client, empty_store: EmptyStore) -> None:
     empty_store.chat("s", 10)
     href, _ = compacted(empty_store)
     before = empty_store.path.read_bytes()
-    for query in ("", "?only=changed", "?as=html", "?as=before", "?start=x"):
+    for query in ("", "?only=changed", "?rows=every", "?as=html", "?as=before", "?start=x"):
         assert signed_in.get(href + query).status_code == 200
     assert signed_in.post(href).status_code == 405
     assert empty_store.path.read_bytes() == before

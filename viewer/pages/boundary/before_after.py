@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, cast
 
@@ -17,10 +17,11 @@ from viewer.exports import download
 from viewer.exports.before_after import ComparedMessages, messages_of
 from viewer.exports.source import ExportedMessage
 from viewer.history.before_after import ComparedRow, Fate, compare
-from viewer.pages.http import page, shows_refusals, start_of
+from viewer.pages.http import is_fragment, page, shows_refusals, start_of
 from viewer.pages.parts.boundary import ShownSummary, find, shown_change, summary_text
 from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacted, redacts
+from viewer.pages.session.messages import notes_of
 from viewer.rendering import blocks, cache, calls
 from viewer.rendering.texts import line, role_label
 from viewer.runs import compaction_list
@@ -29,14 +30,16 @@ from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import IndexedBoundary
 
 WINDOW = 40  # rows shown at once
-CHANGED = "changed"
+LEAD = 3  # first rows of a stretch that are shown; the messages after them that the summary replaces are folded
+SHORTEST_FOLD = 3
+CHANGED, EVERY = "changed", "every"
 
 
 @dataclass(frozen=True, slots=True)
 class ShownCell:
     """A message or a summary on one side. `result` names the tool whose result it is, "" for none; `href` leads to it
     in History, "" if that does not show it; `number` is its place there, counted from 1, or 0; `merged` says where the
-    summary is in a row that it shares.
+    summary is in a row that it shares; `notes` are those of the session's page.
     """
 
     id: int
@@ -53,12 +56,14 @@ class ShownCell:
     calls_href: str
     summary: ShownSummary | None
     merged: str
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ShownBand:
     """A message that is on both sides, or the messages between two such; `skipped` is the number of kept rows left out
-    before it, and `change` the difference of the message on the right.
+    before it, and `change` the difference of the message on the right. `folded` counts the messages after it that are
+    folded, `rest` is the query of those.
     """
 
     left: tuple[ShownCell, ...]
@@ -66,17 +71,21 @@ class ShownBand:
     skipped: int
     shortened: bool
     change: blocks.Diff | None
+    folded: int
+    rest: str
 
 
 @dataclass(frozen=True, slots=True)
 class RowWindow:
     """The rows shown at once; the queries of other windows are "" if there is none. `begun` is the query of the window
     in which the first band begins, "" if that is this one; `previous_at` is the position of the row before these.
+    `folded` counts the rows that are left out after the one at a position.
     """
 
     rows: Sequence[ComparedRow]
+    folded: Mapping[int, int]
     previous_at: int
-    changed_only: bool
+    view: str
     shown: str
     begun: str
     previous: str
@@ -95,6 +104,8 @@ def before_after(request: HttpRequest, store: str, session_id: str, handoff_id: 
         opened = open_session(reader, session_id, redacting=redacts(request))
         boundary = find(opened, handoff_id)
         rows = compare(reader, opened.session.id, opened.index, boundary)
+        if is_fragment(request):
+            return page(request, "boundary/_stretch.html", _stretch(request, opened, boundary, rows))
         data = _page(request, opened, boundary, rows)
     return page(request, "boundary/before_after.html", data)
 
@@ -122,29 +133,53 @@ def _page(
         "tokens_before": before,
         "tokens_after": after,
         "notes": [*files.unknown(boundary), files.ABOUT],
-        "bands": list(_bands(opened, boundary, window.rows, window.previous_at)),
+        "bands": list(_bands(opened, boundary, window)),
         "window": window,
     }
 
 
+def _stretch(
+    request: HttpRequest, opened: OpenSession, boundary: IndexedBoundary, rows: Sequence[ComparedRow]
+) -> dict[str, Any]:
+    """The messages of a fold from row `start` on, and the query of those after them, "" for none."""
+    start = min(start_of(request, "start"), len(rows) - 1)
+    stretch = [row for row in rows[start:] if row.band == rows[start].band]
+    shown, left = stretch[:WINDOW], len(stretch[WINDOW:])
+    return {
+        "address": opened.urls.listed(boundary.handoff_id, "before-after"),
+        "cells": [cell for band in _bands(opened, boundary, _as_window(shown)) for cell in band.left],
+        "left": left,
+        "next": _rest(start + WINDOW) if left else "",
+    }
+
+
+def _rest(at: int) -> str:
+    return f"?rows={EVERY}&start={at}"
+
+
 def _window(request: HttpRequest, rows: Sequence[ComparedRow]) -> RowWindow:
-    changed_only = request.GET.get("only") == CHANGED
-    listed = [row for row in rows if not row.is_kept] if changed_only else rows
+    view = CHANGED if request.GET.get("only") == CHANGED else EVERY if request.GET.get("rows") == EVERY else ""
+    listed = [row for row in rows if not row.is_kept] if view == CHANGED else rows
+    folded: dict[int, int] = {}
+    if view != EVERY:
+        listed, folded = _folded(listed)
     total = len(listed)
     start = min(start_of(request, "start"), max(0, total - 1))
     stop = min(start + WINDOW, total)
     begun = start
     while begun and listed[begun - 1].band == listed[start].band:
         begun -= 1
+    kept = {CHANGED: f"only={CHANGED}&", EVERY: f"rows={EVERY}&", "": ""}[view]
 
     def query(at: int, *, has_window: bool = True) -> str:
-        return f"?{f'only={CHANGED}&' if changed_only else ''}start={at}" if has_window else ""
+        return f"?{kept}start={at}" if has_window else ""
 
     return RowWindow(
         rows=listed[start:stop],
-        previous_at=listed[start - 1].at if start else -1,
-        changed_only=changed_only,
-        shown=f"Rows {start + 1:,} to {stop:,} of {total:,}" if total else "",
+        folded=folded,
+        previous_at=_end(listed[start - 1], folded) if start else -1,
+        view=view,
+        shown=f"Rows {start + 1:,} to {stop:,} of {total:,}" if stop - start < total else "",
         begun=query(begun, has_window=begun < start and listed[begun].after is not None),
         previous=query(max(0, start - WINDOW), has_window=start > 0),
         next=query(stop, has_window=stop < total),
@@ -152,18 +187,42 @@ def _window(request: HttpRequest, rows: Sequence[ComparedRow]) -> RowWindow:
     )
 
 
-def _bands(
-    opened: OpenSession, boundary: IndexedBoundary, rows: Sequence[ComparedRow], previous: int
-) -> Iterator[ShownBand]:
-    """The bands of a window; `previous` is the position of the row before them."""
-    ids = sorted({part.row_id for row in rows for part in (row.before, row.after) if part is not None})
+def _as_window(rows: Sequence[ComparedRow]) -> RowWindow:
+    return RowWindow(rows, {}, -1, EVERY, shown="", begun="", previous="", next="", last="")
+
+
+def _folded(rows: Sequence[ComparedRow]) -> tuple[list[ComparedRow], dict[int, int]]:
+    """The rows without those that are folded, and how many are folded after the row at a position."""
+    shown: list[ComparedRow] = []
+    folded: dict[int, int] = {}
+    for _, grouped in groupby(rows, key=lambda each: each.band):
+        stretch = list(grouped)
+        lead = max(LEAD, sum(row.after is not None for row in stretch))
+        rest = stretch[lead:]
+        if len(rest) >= SHORTEST_FOLD and all(row.left == "summarised" for row in rest):
+            folded[stretch[lead - 1].at] = len(rest)
+            stretch = stretch[:lead]
+        shown += stretch
+    return shown, folded
+
+
+def _end(row: ComparedRow, folded: Mapping[int, int]) -> int:
+    """The position of the last row that is folded after a row; its own if none is."""
+    return row.at + folded.get(row.at, 0)
+
+
+def _bands(opened: OpenSession, boundary: IndexedBoundary, window: RowWindow) -> Iterator[ShownBand]:
+    """The bands of a window."""
+    ids = sorted({part.row_id for row in window.rows for part in (row.before, row.after) if part is not None})
     stored = opened.reader.messages(opened.session.id, ids)
     if opened.redacting:
         stored = {row_id: redacted(row) for row_id, row in stored.items()}
-    for _, grouped in groupby(rows, key=lambda each: each.band):
+    previous = window.previous_at
+    for _, grouped in groupby(window.rows, key=lambda each: each.band):
         band = [_read(row, stored) for row in grouped]
+        last = band[-1].row
         skipped = band[0].row.at - previous - 1
-        previous = band[-1].row.at
+        previous = _end(last, window.folded)
         change = files.changed(band[0])
         yield ShownBand(
             left=tuple(_cell(opened, boundary, each, row.row.left, stored) for row in band for each in row.before),
@@ -171,6 +230,8 @@ def _bands(
             skipped=skipped,
             shortened=band[0].row.left == "shortened",
             change=None if change is None else shown_change(change),
+            folded=window.folded.get(last.at, 0),
+            rest=_rest(last.at + 1) if last.at in window.folded else "",
         )
 
 
@@ -207,7 +268,13 @@ def _cell(
         calls_href=urls.whole(row.id, "calls") if calls_left else "",
         summary=_summary(opened, boundary, stored[row.id]) if message.kind == "handoff" else None,
         merged=_merged(stored[row.id]) if message.kind == "handoff" else "",
+        notes=_notes(row, stored[row.id]) if message.kind == "message" and not is_result else (),
     )
+
+
+def _notes(shown: StoredMessage, row: StoredMessage) -> tuple[str, ...]:
+    """The notes on a message, which is exported without the fields that say them."""
+    return notes_of(replace(shown, extra=row.extra, flagged=row.flagged))
 
 
 def _href(opened: OpenSession, message: ExportedMessage) -> str:

@@ -150,7 +150,7 @@ def _message(exchange: _Exchange, at: int) -> ShownMessage:
         calls=(_lone_result(item, exchange.context),) if is_result else tuple(_calls(exchange, at)),
         calls_left=calls_left,
         calls_href=urls.whole(item.row.id, "calls") if calls_left else "",
-        notes=() if is_result else (*item.notes, *_notes(item, exchange.context)),
+        notes=() if is_result else (*item.notes, *notes_of(item.row, suspected=_suspected(item, exchange.context))),
         marked=item.id == exchange.context.marked,
         folded=item.row.role not in ("user", "assistant", "tool"),
     )
@@ -177,15 +177,20 @@ SUSPECTED = (
 )
 
 
-def _notes(item: MessageToShow, context: MessageContext) -> tuple[str, ...]:
-    row, notes = item.row, []
+def _suspected(item: MessageToShow, context: MessageContext) -> bool:
+    return context.suspected is not None and context.suspected in (item.id, item.row.id)
+
+
+def notes_of(row: StoredMessage, *, suspected: bool = False) -> tuple[str, ...]:
+    """What is to be said about a row's own words: that nobody typed them, that they may be a summary, and the like."""
+    notes = []
     # Only the row's own words are shown: its flag and kind may be those of a summary in the same row.
     message = message_of(replace(row, flagged=False, extra={} if row.flagged else row.extra))
     if row.role == "user" and restated(engine.text(row.content)) is not None:
         notes.append("A request from above, repeated by the agent after its summary.")
     elif row.role == "user" and (kind := str(message.get("display_kind") or "")) == RAN:
         notes.append("A command that somebody ran in the agent's client.")
-    elif context.suspected is not None and context.suspected in (item.id, row.id):
+    elif suspected:
         notes.append(SUSPECTED)
     elif row.role == "user" and not engine.is_typed(message):
         notes.append(f"Written by the agent, not typed by a person{f' ({line(kind, 40)})' if kind else ''}.")
