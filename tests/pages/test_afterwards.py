@@ -50,7 +50,7 @@ def test_what_the_agent_lost_is_looked_for_when_it_is_asked_for(
     assert label.text.split(" (")[0] == f"Lost {lost}" and not label.all("html")
     assert [each.text for each in page.one("div", "losses").all("h2")] == ["Kept", "Lost"]
     assert re.search(r"The (open )?request", page.one("ul", "kept").text) and "%" not in page.one("main").text
-    named = page.one("ol", "lost").all("li")
+    named = [line for each in page.all("ol", "lost") for line in each.all("li")]
     assert len(named) == lost > 1
     shown = read(signed_in.get((first := named[0].one("a")).attributes["href"].split("#")[0]))
     assert int(first.attributes["href"].split("#m")[1]) in message_ids(shown)
@@ -65,11 +65,12 @@ def test_many_lost_lines_are_listed_in_parts(signed_in: Client, empty_store: Emp
     handoff = empty_store.say("s", "user", f"{LEGACY_HEADER} R00000 is moved.\n\n{END_MARKER}", _compressed_summary=1)
     page = read(signed_in.get(f"/stores/own/sessions/s/boundaries/{handoff}/details"))
     assert page.one("h1").text == "250 lines lost", "a line says it once; 'is moved' is not 'move'"
-    first = page.one("ol", "lost")
-    named, more = first.all("li")[:-1], first.one("li", "more").one("a")
-    assert len(named) == 100 and more.text == "150 more"
+    needed, group = page.all("details", "lost-group")
+    assert needed.one("summary").text.endswith("1 line") and group.one("summary").text.endswith("249 lines")
+    named, more = group.all("li")[:-1], group.one("li", "more").one("a")
+    assert len(named) == 100 and more.text == "149 more"
     fragment = read(signed_in.get(more.attributes["href"], headers=FRAGMENT))
-    assert not fragment.all("html") and fragment.one("li", "more").text == "50 more"
+    assert not fragment.all("html") and fragment.one("li", "more").text == "49 more"
     assert fragment.all("li")[0].text != named[0].text
     whole = read(signed_in.get(more.attributes["href"]))
     assert whole.all("html") and len(whole.all("ol", "lost")) == 1, "without scripts it is a page"
@@ -103,7 +104,9 @@ def test_what_a_later_message_speaks_of_is_needed(signed_in: Client, empty_store
     empty_store.say("s", "user", "Open the box qx-1188 now.")
     page = read(signed_in.get(f"/stores/own/sessions/s/boundaries/{handoff}/details"))
     rows = [
-        (row.one("span", "kind").text, row.text) for row in page.one("ol", "lost").all("li") if row.all("span", "bad")
+        (row.one("span", "kind").text, row.text)
+        for row in page.all("ol", "lost")[0].all("li")
+        if row.all("span", "bad")
     ]
     assert [label for label, _ in rows] == ["used later"] and "QX-1188" in rows[0][1]
     assert "The next turn needs 1 of them" in page.one("p", "loss").text
@@ -130,7 +133,7 @@ def test_later_messages_are_searched_once(
         assert signed_in.get(address, headers=FRAGMENT).status_code == 200
     assert searched == [1]
     empty_store.say("s", "user", "Open the box qx-1188 now.")
-    assert "used later" in read(signed_in.get(href)).one("ol", "lost").text
+    assert "used later" in read(signed_in.get(href)).all("ol", "lost")[0].text
     assert searched == [1, 2]
 
 

@@ -241,12 +241,15 @@ def test_the_report_names_what_is_not_found_after(
     ], "what is worth a look: not each name"
     assert [bool(row.all("span", "bad")) for row in rows] == [True, False]
     assert rows[0].one("a").attributes["href"] == f"{address(hermes_store)}?around=7#m7"
-    every = read(signed_in.get(f"/runs/{run.pk}/lost")).one("ol", "lost").all("li")
-    assert [row.text for row in every[2:]] == [
-        "Order NEW222 is late. said by the agent",
-        "OLD111 from the earlier summary",
-        'name Priya {"to": "Priya"} used in a call',
-    ]
+    every = read(signed_in.get(f"/runs/{run.pk}/lost")).all("details", "lost-group")
+    assert [(each.one("h3").text, [row.text for row in each.all("li")]) for each in every] == [
+        ("Needed by the next turn", ["standing instruction Never <b>delete</b>. said by a person"]),
+        ("Decisions, causes, open tasks and the like", ["cause Garden: Gates are green. said by the agent"]),
+        ("Said by the agent", ["Order NEW222 is late."]),
+        ("From the earlier summary", ["OLD111"]),
+        ("Used in calls", ['name Priya {"to": "Priya"}']),
+    ], "what matters first, then by whose it is"
+    assert ["open" in each.attributes for each in every] == [True, True, False, False, False]
     nothing = {"lost": [], "lost_statements": [], "ranked": [], "things": 0}
     kept = {"request": {**run.report["request"], "kept": True, "open": False, "needs": [2, 2]}, "instructions": [0, 0]}
     run.report = {**run.report, **nothing, **kept}

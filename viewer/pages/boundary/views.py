@@ -58,7 +58,7 @@ def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) 
         return page(request, "boundary/_lost_label.html", listed.losses)
     data = {"list": listed, "putting": None}
     if is_fragment(request) and start:
-        return page(request, "boundary/_more_lost.html", data)
+        return page(request, "boundary/_further_lost.html", data)
     return tab(request, "boundary/_details.html", data, heading=lost_heading(report), **_back(opened, handoff_id))
 
 

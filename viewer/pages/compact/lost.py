@@ -19,11 +19,11 @@ from viewer.web.session_urls import SessionUrls
 def lost(request: HttpRequest, run_id: int) -> HttpResponse:
     """The list `from` a position on; `putting`: each line can be put into the candidate's summary."""
     run, href = service.get_run(run_id), reverse("pages:lost", args=[run_id])
-    report = run.report or {}
-    listed = lost_page(report, SessionUrls(run.store, run.session_id), href, start_of(request), put_into(run))
+    report, start = run.report or {}, start_of(request)
+    listed = lost_page(report, SessionUrls(run.store, run.session_id), href, start, put_into(run))
     putting = run.status == "ready" and "putting" in request.GET
     data = {"list": listed, "putting": run_card(run, redacting=redacts(request)) if putting else None}
     if is_fragment(request):
-        return page(request, "boundary/_more_lost.html", data)
+        return page(request, f"boundary/{'_further_lost' if start else '_lost_groups'}.html", data)
     back = {"name": f"Run {run_id}", "back": reverse("pages:run", args=[run_id])}
     return tab(request, "boundary/_details.html", data, heading=lost_heading(report), **back)

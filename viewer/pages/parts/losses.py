@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from itertools import groupby
 from typing import Any
 
 from django.urls import reverse
@@ -36,6 +37,20 @@ SPEAKERS = {
     "call": "used in a call",
     "tool": "printed by a tool",
 }
+
+
+# The groups of all that is lost, in order; the last ones, which are said by whose they are, are folded.
+GROUPS = {
+    "needed": "Needed by the next turn",
+    "person": "Said by people",
+    "category": "Decisions, causes, open tasks and the like",
+    "agent": "Said by the agent",
+    "summary": "From the earlier summary",
+    "call": "Used in calls",
+    "": "Others",
+}
+OF_ANYBODY = ("needed", "category")
+OPEN = ("needed", "person", "category")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,31 +218,66 @@ def unmarked(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class LostPage:
-    """A page of all that is lost: `next` leads to the following lines, `left` is how many more there are; `printed`
-    counts what only tools printed.
+class LostGroup:
+    """Lost lines of one group of `GROUPS`, `count` of them in all. `next` leads to the lines after these, `left` is how
+    many those are; `unlisted` counts lines that the report counts and does not name. `of_anybody`: each line says whose
+    it is. `is_open`: it is not folded.
     """
 
-    losses: LossReport
+    heading: str
+    count: int
     named: tuple[Lost, ...]
     next: str
     left: int
+    unlisted: int
+    of_anybody: bool
+    is_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LostPage:
+    """All that is lost, by groups, or the further lines of one; `printed` counts what only tools printed."""
+
+    losses: LossReport
+    groups: tuple[LostGroup, ...]
     printed: int
 
 
 def lost_page(
     report: Mapping[str, Any], urls: SessionUrls, href: str, start: int, put: Collection[str] = ()
 ) -> LostPage:
-    """The lost lines from position `start` on; `href` is the address of further pages."""
-    names = ranked(report)
-    stop = min(start + LOST_SHOWN, len(names))
-    return LostPage(
-        losses=losses_of(report, urls, put),
-        named=tuple(shown_lost(report, names[start:stop], urls, put)),
-        next=f"{href}?from={stop}" if stop < len(names) else "",
-        left=max(0, report.get("things", len(names)) - stop),
-        printed=lost_of(report.get("printed", {}))[0],
-    )
+    """The first lines of each group; from position `start` of all of them on, those of its group. `href` is the address
+    of further lines.
+    """
+    names = sorted(ranked(report), key=lambda name: list(GROUPS).index(_group_of(report, name)))
+    groups: list[LostGroup] = []
+    first = 0
+    for key, members in groupby(names, key=lambda name: _group_of(report, name)):
+        end = first + len(list(members))
+        if not start or first <= start < end:
+            at = max(start, first)
+            stop = min(at + LOST_SHOWN, end)
+            group = LostGroup(
+                heading=GROUPS[key],
+                count=end - first,
+                named=tuple(shown_lost(report, names[at:stop], urls, put)),
+                next=f"{href}?from={stop}" if stop < end else "",
+                left=end - stop,
+                unlisted=max(0, report.get("things", end) - end) if stop == len(names) else 0,
+                of_anybody=key in OF_ANYBODY,
+                is_open=bool(start) or not groups or key in OPEN,
+            )
+            groups.append(group)
+        first = end
+    return LostPage(losses_of(report, urls, put), tuple(groups), lost_of(report.get("printed", {}))[0])
+
+
+def _group_of(report: Mapping[str, Any], name: str) -> str:
+    one = lost_detail(report, name)
+    by = one.get("by", "")
+    if one.get("matters") in SERIOUS:
+        return "needed"
+    return "category" if one.get("category") and by != "person" else by if by in GROUPS else ""
 
 
 def lost_heading(report: Mapping[str, Any]) -> str:
