@@ -65,7 +65,7 @@ def test_the_result_goes_on_in_a_new_session(open_hermes_store: Callable[..., He
         (*_, view) = compaction_list.compactions(reader, run.new_session_id)
     assert [entry.id for entry in history.entries] == [entry.id for entry in told.entries], "each message once"
     assert len(history.boundaries) == len(told.boundaries) + 1
-    assert (view.run, view.by, view.handoff_id, view.undoable) == (run.pk, compaction_list.BY_US, run.handoff_id, False)
+    assert (view.run, view.by, view.handoff_id, view.undoable) == (run.pk, "by you, here", run.handoff_id, False)
     assert (view.messages_before, view.messages_after) == (len(context), len(new))
 
 

@@ -32,7 +32,6 @@ from django.utils import timezone
 
 from viewer.catalog.lines import UNSHOWN
 from viewer.catalog.models import FacetGroup, SessionDay, SessionIndex, StoreState, day_number
-from viewer.runs.detail_loss import lost_of
 from viewer.runs.models import Run
 
 By = Literal["day", "model", "source", "store"]
@@ -216,14 +215,12 @@ def of_reclaimed(states: Sequence[StoreState], by: By, since: float) -> list[Gro
 
 
 def of_lost(states: Sequence[StoreState], by: By, since: float) -> list[GroupSum]:
-    """Exact details that the same compactions lost. Reports of versions that recognised fewer details
-    count as unknown.
-    """
+    """Lines that the same compactions lost. Reports of versions that counted no lines count as unknown."""
     by_key: dict[str, list[int | None]] = {}
-    counted = Q(report__has_key="statements")
+    counted = Q(report__has_key="ranked")
     applied = _applied(states, by, since)
-    for key, anchors in applied.filter(counted).values_list("key", "report__anchors").iterator():
-        by_key.setdefault(str(key or ""), []).append(_lost(anchors))
+    for key, lost in applied.filter(counted).values_list("key", "report__things").iterator():
+        by_key.setdefault(str(key or ""), []).append(lost)
     for key, of in applied.exclude(counted).order_by().values_list("key").annotate(of=Count("pk")):
         by_key.setdefault(str(key or ""), []).extend([None] * of)
     return [_summed(key, numbers) for key, numbers in by_key.items()]
@@ -269,10 +266,6 @@ def _applied(states: Sequence[StoreState], by: By, since: float) -> Any:
         )
         .filter(branch="")
     )
-
-
-def _lost(anchors: Any) -> int | None:
-    return lost_of(anchors)[0] if isinstance(anchors, dict) else None
 
 
 def _summed(key: str, numbers: Sequence[int | None]) -> GroupSum:

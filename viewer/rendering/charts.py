@@ -48,6 +48,11 @@ def _bar(x: float, width: float, height: float, words: str) -> Bar:
     return Bar(f"{x:.1f}", f"{HEIGHT - height:.1f}", f"{width:.1f}", f"{height:.1f}", words)
 
 
+def bar_of(days: int, most: str) -> str:
+    """What a bar is, as a sentence; `most` is the highest one's value."""
+    return f"A bar is {'a day' if days == 1 else f'{days} days'}; the highest is {most}."
+
+
 def day_name(day: date) -> str:
     """ "14 Jul 2026"."""
     return f"{day.day} {day:%b %Y}"

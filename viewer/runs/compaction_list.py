@@ -18,12 +18,15 @@ from viewer.stores.transcript import IndexedBoundary, TranscriptIndex, Weight
 
 from .models import Run
 
-BY_US = "by you, here"
+
+def who(store: Store, run: int | None) -> str:
+    """Who compacted: the person who started this run here, or the agent that owns the store."""
+    return "you, here" if run else agent_of(store).name
 
 
 def by(store: Store, run: int | None) -> str:
-    """Who compacted: the person who started this run here, or the agent that owns the store."""
-    return BY_US if run else f"by {agent_of(store).name}"
+    """The same behind other words: "by Hermes"."""
+    return f"by {who(store, run)}"
 
 
 @dataclass(frozen=True, slots=True)

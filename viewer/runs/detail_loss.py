@@ -186,7 +186,11 @@ def counted(run: int | None) -> LossCounts | None:
 
 def lost_lines(run: int | None) -> int | None:
     """How many lines one of our own compactions lost; None for the agent's, and for a report of an older version."""
-    report = Run.objects.filter(pk=run).values_list("report", flat=True).first() if run else None
+    return lines_in(Run.objects.filter(pk=run).values_list("report", flat=True).first()) if run else None
+
+
+def lines_in(report: Mapping[str, Any] | None) -> int | None:
+    """How many lines are lost, from a report; None for none, and for one of an older version."""
     return report["things"] if report and "ranked" in report else None
 
 

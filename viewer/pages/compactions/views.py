@@ -26,11 +26,11 @@ from viewer.pages.preferences import listed_stores
 from viewer.pages.redaction import redacts, session_for
 from viewer.pages.sessions.lines import shown_lines
 from viewer.rendering import formats
-from viewer.rendering.charts import Chart, bars, day_name
+from viewer.rendering.charts import Chart, bar_of, bars, day_name
 from viewer.rendering.texts import line
 from viewer.runs import compaction_list, service
 from viewer.runs.compaction_list import Numbers
-from viewer.runs.detail_loss import lost_of
+from viewer.runs.detail_loss import lines_in
 from viewer.runs.models import Run
 from viewer.stores.base import Store
 from viewer.stores.errors import NotFound, StoreError
@@ -49,14 +49,15 @@ DAYS = 60  # bars at most; a longer time is drawn in stretches of several days
 class BoundaryLine:
     """One compaction that is in effect in a store, ours or the agent's; a value that names what its HTML depends on.
 
-    `session` is the session's name and `time` its time. `adds` says that it counts in sums: a branch's does not,
-    because its origin has it too, nor does the demo's.
+    `session` is the session's name, `time` its time and `who` compacted it. `adds` says that it counts in sums: a
+    branch's does not, because its origin has it too, nor does the demo's.
     """
 
     numbers: Numbers
     place: SessionUrls
     session: str
     time: SafeString
+    who: str
     adds: bool
 
     @property
@@ -153,14 +154,16 @@ def _boundaries(
     counted = compaction_list.numbers(reader, session, runs_here)
     name = line(session_for(request, session).name, 80)
     adds = not listed.branched_from and not reader.store.is_managed
-    return [BoundaryLine(each, urls, name, formats.moment(each.at), adds) for each in counted]
+    return [
+        BoundaryLine(each, urls, name, formats.moment(each.at), compaction_list.who(reader.store, each.run), adds)
+        for each in counted
+    ]
 
 
 def _lost(run: Run) -> str:
-    """Exact details that the run lost, of all; "" if its report is from a version that recognised fewer."""
-    report = run.report or {}
-    lost, total = lost_of(report["anchors"]) if "statements" in report else (0, 0)
-    return f"{lost:,} of {total:,}" if total else ""
+    """How many lines the run lost; "" if its report is from a version that counted none."""
+    lost = lines_in(run.report)
+    return "" if lost is None else f"{lost:,}"
 
 
 def _cost(run: Run) -> str:
@@ -225,10 +228,10 @@ def drawn(reclaimed: Iterable[tuple[float | None, int]]) -> Chart | None:
 
 
 def _in_words(count: int, total: int, most: int, between: tuple[date, date], every: int) -> str:
-    of, days = formats.counted(count, "compaction"), formats.counted(every, "day")
+    of = formats.counted(count, "compaction")
     return (
-        f"{formats.thin(total)} tokens reclaimed by {of} from {day_name(between[0])} to {day_name(between[1])}, "
-        f"at most {formats.thin(most)} in {days}."
+        f"{formats.thin(total)} tokens reclaimed by {of} from {day_name(between[0])} to {day_name(between[1])}. "
+        f"{bar_of(every, f'{formats.thin(most)} tokens')}"
     )
 
 

@@ -26,7 +26,7 @@ from viewer.pages.preferences import real_stores
 from viewer.pages.redaction import redacts
 from viewer.pages.sessions.lines import named
 from viewer.rendering import formats
-from viewer.rendering.charts import Chart, bars, day_name
+from viewer.rendering.charts import Chart, bar_of, bars, day_name
 from viewer.rendering.texts import line
 from viewer.stores.registry import all_stores
 
@@ -37,7 +37,7 @@ MEASURES = {
     "messages": "messages",
     "compactions": "compactions",
     "reclaimed": "tokens reclaimed",
-    "lost": "details lost",
+    "lost": "lines lost",
 }
 GROUPINGS = {"": "day", "model": "model", "source": "source", "store": "store"}
 OF_RUNS = ("reclaimed", "lost")
@@ -80,6 +80,7 @@ def insights(request: HttpRequest) -> HttpResponse:
         "total": exactly(all_of_them, measure),
         "counted": formats.counted(all_of_them.of, of),
         "rows": table(group_sums, measure, by),
+        "has_unknown": all_of_them.unknown > 0,
         "chart": chart(group_sums, measure) if by == "day" else None,
         "filling": _filling(sums.filling(states, now, FILLING), redacting=redacts(request)),
         "habits": [habit for habit in habits() if habit.store in {state.name for state in states}],
@@ -146,8 +147,8 @@ def chart(sums: Sequence[GroupSum], measure: str) -> Chart | None:
         most=words(most, measure),
         first=day_name(first),
         last=day_name(last),
-        words=f"{words(whole.value, measure, is_least=whole.is_least)} from {day_name(first)} to {day_name(last)}, "
-        f"at most {words(most, measure)} in one day.",
+        words=f"{words(whole.value, measure, is_least=whole.is_least)} from {day_name(first)} to {day_name(last)}. "
+        f"{bar_of(1, words(most, measure))}",
     )
 
 
