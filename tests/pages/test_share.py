@@ -66,7 +66,10 @@ def test_without_a_choice_it_has_only_numbers(signed_in: Client, run: Run) -> No
 
 def test_it_loads_nothing_and_runs_nothing(signed_in: Client, run: Run) -> None:
     made = card(signed_in, run, **ALL)
-    assert not re.search(r"<(script|link|iframe|object|form)|\b(src|on\w+|href)=|url\(|@import|https?://", made)
+    assert len(made) < 80_000, "to send"
+    alone, faces = re.subn(r"url\(data:font/woff2;base64,[\w+/=]+\)", "", made)
+    assert faces == 1, "the site's typeface is in it"
+    assert not re.search(r"<(script|link|iframe|object|form)|\b(src|on\w+|href)=|url\(|@import|https?://", alone)
     answer = signed_in.get(f"{address(run)}/card")
     assert re.search(r"default-src 'none'; style-src 'sha256-[^']+'", made)
     policy = answer.headers["Content-Security-Policy"]
@@ -136,6 +139,8 @@ def test_it_is_chosen_and_seen_in_a_browser(visit: Visit, run: Run) -> None:
     at_rest(screen)
     frame = screen.frame_locator("iframe")
     assert frame.locator("h1").inner_text() == "A compaction, before and after"
+    loaded = frame.locator("html").evaluate("page => document.fonts.ready.then(all => [...all].map(f => f.status))")
+    assert loaded == ["loaded"]
     screen.get_by_label("A title").check()
     screen.get_by_label("The title").fill("Another name")
     frame.get_by_role("heading", name="Another name").wait_for()

@@ -20,9 +20,10 @@ from .texts import ContentPart, parts, pretty
 
 
 def policy(style: str) -> str:
-    """What a page may load: only this style and images inside the page."""
+    """What a page may load: only this style, and images and a typeface inside the page."""
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    loads = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; font-src data:"
+    return f"{loads}; base-uri 'none'; form-action 'none'"
 
 
 POLICY = policy(STYLE)
