@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from tests.browser import Visit, require_accessible
 from tests.html import Element, read
 from viewer.pages.parts.losses import losses_of
+from viewer.runs import drafts
 from viewer.runs.models import Run
 from viewer.web.session_urls import SessionUrls
 
@@ -165,6 +166,32 @@ def test_a_draft_is_kept_on_reload_and_on_refusal(signed_in: Client, ready: Run)
     assert read(signed_in.get(f"/runs/{ready.pk}")).one("textarea").text.strip() == "", "the refused text stays"
 
 
+def test_an_edited_summary_is_counted_again(signed_in: Client, ready: Run) -> None:
+    """The report, the tokens and the messages are those of the text that somebody wrote."""
+
+    def offers(page: Element) -> list[str]:
+        return [each.text for each in page.all("button", formaction=f"/runs/{ready.pk}/count")]
+
+    page = read(signed_in.get(f"/runs/{ready.pk}"))
+    assert not offers(page), "it is counted as it is"
+    kept, _, lost, _ = _numbers(page)
+    first = drafts.line_of(ready.report, ready.report["ranked"][0])
+    typed = f"{ready.summary}\n\n- {first}"
+    saved = read(signed_in.post(f"/runs/{ready.pk}/draft", {"summary": typed}, headers=FRAGMENT))
+    assert offers(saved) == ["Count again"]
+    answer = signed_in.post(f"/runs/{ready.pk}/count", {"summary": typed.replace("\n", "\r\n")})
+    assert answer.headers["Location"] == f"/runs/{ready.pk}#report-title"
+    run, page = Run.objects.get(), read(signed_in.get(f"/runs/{ready.pk}"))
+    assert (run.status, run.summary, run.draft) == ("ready", typed, "")
+    assert _numbers(page)[0] == kept + 1 and _numbers(page)[2] < lost
+    assert (run.tokens_after or 0) > (ready.tokens_after or 0) and not offers(page)
+    refused = read(signed_in.post(f"/runs/{ready.pk}/count", {"summary": " "}), 422)
+    assert "empty" in refused.one(role="alert").text
+    assert Run.objects.get().summary == typed
+    signed_in.post(f"/runs/{ready.pk}/apply", {"summary": typed})
+    assert (Run.objects.get().status, Run.objects.get().summary) == ("applied", typed)
+
+
 def test_a_refused_edit_is_seen_where_it_was_made(visit: Visit, ready: Run) -> None:
     for width, height in ((1500, 900), (360, 740)):
         screen = visit(width, height)
@@ -184,7 +211,7 @@ def test_a_refused_edit_is_seen_where_it_was_made(visit: Visit, ready: Run) -> N
         assert screen.url.endswith("/apply") and again.url.endswith(f"/runs/{ready.pk}")
 
 
-@pytest.mark.parametrize("action", ["apply", "draft", "discard", "redo", "cancel"])
+@pytest.mark.parametrize("action", ["apply", "draft", "count", "discard", "redo", "cancel"])
 def test_an_address_that_takes_a_form_leads_to_the_run(signed_in: Client, ready: Run, action: str) -> None:
     before = Run.objects.values().get()
     answer = signed_in.get(f"/runs/{ready.pk}/{action}")
@@ -193,7 +220,7 @@ def test_an_address_that_takes_a_form_leads_to_the_run(signed_in: Client, ready:
     assert Run.objects.values().get() == before
 
 
-@pytest.mark.parametrize("action", ["apply", "draft", "discard", "redo", "cancel"])
+@pytest.mark.parametrize("action", ["apply", "draft", "count", "discard", "redo", "cancel"])
 def test_a_second_tab_leads_to_the_run_and_its_session(signed_in: Client, ready: Run, action: str) -> None:
     signed_in.post(f"/runs/{ready.pk}/apply")
     session = f"/stores/demo/sessions/{ready.session_id}"

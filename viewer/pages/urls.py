@@ -54,6 +54,7 @@ urlpatterns = [
     path("runs/<int:run_id>", runs.run, name="run"),
     path("runs/<int:run_id>/apply", runs.apply, name="apply"),
     path("runs/<int:run_id>/draft", runs.draft, name="draft"),
+    path("runs/<int:run_id>/count", runs.count, name="count"),
     path("runs/<int:run_id>/goes", candidate.goes, name="goes"),
     path("runs/<int:run_id>/stays", candidate.stays, name="stays"),
     path("runs/<int:run_id>/lost", lost.lost, name="lost"),

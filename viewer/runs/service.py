@@ -33,6 +33,7 @@ __all__ = [
     "UndoOutlook",
     "apply",
     "cancel",
+    "count_again",
     "discard",
     "get_run",
     "get_summary_row",
@@ -152,6 +153,16 @@ def apply(run: Run, summary: str | None = None) -> Run:
         raise
     _to_waiting(run, changed)
     return run
+
+
+def count_again(run: Run, summary: str) -> Run:
+    """Make `summary` that of a `ready` candidate, with its own report; nothing is written to the store.
+
+    Raises WrongStatus, NothingToEdit, BadSummary or CompactionConflict.
+    """
+    with open_store(get_store(run.store)) as reader:
+        changed = candidate.edited(reader, run, summary)
+    return _change(run, ("ready",), draft="", **changed)
 
 
 def _to_waiting(run: Run, changed: dict[str, object]) -> None:

@@ -20,6 +20,7 @@ from viewer.pages.parts.run_card import RunCard, mark_of, run_card, ticks
 from viewer.pages.redaction import redacts, session_for, text_for
 from viewer.rendering.texts import clean
 from viewer.runs import drafts, service
+from viewer.runs.errors import BadSummary
 from viewer.runs.models import OPEN_STATUSES, Run
 from viewer.stores.errors import CompactionConflict, StoreError
 from viewer.stores.registry import get_store, open_store
@@ -157,6 +158,18 @@ def draft(request: HttpRequest, run: Run) -> HttpResponse:
     if is_fragment(request):
         return edited(request, run, put)
     return redirect(f"{reverse('pages:run', args=[run.pk])}#{'report' if put else 'summary'}-title")
+
+
+@changes_run
+def count(request: HttpRequest, run: Run) -> HttpResponse:
+    """Take the text as typed for the summary, and count what it loses."""
+    text = request.POST.get("summary", run.draft or clean(run.summary)).replace("\r\n", "\n")
+    drafts.keep(run, text)
+    try:
+        service.count_again(run, text)
+    except BadSummary as refusal:
+        return _refused_edit(request, run, refusal, text)
+    return redirect(f"{reverse('pages:run', args=[run.pk])}#report-title")
 
 
 @changes_run
