@@ -19,9 +19,9 @@ from viewer.exports.source import ExportedMessage
 from viewer.history.before_after import ComparedRow, Fate, compare
 from viewer.pages.http import is_fragment, page, shows_refusals, start_of
 from viewer.pages.parts.boundary import ShownSummary, find, shown_change, summary_text
+from viewer.pages.parts.message_notes import notes_of
 from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacted, redacts
-from viewer.pages.session.messages import notes_of
 from viewer.rendering import blocks, cache, calls
 from viewer.rendering.texts import line, role_label
 from viewer.runs import compaction_list

@@ -9,14 +9,13 @@ from typing import ClassVar, Literal, NamedTuple
 from django.utils.safestring import SafeString
 
 from compaction import messages as engine
-from compaction.handoff import restated
 from compaction.tokens import Counter
+from viewer.pages.parts.message_notes import notes_of
 from viewer.rendering import cache, calls, formats, tools
 from viewer.rendering.marking import WordMarks
-from viewer.rendering.texts import CUT_OFF, STATES, line, role_label, was_cut_off
+from viewer.rendering.texts import STATES, line, role_label
 from viewer.stores.counting import row_tokens
-from viewer.stores.envelopes import RAN
-from viewer.stores.message import HistoryMessage, StoredMessage, message_of
+from viewer.stores.message import HistoryMessage, StoredMessage
 from viewer.web.session_urls import SessionUrls
 
 
@@ -171,36 +170,8 @@ def _tokens(row: StoredMessage, context: MessageContext) -> int | None:
     return row_tokens(row, context.count) if context.tokens is None else context.tokens(row.id)
 
 
-SUSPECTED = (
-    "Perhaps a summary that another program wrote in place of earlier messages: it opens the context, and begins as "
-    "such summaries do. Its form is not known here, so it is treated as a message."
-)
-
-
 def _suspected(item: MessageToShow, context: MessageContext) -> bool:
     return context.suspected is not None and context.suspected in (item.id, item.row.id)
-
-
-def notes_of(row: StoredMessage, *, suspected: bool = False) -> tuple[str, ...]:
-    """What is to be said about a row's own words: that nobody typed them, that they may be a summary, and the like."""
-    notes = []
-    # Only the row's own words are shown: its flag and kind may be those of a summary in the same row.
-    message = message_of(replace(row, flagged=False, extra={} if row.flagged else row.extra))
-    if row.role == "user" and restated(engine.text(row.content)) is not None:
-        notes.append("A request from above, repeated by the agent after its summary.")
-    elif row.role == "user" and (kind := str(message.get("display_kind") or "")) == RAN:
-        notes.append("A command that somebody ran in the agent's client.")
-    elif suspected:
-        notes.append(SUSPECTED)
-    elif row.role == "user" and not engine.is_typed(message):
-        notes.append(f"Written by the agent, not typed by a person{f' ({line(kind, 40)})' if kind else ''}.")
-    if row.extra.get("queued"):
-        notes.append("Typed while a turn ran, and kept in the client's queue alone: it is not sent any more.")
-    if row.extra.get("observed"):
-        notes.append("Seen in a group chat, not addressed to the agent.")
-    if was_cut_off(row.finish_reason):
-        notes.append(CUT_OFF)
-    return tuple(notes)
 
 
 # -- calls -----------------------------------------------------------------------------------------------------------
