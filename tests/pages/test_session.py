@@ -412,6 +412,20 @@ def test_a_missing_file_is_a_designed_503(signed_in: Client, empty_store: EmptyS
     assert [link.text for link in page.one("p", "actions").all("a")] == ["Try again", "Stores", "All sessions"]
 
 
+@pytest.mark.parametrize(
+    "path", ["?around=999", "?around=999&only=prompts", "/boundaries/999/before-after", "/boundaries/999/details"]
+)
+def test_a_message_or_a_compaction_that_is_not_there_leads_to_its_session(
+    signed_in: Client, empty_store: EmptyStore, path: str
+) -> None:
+    href = empty_store.session("s")
+    empty_store.say("s", "user", "hello")
+    page = read(signed_in.get(href + path), 404).one("main")
+    assert "999" in page.text and page.one("a", "primary").attributes["href"] == href
+    nowhere = read(signed_in.get(f"{href}-nowhere{path}"), 404).one("main")
+    assert "To the session" not in nowhere.text, "there is no such session"
+
+
 def test_a_query_that_means_nothing_is_left_out(signed_in: Client, empty_store: EmptyStore) -> None:
     href = empty_store.session("s")
     empty_store.say("s", "user", "hello")
