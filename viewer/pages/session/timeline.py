@@ -67,7 +67,7 @@ class Cursor:
 class Timeline:
     """`line` and `area` are path data; `cuts` the positions of compactions; `limit` the height of the tokens at which
     the agent compacts by itself, `window` that of the model's context window: "" if unknown, or if that is far above
-    everything else. `notes` says what both are.
+    everything else. `notes` says what both are, as the CSS class of the line and the words.
     """
 
     line: str
@@ -76,7 +76,7 @@ class Timeline:
     cuts: tuple[str, ...]
     limit: str
     window: str
-    notes: Label
+    notes: tuple[tuple[str, str], ...]
     ticks: tuple[Tick, ...]
     words: str
     cursor: Cursor | None = None
@@ -168,16 +168,15 @@ def drawn(series: list[list[int]], limit: int | None, *, about: bool = False, wi
         at += len(stretch) - 1
         cuts += [f"{points[-1][0]:.1f}"] if number < len(series) - 1 else []
         labels.append(_label(points[-1], stretch[-1], about, last=number == len(series) - 1))
-    notes = _notes(limit or 0, window, top) if series else Label("4", "10", "", "start")
     path = " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
     return Timeline(
         line=f"M{path}",
         area=f"M0 {HEIGHT:.0f} L{path} L{points[-1][0] if points else 0:.1f} {HEIGHT:.0f}Z",
-        labels=apart(labels, fixed=[notes]),
+        labels=apart(labels),
         cuts=tuple(cuts),
         limit=f"{_height(limit, top):.1f}" if series and limit and limit <= top else "",
         window=f"{_height(window, top):.1f}" if series and window and window <= top else "",
-        notes=notes,
+        notes=_notes(limit or 0, window, top) if series else (),
         ticks=_ticks(top) if series else (),
         words=in_words(series, limit)
         + (f" The model takes {formats.thin(window)}." if series and window else "")
@@ -185,11 +184,12 @@ def drawn(series: list[list[int]], limit: int | None, *, about: bool = False, wi
     )
 
 
-def _notes(limit: int, window: int, top: int) -> Label:
-    """What the lines are, above the drawing; an arrow says that a line is above it, too."""
-    lines = [(limit, "the agent compacts by itself at "), (window, "the model's window, ")]
-    texts = [f"{'↑ ' if tokens > top else ''}{text}{formats.thin(tokens)}" for tokens, text in lines if tokens]
-    return Label("4", "10", " · ".join(texts), "start")
+def _notes(limit: int, window: int, top: int) -> tuple[tuple[str, str], ...]:
+    """What the lines are, below the drawing; an arrow says that a line is above it."""
+    lines = [("limit", limit, "the agent compacts by itself at "), ("window", window, "the model's window, ")]
+    return tuple(
+        (name, f"{'↑ ' if tokens > top else ''}{text}{formats.thin(tokens)}") for name, tokens, text in lines if tokens
+    )
 
 
 def _label(point: tuple[float, float], tokens: int, about: bool, *, last: bool) -> Label:
@@ -202,18 +202,16 @@ def _label(point: tuple[float, float], tokens: int, about: bool, *, last: bool) 
     return Label(f"{x - 4 if on_left else x + 4:.1f}", f"{max(10.0, y - 3):.1f}", text, "end" if on_left else "start")
 
 
-def apart(labels: Sequence[Label], fixed: Sequence[Label] = ()) -> tuple[Label, ...]:
-    """The labels, with priority for the newest and then the highest; those that would overlap others or the `fixed`
-    ones are moved or left out.
+def apart(labels: Sequence[Label]) -> tuple[Label, ...]:
+    """The labels, with priority for the newest and then the highest; those that would overlap others are moved or left
+    out.
     """
     placed: list[Label] = []
     for label in sorted(labels, key=lambda each: (each is not labels[-1], float(each.y))):
         x, other = float(label.x), "end" if label.anchor == "start" else "start"
         turned = replace(label, anchor=other, x=f"{x - 8 if other == 'end' else x + 8:.1f}")
         candidates = [label, turned, *(replace(each, y=f"{float(each.y) + LINE:.1f}") for each in (label, turned))]
-        free = [
-            each for each in candidates if _fits(each) and not any(_meet(each, other) for other in (*placed, *fixed))
-        ]
+        free = [each for each in candidates if _fits(each) and not any(_meet(each, other) for other in placed)]
         placed += free[:1]
     return tuple(sorted(placed, key=lambda each: float(each.x)))
 
