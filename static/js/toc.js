@@ -1,8 +1,9 @@
 // The table of contents and the timeline's cursor follow the reading.
-import { FOLDED, all, byId, headerHeight, numberOf, onSettled } from "./dom.js";
+import { FOLDED, all, byId, headerHeight, narrow, numberOf, onSettled } from "./dom.js";
 import { describe } from "./timeline.js";
 
 const READ = `[data-turn], [data-boundary], ${FOLDED}`;
+const FADED = 32; // pixels at the end of the list, where lines fade
 const visible = new Set();
 const seen = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) visible[isIntersecting ? "add" : "delete"](target);
@@ -21,13 +22,21 @@ function mark(line) {
   for (const item of all(".toc li.here")) if (item !== line) item.classList.remove("here");
   if (!line || line.classList.contains("here")) return;
   line.classList.add("here");
-  const list = line.closest(".toc");
+  const list = narrow.matches ? line.parentElement : line.closest(".outline");
   const [inner, outer] = [line.getBoundingClientRect(), list.getBoundingClientRect()];
-  const top = list.firstElementChild.getBoundingClientRect().bottom; // what stays over the list
-  if (inner.top < top || inner.bottom > outer.bottom) {
-    list.scrollTop += inner.top - outer.top - outer.height / 3;
-  }
+  if (inner.top >= outer.top && inner.bottom <= outer.bottom - FADED) return;
+  scrollList(list, list.scrollTop + inner.top - outer.top - outer.height / 3);
 }
+// To the line at or before this height, so that the first line in view is whole.
+function scrollList(list, height) {
+  const top = list.getBoundingClientRect().top + list.clientTop - list.scrollTop;
+  const heights = all("#toc > li").map((each) => each.getBoundingClientRect().top - top);
+  list.scrollTop = heights.findLast((each) => each <= height) ?? 0;
+}
+document.addEventListener("scrollend", ({ target }) => {
+  const end = target.scrollHeight - target.clientHeight;
+  if (target.matches?.(".outline") && target.scrollTop > end - 2) scrollList(target, end);
+}, true);
 function moveCursor(number) {
   const cursor = byId("scrub");
   if (!cursor || !number || cursor === document.activeElement) return;

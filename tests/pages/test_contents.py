@@ -94,3 +94,25 @@ def test_parts_come_into_the_list_without_leaving_the_page(visit: Visit, empty_s
     assert screen.url == address
     screen.locator("#toc a").last.click()
     expect(screen.locator(f"#m{ids[498]}")).to_be_in_viewport()
+
+
+def test_the_list_never_begins_with_half_a_line(visit: Visit, empty_store: EmptyStore) -> None:
+    screen = visit()
+    href = empty_store.session("s")
+    for number in range(60):
+        empty_store.say("s", "user", f"Request {number}, {'a longer one ' * (number % 4)}")
+        empty_store.say("s", "assistant", "Yes. " * 40)
+    is_whole = """() => {
+        const { top } = document.querySelector('.outline').getBoundingClientRect();
+        const lines = [...document.querySelectorAll('#toc > li')].map(line => line.getBoundingClientRect());
+        return !lines.some(line => line.top < top - 2 && line.bottom > top + 3);
+    }"""
+    screen.goto(href)
+    expect(screen.locator("#toc li.here")).to_be_in_viewport(ratio=1)
+    screen.wait_for_function(is_whole)
+    screen.locator("#toc li.here").hover()
+    for wheel in (-137, -411, 5_000, -211):
+        moved = screen.evaluate("document.querySelector('.outline').scrollTop")
+        screen.mouse.wheel(0, wheel)
+        screen.wait_for_function("at => document.querySelector('.outline').scrollTop !== at", arg=moved)
+        screen.wait_for_function(is_whole)
