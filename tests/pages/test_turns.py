@@ -56,7 +56,7 @@ def test_the_work_of_a_turn_folds_between_its_prompt_and_its_answer(signed_in: C
     agent.turn(edits=5)
     page = read(signed_in.get(agent.href))
     [fold] = works(page)
-    assert line(fold) == "Worked 6 calls, 5 edits, 1 failed 11 min"
+    assert line(fold) == "Worked 6 calls, 5 edits, 1 failed Edited /src/garden/beds.py 11 min"
     assert "open" not in fold.attributes
     asked, *work, answered = page.all("article")
     assert fold.all("article") == work
@@ -172,5 +172,22 @@ def test_the_session_of_a_sub_agent_is_linked_below_its_call(signed_in: Client, 
     agent.calls("delegate_task", '{"success": true, "session_id": "child-of-s"}', goal="Look at the beds")
     agent.say("assistant", "It was.")
     page = read(signed_in.get(agent.href))
-    assert page.one("p", "sub-agent").one("a").attributes["href"] == "/stores/own/sessions/child-of-s"
+    link = page.one("p", "sub-agent").one("a")
+    assert link.attributes["href"] == "/stores/own/sessions/child-of-s"
+    assert link.text == "What it did: Look at the beds", "by what it was asked, not by its id"
     assert not page.one("details", "tool").all("p", "sub-agent"), "it is seen while the call is folded"
+
+
+def test_each_part_of_long_work_says_what_it_begins_with(signed_in: Client, empty_store: EmptyStore) -> None:
+    agent = Agent(empty_store)
+    agent.say("user", "Plant the beds")
+    for number in range(90):
+        agent.calls("patch", words=f"Now bed {number}. It is dry.", **EDIT)
+    agent.say("assistant", "Planted.")
+    newest = read(signed_in.get(agent.href))
+    [last] = works(newest)
+    [before] = works(read(signed_in.get(newest.one("a", "earlier").attributes["href"], headers=FRAGMENT)))
+    for part in (before, last):
+        first = part.all("article")[0].one("div", "md").text
+        assert line(part).startswith("Went on ") and first.startswith("Now bed ") and first in line(part)
+    assert line(before) != line(last)

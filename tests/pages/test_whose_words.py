@@ -76,10 +76,21 @@ def test_what_the_model_sees_has_the_message_as_it_is_sent(signed_in: Client, ag
 
 def test_a_message_that_nobody_typed_says_so(signed_in: Client, agent: ClaudeByHand) -> None:
     say(agent, WORDS, REMINDER, command("compact", ""), "<bash-input>ls</bash-input>")
-    turns = [each.text for each in read(signed_in.get(place(agent))).all("article", "user")]
+    page = read(signed_in.get(place(agent)))
+    turns = [each.text for each in page.all("article", "user")]
     assert [NOT_TYPED in each for each in turns] == [False, True, False, False]
     assert ["somebody ran" in each for each in turns] == [False, False, True, True]
-    assert REMINDER.split("\n")[1] in turns[1], "all of it is shown"
+    assert REMINDER.split("\n")[1] in turns[1], "all of it is there"
+    asked, *others = page.all("article", "user")
+    assert not asked.all("details")
+    folds = [each.one("details", "fold") for each in others]
+    assert not any("open" in fold.attributes for fold in folds)
+    assert [fold.one("summary").one("bdi").text for fold in folds] == [
+        " ".join(REMINDER.split("\n")[1:-1]), "compact is running…", "ls"
+    ]  # fmt: skip
+    (row,) = (each.attributes["id"][1:] for each in others[:1])
+    found = read(signed_in.get(f"{place(agent)}?around={row}&q=of"))
+    assert "open" in found.one("article", id=f"m{row}").one("details", "fold").attributes, "where a link or hit leads"
 
 
 def test_a_redacted_page_hides_secrets_in_what_was_added(signed_in: Client, agent: ClaudeByHand) -> None:

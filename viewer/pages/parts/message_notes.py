@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from compaction import messages as engine
@@ -10,6 +11,7 @@ from viewer.rendering.texts import CUT_OFF, line, was_cut_off
 from viewer.stores.envelopes import RAN
 from viewer.stores.message import StoredMessage, message_of
 
+FIRST_WORDS = 160  # characters of the first words in the line of what is folded
 SUSPECTED = (
     "Perhaps a summary that another program wrote in place of earlier messages: it opens the context, and begins as "
     "such summaries do. Its form is not known here, so it is treated as a message."
@@ -19,8 +21,7 @@ SUSPECTED = (
 def notes_of(row: StoredMessage, *, suspected: bool = False) -> tuple[str, ...]:
     """What is to be said about a row's own words: that nobody typed them, that they may be a summary, and the like."""
     notes = []
-    # Only the row's own words are shown: its flag and kind may be those of a summary in the same row.
-    message = message_of(replace(row, flagged=False, extra={} if row.flagged else row.extra))
+    message = _alone(row)
     if row.role == "user" and restated(engine.text(row.content)) is not None:
         notes.append("A request from above, repeated by the agent after its summary.")
     elif row.role == "user" and (kind := str(message.get("display_kind") or "")) == RAN:
@@ -36,3 +37,23 @@ def notes_of(row: StoredMessage, *, suspected: bool = False) -> tuple[str, ...]:
     if was_cut_off(row.finish_reason):
         notes.append(CUT_OFF)
     return tuple(notes)
+
+
+_TAG = re.compile(r"</?[\w-]{1,60}>")
+
+
+def not_typed(row: StoredMessage) -> tuple[str, str]:
+    """What a message is that an agent or its client wrote in a person's place, and its first words without tags and
+    ids; both are empty for others.
+    """
+    message = _alone(row)
+    if row.role != "user" or engine.is_typed(message) or restated(engine.text(row.content)) is not None:
+        return "", ""
+    label = "Command of the client" if message.get("display_kind") == RAN else "Not typed by a person"
+    pieces = [line(each, FIRST_WORDS) for each in _TAG.split(engine.said(row.content)[: 10 * FIRST_WORDS])]
+    return label, next((each for each in pieces if " " in each), next(filter(None, pieces), ""))
+
+
+def _alone(row: StoredMessage) -> engine.Message:
+    """Only the row's own words are shown: its flag and kind may be those of a summary in the same row."""
+    return message_of(replace(row, flagged=False, extra={} if row.flagged else row.extra))

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from compaction import messages as engine
 from compaction.tokens import Counter
-from viewer.pages.parts.message_notes import notes_of
+from viewer.pages.parts.message_notes import not_typed, notes_of
 from viewer.rendering import cache, calls, formats, tools
 from viewer.rendering.marking import WordMarks
 from viewer.rendering.texts import STATES, line, role_label
@@ -37,8 +37,8 @@ class MessageToShow:
 class ShownMessage:
     """One message with its calls. The tag `part` caches it by a pickle: its time is text, because that changes with the
     clock. `number` is its place in History, counted from 1; 0 if it is not there. `kind` is a CSS class, `state` is its
-    state if it is not in context, and `unlinked`: its link is lost; `folded` is set for messages that people
-    rarely read.
+    state if it is not in context, and `unlinked`: its link is lost; `folded` is the label of the fold of messages
+    that people rarely read. One that nobody typed is folded to a line, and `begins` has its first words.
 
     `colours` is the address of `html` with its code in colours, "" if there is nothing to colour; `copy` that of its
     text. `calls_left` is how many more calls the row makes, `calls_href` where they are.
@@ -64,7 +64,8 @@ class ShownMessage:
     calls_href: str
     notes: tuple[str, ...]
     marked: bool
-    folded: bool
+    folded: str
+    begins: str
 
 
 def _no_number(row_id: int) -> int:
@@ -132,6 +133,7 @@ def _message(exchange: _Exchange, at: int) -> ShownMessage:
     is_result = item.row.role in engine.RESULT_ROLES
     body = _NOTHING if is_result else _body(item, exchange.context)
     calls_left = calls.left_out(item.row)
+    label, begins = ("", "") if exchange.context.as_sent else not_typed(item.row)
     return ShownMessage(
         id=item.id,
         number=exchange.context.number(item.id),
@@ -151,7 +153,8 @@ def _message(exchange: _Exchange, at: int) -> ShownMessage:
         calls_href=urls.whole(item.row.id, "calls") if calls_left else "",
         notes=() if is_result else (*item.notes, *notes_of(item.row, suspected=_suspected(item, exchange.context))),
         marked=item.id == exchange.context.marked,
-        folded=item.row.role not in ("user", "assistant", "tool"),
+        folded=label if item.row.role in ("user", "assistant", "tool") else "Show its text",
+        begins=begins,
     )
 
 

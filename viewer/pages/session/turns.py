@@ -17,7 +17,7 @@ from viewer.rendering.texts import line
 from viewer.stores.message import HistoryMessage
 from viewer.stores.transcript import TranscriptIndex
 
-from .messages import MessageToShow, ShownMessage
+from .messages import FIRST_WORDS, MessageToShow, ShownMessage
 
 SHORT = 3  # rows of work up to which it does not fold
 JOINED = 3  # reads in a row from which on they are one line
@@ -39,7 +39,7 @@ class Reads:
 class TurnWork:
     """What an agent did between a prompt and its answer, or a part of that. `id` and `number` are those of its first
     message; `goes_on` says that the turn began before it. `edits` succeeded, `failed` calls did not; `took` is from its
-    first to its last message, "" if unknown. It `folds` if it is long.
+    first to its last message, "" if unknown; `begins` are its first words, or its first call. It `folds` if it is long.
     """
 
     template: ClassVar[str] = "session/_turn_work.html"
@@ -51,6 +51,7 @@ class TurnWork:
     edits: int
     failed: int
     took: str
+    begins: str
     folds: bool
     open: bool
 
@@ -126,9 +127,22 @@ def _work(
         edits=sum(call.sort == "edit" and not _has_failed(call) for call in made),
         failed=failed,
         took=formats.seconds(passed) if passed >= 1 else "",
+        begins=_begins(messages, rows),
         folds=len(made) + sum(bool(message.html) for message in messages) > SHORT,
         open=is_open or is_marked,
     )
+
+
+def _begins(messages: Sequence[ShownMessage], rows: Mapping[int, MessageToShow]) -> str:
+    for message in messages:
+        if message.begins:
+            continue
+        if words := line(engine.said(rows[message.id].row.content), FIRST_WORDS):
+            return words
+        if message.calls:
+            title = message.calls[0].title
+            return line(" ".join(filter(None, (title.did, title.path, title.what))), FIRST_WORDS)
+    return ""
 
 
 def _has_failed(call: calls.ShownCall) -> bool:
