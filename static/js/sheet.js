@@ -16,9 +16,10 @@ function sheet(up) {
 }
 on("change", () => sheet(false), narrow);
 on("keydown", ({ key }) => key === "Escape" && sheet(false));
+on("DOMContentLoaded", () => narrow.matches && /^#(plan|side)$/.test(location.hash) && sheet(true));
 on("click", (event) => {
   const at = (selector) => event.target.closest?.(selector);
-  if (at("[data-sheet]") && byId("side")) {
+  if (at("[data-sheet]") && narrow.matches && byId("side")) {
     event.preventDefault();
     sheet(true);
   } else if (!at("#side") || at("[data-sheet-close]")) sheet(false);

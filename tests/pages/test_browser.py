@@ -196,6 +196,9 @@ def test_a_refusal_that_names_a_holder_stays_in_its_card(
 ) -> None:
     hermes_store = open_hermes_store(31)
     screen.goto(f"/stores/hermes/sessions/{hermes_store.session_id}")
+    sheet = screen.get_by_role("link", name="Compact…")
+    if sheet.is_visible():
+        sheet.click()
     expect(screen.get_by_role("button", name="Preview")).to_be_enabled()
     holder = "pid=4242:pidns=1:tid=139812345678912:agent=deadbeef:nonce=12345678"
     hermes_store.rows(

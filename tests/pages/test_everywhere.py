@@ -64,6 +64,7 @@ def test_every_page_of_a_session(visit: Visit, open_hermes_store: Callable[..., 
         require_good(screen, f"tab {number} of a boundary", "[data-boundary]")
     boundary.get_by_role("button", name="Undo this compaction…").click()
     boundary.locator(".undo form").wait_for()
+    screen.set_viewport_size({"width": 1500, "height": 900})  # on a phone the panel is in a sheet
     screen.get_by_role("button", name="Compact now…").click()
     screen.locator(".confirm").wait_for()
     require_good(screen, "the questions before undo and before a compaction", ".undo, .confirm")
