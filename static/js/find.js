@@ -1,5 +1,5 @@
 // Find in a session: from hit to hit, by links, buttons and keys.
-import { all, byId, isModified, on, onClick } from "./dom.js";
+import { all, byId, focusOn, isModified, on, onClick } from "./dom.js";
 import { sameDocument } from "./place.js";
 
 const MESSAGES = ".turn, .out, .boundary";
@@ -8,12 +8,14 @@ const MESSAGES = ".turn, .out, .boundary";
 export const isNew = () => performance.getEntriesByType("navigation")[0]?.type === "navigate" && !history.state;
 export const wordsOf = (link) => new URLSearchParams(link.search).get("q");
 
-// Until a page is loaded, the browser itself goes to the beginning of what is linked to. Who steps with Enter goes on
-// with Enter.
+// Until a page is loaded, the browser itself goes to the beginning of what is linked to.
 on("load", () => setTimeout(() => {
   const target = document.querySelector(".marked");
-  if (target?.querySelector("mark") && isNew()) showWords(target);
-  if (sessionStorage.getItem("finding")) byId("find")?.focus({ preventScroll: true });
+  if (target?.querySelector("mark") && isNew()) {
+    document.querySelector("#found .hit:has([aria-current])")?.scrollIntoView({ block: "nearest", behavior: "instant" });
+    showWords(target);
+  }
+  if (target && sessionStorage.getItem("finding")) focusOn(target);
   sessionStorage.removeItem("finding");
 }), window);
 
@@ -32,14 +34,16 @@ function showWords(target) {
   if (bottom > innerHeight * 0.8) mark.scrollIntoView({ block: "center", behavior: "instant" });
 }
 
-// Within the page where the hit's words are marked, else by opening the window that holds it.
+// Within the page where the hit's words are marked, else by opening the window that holds it. The focus goes to the hit,
+// where single keys lead on and a screen reader reads on; it stays on a button or hit that was pressed.
 const hits = () => all("#found .hits a.to");
 function visit(link, event) {
   const isHere = link.pathname === location.pathname && wordsOf(link) === wordsOf(location);
   const target = isHere && byId(link.hash.slice(1));
+  const isPressed = byId("found").contains(document.activeElement);
+  if (!target && !isPressed) sessionStorage.setItem("finding", "1");
   if (!target) return;
   event.preventDefault();
-  sessionStorage.removeItem("finding");
   for (const old of all("#found [aria-current]")) old.removeAttribute("aria-current");
   link.setAttribute("aria-current", "true");
   const count = document.querySelector("#found [data-of]");
@@ -48,8 +52,9 @@ function visit(link, event) {
   target.classList.add("marked");
   history.replaceState(null, "", link.href);
   sameDocument();
-  link.scrollIntoView({ block: "nearest", behavior: "instant" });
+  link.closest(".hit").scrollIntoView({ block: "nearest", behavior: "instant" });
   showWords(target);
+  if (!isPressed) focusOn(target);
 }
 onClick("#found .hits a.to", (hit, event) => isModified(event) || visit(hit, event));
 onClick("#found [data-step]", (step, event) => {
@@ -62,17 +67,14 @@ onClick("#found [data-step]", (step, event) => {
   visit(next, event);
 });
 
-// Enter in the field goes on to the next hit, with Shift to the one before, once there are hits for what it says.
+// Enter in the field goes on to the next hit, with Shift to the one before, once there are hits for what it says. So it
+// does on a hit.
 let waiting = "";
-function go(key) {
-  const step = document.querySelector(`#found [data-key=${key}]`);
-  if (!step) return;
-  sessionStorage.setItem("finding", "1");
-  step.click();
-}
+const go = (key) => document.querySelector(`#found [data-key=${key}]`)?.click();
 on("keydown", (event) => {
-  if (event.target.id !== "find" || event.key !== "Enter" || event.isComposing) return;
+  if (event.key !== "Enter" || event.isComposing || !event.target.matches?.("#find, .marked")) return;
   const key = event.shiftKey ? "N" : "n";
+  if (event.target.id !== "find") return go(key);
   const asked = event.target.value.trim().replace(/\s+/g, " ");
   if (document.querySelector("#found [data-q]")?.dataset.q === asked) {
     event.preventDefault();

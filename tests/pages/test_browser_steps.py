@@ -193,7 +193,7 @@ def test_keys(visit: Visit, empty_store: EmptyStore) -> None:
     expect(screen.locator("dialog#keys")).to_be_visible()
     listed = screen.locator("dialog#keys dt").all_inner_texts()
     keys = {key for line in listed for key in line.split()}
-    assert keys == {*"/fjkpP[]egsgcixnN?KG", "Ctrl", "Esc", "Enter", "Home", "End"}
+    assert keys == {*"/fjkpP[]egsgcixnN?KGtF", "Ctrl", "Esc", "Enter", "Home", "End"}
     screen.get_by_label("Single-key shortcuts").uncheck()
     screen.get_by_role("button", name="Close").click()
     screen.reload()
@@ -228,6 +228,7 @@ def test_the_panel_is_a_sheet_on_a_phone(visit: Visit, open_hermes_store: Callab
     screen = visit(*PHONE)
     screen.goto(f"/stores/hermes/sessions/{open_hermes_store(21, 'Merged carrier 92').session_id}")
     opener, side = screen.get_by_role("link", name="Compact…"), screen.locator("#side")
+    expect(side).to_be_hidden()  # it is not at the end of the page a second time
     for how in ("Escape", "Close", "outside"):
         opener.focus()
         screen.keyboard.press("Enter")
@@ -249,6 +250,8 @@ def test_the_panel_is_a_sheet_on_a_phone(visit: Visit, open_hermes_store: Callab
         expect(side).not_to_have_class("side up")
         assert not screen.locator("[inert]").count()
         expect(opener).to_be_focused()
+    screen.goto(f"{screen.url.partition('#')[0]}?a=1#plan")  # as a link from another page, such as the palette's
+    expect(side).to_be_visible()
 
 
 @pytest.mark.parametrize(("zone", "told"), [("Asia/Tokyo", "22 Sep 00:00"), ("America/Los_Angeles", "21 Sep 08:00")])

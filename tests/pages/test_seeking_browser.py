@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from tests.browser import TOP, Visit, at_rest, on_both_screens
+from tests.browser import PHONE, TOP, Visit, at_rest, on_both_screens
 from tests.factories.stores import EmptyStore, HermesStore
 
 _SHIFTS = """() => {
@@ -59,6 +59,8 @@ def test_the_head_stays_and_the_place_is_followed(visit: Visit, empty_store: Emp
     expect(screen.locator(f"#m{ids[0]}")).to_be_in_viewport()
     expect(screen.get_by_role("heading", name="A long talk")).to_be_in_viewport(ratio=1)
     expect(screen.locator(".scrub output")).to_contain_text("message 1 of 400")
+    screen.keyboard.press("j")
+    expect(screen.locator(f"#m{ids[1]}")).to_be_focused()  # the next one from where Home leads
     for _ in range(12):
         screen.mouse.wheel(0, 900)
     at_rest(screen)
@@ -120,14 +122,19 @@ def test_find_goes_from_hit_to_hit(visit: Visit, empty_store: EmptyStore) -> Non
     field.press("Enter")
     expect(count).to_have_text("1 of 3")
     expect(screen.locator(f"#m{first} mark.here")).to_be_in_viewport()
+    expect(screen.locator("#found [aria-current]")).to_be_in_viewport()
     assert screen.url.endswith(f"?q=needle&around={first}#m{first}")
-    expect(field).to_be_focused()
-    field.press("Enter")
+    expect(screen.locator(f"#m{first}")).to_be_focused()
+    screen.keyboard.press("N")
+    expect(count).to_have_text("3 of 3")
+    screen.keyboard.press("n")
+    expect(count).to_have_text("1 of 3")
+    expect(screen.locator(f"#m{first}")).to_be_focused()
+    screen.keyboard.press("Enter")
     expect(count).to_have_text("2 of 3")
     expect(screen.locator(f"#m{answered} mark.here")).to_have_text("needle")
     expect(screen.locator(f"#m{answered} mark.here")).to_be_in_viewport()
     opened = screen.evaluate("performance.timeOrigin")
-    field.blur()
     screen.keyboard.press("n")
     expect(count).to_have_text("3 of 3")
     expect(screen.locator(f"#m{read} .tool mark.here")).to_be_in_viewport()
@@ -141,6 +148,9 @@ def test_find_goes_from_hit_to_hit(visit: Visit, empty_store: EmptyStore) -> Non
     screen.locator("#found").get_by_role("link", name="Next hit").click()
     expect(count).to_have_text("1 of 3")
     expect(screen.locator(f"#m{first}")).to_be_in_viewport()
+    screen.keyboard.press("f")
+    screen.keyboard.type("no n")
+    expect(field).to_have_value("no n")
 
 
 def test_a_hit_of_the_search_is_scrolled_to_and_marked(screen: Page, empty_store: EmptyStore) -> None:
@@ -184,6 +194,17 @@ def test_the_timeline_is_dragged_and_stays_in_sight(visit: Visit, empty_store: E
     assert screen.url.endswith(f"#m{ids[200]}"), "keys only choose"
     screen.keyboard.press("Enter")
     screen.wait_for_url(f"**?around={ids[199]}#m{ids[199]}")
+
+
+def test_where_to_go_is_typed_in_full_on_a_phone(visit: Visit, empty_store: EmptyStore) -> None:
+    screen = visit(*PHONE)
+    href = empty_store.session("s")
+    empty_store.chat("s", 4)
+    screen.goto(href)
+    field = screen.get_by_label("Go to: a number or a date")
+    field.click()
+    screen.keyboard.type("2026-11-03 10:00")
+    assert field.evaluate("field => field.scrollWidth <= field.clientWidth && field.clientWidth > 150")
 
 
 def test_far_windows_give_way_to_their_link_and_what_is_read_stays(visit: Visit, empty_store: EmptyStore) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from tests.agents.claude_code.by_hand import ClaudeByHand
 from tests.agents.codex.by_hand import ENVELOPE, CodexByHand
 from tests.agents.openclaw.by_hand import OpenClawByHand
 from tests.agents.pi.by_hand import PiByHand
-from tests.browser import Visit
+from tests.browser import Visit, at_rest, require_narrow
 from tests.factories.stores import EmptyStore
 from tests.html import Element, read
 from viewer.rendering import tools
@@ -39,9 +40,9 @@ def exchange(number: int, name: str, arguments: Any, result: str) -> list[Messag
 def files(page: Element) -> list[tuple[str, str]]:
     """Path and lines of each file, with how often it was changed."""
     return [
-        (item.one("a", "path-end").text, (item.all("summary") or item.all("p", "note"))[0].text)
+        (re.sub(r"(?<=[/\\]) ", "", item.one("a", "file").text), (item.all("summary") or item.all("p", "note"))[0].text)
         for item in page.one("ol", "listed-work").all("li")
-        if item.all("a", "path-end")
+        if item.all("a", "file")
     ]
 
 
@@ -88,11 +89,11 @@ def test_files_are_listed_by_how_often_they_were_changed_with_each_change(
         ("new.py", "message 4 +3"),
     ]  # fmt: skip
     first = page.one("ol", "listed-work").all("li")[0]
-    assert first.one("a", "path-end").attributes["title"] == "/home/me/site/lib/x.py"
+    assert first.one("a", "file").attributes["title"] == "/home/me/site/lib/x.py"
     touches = first.one("ol").all("li")
     assert [touch.text for touch in touches] == ["message 2 +2 −1", "message 8 +1 −1"]
     places = [touch.one("a").attributes["href"] for touch in touches]
-    assert first.one("a", "path-end").attributes["href"] == places[1], "the last change"
+    assert first.one("a", "file").attributes["href"] == places[1], "the last change"
     caller = read(signed_in.get(places[0])).one("article", id=places[0].partition("#")[2])
     (fold,) = caller.all("details", "tool")
     assert "open" in fold.attributes and fold.one("pre", "diff").text == "-a +b +c"
@@ -103,9 +104,11 @@ def test_a_file_is_listed_once_however_calls_name_it(signed_in: Client, empty_st
     names = ["/home/me/site/src/a.py", "src/a.py", "./src/a.py", "src/../src//a.py", "C:\\src\\..\\a.py", "d" * 5_000]
     href = made_by_hermes(empty_store, [("patch", edit(name), EDITED) for name in names])
     page = read(signed_in.get(f"{href}/files", headers=FRAGMENT))
+    parts = [part.text for part in page.all("a", "file")[0].all("span")]
+    assert parts == ["src/", "a.py"], "a line ends between these, never within a name"
     assert [path for path, _ in files(page)] == ["src/a.py", "C:\\src\\..\\a.py", "…" + "d" * tools.PATH_LIMIT]
     assert files(page)[0][1].startswith("4 times")
-    titles = [link.attributes["title"] for link in page.all("a", "path-end")]
+    titles = [link.attributes["title"] for link in page.all("a", "file")]
     assert titles == ["/home/me/site/src/a.py", "C:\\src\\..\\a.py", "…" + "d" * tools.PATH_LIMIT]
 
 
@@ -246,3 +249,37 @@ def test_a_list_is_opened_by_keys_and_is_closed_at_the_next_window(visit: Visit,
     expect(screen.locator("details.tool[open]").first).to_be_in_viewport()
     assert "around=" in screen.url
     assert not screen.locator("#commands-failed").evaluate("fold => fold.open")
+
+
+@pytest.mark.slow
+def test_a_key_leads_to_each_list_and_arrows_along_it(visit: Visit, empty_store: EmptyStore) -> None:
+    failed = ("terminal", {"command": "make <i>"}, {"exit_code": 1, "output": ""})
+    changed = [("patch", edit(name), EDITED) for name in ("lib/x.py", "lib/x.py", "b.py", "x" * 300)]
+    screen = visit()
+    screen.goto(made_by_hermes(empty_store, [*changed, *[failed] * 30]))
+    screen.locator(".timeline svg").wait_for()
+    at_rest(screen)
+    now = screen.evaluate("scrollY")
+    screen.keyboard.press("t")
+    expect(screen.locator("#files-touched a.file").first).to_be_focused()
+    screen.keyboard.press("ArrowDown")
+    expect(screen.locator("#files-touched a.file").nth(1)).to_be_focused()
+    screen.keyboard.press("ArrowUp")
+    screen.keyboard.press("ArrowRight")
+    expect(screen.get_by_role("link", name="message 2", exact=True)).to_be_focused()
+    screen.keyboard.press("ArrowLeft")
+    expect(screen.locator("#files-touched a.file").first).to_be_focused()
+    assert not screen.locator("#files-touched .listed-work details").evaluate("fold => fold.open")
+    screen.keyboard.press("F")
+    expect(screen.locator("#commands-failed .listed-work a").first).to_be_focused()
+    assert screen.evaluate("scrollY") == now, "the lists are in a column that stays"
+    screen.keyboard.press("Enter")
+    expect(screen.locator("details.tool[open] summary").first).to_contain_text("make <i>")
+    screen.set_viewport_size({"width": 360, "height": 760})
+    screen.goto(f"{screen.url.partition('?')[0]}/files")
+    require_narrow(screen, "a name without an end")
+    talk = empty_store.session("talk")
+    empty_store.chat("talk", 2)
+    screen.goto(talk)
+    screen.keyboard.press("t")
+    expect(screen.locator("#said")).to_have_text("No tool was called in this session.")

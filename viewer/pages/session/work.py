@@ -77,6 +77,11 @@ class TouchedFile:
     touches: tuple[Touch, ...]
 
     @property
+    def parts(self) -> list[str]:
+        """The path's directories, each with its separator, and the file's name: a line may end between them."""
+        return re.findall(r"[^/\\]*[/\\]+|[^/\\]+", self.path)
+
+    @property
     def last(self) -> Touch:
         return self.touches[-1]
 
