@@ -12,12 +12,13 @@ from itertools import groupby
 from typing import ClassVar
 
 from compaction import messages as engine
+from viewer.pages.parts.message_notes import FIRST_WORDS
 from viewer.rendering import calls, formats
 from viewer.rendering.texts import line
 from viewer.stores.message import HistoryMessage
 from viewer.stores.transcript import TranscriptIndex
 
-from .messages import FIRST_WORDS, MessageToShow, ShownMessage
+from .messages import MessageToShow, ShownMessage
 
 SHORT = 3  # rows of work up to which it does not fold
 JOINED = 3  # reads in a row from which on they are one line
