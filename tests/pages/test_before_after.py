@@ -74,9 +74,24 @@ def test_its_folds_are_large_enough_to_press(
     screen.goto(f"/stores/hermes/sessions/{hermes_store.session_id}/boundaries/{run.handoff_id}/before-after")
     for width in (1500, 360):
         screen.set_viewport_size({"width": width, "height": 900})
-        heights = screen.locator(".pairs .fold > summary").evaluate_all("all => all.map(each => each.offsetHeight)")
+        folds = screen.locator(".pairs .fold > summary:visible")
+        heights = folds.evaluate_all("all => all.map(each => each.offsetHeight)")
         assert heights and min(heights) >= 24
         require(screen, f"{width} px", ["target-size"])
+
+
+def test_a_kept_message_is_there_once_on_a_phone(
+    visit: Visit, open_hermes_store: Callable[..., HermesStore], at_once: None
+) -> None:
+    hermes_store = open_hermes_store(31)
+    run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
+    screen = visit()
+    screen.goto(f"/stores/hermes/sessions/{hermes_store.session_id}/boundaries/{run.handoff_id}/before-after")
+    kept = screen.locator(".pair .turn:visible .badge.kept")
+    both = kept.count()
+    screen.set_viewport_size({"width": 360, "height": 900})
+    assert both == 2 * kept.count() > 0
+    assert screen.locator(".pair .turn:visible .badge.new").count() == 1
 
 
 # -- what stands where -------------------------------------------------------------------------------------------------
