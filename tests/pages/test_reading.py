@@ -294,7 +294,7 @@ def test_an_older_compaction_that_nobody_followed_has_no_tab(signed_in: Client, 
 
 def test_a_message_that_is_no_boundary_is_a_404(signed_in: Client, empty_store: EmptyStore) -> None:
     at = compacted(empty_store)
-    assert "not the handoff" in read(signed_in.get(f"{PAGE}/boundaries/{at + 1}/reading"), 404).text
+    assert "no compaction with the id" in read(signed_in.get(f"{PAGE}/boundaries/{at + 1}/reading"), 404).text
 
 
 # -- what is told ------------------------------------------------------------------------------------------------------

@@ -423,7 +423,7 @@ def test_a_message_or_a_compaction_that_is_not_there_leads_to_its_session(
     page = read(signed_in.get(href + path), 404).one("main")
     assert "999" in page.text and page.one("a", "primary").attributes["href"] == href
     nowhere = read(signed_in.get(f"{href}-nowhere{path}"), 404).one("main")
-    assert "To the session" not in nowhere.text, "there is no such session"
+    assert "Back to the session" not in nowhere.text, "there is no such session"
 
 
 def test_a_query_that_means_nothing_is_left_out(signed_in: Client, empty_store: EmptyStore) -> None:

@@ -60,13 +60,13 @@ def test_a_number_that_is_of_nothing_is_a_404(client: Client, pattern: URLPatter
 
 @pytest.mark.parametrize("pattern", naming("handoff_id"))
 def test_a_message_that_is_no_boundary_is_a_404(client: Client, pattern: URLPattern) -> None:
-    assert "not the handoff" in read(asked(client, pattern), 404).one("main").text
+    assert "no compaction with the id" in read(asked(client, pattern), 404).one("main").text
 
 
 @pytest.mark.parametrize("query", ["as=html", "as=before"])
 def test_no_file_is_made_of_a_message_that_is_no_boundary(client: Client, query: str) -> None:
     address = reverse("pages:before_after", kwargs={"store": "own", "session_id": "s", "handoff_id": 1})
-    assert "not the handoff" in read(client.get(f"{address}?{query}"), 404).one("main").text
+    assert "no compaction with the id" in read(client.get(f"{address}?{query}"), 404).one("main").text
 
 
 @pytest.mark.parametrize("gone", [{"store": "other"}, {"session_id": "none"}, {"row_id": NUMBER}])

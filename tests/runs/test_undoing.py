@@ -126,7 +126,7 @@ def test_a_row_of_a_restored_backup_is_not_taken_for_our_handoff(
     for _ in receipt_of(run)["block"]:
         hermes_store.append("said since the backup")
     before = hermes_store.live()
-    with pytest.raises(NotFound, match="not the handoff"):
+    with pytest.raises(NotFound, match="no compaction with the id"):
         service.undo_run(run)
     assert hermes_store.live() == before and not service.is_undoable(run)
 

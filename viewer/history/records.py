@@ -7,7 +7,7 @@ from datetime import datetime
 from django.utils import timezone
 
 from viewer.stores.changes import Commit, Json
-from viewer.stores.errors import AlreadyUndone, NotInSession, StoreError
+from viewer.stores.errors import AlreadyUndone, NotFound, StoreError
 from viewer.stores.recorded import Recorded, Written
 from viewer.stores.registry import Reader
 
@@ -57,7 +57,7 @@ def not_there(store: str, session_id: str, handoff_id: int) -> StoreError:
     undone = Compaction.objects.filter(store=store, session_id=session_id, handoff_id=handoff_id, undone=True)
     latest = undone.order_by("-undone_at").only("undone_at", "cut_id").first()
     if latest is None:
-        return NotInSession(f"This session has no compaction with the id {handoff_id}.", store, session_id)
+        return NotFound(f"This session has no compaction with the id {handoff_id}.")
     return AlreadyUndone(_sentence(latest.undone_at), store, session_id, handoff_id, latest.undone_at, latest.cut_id)
 
 

@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django_htmx.middleware import HtmxDetails
 
 from viewer.rendering import formats
-from viewer.stores.errors import AlreadyUndone, NotInSession, StoreError
+from viewer.stores.errors import AlreadyUndone, StoreError
 from viewer.web.session_urls import SessionUrls
 
 from .parts.opened import now_without_boundary
@@ -92,8 +92,6 @@ def refused(
     swapped in. `kept` is text that somebody typed; `back` is address and label of each page that the refusal is about.
     """
     sentence = refusal.message
-    if isinstance(refusal, NotInSession) and not back:
-        back = [(SessionUrls(refusal.store, refusal.session_id).href, "To the session")]
     if isinstance(refusal, AlreadyUndone):
         urls = SessionUrls(refusal.store, refusal.session_id)
         reading, sentence = now_without_boundary(urls, refusal.cut_id), _undone(refusal)

@@ -30,14 +30,6 @@ class NotFound(StoreError):
     status = 404
 
 
-class NotInSession(NotFound):
-    """The session is there, but it has no such message or compaction."""
-
-    def __init__(self, message: str, store: str, session_id: str) -> None:
-        super().__init__(message)
-        self.store, self.session_id = store, session_id
-
-
 class StoreUnavailable(StoreError):
     """The file is missing, locked, damaged, replaced, or no database of sessions."""
 

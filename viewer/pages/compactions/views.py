@@ -12,6 +12,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from viewer.catalog.lines import SessionFilter, page_of_lines
@@ -82,6 +83,7 @@ class StoreFindings:
     cut: bool = False
 
 
+@never_cache
 @require_safe
 def compactions(request: HttpRequest) -> HttpResponse:
     runs, stores = service.listed(RUNS, large="report"), listed_stores(request)

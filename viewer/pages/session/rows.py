@@ -16,7 +16,7 @@ from viewer.pages.parts.opened import open_session
 from viewer.pages.redaction import redacted, redacts, session_for, text_for
 from viewer.rendering import blocks, formats
 from viewer.rendering.texts import as_text, clean, json_value, line, pretty
-from viewer.stores.errors import NotFound, NotInSession
+from viewer.stores.errors import NotFound
 from viewer.stores.message import StoredMessage, Withheld, live_content
 from viewer.stores.registry import Reader, get_store, open_store
 from viewer.web.session_urls import SessionUrls
@@ -195,7 +195,7 @@ def row_of(reader: Reader, session_id: str, row_id: int) -> StoredMessage:
     """A row of this session or of the parts that it continues. Raises NotFound."""
     row = reader.messages(session_id, [row_id]).get(row_id)
     if row is None or row.session_id not in reader.parts(session_id):
-        raise NotInSession(f"This session has no message {row_id}.", reader.store.name, session_id)
+        raise NotFound(f"This session has no message {row_id}.")
     return row
 
 

@@ -15,7 +15,7 @@ from viewer.pages.parts.audits import audited, card
 from viewer.pages.parts.compact_panel import panel
 from viewer.pages.parts.opened import OpenSession, open_session, without_boundary
 from viewer.pages.redaction import redacts
-from viewer.stores.errors import AlreadyUndone, NotInSession
+from viewer.stores.errors import AlreadyUndone, NotFound
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import HistoryWindow, TranscriptIndex
 from viewer.web.session_urls import SessionUrls
@@ -85,7 +85,7 @@ def _elsewhere(urls: SessionUrls, query: WindowQuery) -> str:
 
 def _moved(opened: OpenSession, query: WindowQuery) -> str:
     """The address of the message that a row belongs to; "" if the row's id is the message's, or that of a handoff in
-    effect. Raises NotInSession.
+    effect. Raises NotFound.
     """
     index, urls, around = opened.index, opened.urls, query.around
     if around is None or index.boundary_at(around) is not None:
@@ -97,7 +97,7 @@ def _moved(opened: OpenSession, query: WindowQuery) -> str:
     if isinstance(undone, AlreadyUndone):
         return without_boundary(index, urls, undone.cut_id)
     sentence = f"Message {around} is not shown in this session's History: it was taken back, or never part of it."
-    raise NotInSession(sentence, urls.store, urls.session)
+    raise NotFound(sentence)
 
 
 def _whereabouts(index: TranscriptIndex, window: HistoryWindow) -> HistoryWindow:

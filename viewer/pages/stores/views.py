@@ -47,9 +47,10 @@ def stores(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@shows_refusals
 def listed(request: HttpRequest, store: str) -> HttpResponse:
     """The list of a store's sessions, for an address that was shortened."""
-    return redirect(f"{reverse('pages:sessions')}?{urlencode({'store': store}, errors='replace')}")
+    return redirect(f"{reverse('pages:sessions')}?{urlencode({'store': get_store(store).name}, errors='replace')}")
 
 
 def _shown(store: Store) -> dict[str, Any]:
