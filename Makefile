@@ -17,7 +17,7 @@ help:
 	@echo 'make bench   how long the slow things take'
 	@echo 'make bench-quality  what compactions keep, by the yardsticks of docs/quality.md'
 	@echo 'make fuzz    random calls of the whole API (schemathesis); minutes'
-	@echo 'make recording  the recording in README.md, anew, from the demo'
+	@echo 'make recording  the recording in README.md and the pictures in docs, anew, from the demo'
 
 # `exec`, so that a signal to the site is not first a signal to a shell; --with-parent, so that it ends with make.
 run: $(VENV)/.installed

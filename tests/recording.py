@@ -1,7 +1,8 @@
 """The recording at the top of README.md: its steps, which a test walks, and the script that records them.
 
 `make recording` starts the site on the demo store, walks the steps in Chromium and writes docs/images/palimpsest.webp.
-A page is photographed when something has changed; the pointer and the line of words below are drawn in afterwards.
+A page is photographed when something has changed; the pointer and the line of words below are drawn in afterwards. It
+takes the pictures of `pictures` too.
 """
 
 from __future__ import annotations
@@ -107,8 +108,11 @@ class Recorder:
 
 
 def main() -> None:
+    from tests import pictures
     from tests.browser import sign_in
     from tests.processes import ROOT, StartedSite
+
+    images = ROOT / "docs" / "images"
 
     with tempfile.TemporaryDirectory(prefix="palimpsest-recording-") as place, sync_playwright() as playwright:
         homes = ("HERMES_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_STATE_DIR", "PI_CODING_AGENT_DIR")
@@ -121,13 +125,16 @@ def main() -> None:
             words = browser.new_page(viewport={"width": WIDTH, "height": CAPTION})
             expect.set_options(timeout=60_000)
             sign_in(page, site)
+            for picture in pictures.PICTURES:
+                address = f"http://127.0.0.1:{site.port}/"
+                pictures.take(browser, page.context.storage_state(), address, picture, images / f"{picture.name}.png")
             words.goto(f"http://127.0.0.1:{site.port}/sign-in/")
             recorder = Recorder(page, words)
             walk(page, recorder.show, recorder.click)
             browser.close()
         finally:
             site.cut_down()
-    recorder.save(ROOT / "docs" / "images" / "palimpsest.webp")
+    recorder.save(images / "palimpsest.webp")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The steps of the recording in README.md lead where they say."""
+"""The steps of the recording in README.md, and those of the pictures in docs, lead where they say."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Browser, Locator, Page
 
-from tests import recording
+from tests import pictures, recording
 from tests.browser import sign_in
 from tests.processes import StartedSite
 
@@ -31,3 +31,13 @@ def test_the_steps_of_the_recording(page: Page, site: StartedSite) -> None:
     recording.walk(page, lambda *words: shown.append(words), Locator.click)
     assert site.demo("SELECT COUNT(*) FROM messages WHERE active") == before
     assert len(shown) == 6 and sum(seconds for _, seconds in shown) < 20
+
+
+def test_the_steps_of_the_pictures(browser: Browser, page: Page, site: StartedSite, tmp_path: Path) -> None:
+    sign_in(page, site)
+    for picture in pictures.PICTURES:
+        path = tmp_path / f"{picture.name}.png"
+        pictures.take(browser, page.context.storage_state(), f"http://127.0.0.1:{site.port}/", picture, path)
+        assert path.stat().st_size > 10_000, picture.name
+    images = Path(__file__).parents[2] / "docs" / "images"
+    assert {each.stem for each in images.glob("*.png")} == {each.name for each in pictures.PICTURES}
