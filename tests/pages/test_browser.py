@@ -25,6 +25,7 @@ def test_settings_and_runs_are_accessible(
 ) -> None:
     screen.goto("/settings")
     require_accessible(screen, "settings, nothing set up")
+    screen.locator("#openai").get_by_text("Set up a model").click()
     screen.locator("#openai-address").fill("http://models.example/v1/chat/completions")
     screen.locator("#openai").get_by_role("button", name="Save").click()
     screen.locator("#openai .bad").first.wait_for()
@@ -56,7 +57,9 @@ def test_a_model_is_set_up_and_tried_with_the_keyboard(screen: Page, model_servi
     asked: list[str] = []
     screen.on("request", lambda request: asked.append(request.url))
     screen.goto("/settings")
-    screen.locator("#openai-model").focus()
+    screen.locator("#openai").get_by_text("Set up a model").focus()
+    for key in ("Enter", "Tab"):
+        screen.keyboard.press(key)
     for typed in ("some-model", f"{model_service.url}/v1", KEY, "4096"):
         screen.keyboard.type(typed)
         screen.keyboard.press("Tab")
