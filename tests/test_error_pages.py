@@ -71,7 +71,9 @@ def test_the_address_of_a_form_leads_to_its_page(
 
 
 @pytest.mark.parametrize("address", ["/stores/own", "/stores/own/sessions"])
-def test_a_shortened_address_of_a_session_is_the_list_of_its_store(signed_in: Client, address: str) -> None:
+def test_a_shortened_address_of_a_session_is_the_list_of_its_store(
+    signed_in: Client, empty_store: EmptyStore, address: str
+) -> None:
     assert signed_in.get(address).headers["Location"] == "/?store=own"
 
 
