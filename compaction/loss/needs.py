@@ -13,14 +13,13 @@ from functools import cached_property
 
 from ..llm.digest import SummaryRequest
 from ..messages import Message
-from ..offline.asks import Request, alike, is_assent
+from ..offline.asks import Request, alike, shares_words
 from ..offline.offers import Offers
 from ..redaction import redact
+from ..stems import stems_of
 from ..text.clip import start_of
-from .statements import SHORT_ID, Detail, Statement, is_capital, is_worth_naming, statements, stems_of
+from .statements import SHORT_ID, Detail, Statement, is_capital, is_worth_naming, statements
 
-SHARED, PER_SHARED = 2, 20  # words that a line shares with a request: at least two, one more for each twenty of it
-LOOKED_AT = 2_000  # characters of a request
 SHOWN = 300  # characters of a request that a report quotes
 
 
@@ -54,13 +53,9 @@ class Needs:
         exact = [detail for detail in named if detail.kind != "name"]  # a name may be that of the person who asks
         self._values = {detail.value for detail in exact or named}
         self._stems = stems_of(words)
-        self._shared = SHARED + len(self._stems) // PER_SHARED
 
     def _words(self) -> str:
-        if self.request is None:
-            return ""
-        later = "" if is_assent(self.request.later) else self.request.later
-        return redact(f"{self.request.opening[:LOOKED_AT]}\n{later[:LOOKED_AT]}")
+        return redact(self.request.words) if self.request else ""
 
     @property
     def request_words(self) -> str:
@@ -80,12 +75,12 @@ class Needs:
         values = {each.value for each in line.details if _names(each, line)}
         if self._values:
             return not self._values.isdisjoint(values)
-        if not values or len(self._stems) < SHARED:
+        if not values:
             return False
         person = self._people.get(self.request.place, "")
         if person and self._people.get(line.message, "") != person:
             return False
-        return len(self._stems.intersection(stems_of(line.text))) >= self._shared
+        return shares_words(self._stems, line.text)
 
     @cached_property
     def standing(self) -> dict[str, str]:

@@ -11,7 +11,8 @@ from itertools import accumulate, chain, islice
 from ..details.names import Kind, names_of, words_of
 from ..details.values import day_of, is_spelled, without_unit
 from ..sentences import sentences
-from .statements import Detail, Passage, Statement, statements, stems_of
+from ..stems import stems_of
+from .statements import Detail, Passage, Statement, statements
 
 THOROUGH = 300_000  # characters, the newest, of what was said and called, and again of what is left, that are read
 # for details of every kind; what is beyond, and all that tools printed, is looked through for names inside words

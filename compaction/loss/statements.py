@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from .. import messages as m
-from ..details.cjk import CJK
 from ..details.names import Kind, is_of_program
 from ..details.recognise import details_of
 from ..details.values import UNIT, value_of
@@ -26,7 +25,7 @@ from ..messages import Message
 from ..polite import is_notice, plain
 from ..redaction import redact_all
 from ..sections import MARKS
-from ..sentences import set_of
+from ..stems import stems_of
 from ..text.fences import open_behind
 from .categories import Category
 
@@ -43,15 +42,6 @@ _INNER = re.compile(r"\[\s*\{")
 HEADING_LINE = re.compile(r"(?:> ?)*#{1,6} |\*\*[^*]+\*\*:?$")
 _NUMBERED = re.compile(r"#{1,6} \d{1,3}[.)]\s")  # "#### 1. The second part" is one piece
 _MARKED = re.compile(rf"(?m)^([ \t]*[-*] )(?:{'|'.join(map(re.escape, MARKS))})+")  # "- [open] "
-_STEM = 5  # letters by which two words are the same
-_WORDS = re.compile(r"[^\W\d_]{3,}|\d+")
-_EMPTY = set_of(  # words that every second sentence has
-    """the and for are was were you your our that this with have has had not but its they them their there here
-    what when which will would can could should from into been being also just now then than any all some one
-    let get got did does done more most very too der die das und ist sind ein eine einen den dem des mit für
-    auf von war haben hat sich auch nicht wir sie ich bei aus noch wie les des une est pas pour que qui dans
-    sur avec son ses mais los las una por con que del para son"""
-)
 _LETTER = re.compile(r"\w")
 _TIMES = ("ns", "us", "ms", "s", "min", "h")  # units of durations
 SHORT_ID = 5  # characters: shorter ids are numbered separately in each context, such as seats, bins and list numbers
@@ -100,15 +90,6 @@ class Statement:
     def stems(self) -> set[str]:
         """The beginnings of its words that are not details."""
         return stems_of(self.rest() if self.details else self.text)
-
-
-def stems_of(text: str) -> set[str]:
-    """The beginnings of the words; for scripts without spaces, pairs of letters."""
-    words = _WORDS.findall(text.casefold())
-    stems = {word[:_STEM] for word in words if word not in _EMPTY}
-    if CJK.search(text):
-        stems |= {word[i : i + 2] for word in words if CJK.match(word) for i in range(len(word) - 1)}
-    return stems
 
 
 def statements(

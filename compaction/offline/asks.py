@@ -9,13 +9,14 @@ harness repeats is not a request of a person, however it is stored.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby
 
 from ..cancelling import takes_back
 from ..polite import ASKING, MARKER, SPLIT, is_closing, is_greeting, is_polite, plain
 from ..sentences import sentences
+from ..stems import stems_of
 from ..text.clip import clip
 from .reading import Turn, ends_of
 from .wording import is_reading
@@ -36,6 +37,7 @@ _WANTED = re.compile(
 )
 
 
+SHARED, PER_SHARED = 2, 20  # words that a line shares with a request: at least two, one more for each twenty of it
 OFTEN = 3  # times running from which on equal messages are a harness's
 _ALIKE = 2_000  # characters, letters and digits alone, that are compared
 
@@ -60,6 +62,12 @@ class Request:
     def newest(self) -> str:
         """The newest message of the request."""
         return self.later or self.opening
+
+    @property
+    def words(self) -> str:
+        """What it asks for: its first message, and what the person added."""
+        later = "" if is_assent(self.later) else self.later
+        return f"{self.opening[:_LOOKED_AT]}\n{later[:_LOOKED_AT]}"
 
 
 def alike(text: str) -> str:
@@ -110,10 +118,11 @@ def in_short(text: str, most: int) -> str:
     return f"{first} … {last}" if last else first
 
 
-def answer_in_short(reply: str, most: int) -> str:
-    """A reply on one line, from its sentences and table rows: the first one, then those that turn or decide ("However,
-    it cannot be changed."), then those with an exact detail, then the others, as many as fit, in their original order.
-    Sentences that are only polite, ask back or offer more help are left out.
+def answer_in_short(reply: str, most: int, asked: Set[str] = frozenset()) -> str:
+    """A reply on one line, from its sentences and table rows: the first one, then those that share words with a request
+    (`asked` has its stems), then those that turn or decide ("However, it cannot be changed."), then those with an exact
+    detail, then the others, as many as fit, in their original order. Sentences that are only polite, ask back or offer
+    more help are left out.
     """
     pieces = [" ".join(each.strip("|").split()) for each in sentences(reply)]
     polite = (_OFFER, _WANTED)
@@ -125,7 +134,12 @@ def answer_in_short(reply: str, most: int) -> str:
     first = _beginning(informative[0] if informative else reply, most - 3)
     ranked = sorted(
         range(1, len(informative)),
-        key=lambda at: (not _TURNING.search(informative[at]), not _EXACT.search(informative[at]), at),
+        key=lambda at: (
+            not shares_words(asked, informative[at]),
+            not _TURNING.search(informative[at]),
+            not _EXACT.search(informative[at]),
+            at,
+        ),
     )
     chosen, room = {0}, most - len(first)
     for at in ranked:
@@ -136,6 +150,11 @@ def answer_in_short(reply: str, most: int) -> str:
     for at in sorted(chosen - {0}):
         text += f"{' ' if at - 1 in chosen else ' … '}{informative[at]}"
     return text
+
+
+def shares_words(asked: Set[str], text: str) -> bool:
+    """Whether a line has so many of a request's stems that it may be about that."""
+    return len(asked) >= SHARED and len(asked & stems_of(text)) >= SHARED + len(asked) // PER_SHARED
 
 
 def names_in(request: str) -> set[str]:

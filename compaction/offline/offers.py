@@ -44,6 +44,7 @@ from ..sections import (
     unmarked,
 )
 from ..sentences import sentences
+from ..stems import stems_of
 from ..text.clip import clip
 from ..tokens import Counter
 from .asks import (
@@ -322,10 +323,11 @@ class Offers:
         texts = self.replies
         size = self._size([text for pairs in texts.values() for _, text in pairs], earlier, room)
         carried = list(self._carried(earlier))
+        asked = stems_of(self.newest.words) if self.newest and self.newest.open else set[str]()
         lines: list[SummaryLine] = []
         for who, said_by in texts.items():
             lines += (
-                self._line(turn, who, text if len(text) <= size else answer_in_short(text, size))
+                self._line(turn, who, text if len(text) <= size else answer_in_short(text, size, asked))
                 for turn, text in said_by
             )
             lines += (line for line in carried if speaker(line.text[2:])[0] == who)

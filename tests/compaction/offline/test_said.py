@@ -62,6 +62,26 @@ def test_of_a_long_answer_what_it_names_is_kept_before_its_courtesies() -> None:
     assert answer_in_short("Which one?", 90) == "Which one?"
 
 
+def test_of_long_answers_the_lines_that_the_open_request_asks_for_are_kept() -> None:
+    """Each aisle's last line is the one that the last request collects."""
+    turns = [
+        row
+        for n in range(60)
+        for row in (
+            user(f"Aisle {n}, please."),
+            reply(f"{words(8)} {n}.\n" + f"Bin {n}-1 has {n} boxes of ink.\n" * 6 + f"Count again: bins {n}-2."),
+        )
+    ]
+    asks = "That was the last one. Tomorrow I need one list of everything that has to be counted again."
+    said, other = (
+        "\n".join(sections([*turns, user(last)], budget_tokens=4_000)[SAID]) for last in (asks, "Write Monday's rota.")
+    )
+    again = [f"Count again: bins {n}-2." for n in range(60)]
+    assert [each for each in again if each not in said] == []
+    assert said.count("boxes of ink") < 60 * 6, "there was no room for everything"
+    assert not all(each in other for each in again), "it asks for none of them"
+
+
 def test_where_there_was_no_room_for_an_answer_it_says_that_there_was_one() -> None:
     turns = [row for n in range(90) for row in (user(f"Where is parcel B-{n:03}?"), reply(f"In hall {n}. " * 12))]
     said = sections([*turns, user("Where is parcel B-900?")], budget_tokens=2_000)[SAID]
