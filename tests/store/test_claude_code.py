@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader, record
 from tests.agents.talk import talk
+from viewer.stores import conversation
 from viewer.stores.base import Store
-from viewer.stores.claude_code import growing, places, texts
+from viewer.stores.claude_code import growing, places
 from viewer.stores.claude_code.records import Record, record_of
 from viewer.stores.claude_code.transcript import SessionMessages, conversation_of
 from viewer.stores.errors import CompactionConflict, NotFound
@@ -184,7 +185,7 @@ def records_of(values: list[dict[str, Any]]) -> list[Record]:
 
 def told(found: SessionMessages) -> Any:
     return (
-        [each.uuid for each in found.thread], found.live, found.states, found.end, found.units, found.boundaries,
+        [each.uuid for each in found.thread], found.live, found.states, found.end, found.units, found.compactions,
         found.further_lines,
     )  # fmt: skip
 
@@ -246,7 +247,7 @@ def test_a_summary_that_comes_after_its_boundary_takes_the_place_of_what_stood_f
     assert [unit.role for unit in early.units.values()] == ["user", "system"]
     found = growing.grown(early, records[2:], sidechain=False) or conversation_of(records)
     assert [unit.role for unit in found.units.values()] == ["user", "user"]
-    assert [each.handoff for each in found.boundaries] == found.live == [records[2].offset]
+    assert [each.handoff for each in found.compactions] == found.live == [records[2].offset]
 
 
 @given(sessions())
@@ -315,7 +316,7 @@ def test_what_the_client_adds_is_no_prompt(agent: ClaudeByHand, reader: Reader, 
 def test_every_message_is_offered_to_an_index_once(
     agent: ClaudeByHand, reader: Reader, session_id: str, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(texts, "PORTION", 1_500)
+    monkeypatch.setattr(conversation, "PORTION", 1_500)
     agent.hang("s", None, record({"role": "user", "content": "the very first line"}))
     for message in talk(3):
         agent.say("s", message)

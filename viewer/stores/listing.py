@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from .base import Session, Store
+
 
 @dataclass(frozen=True, slots=True)
 class RowsDigest:
@@ -58,6 +60,33 @@ class SessionFacts:
     git_branch: str = ""
     pinned: bool = False
     window: int = 0
+
+
+def session_of(
+    store: Store, facts: SessionFacts, first_words: str, last_active: float, is_open: bool | None = None
+) -> Session:
+    """The session with these facts, where it is no part of a longer conversation."""
+    return Session(
+        store=store.name,
+        id=facts.id,
+        source=facts.source,
+        model=facts.model,
+        title=facts.title,
+        first_words=first_words,
+        parent=facts.parent,
+        started_at=facts.started_at,
+        last_active=last_active,
+        ended_at=facts.ended_at,
+        end_reason="",
+        archived=facts.archived,
+        cwd=facts.cwd,
+        parts=1,
+        branched_from=facts.branched_from,
+        delegated_from=facts.parent if facts.delegated else "",
+        git_branch=facts.git_branch,
+        is_open=is_open,
+        window=facts.window,
+    )
 
 
 @dataclass(frozen=True, slots=True)

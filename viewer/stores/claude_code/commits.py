@@ -77,7 +77,7 @@ def newest_of(conversation: SessionMessages, mark: str) -> Record | None:
 
 def commit_of(conversation: SessionMessages, boundary: Record, at: float | None = None) -> Commit:
     """A commit as it is in the file."""
-    compacted = next(each for each in conversation.boundaries if each.record.uuid == boundary.uuid)
+    compacted = next(each for each in conversation.compactions if each.record.uuid == boundary.uuid)
     receipt = {"handoff": compacted.handoff, "boundary": boundary.uuid, "before": list(compacted.before)}
     return Commit(compacted.handoff, conversation.tree.offset(boundary.uuid), compacted.handoff, receipt, at=at)
 

@@ -43,7 +43,7 @@ def grown(conversation: SessionMessages, records: Sequence[Record], *, sidechain
         states.update((unit.id, "live") for unit in units)
         thread.append(record)
         end = record.uuid
-    vars(new).update(thread=thread, live=live, states=states, end=end, boundaries=conversation.boundaries)
+    vars(new).update(thread=thread, live=live, states=states, end=end, compactions=conversation.compactions)
     return new
 
 

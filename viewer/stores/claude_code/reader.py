@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import BinaryIO
@@ -14,9 +14,8 @@ from cachetools import LRUCache, cached
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.errors import NotBranchable, SessionEnded, StoreReadOnly
-from viewer.stores.history_types import HistoryEntry
 from viewer.stores.jsonl.files import FileState, readable
-from viewer.stores.jsonl.reader import FileReader, row_id_of
+from viewer.stores.jsonl.reader import FileReader
 from viewer.stores.lock_owners import Holder
 from viewer.stores.message import (
     AbandonedBranch,
@@ -26,12 +25,10 @@ from viewer.stores.message import (
     ReportedCompaction,
     State,
     StoredMessage,
-    live_content,
-    parted,
 )
 from viewer.stores.recorded import Recorded
 from viewer.stores.search.pages import SearchableText
-from viewer.stores.transcript import IndexedBoundary, Item, TranscriptIndex
+from viewer.stores.transcript import IndexedBoundary, Item
 
 from . import (
     abandoned,
@@ -45,7 +42,6 @@ from . import (
     refusals,
     spilled,
     texts,
-    transcript,
     undoing,
     usage,
 )
@@ -71,7 +67,7 @@ class ClaudeReader(FileReader):
 
     def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
         reason = refusals.refusal(self.store, self._file(session_id)) or (
-            refusals.NO_SPLIT if mode != "in_place" else refusals.of_context(self._conversation(session_id))
+            refusals.NO_SPLIT if mode != "in_place" else refusals.of_context(self._messages(session_id))
         )
         return StoreReadOnly(reason) if reason else None
 
@@ -86,29 +82,10 @@ class ClaudeReader(FileReader):
     # -- sessions
 
     def session(self, session_id: str) -> Session:
-        file = places.find(self.store, session_id)
-        facts = _facts(file)
-        changed, opened = file.state.changed / 1e9, open_sessions(self.store)
-        return Session(
-            store=self.store.name,
-            id=session_id,
-            source=facts.source,
-            model=facts.model,
-            title=facts.title,
-            first_words=facts.first_words,
-            parent=file.parent,
-            started_at=facts.began or changed,
-            last_active=facts.newest or changed,
-            ended_at=None,
-            end_reason="",
-            archived=False,
-            cwd=facts.cwd,
-            parts=1,
-            branched_from=forks.origin(file),
-            delegated_from=file.parent,
-            git_branch=facts.branch,
-            is_open=None if opened is None or file.parent else session_id in opened,
-        )
+        file, opened = self._file(session_id), open_sessions(self.store)
+        is_open = None if opened is None or file.parent else session_id in opened
+        with readable(file.path):
+            return self.listing.session_of(self.store, file, is_open)
 
     def usage(self, session_id: str) -> ReportedUsage:
         return _usage(self._file(session_id))
@@ -128,30 +105,25 @@ class ClaudeReader(FileReader):
     # -- messages
 
     def messages(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
-        conversation = self._conversation(session_id)
+        conversation = self._messages(session_id)
         return self._read(
             session_id, [conversation.units[unit] for each in ids if (unit := _unit_id(conversation, each)) is not None]
         )
 
     def _read(self, session_id: str, units: Iterable[Unit]) -> dict[int, StoredMessage]:
-        conversation = self._conversation(session_id)
+        conversation = self._messages(session_id)
         with _opened(self._file(session_id)) as file:
             return {unit.id: codec.message_of(file, conversation, unit, session_id) for unit in units}
 
     def sent(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
-        conversation = self._conversation(session_id)
+        conversation = self._messages(session_id)
         rows = self._read(session_id, [conversation.sent(each) for each in ids if each in conversation.units])
         return {
             each: row for each, whole in rows.items() if (row := codec.without(whole, conversation.lone)) is not None
         }
 
-    def live(self, session_id: str) -> list[StoredMessage]:
-        conversation = self._conversation(session_id)
-        rows = self.sent(session_id, conversation.live)
-        return [rows[each] for each in conversation.live if each in rows]
-
     def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
-        conversation, records = self._conversation(session_id), self._records(session_id)
+        conversation, records = self._messages(session_id), self._records(session_id)
         live = {record.offset for record in conversation.thread}
         chosen: list[Record] = []
         for record in reversed(records):
@@ -163,47 +135,22 @@ class ClaudeReader(FileReader):
             return [codec.row_of(file, each, session_id, _state(conversation, each, live)) for each in reversed(chosen)]
 
     def shown(self, session_id: str, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
-        listed = list(items)
-        rows = self.messages(session_id, [row_id_of(item) for item in listed])
         directory = self._file(session_id).path.with_suffix("")
-        reported_by_id = self._reported(
-            session_id, [item.handoff_id for item in listed if not isinstance(item, HistoryEntry)]
-        )
-        shown: list[HistoryMessage | Handoff] = []
-        for item in listed:
-            row = rows.get(row_id_of(item))
-            if row is None:
-                continue
-            if isinstance(item, HistoryEntry):
-                content = spilled.whole(live_content(row), directory) if row.role == "tool" else live_content(row)
-                entry = item if content == live_content(row) else replace(item, shortened=True)
-                shown.append(HistoryMessage(entry, replace(row, content=content), content))
-            else:
-                parts = parted(row)
-                shown.append(Handoff(item, row, parts.summary, parts.directive, reported_by_id[item.handoff_id]))
-        return shown
+        return [spilled.with_whole_output(each, directory) for each in super().shown(session_id, items)]
 
-    def _reported(self, session_id: str, handoffs: Sequence[int]) -> dict[int, ReportedCompaction | None]:
+    def _reported(self, session_id: str, handoffs: Sequence[int]) -> Mapping[int, ReportedCompaction | None]:
         with _opened(self._file(session_id)) as file:
-            return {each: reported(file, self._conversation(session_id), each) for each in handoffs}
+            return {each: reported(file, self._messages(session_id), each) for each in handoffs}
 
     def additions(self, session_id: str, ids: Sequence[int], *, end: bool) -> list[Addition]:
         with _opened(self._file(session_id)) as file:
-            return list(additions.of_thread(file, self._conversation(session_id), frozenset(ids), end=end))
+            return list(additions.of_thread(file, self._messages(session_id), frozenset(ids), end=end))
 
     def abandoned(self, session_id: str) -> list[AbandonedBranch]:
         return _abandoned(self._file(session_id))
 
-    def next_message(self, session_id: str, after: int) -> StoredMessage | None:
-        conversation = self._conversation(session_id)
-        later = min(
-            (each for each in conversation.units if each > after and not conversation.units[each].is_summary),
-            default=None,
-        )
-        return None if later is None else self.messages(session_id, [later]).get(later)
-
     def searchable(self, session_id: str, after: str) -> SearchableText | None:
-        file, conversation = self._file(session_id), self._conversation(session_id)
+        file, conversation = self._file(session_id), self._messages(session_id)
         with _opened(file) as opened:
             return texts.searchable(file, opened, conversation, after)
 
@@ -214,18 +161,10 @@ class ClaudeReader(FileReader):
         records = RECORDS.read(file.path)
         return ChangeToken(((session_id, records.state.text),), records.records[-1].offset if records.records else 0)
 
-    def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> TranscriptIndex:
-        return transcript.index_of(self._conversation(session_id), recorded)
-
-    def extended(
-        self, session_id: str, index: TranscriptIndex, before: ChangeToken, now: ChangeToken
-    ) -> TranscriptIndex | None:
-        return transcript.extended_index(self._conversation(session_id), index)
-
     # -- what a compaction asks
 
     def basis(self, session_id: str, planned: Json | None = None) -> LiveContext:
-        file, conversation = self._file(session_id), self._conversation(session_id)
+        file, conversation = self._file(session_id), self._messages(session_id)
         with _opened(file) as opened:
             if planned is None:
                 ids, token = conversation.live, context.token_of(file, opened, conversation)
@@ -238,34 +177,34 @@ class ClaudeReader(FileReader):
     def check_basis(self, session_id: str, token: Json) -> None:
         file = self._file(session_id)
         with _opened(file) as opened:
-            context.planned_records(file, opened, self._conversation(session_id), token)
+            context.planned_records(file, opened, self._messages(session_id), token)
 
     def find_commit(
         self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
     ) -> Commit | None:
-        conversation = self._conversation(session_id)
+        conversation = self._messages(session_id)
         boundary = commits.newest_of(conversation, commits.mark_of(token, edits))
         if boundary is None:
             return None
         return commits.commit_of(conversation, boundary, boundary.time or None)
 
     def wrote(self, session_id: str, receipt: Json) -> bool:
-        boundary = self._conversation(session_id).tree.nodes.get(receipt["boundary"])
+        boundary = self._messages(session_id).tree.nodes.get(receipt["boundary"])
         return boundary is not None and boundary.is_boundary
 
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
         file = self._file(session_id)
-        return undoing.plan(file, RECORDS.read(file.path).records, self._conversation(session_id), compaction)
+        return undoing.plan(file, RECORDS.read(file.path).records, self._messages(session_id), compaction)
 
     def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
         handoff = compaction.handoff_id if isinstance(compaction, IndexedBoundary) else compaction["handoff"]
-        for each in self._conversation(session_id).boundaries:
+        for each in self._messages(session_id).compactions:
             if each.handoff == handoff:
                 return list(each.before)
         raise NotBranchable("This compaction is no longer in the session's file.")
 
     def find_undo(self, session_id: str, receipt: Json) -> Json | None:
-        conversation = self._conversation(session_id)
+        conversation = self._messages(session_id)
         return {"boundary": receipt["boundary"]} if undoing.is_undone(conversation.tree, receipt["boundary"]) else None
 
     def lock_of(self, session_id: str) -> Holder | None:
@@ -277,7 +216,7 @@ class ClaudeReader(FileReader):
     def _records(self, session_id: str) -> list[Record]:
         return conversations.records_of(self._file(session_id))
 
-    def _conversation(self, session_id: str) -> SessionMessages:
+    def _messages(self, session_id: str) -> SessionMessages:
         return conversations.of(self._file(session_id))
 
 

@@ -56,13 +56,13 @@ def of_context(conversation: SessionMessages) -> str:
         return ""
     top, on_thread = conversation.thread[0], {record.uuid for record in conversation.thread}
     parent = "" if top.is_boundary else top.parent
-    if parent in on_thread and conversation.lost:
-        return CIRCLE.format(count=conversation.lost)
+    if parent in on_thread and conversation.unlinked:
+        return CIRCLE.format(count=conversation.unlinked)
     if parent in on_thread or conversation.is_tangled:
         return TANGLED
-    if parent and conversation.lost:
+    if parent and conversation.unlinked:
         record = "a record without an id" if parent == NO_UUID else f"the record {parent[:LONGEST]}"
-        return refused.lost_link(record, conversation.lost, "Claude Code")
+        return refused.lost_link(record, conversation.unlinked, "Claude Code")
     if NO_UUID in on_thread:
         return NO_IDS
     cut = [record.length for record in conversation.thread if record.is_cut]

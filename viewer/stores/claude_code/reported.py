@@ -15,7 +15,7 @@ LONGEST_TRIGGER = 40  # characters
 
 def reported(file: BinaryIO, conversation: SessionMessages, handoff: int) -> ReportedCompaction | None:
     """What is recorded about the compaction with this summary; None for nothing."""
-    boundary = next((each.record for each in conversation.boundaries if each.handoff == handoff), None)
+    boundary = next((each.record for each in conversation.compactions if each.handoff == handoff), None)
     if boundary is None:
         return None
     facts = object_in(read_value(file, boundary) or {}, "compactMetadata")

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from viewer.stores.message import Handoff, HistoryMessage
+
 LONGEST = 10_000_000  # bytes of a file that are shown
 _SAVED = re.compile(r"\A<persisted-output>\s.{0,200}?Full output saved to: ([^\n]{1,1000})\n", re.DOTALL)
+
+
+def with_whole_output(shown: HistoryMessage | Handoff, directory: Path) -> HistoryMessage | Handoff:
+    """A tool's result with its full text, which the model does not see; anything else as it is."""
+    if isinstance(shown, Handoff) or shown.row.role != "tool":
+        return shown
+    content = whole(shown.content, directory)
+    if content == shown.content:
+        return shown
+    return HistoryMessage(replace(shown.entry, shortened=True), replace(shown.row, content=content), content)
 
 
 def whole(content: Any, directory: Path) -> Any:

@@ -1,19 +1,13 @@
-"""A session's messages and boundaries, made from its records, and the index that pages read."""
+"""A session's messages and compactions, made from its records."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 
-from viewer.stores.history_types import Boundary, History, HistoryEntry
-from viewer.stores.jsonl.rows import MessageRow, copies_of, in_order, in_sent_order
 from viewer.stores.message import State
-from viewer.stores.packing import extended, pack
-from viewer.stores.recorded import Recorded
-from viewer.stores.transcript import TranscriptIndex
 
 from .forms import MICROCOMPACTED
 from .left import LeftBranches
@@ -54,10 +48,14 @@ class Compacted:
     before: tuple[int, ...]
     after: tuple[int, ...]
 
+    @property
+    def time(self) -> float:
+        return self.record.time
+
 
 @dataclass(frozen=True)
 class SessionMessages:
-    """All messages of a session by id, those that are in context, in order, and the boundaries. `read` has the records
+    """All messages of a session by id, those that are in context, in order, and the compactions. `read` has the records
     that a resume reads, which are all of them in most files.
     """
 
@@ -131,7 +129,7 @@ class SessionMessages:
         return frozenset(call for record in self.thread for call in record.answers)
 
     @cached_property
-    def boundaries(self) -> list[Compacted]:
+    def compactions(self) -> list[Compacted]:
         compactions: list[Compacted] = []
         before = ""
         for uuid in self.tree.boundaries:
@@ -177,12 +175,12 @@ class SessionMessages:
         more.
         """
         states: dict[int, State] = dict.fromkeys(self.units, "lost")
-        for boundary in self.boundaries:
+        for boundary in self.compactions:
             states.update(dict.fromkeys(boundary.before, "under"))
         states.update((unit.id, "live") for unit in self.units.values() if unit.role == OWN_RECORD)
         states.update(dict.fromkeys(self.live, "live"))
         path = {unit.uuids[0] for unit in self.units.values() if states[unit.id] != "lost"}
-        begin = next(iter((*(self.boundaries[0].before if self.boundaries else ()), *self.live)), None)
+        begin = next(iter((*(self.compactions[0].before if self.compactions else ()), *self.live)), None)
         branches = LeftBranches(
             self.tree, path, self.units[begin].uuids[0] if begin in self.units and len(path) > 1 else ""
         )
@@ -207,8 +205,14 @@ class SessionMessages:
         apart = {group for group, firsts in places.items() if len(firsts) > 1}
         return any(record.group in apart and record.calls for record in self.thread)
 
+    def role_of(self, message_id: int) -> str:
+        return self.units[message_id].role
+
+    def size_of(self, message_id: int) -> int:
+        return self.units[message_id].size
+
     @cached_property
-    def lost(self) -> int:
+    def unlinked(self) -> int:
         """How many messages nothing links to any more."""
         return sum(state == "lost" for state in self.states.values())
 
@@ -308,95 +312,3 @@ def unit_of(tree: Tree, lines: Sequence[str], piece: Piece) -> Unit:
 
 def _first_line(tree: Tree, record: Record) -> str:
     return tree.lines(record.uuid)[0]
-
-
-# -- the index ---------------------------------------------------------------------------------------------------------
-
-
-def extended_index(conversation: SessionMessages, index: TranscriptIndex) -> TranscriptIndex | None:
-    """The index with the messages that were appended since; None where any other may have changed."""
-    if not index.ids or index.ids[-1] not in conversation.units:
-        return None
-    ids = conversation.ids[bisect_right(conversation.ids, index.ids[-1]) :]
-    if len(conversation.units) + len(conversation.further_lines) != len(index.ids) + len(ids):
-        return None
-    rows = [
-        MessageRow(
-            unit.id, unit.role, conversation.states[unit.id], unit.time, unit.size, unit.is_prompt, is_plain=True
-        )
-        for unit in map(conversation.units.__getitem__, ids)
-    ]
-    is_all_live = len(conversation.live) == len(index.live) + len(rows)  # everything that was live still is
-    if not is_all_live or not rows:
-        return index if is_all_live else None
-    return extended(index, rows)
-
-
-def index_of(conversation: SessionMessages, recorded: Recorded) -> TranscriptIndex:
-    """The History of a session, each message once."""
-    handoffs = {each.handoff for each in conversation.boundaries}
-    copies = copies_of(conversation.units.values())
-    originals = [unit for unit in conversation.units.values() if unit.id not in handoffs and unit.copy_of is None]
-    entries = [
-        entry
-        for unit in sorted(originals, key=lambda unit: unit.id)
-        if (entry := _entry(conversation, unit, copies.get(unit.id, ()))) is not None
-    ]
-    runs = {each.receipt["handoff"]: each.run for each in recorded.written if not each.undone}
-    handoffs = {each.handoff for each in conversation.boundaries}
-    root = {unit.id: unit.copy_of for unit in conversation.units.values() if unit.copy_of is not None}
-    boundaries = tuple(_boundary(each, runs.get(each.handoff), handoffs, root) for each in conversation.boundaries)
-    message_of = {row: entry.id for entry in entries for row in entry.rows}
-    history = History(in_order(entries, boundaries), boundaries, message_of, settled=True)
-    rows = sorted([*_rows(conversation), *_further_lines(conversation)], key=lambda row: row.id)
-    return in_sent_order(pack(history, rows), conversation.live)
-
-
-def _rows(conversation: SessionMessages) -> Iterable[MessageRow]:
-    for unit in conversation.units.values():
-        yield MessageRow(unit.id, unit.role, conversation.states[unit.id], unit.time, unit.size, unit.is_prompt)
-
-
-def _further_lines(conversation: SessionMessages) -> Iterable[MessageRow]:
-    for offset, unit_id in conversation.further_lines.items():
-        yield MessageRow(offset, conversation.units[unit_id].role, "out", conversation.units[unit_id].time, 0)
-
-
-def _entry(conversation: SessionMessages, unit: Unit, copies: Sequence[Unit]) -> HistoryEntry | None:
-    """A message with its copies; None where it was abandoned, or undone."""
-    carriers = [each for each in (unit, *copies) if conversation.states[each.id] != "out"]
-    if not carriers:
-        return None
-    newest = next((each for each in carriers if conversation.states[each.id] == "live"), carriers[-1])
-    rows = [conversation.tree.offset(uuid) for each in (unit, *copies) for uuid in each.uuids[1:]]
-    state = conversation.states[newest.id]
-    assert state != "out"
-    return HistoryEntry(
-        unit.id,
-        (unit.id, *sorted([*rows, *(each.id for each in copies)])),
-        unit.id,
-        newest.id,
-        state,
-        newest is not unit,
-    )
-
-
-def _boundary(compacted: Compacted, run: int | None, handoffs: Collection[int], root: Mapping[int, int]) -> Boundary:
-    """`handoffs` are all of the session, `root` maps each copy to its message."""
-    new = {each: root[each] for each in compacted.after if each in root and each not in compacted.before}
-    before = dict.fromkeys(root.get(each, each) for each in compacted.before if each not in handoffs)
-    kept_messages = dict.fromkeys(root.get(each, each) for each in compacted.after if each not in handoffs)
-    behind = compacted.after[compacted.after.index(compacted.handoff) + 1 :]
-    tail = [root.get(each, each) for each in behind if each not in handoffs]
-    return Boundary(
-        handoff_id=compacted.handoff,
-        time=compacted.record.time or None,
-        block_ids=compacted.after,
-        before_ids=compacted.before,
-        cut_id=next(iter(tail), None),
-        copies=tuple((copy, original) for copy, original in new.items() if original in compacted.before),
-        summarised_ids=tuple(each for each in before if each not in kept_messages),
-        kept_ids=tuple(kept_messages),
-        shortened_ids=tuple(new.values()),
-        run=run,
-    )

@@ -52,10 +52,10 @@ def plan(
 ) -> UndoPlan:
     """What taking a compaction back would do now, or why it cannot be done."""
     handoff = compaction.handoff_id if isinstance(compaction, IndexedBoundary) else compaction["handoff"]
-    compacted = next((each for each in conversation.boundaries if each.handoff == handoff), None)
+    compacted = next((each for each in conversation.compactions if each.handoff == handoff), None)
     if compacted is None:
         return refused("This compaction is no longer in the session's file.")
-    if compacted is not conversation.boundaries[-1]:
+    if compacted is not conversation.compactions[-1]:
         return refused(COVERED)
     boundary = compacted.record.boundary
     if boundary is None:

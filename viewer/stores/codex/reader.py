@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,23 +10,19 @@ from functools import cached_property
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.errors import NotBranchable, NotRedoable, SessionEnded, StoreError, StoreReadOnly
-from viewer.stores.history_types import HistoryEntry
 from viewer.stores.jsonl.files import readable
-from viewer.stores.jsonl.reader import FileReader, row_id_of
+from viewer.stores.jsonl.reader import FileReader
 from viewer.stores.lock_owners import Holder
 from viewer.stores.message import (
     AbandonedBranch,
     Addition,
-    Handoff,
-    HistoryMessage,
+    ReportedCompaction,
     State,
     StoredMessage,
-    live_content,
-    parted,
 )
 from viewer.stores.recorded import Recorded
 from viewer.stores.search.pages import SearchableText
-from viewer.stores.transcript import IndexedBoundary, Item, TranscriptIndex
+from viewer.stores.transcript import IndexedBoundary
 
 from . import (
     additions,
@@ -91,30 +87,9 @@ class CodexReader(FileReader):
     # -- sessions
 
     def session(self, session_id: str) -> Session:
-        file = self._file(session_id)
-        facts = self._facts(file)
-        head, changed, opened = facts.head, file.state.changed / 1e9, clients.open_sessions(self.store)
-        return Session(
-            store=self.store.name,
-            id=session_id,
-            source=head.source,
-            model=facts.model,
-            title=facts.title,
-            first_words=facts.first_words,
-            parent=head.spawned_by or head.forked_from,
-            started_at=head.began or changed,
-            last_active=facts.newest or changed,
-            ended_at=None,
-            end_reason="",
-            archived=file.rollout.is_archived,
-            cwd=facts.cwd,
-            parts=1,
-            branched_from=head.forked_from,
-            delegated_from=head.spawned_by,
-            git_branch=head.branch,
-            is_open=None if opened is None else session_id in opened,
-            window=facts.window,
-        )
+        file, opened = self._file(session_id), clients.open_sessions(self.store)
+        with readable(file.path):
+            return self.listing.session_of(self.store, file, None if opened is None else session_id in opened)
 
     def _facts(self, file: ThreadFile) -> ThreadFacts:
         with readable(file.path):
@@ -165,11 +140,6 @@ class CodexReader(FileReader):
             if row.role != "tool" or row.tool_call_id not in messages.lone_results:
                 yield each, row
 
-    def live(self, session_id: str) -> list[StoredMessage]:
-        live = self._messages(session_id).live
-        rows = self.sent(session_id, live)
-        return [rows[each] for each in live if each in rows]
-
     def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
         messages = self._messages(session_id)
         chosen: list[tuple[RolloutPart, RolloutRecord]] = []
@@ -187,22 +157,9 @@ class CodexReader(FileReader):
                 for part, record in reversed(chosen)
             ]
 
-    def shown(self, session_id: str, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
-        listed = list(items)
-        rows = self.messages(session_id, [row_id_of(item) for item in listed])
-        compactions = {each.handoff: each.replayed for each in self._messages(session_id).compactions}
-        shown: list[HistoryMessage | Handoff] = []
-        for item in listed:
-            row = rows.get(row_id_of(item))
-            if row is None:
-                continue
-            if isinstance(item, HistoryEntry):
-                shown.append(HistoryMessage(item, row, live_content(row)))
-            else:
-                parts, compaction = parted(row), compactions.get(item.handoff_id)
-                reported = usage.of_compaction(compaction) if compaction else None
-                shown.append(Handoff(item, row, parts.summary, parts.directive, reported))
-        return shown
+    def _reported(self, session_id: str, handoffs: Sequence[int]) -> Mapping[int, ReportedCompaction | None]:
+        compactions = self._messages(session_id).compactions
+        return {each.handoff: usage.of_compaction(each.replayed) for each in compactions if each.handoff in handoffs}
 
     def additions(self, session_id: str, ids: Sequence[int], *, end: bool) -> list[Addition]:
         with ItemReader() as reader:
@@ -219,12 +176,6 @@ class CodexReader(FileReader):
                 branches.append(AbandonedBranch(before if before in messages.units else None, tuple(ids), time))
         return branches
 
-    def next_message(self, session_id: str, after: int) -> StoredMessage | None:
-        messages = self._messages(session_id)
-        later = (each for each in messages.ids if each > after and not messages.units[each].is_summary)
-        following = next(later, None)
-        return None if following is None else self.messages(session_id, [following]).get(following)
-
     def searchable(self, session_id: str, after: str) -> SearchableText | None:
         with ItemReader() as reader:
             return texts.searchable(reader, self._messages(session_id), session_id, after)
@@ -236,14 +187,6 @@ class CodexReader(FileReader):
         current = lineage.current
         newest = current.start + current.records[-1].offset if current.records else 0
         return ChangeToken(((session_id, lineage.text),), newest)
-
-    def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> TranscriptIndex:
-        return index.index_of(self._messages(session_id), recorded)
-
-    def extended(
-        self, session_id: str, index_before: TranscriptIndex, before: ChangeToken, now: ChangeToken
-    ) -> TranscriptIndex | None:
-        return index.extended_index(self._messages(session_id), index_before)
 
     def sees_turns(self) -> bool:
         return True

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import json
 import time
-from bisect import bisect_right
-from collections.abc import Sequence
 
-from viewer.stores.search.pages import SearchableMessage, SearchableText
-from viewer.stores.search.passages import words_of
+from viewer.stores import conversation
+from viewer.stores.search.pages import SearchableText
 
 from . import codec
-from .units import RolloutMessage, RolloutMessages
+from .units import RolloutMessages
 
-PORTION = 1_000_000  # characters of text that are returned at once
 SETTLED = 60.0  # seconds after which a response counts as complete
 
 
@@ -27,21 +24,15 @@ def searchable(
     last = _last(rollout_messages, after) if after else -1
     if last is None:
         return None
-    behind = (rollout_messages.units[each] for each in rollout_messages.ids[bisect_right(rollout_messages.ids, last) :])
-    every = [unit for unit in behind if unit.copy_of is None]  # a shortened copy adds no text
-    units = _whole(rollout_messages, every)
-    messages: list[SearchableMessage] = []
-    size, last_unit = 0, None
-    for unit in units:
-        if size >= PORTION:
-            break
-        row = codec.message_of(reader, rollout_messages, unit, session_id)
-        text = words_of(row).text
-        messages.append(SearchableMessage(unit.id, row.role, row.timestamp, text))
-        size, last_unit = size + len(text), unit
-    cursor = json.dumps([_files(rollout_messages), last_unit.id, last_unit.time]) if last_unit else after
-    more = bool(units) and last_unit is not units[-1]
-    return SearchableText(tuple(messages), cursor, more, waits=len(units) < len(every))
+    units = rollout_messages.units
+    return conversation.searchable(
+        rollout_messages,
+        last,
+        cursor=after,
+        message_of=lambda each: codec.message_of(reader, rollout_messages, units[each], session_id),
+        cursor_at=lambda each: json.dumps([_files(rollout_messages), each, units[each].time]),
+        open_end=_is_open(rollout_messages),
+    )
 
 
 def _files(messages: RolloutMessages) -> str:
@@ -55,9 +46,9 @@ def _last(messages: RolloutMessages, cursor: str) -> int | None:
     return last if _files(messages).startswith(files) and unit is not None and unit.time == last_time else None
 
 
-def _whole(messages: RolloutMessages, units: Sequence[RolloutMessage]) -> Sequence[RolloutMessage]:
-    """The messages without an unfinished last response."""
-    if not units or messages.replay.open_end is None or units[-1].id != messages.replay.open_end:
-        return units
-    changed = messages.lineage.current.state.changed / 1e9
-    return units if time.time() - changed > SETTLED else units[:-1]
+def _is_open(messages: RolloutMessages) -> bool:
+    """Whether the last message is an unfinished response."""
+    last = next((each for each in reversed(messages.ids) if messages.units[each].copy_of is None), None)
+    if last is None or last != messages.replay.open_end:
+        return False
+    return time.time() - messages.lineage.current.state.changed / 1e9 <= SETTLED

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from viewer.stores.message import State
 
@@ -36,6 +37,10 @@ class CompactedMessages:
     before: tuple[int, ...]
     after: tuple[int, ...]
 
+    @property
+    def time(self) -> float:
+        return self.replayed.record.time
+
 
 @dataclass(frozen=True)
 class RolloutMessages:
@@ -45,6 +50,8 @@ class RolloutMessages:
 
     lineage: Lineage
     replay: Replay
+
+    further_lines: ClassVar[Mapping[int, int]] = {}  # each line is a message, or belongs to none
 
     @cached_property
     def units(self) -> dict[int, RolloutMessage]:
@@ -102,8 +109,12 @@ class RolloutMessages:
                 (early if current is None else current).append(each)
         return notes
 
-    def size_of(self, unit: RolloutMessage) -> int:
+    def role_of(self, message_id: int) -> str:
+        return self.units[message_id].role
+
+    def size_of(self, message_id: int) -> int:
         """Characters of a message, and of its notes."""
+        unit = self.units[message_id]
         return unit.size + sum(self.replay.items[each].facts.size for each in self.notes.get(unit.id, ()))
 
     @cached_property
@@ -138,6 +149,11 @@ class RolloutMessages:
         states.update(dict.fromkeys(self.live, "live"))
         states.update(dict.fromkeys(states.keys() & self.replay.lost, "lost"))
         return states
+
+    @cached_property
+    def unlinked(self) -> int:
+        """How many messages are in lines that no client reads."""
+        return sum(state == "lost" for state in self.states.values())
 
     @cached_property
     def ids(self) -> list[int]:

@@ -14,7 +14,8 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Generic, Protocol, TypeVar
 
-from viewer.stores.listing import Ends, SessionFacts, Unaskable
+from viewer.stores.base import Session, Store
+from viewer.stores.listing import Ends, SessionFacts, Unaskable, session_of
 
 from .files import FileState
 
@@ -57,6 +58,11 @@ class FileListing(ABC, Generic[F]):
     @abstractmethod
     def time_of(self, file: F) -> float:
         """The time of its newest entry, in epoch seconds, 0.0 where none has one. Raises OSError."""
+
+    def session_of(self, store: Store, file: F, is_open: bool | None = None) -> Session:
+        """The session that is written to this file. Raises OSError."""
+        last_active = self.time_of(file) or file.state.changed / 1e9
+        return session_of(store, self.facts_of(file), self.words_of(file), last_active, is_open)
 
     @cached_property
     def _files(self) -> dict[str, F]:

@@ -134,6 +134,11 @@ class TreeEntry:
         return self.type == COMPACTION or (self.is_note and not self.is_undone)
 
     @property
+    def is_summary(self) -> bool:
+        """Whether it is no message of its own: a compaction, or new words for an earlier message."""
+        return self.is_boundary or self.type == EDIT or self.is_note
+
+    @property
     def is_boundary(self) -> bool:
         """Whether it is of a type that replaces everything before it."""
         return self.type in (COMPACTION, RESET)

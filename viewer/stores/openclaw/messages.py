@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 from viewer.stores.envelopes import Envelopes
 from viewer.stores.message import AbandonedBranch, State
@@ -29,6 +30,10 @@ class CompactedEntries:
     after: tuple[int, ...]
     edits: tuple[TreeEntry, ...] = ()
 
+    @property
+    def time(self) -> float:
+        return self.entry.time
+
 
 @dataclass(frozen=True)
 class EntryMessages:
@@ -37,6 +42,8 @@ class EntryMessages:
     entries: Sequence[TreeEntry]
     tree: EntryTree
     text: str
+
+    further_lines: ClassVar[Mapping[int, int]] = {}  # each entry is a message, or belongs to none
 
     def goes_on_from(self, earlier: EntryMessages) -> bool:
         """Whether these are the earlier ones, none rewritten or removed, and possibly more: the entries are the same
@@ -150,7 +157,7 @@ class EntryMessages:
         return "out" if unit.offset in self.left else "lost"
 
     @cached_property
-    def unreached(self) -> int:
+    def unlinked(self) -> int:
         """How many messages no link leads to from where the session continues."""
         return sum(state == "lost" for state in self.states.values())
 
@@ -193,6 +200,9 @@ class EntryMessages:
         """The role that a message is sent in; OWN_RECORD for one that is not sent."""
         unit = self.units[message_id]
         return OWN_RECORD if self.is_link(unit) else unit.sent_role
+
+    def size_of(self, message_id: int) -> int:
+        return self.units[message_id].size
 
     def is_sent(self, message_id: int) -> bool:
         """Whether a request contains a message that is in context: clients leave out replies that broke off and roles
@@ -289,7 +299,7 @@ def grown(messages: EntryMessages, entries: Sequence[TreeEntry], text: str) -> E
         ids=[*messages.ids, *sorted(new)],
         edits=[*messages.edits, *later.edits],
     )
-    if messages.unreached:
+    if messages.unlinked:
         return grown_messages  # some of them may be reached through the new entries
     boundaries = (messages.tree.path[at] for at in messages.context.boundaries)
     if any(grown_messages.is_link(unit) for unit in new.values()) or any(map(tree.keeps_by_link, boundaries)):
@@ -319,7 +329,7 @@ def _go_on(
         states=messages.states | states | dict.fromkeys(sent_ids, "live"),
     )
     if not states:
-        vars(grown_messages).update(abandoned=messages.abandoned, left=messages.left, unreached=0)
+        vars(grown_messages).update(abandoned=messages.abandoned, left=messages.left, unlinked=0)
 
 
 def _as_said(entry: TreeEntry) -> TreeEntry:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,27 +13,21 @@ from typing import ClassVar
 
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.errors import NotFound, StoreUnavailable
-from viewer.stores.history_types import HistoryEntry
 from viewer.stores.jsonl.files import readable, state_of
-from viewer.stores.jsonl.reader import FileReader, row_id_of
+from viewer.stores.jsonl.reader import FileReader
 from viewer.stores.message import (
     AbandonedBranch,
     Addition,
-    Handoff,
-    HistoryMessage,
+    ReportedCompaction,
     StoredMessage,
-    live_content,
-    parted,
 )
-from viewer.stores.recorded import Recorded
 from viewer.stores.search.pages import SearchableText
-from viewer.stores.transcript import Item, TranscriptIndex
 
-from . import additions, codec, database, facts, places, sources, texts, transcripts, usage
+from . import additions, codec, database, facts, places, sources, texts, usage
 from .codec import EntrySource
-from .entries import EDIT, TreeEntry
+from .entries import TreeEntry
 from .facts import TreeFacts
-from .listing import TreeListing, parent_of, source_name
+from .listing import TreeListing, parent_of
 from .messages import EntryMessages
 from .places import Places, SessionPlace
 
@@ -103,27 +97,9 @@ class TreeReader(FileReader):
 
     def session(self, session_id: str) -> Session:
         location = self._location(session_id)
-        session_facts, changed = self._known_facts(location), location.state.changed / 1e9
-        parent, branched_from = parent_of(location, session_facts)
-        return Session(
-            store=self.store.name,
-            id=session_id,
-            source=source_name(location),
-            model=session_facts.model,
-            title=session_facts.title,
-            first_words=session_facts.first_words,
-            parent=parent,
-            started_at=session_facts.began or changed,
-            last_active=session_facts.newest or changed,
-            ended_at=location.ended or None,
-            end_reason="reset" if location.ended else "",
-            archived=location.noted.is_archived,
-            cwd=session_facts.cwd,
-            parts=1,
-            branched_from=branched_from,
-            delegated_from=location.delegated_from,
-            window=location.noted.window,
-        )
+        with readable(location.path):
+            session = self.listing.session_of(self.store, location)
+        return replace(session, delegated_from=location.delegated_from, end_reason="reset" if location.ended else "")
 
     def newest_part(self, session_id: str) -> str:
         return places.find(self._places, self.store, session_id).newest or session_id
@@ -171,11 +147,6 @@ class TreeReader(FileReader):
             return rows
         return {each: row for each, row in rows.items() if row.role != "tool" or row.tool_call_id in messages.calls}
 
-    def live(self, session_id: str) -> list[StoredMessage]:
-        live = self._messages(session_id).live
-        rows = self.sent(session_id, live)
-        return [rows[each] for each in live if each in rows]
-
     def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
         messages = self._messages(session_id)
         live = {entry.offset for entry in messages.context.now}
@@ -191,23 +162,10 @@ class TreeReader(FileReader):
                 for each in reversed(chosen)
             ]
 
-    def shown(self, session_id: str, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
-        listed = list(items)
-        rows = self.messages(session_id, [row_id_of(item) for item in listed])
-        messages = self._messages(session_id)
-        shown: list[HistoryMessage | Handoff] = []
+    def _reported(self, session_id: str, handoffs: Sequence[int]) -> Mapping[int, ReportedCompaction | None]:
+        units = self._messages(session_id).units
         with self._source(session_id) as source:
-            for item in listed:
-                row = rows.get(row_id_of(item))
-                if row is None:
-                    continue
-                if isinstance(item, HistoryEntry):
-                    shown.append(HistoryMessage(item, row, live_content(row)))
-                    continue
-                parts, entry = parted(replace(row, flagged=True)), messages.units[item.handoff_id]
-                reported = usage.of_compaction(source.value(entry))
-                shown.append(Handoff(item, row, parts.summary, parts.directive, reported))
-        return shown
+            return {each: usage.of_compaction(source.value(units[each])) for each in handoffs if each in units}
 
     def additions(self, session_id: str, ids: Sequence[int], *, end: bool) -> list[Addition]:
         location, messages = self._location(session_id), self._messages(session_id)
@@ -216,11 +174,6 @@ class TreeReader(FileReader):
 
     def abandoned(self, session_id: str) -> list[AbandonedBranch]:
         return self._messages(session_id).abandoned
-
-    def next_message(self, session_id: str, after: int) -> StoredMessage | None:
-        messages = self._messages(session_id)
-        following = next((each for each in messages.ids if each > after and _is_said(messages.units[each])), None)
-        return None if following is None else self.messages(session_id, [following]).get(following)
 
     def searchable(self, session_id: str, after: str) -> SearchableText | None:
         location, messages = self._location(session_id), self._messages(session_id)
@@ -232,16 +185,3 @@ class TreeReader(FileReader):
     def change_token(self, session_id: str) -> ChangeToken:
         messages = self._messages(session_id)
         return ChangeToken(((session_id, messages.text),), messages.ids[-1] if messages.ids else 0)
-
-    def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> TranscriptIndex:
-        return transcripts.index_of(self._messages(session_id), recorded)
-
-    def extended(
-        self, session_id: str, index: TranscriptIndex, before: ChangeToken, now: ChangeToken
-    ) -> TranscriptIndex | None:
-        return transcripts.extended_index(self._messages(session_id), index)
-
-
-def _is_said(unit: TreeEntry) -> bool:
-    """Whether an entry is a message of its own, not a summary or new words for an earlier one."""
-    return not unit.is_boundary and unit.type != EDIT and not unit.is_note

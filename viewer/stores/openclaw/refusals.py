@@ -134,7 +134,7 @@ def of_links(messages: EntryMessages) -> str:
     if not messages.is_cut:
         return ""
     client = "OpenClaw" if messages.tree.is_strict else "pi"
-    return refused.lost_link(f"the entry {messages.tree.missing[:80].lstrip(NO_ID)}", messages.unreached, client)
+    return refused.lost_link(f"the entry {messages.tree.missing[:80].lstrip(NO_ID)}", messages.unlinked, client)
 
 
 def of_branch(location: SessionPlace) -> str:

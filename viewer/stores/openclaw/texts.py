@@ -6,16 +6,13 @@ A cursor is JSON: the identity of the file or rows, the last message that was re
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
 
-from viewer.stores.search.pages import SearchableMessage, SearchableText
-from viewer.stores.search.passages import words_of
+from viewer.stores import conversation
+from viewer.stores.search.pages import SearchableText
 
 from . import codec
 from .messages import EntryMessages
 from .places import SessionPlace
-
-PORTION = 1_000_000  # characters of text that are returned at once
 
 
 def searchable(
@@ -25,21 +22,16 @@ def searchable(
     last = _last(location, entry_messages, after) if after else -1
     if last is None:
         return None
-    behind = entry_messages.ids[bisect_right(entry_messages.ids, last) :]
-    units = [unit for each in behind if (unit := entry_messages.units[each]).copy_of is None]
-    messages: list[SearchableMessage] = []
-    size, last_unit = 0, None
-    for unit in units:
-        if size >= PORTION:
-            break
-        row = codec.message_of(
-            source.value(unit), unit, location.id, entry_messages.states[unit.offset], entry_messages.envelopes
-        )
-        text = words_of(row).text
-        messages.append(SearchableMessage(unit.offset, row.role, row.timestamp, text))
-        size, last_unit = size + len(text), unit
-    cursor = json.dumps([_kept_in(location), last_unit.offset, last_unit.time]) if last_unit else after
-    return SearchableText(tuple(messages), cursor, more=bool(units) and last_unit is not units[-1])
+    units, states = entry_messages.units, entry_messages.states
+    return conversation.searchable(
+        entry_messages,
+        last,
+        cursor=after,
+        message_of=lambda each: codec.message_of(
+            source.value(units[each]), units[each], location.id, states[each], entry_messages.envelopes
+        ),
+        cursor_at=lambda each: json.dumps([_kept_in(location), each, units[each].time]),
+    )
 
 
 def _kept_in(location: SessionPlace) -> str:
