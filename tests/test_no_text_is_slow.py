@@ -191,7 +191,7 @@ ELSEWHERE = {
         viewer.stores.claude_code.growing viewer.stores.claude_code.lines.compaction viewer.stores.claude_code.thread
         viewer.stores.claude_code.transcript viewer.stores.claude_code.refusals
         viewer.stores.codex.commits viewer.stores.codex.context viewer.stores.codex.index viewer.stores.codex.lineage
-        viewer.stores.codex.redoing viewer.stores.codex.texts viewer.stores.codex.told viewer.stores.codex.undoing
+        viewer.stores.codex.redoing viewer.stores.codex.texts viewer.stores.codex.told viewer.stores.codex.undo
         viewer.stores.codex.units
         viewer.stores.openclaw.commits viewer.stores.openclaw.context viewer.stores.openclaw.planned
         viewer.stores.openclaw.transcripts""",

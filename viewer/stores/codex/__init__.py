@@ -9,9 +9,9 @@ exists in a compaction's line a few bytes more. `docs/codex.md` describes the fo
 from.
 
 `places` finds files, `database` reads names from the client's database, `records` and `items` read lines, `lineage`
-joins files, `replay` has the rule, `codec` decodes items into messages, `index` makes the index. For writing: `locks`
-keeps clients out, `context` and `changed` make the items of a new context, `told` and `lines` the lines around it,
-`commits` writes them, `undoing` takes them back and `redoing` applies them again, using the letters that `switching`
-finds; `branching` copies lines. `client_settings` reads the client's own limit. Must not import: our own database,
-pages, runs.
+joins files, `replay` has the rule, `codec` decodes items into messages, `index` makes the index. For writing:
+`presence` keeps clients out, `context` and `changed` make the items of a new context, `told` and `lines` the lines
+around it, `commits` writes them, `undo` takes them back and `redoing` applies them again, using the letters that
+`switching` finds; `branching` copies lines. `client_settings` reads the client's own limit. Must not import: our own
+database, pages, runs.
 """

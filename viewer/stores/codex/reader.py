@@ -31,12 +31,12 @@ from . import (
     commits,
     context,
     index,
-    locks,
     places,
+    presence,
     redoing,
     refusals,
     texts,
-    undoing,
+    undo,
     usage,
 )
 from .codec import ItemReader
@@ -211,19 +211,19 @@ class CodexReader(FileReader):
         return None if compaction is None else commits.commit_of(compaction, compaction.replayed.record.time or None)
 
     def wrote(self, session_id: str, receipt: Json) -> bool:
-        return not undoing.is_undone(self._lineage(session_id), receipt)
+        return not undo.is_undone(self._lineage(session_id), receipt)
 
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
-        return undoing.plan(session_id, self._messages(session_id), compaction)
+        return undo.plan(session_id, self._messages(session_id), compaction)
 
     def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
-        compacted = undoing.taken(self._messages(session_id), compaction)
+        compacted = undo.taken(self._messages(session_id), compaction)
         if compacted is None:
-            raise NotBranchable(undoing.GONE)
+            raise NotBranchable(undo.GONE)
         return list(compacted.before)
 
     def find_undo(self, session_id: str, receipt: Json) -> Json | None:
-        is_undone = undoing.is_undone(self._lineage(session_id), receipt)
+        is_undone = undo.is_undone(self._lineage(session_id), receipt)
         return {"window": receipt["window"]} if is_undone else None
 
     def redo_refusal(self, session_id: str, receipt: Json) -> str:
@@ -234,7 +234,7 @@ class CodexReader(FileReader):
         return ""
 
     def lock_of(self, session_id: str) -> Holder | None:
-        return locks.holding(self.store, session_id, self._file(session_id).path)
+        return presence.holding(self.store, session_id, self._file(session_id).path)
 
 
 def _newest_first(lineage: Lineage) -> Iterator[tuple[RolloutPart, RolloutRecord]]:

@@ -10,7 +10,7 @@ from viewer.stores.errors import CompactionConflict, NotRedoable
 from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState
 
-from . import commits, switching, undoing
+from . import commits, switching, undo
 from .lineage import Lineage, RolloutPart
 from .records import TURN_STARTS, UNDONE, RolloutRecord
 from .switching import TypeLetter
@@ -35,7 +35,7 @@ class OverwrittenRedo:
 
 def plan(messages: RolloutMessages, receipt: Json) -> OverwrittenRedo:
     """What applying the commit with this receipt again would write. Raises NotRedoable."""
-    if not undoing.is_undone(messages.lineage, receipt):
+    if not undo.is_undone(messages.lineage, receipt):
         raise NotRedoable(IN_EFFECT)
     part, record = _line(messages.lineage, receipt)
     position = part.number, record.place
@@ -44,9 +44,9 @@ def plan(messages: RolloutMessages, receipt: Json) -> OverwrittenRedo:
     if _is_rolled_back(messages.lineage, position):
         raise NotRedoable(LEFT)
     turn = commits.turn_of(part, record)
-    letters = undoing.letters_of(turn) if turn.is_whole else None
-    if letters is None or not undoing.is_as_written(turn, receipt):
-        raise NotRedoable(undoing.CHANGED)
+    letters = undo.letters_of(turn) if turn.is_whole else None
+    if letters is None or not undo.is_as_written(turn, receipt):
+        raise NotRedoable(undo.CHANGED)
     return OverwrittenRedo(receipt["window"], part.rollout.path, letters, part.state)
 
 
@@ -58,11 +58,11 @@ def _line(lineage: Lineage, receipt: Json) -> tuple[RolloutPart, RolloutRecord]:
             if record.type != UNDONE or not is_of_turn:
                 continue
             if not part.is_own:
-                raise NotRedoable(undoing.INHERITED)
+                raise NotRedoable(undo.INHERITED)
             if not part.is_sent or (part.end is not None and record.offset >= part.end):
                 raise NotRedoable(LEFT)
             return part, record
-    raise NotRedoable(undoing.GONE)
+    raise NotRedoable(undo.GONE)
 
 
 def _is_rolled_back(lineage: Lineage, position: tuple[int, int]) -> bool:

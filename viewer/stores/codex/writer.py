@@ -12,7 +12,7 @@ from viewer.stores.errors import NotRedoable, NotUndoable, SessionBusy, StoreRea
 from viewer.stores.jsonl.append import appending
 from viewer.stores.writer import Writer, conflict_as
 
-from . import branching, commits, locks, places, redoing, undoing
+from . import branching, commits, places, presence, redoing, undo
 from .places import ThreadFile
 from .refusals import NO_RENAME, NO_SPLIT, of_branch, refusal
 
@@ -26,26 +26,26 @@ class CodexWriter(Writer):
     refresh_seconds: ClassVar[float] = 3_600.0
 
     def take_lock(self, session_id: str, holder: str) -> None:
-        locks.take(self.store, session_id, places.find(self.store, session_id).path, holder)
+        presence.take(self.store, session_id, places.find(self.store, session_id).path, holder)
 
     def refresh_lock(self, session_id: str, holder: str) -> bool:
-        return locks.holder_of(self.store, session_id) == holder
+        return presence.holder_of(self.store, session_id) == holder
 
     def take_lease(self, session_id: str, holder: str) -> None:
         """No turn can begin while the session is locked."""
         self._require_held(session_id, holder)
 
     def release_quietly(self, session_id: str, holder: str) -> None:
-        locks.release(self.store, session_id, holder)
+        presence.release(self.store, session_id, holder)
 
     def release_lock(self, session_id: str, holder: str) -> None:
-        locks.release(self.store, session_id, holder)
+        presence.release(self.store, session_id, holder)
 
     def _require_held(self, session_id: str, holder: str) -> ThreadFile:
         file = places.find(self.store, session_id)
-        if locks.holder_of(self.store, session_id) != holder:
+        if presence.holder_of(self.store, session_id) != holder:
             raise SessionBusy("The lock on this session was lost. Nothing was written. Try again.")
-        locks.require_closed(file.path)
+        presence.require_closed(file.path)
         return file
 
     def _writable(self, session_id: str, holder: str) -> ThreadFile:
@@ -73,11 +73,11 @@ class CodexWriter(Writer):
             return commits.commit(self.store, session_id, opened, token, edits, now=now)
 
     def undo(self, plan: UndoPlan, *, holder: str) -> Json:
-        if not isinstance(plan.what, undoing.OverwrittenUndo):
+        if not isinstance(plan.what, undo.OverwrittenUndo):
             raise NotUndoable(plan.refusal)
         file, what = self._writable(plan.what.session_id, holder), plan.what
         with appending(Path(what.path)) as opened, conflict_as(NotUndoable):
-            done = undoing.undo(self.store, opened, what)
+            done = undo.undo(self.store, opened, what)
         self._show_change(what.path, file)
         return done
 
