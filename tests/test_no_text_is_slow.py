@@ -185,14 +185,14 @@ ELSEWHERE = {
         viewer.runs.planning.Basis viewer.runs.planning.plan_of viewer.runs.planning.recorded viewer.stores.changes
         viewer.stores.hermes.receipts
         viewer.stores.hermes.chains.Chains viewer.stores.hermes.codec.decode_row viewer.stores.hermes.change_tokens
-        viewer.stores.transcript viewer.stores.packing viewer.stores.hermes.placing
+        viewer.stores.transcript viewer.stores.packing viewer.stores.conversation viewer.stores.hermes.placing
         viewer.stores.claude_code.abandoned
         viewer.stores.claude_code.commits viewer.stores.claude_code.context.layout_of
         viewer.stores.claude_code.growing viewer.stores.claude_code.lines.compaction viewer.stores.claude_code.thread
         viewer.stores.claude_code.transcript viewer.stores.claude_code.refusals
-        viewer.stores.codex.commits viewer.stores.codex.context viewer.stores.codex.index viewer.stores.codex.lineage
-        viewer.stores.codex.redoing viewer.stores.codex.texts viewer.stores.codex.told viewer.stores.codex.undo
-        viewer.stores.codex.units
+        viewer.stores.codex.commit viewer.stores.codex.encode.last_payloads viewer.stores.codex.messages
+        viewer.stores.codex.plan viewer.stores.codex.replay.Lineage viewer.stores.codex.replay.lineage_of
+        viewer.stores.codex.undo
         viewer.stores.openclaw.commits viewer.stores.openclaw.context viewer.stores.openclaw.planned
         viewer.stores.openclaw.transcripts""",
 }

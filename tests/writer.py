@@ -24,7 +24,7 @@ import compaction  # noqa: E402  # Django is set up by the line above
 from viewer.runs import candidate, planning  # noqa: E402
 from viewer.stores.base import Store  # noqa: E402
 from viewer.stores.claude_code import lines  # noqa: E402
-from viewer.stores.codex import lines as codex_lines  # noqa: E402
+from viewer.stores.codex import encode as codex_encode  # noqa: E402
 from viewer.stores.errors import StoreError  # noqa: E402
 from viewer.stores.hermes import writing  # noqa: E402
 from viewer.stores.message import message_of  # noqa: E402
@@ -36,7 +36,7 @@ SUMMARY = "## Goal\nFinish."
 INSIDE: list[tuple[Any, str]] = [
     (writing, "insert_block"),
     (lines, "encoded"),
-    (codex_lines, "encoded"),
+    (codex_encode, "encoded"),
     (new_entries, "encoded"),
 ]
 

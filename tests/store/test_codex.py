@@ -21,8 +21,8 @@ from tests.agents.reading import history, sent, shown
 from tests.agents.talk import heard, talk, turn
 from viewer.enforcement.reads import reads_of
 from viewer.stores.base import Store
-from viewer.stores.codex import index
 from viewer.stores.codex.items import SUMMARY_PREFIX
+from viewer.stores.codex.messages import messages_of
 from viewer.stores.codex.replay import replayed
 from viewer.stores.errors import NotFound, StoreUnavailable
 from viewer.stores.jsonl import compressed
@@ -537,9 +537,9 @@ def test_reading_on_is_as_reading_anew(agent: CodexByHand, reader: Reader, sessi
     for kind, payload in steps:
         agent.append("s", kind, payload)
         lineage = reader._lineage(session_id)  # type: ignore[attr-defined]
-        read_on, anew = index.messages_of(session_id, lineage), replayed(lineage)
+        read_on, anew = messages_of(session_id, lineage), replayed(lineage)
         assert read_on.replay.live == anew.live and read_on.replay.responses == anew.responses
-        assert read_on.replay.left == anew.left and read_on.replay.first == anew.first
+        assert read_on.replay.abandoned == anew.abandoned and read_on.replay.first == anew.first
         assert [each.after for each in read_on.replay.compactions] == [each.after for each in anew.compactions]
 
 

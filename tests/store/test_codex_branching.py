@@ -15,7 +15,7 @@ from tests.agents.codex.writing import compacted, lines_of, undo, with_meta, wri
 from tests.agents.reading import history, sent, shown
 from tests.agents.talk import heard, talk
 from tests.factories.locks import locked
-from viewer.stores.codex import branching
+from viewer.stores.codex import branch
 from viewer.stores.errors import NotBranchable, StoreReadOnly
 from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
@@ -184,7 +184,7 @@ def test_what_does_not_read_back_is_removed_again(
 ) -> None:
     agent.write("s", talk(3))
     before = sorted(agent.root.rglob("rollout-*"))
-    monkeypatch.setattr(branching, "_is_copied", lambda record: record.type == "response_item" and record.place % 2)
+    monkeypatch.setattr(branch, "_is_copied", lambda record: record.type == "response_item" and record.position % 2)
     with pytest.raises(NotBranchable, match="did not read back"):
         branched(writer, session_id, live(fresh(agent), session_id))
     assert sorted(agent.root.rglob("rollout-*")) == before

@@ -10,7 +10,9 @@ from tests.agents.reading import history, sent
 from tests.agents.talk import heard, talk
 from tests.factories.locks import HOLDER, locked
 from viewer.stores.changes import Commit
-from viewer.stores.codex import commits, redoing, switching
+from viewer.stores.codex import encode
+from viewer.stores.codex.messages import messages_now
+from viewer.stores.codex.undo import plan_redo
 from viewer.stores.errors import NotRedoable
 from viewer.stores.writer import Writer
 
@@ -89,9 +91,9 @@ def test_the_byte_of_the_compaction_is_the_last(agent: CodexByHand, writer: Writ
     agent.write("s", talk(8))
     commit = compacted(agent, writer, session_id)
     undo(agent, writer, session_id, commit)
-    letters = redoing.plan(commits.messages_now(writer.store, session_id), commit.receipt).letters
+    letters = plan_redo(messages_now(writer.store, session_id), commit.receipt).letters
     made = bytearray(agent.path("s").read_bytes())
-    for at, letter in switching.on(letters).items():
+    for at, letter in encode.bytes_on(letters).items():
         agent.path("s").write_bytes(made)
         assert sent(fresh(agent), session_id) == heard(talk(8))
         made[at : at + 1] = letter
@@ -105,8 +107,8 @@ def test_what_does_not_read_back_is_undone_again(
     agent.write("s", talk(8))
     commit = compacted(agent, writer, session_id)
     undo(agent, writer, session_id, commit)
-    before, plain = agent.path("s").read_bytes(), switching.on
-    monkeypatch.setattr(switching, "on", lambda letters: plain(letters[1:]))
+    before, plain = agent.path("s").read_bytes(), encode.bytes_on
+    monkeypatch.setattr(encode, "bytes_on", lambda letters: plain(letters[1:]))
     with pytest.raises(NotRedoable, match="did not read back"):
         redo(writer, session_id, commit)
     assert agent.path("s").read_bytes() == before

@@ -22,7 +22,7 @@ from tests.agents.reading import history, sent
 from tests.agents.talk import heard, talk
 from tests.factories.locks import HOLDER
 from viewer.runs import planning
-from viewer.stores.codex import lines
+from viewer.stores.codex import encode
 from viewer.stores.counting import note_tokens, row_tokens
 from viewer.stores.errors import CompactionConflict, SessionBusy, StoreError
 from viewer.stores.message import weighed
@@ -184,14 +184,14 @@ def test_what_does_not_read_back_is_taken_off_again(
 ) -> None:
     """A client would leave the line out without a word."""
     agent.write("s", talk(8))
-    before, plain = agent.path("s").read_bytes(), lines.compaction
+    before, plain = agent.path("s").read_bytes(), encode.compaction
 
     def broken(*given: Any) -> list[Line]:
         made = plain(*given)
         made[1]["payload"]["replacement_history"][-1]["content"] = "a string"
         return made
 
-    monkeypatch.setattr(lines, "compaction", broken)
+    monkeypatch.setattr(encode, "compaction", broken)
     with pytest.raises(CompactionConflict, match="taken back"):
         compacted(agent, writer, session_id)
     assert agent.path("s").read_bytes().startswith(before)

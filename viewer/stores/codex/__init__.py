@@ -8,10 +8,10 @@ one other item; its id is the number of its file, shifted, plus the offset of it
 exists in a compaction's line a few bytes more. `docs/codex.md` describes the format and where that knowledge comes
 from.
 
-`places` finds files, `database` reads names from the client's database, `records` and `items` read lines, `lineage`
-joins files, `replay` has the rule, `codec` decodes items into messages, `index` makes the index. For writing:
-`presence` keeps clients out, `context` and `changed` make the items of a new context, `told` and `lines` the lines
-around it, `commits` writes them, `undo` takes them back and `redoing` applies them again, using the letters that
-`switching` finds; `branching` copies lines. `client_settings` reads the client's own limit. Must not import: our own
-database, pages, runs.
+In the order of reading: `paths` finds files, `database` reads names from the client's database. `schema` has the lines
+that the client reads, `items` and `records` what is in one (`envelopes`: what is not a person's words), `replay` joins
+files and has the rule, `messages` makes messages of the items, `codec` decodes them, and `reader` answers (`facts` for
+lists, `usage` with numbers). For writing: `presence` keeps clients out and refuses, `plan` makes the items of a new
+context, `encode` the lines around it; `commit`, `undo` and `branch` write, after `writer` has looked. Must not import:
+our own database, pages, runs.
 """

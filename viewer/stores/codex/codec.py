@@ -1,4 +1,6 @@
-"""Messages decoded from items, and lines as rows. Decoding never fails: unknown content stays unchanged."""
+"""Messages decoded from items, what the client adds to them, and lines as rows. Decoding never fails: unknown content
+stays unchanged.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,13 @@ from compaction import messages as chat
 from viewer.stores.jsonl.compressed import opened
 from viewer.stores.jsonl.files import line_at, readable
 from viewer.stores.jsonl.lines import object_at
-from viewer.stores.message import State, StoredMessage, Withheld
+from viewer.stores.message import Addition, State, StoredMessage, Withheld
 
 from . import items
 from .envelopes import ENVELOPES
-from .lineage import RolloutPart
+from .messages import RolloutMessage, RolloutMessages
 from .records import TURN_STARTS, RolloutRecord, is_inner
-from .replay import MESSAGE, PlacedItem
-from .units import RolloutMessage, RolloutMessages
+from .replay import MESSAGE, PlacedItem, RolloutPart
 
 MOST_INNER = 500  # lines before a script's output that are searched for the commands it ran
 SHOWN_BROKEN = 20_000  # bytes that are shown of a line that is no object
@@ -27,6 +28,21 @@ ENCRYPTED = "[The summary is encrypted: {size:,} characters that the model alone
 NOT_TAKEN = "Codex leaves this line out"
 IN_BOUNDARY = "It is what the model was sent from then on."
 _REPLY = ("reasoning", "function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
+ADDITION_NAMES = {
+    "additional_tools": "tools",
+    "model.base_instructions": "instructions of the model",
+    "environments.environment_context": "environment",
+    "permissions.instructions": "permissions",
+    "host_skills.instructions": "skills",
+    "agents_md.instructions": "AGENTS.md",
+    "tools.deferred_namespaces": "tools on demand",
+    "collaboration_mode.instructions": "collaboration mode",
+    "multi_agent.role_instructions": "role among agents",
+    "multi_agent.mode_instructions": "work with other agents",
+    "generic.turn_aborted": "note that a turn was interrupted",
+}
+ABORTED = "When the session is resumed, the client answers them by itself: “aborted”."
+MISSING_FILE = "This session goes on from another file, {file}, that is not here: what was said before is not shown."
 
 
 class ItemReader(ExitStack):
@@ -129,7 +145,7 @@ def _inner(reader: ItemReader, output: PlacedItem) -> Iterator[dict[str, Any]]:
     """The commands of the script that this is the output of: those that ended since its call, or since
     another output.
     """
-    records, position = output.part.records, output.record.place
+    records, position = output.part.records, output.record.position
     if output.at is not None or output.facts.type != "custom_tool_call_output":
         return
     ran: list[RolloutRecord] = []
@@ -246,3 +262,49 @@ def row_of(
         timestamp=record.time,
         extra=extra,
     )
+
+
+# -- what the client itself adds to a request: tools, instructions, environment, rules of a project, notices -----------
+
+
+def additions_of(
+    reader: ItemReader, messages: RolloutMessages, ids: frozenset[int], *, end: bool
+) -> Iterator[Addition]:
+    """The additions directly before these messages, with `end` also those after the last message, in order."""
+    waiting: list[int] = []
+    first, placed = messages.replay.first, messages.replay.items
+    done: set[int] = set()
+    if messages.lineage.missing:
+        before = next(iter(messages.live), None)
+        if before in ids or (before is None and end):
+            yield Addition(before, "missing history", MISSING_FILE.format(file=messages.lineage.missing), is_sent=False)
+    for each in messages.replay.live:
+        if placed[each].facts.role == items.CONTEXT:
+            waiting.append(each)
+            continue
+        if first[each] in ids and first[each] not in done:
+            yield from (_addition(reader, messages, item, first[each]) for item in waiting)
+        done.add(first[each])
+        waiting = []
+    if end:
+        yield from (_addition(reader, messages, item, None) for item in waiting)
+        if messages.open_calls:
+            yield Addition(None, "results of calls that were not finished", ABORTED, is_sent=False)
+
+
+def _addition(reader: ItemReader, messages: RolloutMessages, item_id: int, before: int | None) -> Addition:
+    item = reader.item(messages.replay.items[item_id]) or {}
+    return Addition(before, _name_of(item), _addition_text(item), is_sent=True)
+
+
+def _name_of(item: dict[str, Any]) -> str:
+    """A short name of an item's content."""
+    kinds = items.kinds_of(item) or (str(item.get("type")),)
+    names = [ADDITION_NAMES.get(kind, kind.replace("_", " ").replace(".", ": ")) for kind in kinds if kind != "message"]
+    return ", ".join(dict.fromkeys(names)) or "instructions"
+
+
+def _addition_text(item: dict[str, Any]) -> str:
+    if item.get("type") == "additional_tools":
+        return items.as_json(item.get("tools"))
+    return chat.said(item.get("content"))

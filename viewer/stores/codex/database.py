@@ -1,6 +1,6 @@
 """The client's own records of sessions: names, and the current file of each. Nothing depends on them.
 
-They are in its database; names are also in a separate file (`session_index`) where the database has none.
+They are in its database; names are also in `session_index.jsonl` where it has no database.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from threading import Lock
 from cachetools import LRUCache
 
 from viewer.stores.base import Store
+from viewer.stores.jsonl.files import FileState, plainly, state_of
+from viewer.stores.jsonl.lines import lines_from
 from viewer.stores.tables import table_columns
-
-from . import session_index
 
 _NAME = re.compile(r"state_(\d{1,6})\.sqlite")
 WAIT = 1.0  # seconds to wait for a client that writes
 LONGEST_TITLE = 500  # characters
+INDEX = "session_index.jsonl"
+LARGEST_INDEX = 64_000_000  # bytes; a larger file is not read
 
 
 @dataclass(frozen=True, slots=True)
-class NotedThread:
+class ClientThread:
     """The records of a session, "" for none; `title` is a name from a person or a model."""
 
     rollout_path: str = ""
@@ -35,32 +37,32 @@ class NotedThread:
     model: str = ""
 
 
-NOTHING = NotedThread()
+NO_THREAD = ClientThread()
 _COLUMNS = ("id", "rollout_path", "name", "title", "first_user_message", "preview", "model")
 
-_read: LRUCache[str, tuple[str, Mapping[str, NotedThread]]] = LRUCache(32)
+_read: LRUCache[str, tuple[str, Mapping[str, ClientThread]]] = LRUCache(32)
 _lock = Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class NotedThreads:
+class ClientThreads:
     """The records of all sessions of a store: from the database, and the names from the separate file."""
 
-    threads: Mapping[str, NotedThread]
+    threads: Mapping[str, ClientThread]
     names: Mapping[str, str]
 
-    def of(self, session_id: str) -> NotedThread:
-        thread = self.threads.get(session_id, NOTHING)
+    def of(self, session_id: str) -> ClientThread:
+        thread = self.threads.get(session_id, NO_THREAD)
         name = "" if thread.title else _title(self.names.get(session_id, ""))
         return replace(thread, title=name) if name else thread
 
 
-def thread_rows(store: Store) -> NotedThreads:
+def thread_rows(store: Store) -> ClientThreads:
     """The client's records of sessions; none where they cannot be read."""
-    return NotedThreads(_in_database(store), session_index.names(store.path))
+    return ClientThreads(_in_database(store), names_in_index(store.path))
 
 
-def _in_database(store: Store) -> Mapping[str, NotedThread]:
+def _in_database(store: Store) -> Mapping[str, ClientThread]:
     """The database's records of each session; none where there is no database, or it cannot be read."""
     path = _newest(store.path)
     if path is None:
@@ -103,7 +105,7 @@ def _state(path: Path) -> str:
     return " ".join(states)
 
 
-def _threads(path: Path) -> dict[str, NotedThread]:
+def _threads(path: Path) -> dict[str, ClientThread]:
     """Opened as immutable where nobody writes: opening it normally would create files next to it. Raises
     sqlite3.Error.
     """
@@ -117,10 +119,10 @@ def _threads(path: Path) -> dict[str, NotedThread]:
         return {row[0]: _thread(*row[1:]) for row in con.execute(f"SELECT {selection} FROM threads")}
 
 
-def _thread(path: object, name: object, title: object, first: object, preview: object, model: object) -> NotedThread:
+def _thread(path: object, name: object, title: object, first: object, preview: object, model: object) -> ClientThread:
     """The client's title is the first request until there is a better one."""
-    given = title if title not in (first, preview) else ""
-    return NotedThread(_text(path), _title(_text(name) or _text(given)), _text(model))
+    own_title = title if title not in (first, preview) else ""
+    return ClientThread(_text(path), _title(_text(name) or _text(own_title)), _text(model))
 
 
 def _title(name: str) -> str:
@@ -129,3 +131,38 @@ def _title(name: str) -> str:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+# -- names in `session_index.jsonl` ------------------------------------------------------------------------------------
+
+
+_read_index: LRUCache[str, tuple[FileState, Mapping[str, str]]] = LRUCache(32)
+
+
+def names_in_index(home: Path) -> Mapping[str, str]:
+    """The name of each session, by its last line; none where there is no such file, or it cannot be read."""
+    path = home / INDEX
+    try:
+        state = state_of(path)
+        with _lock:
+            cached = _read_index.get(str(path))
+        if cached is not None and cached[0] == state:
+            return cached[1]
+        names = _read_names(path) if state.size <= LARGEST_INDEX else {}
+    except OSError:
+        return {}
+    with _lock:
+        _read_index[str(path)] = state, names
+    return names
+
+
+def _read_names(path: Path) -> dict[str, str]:
+    """Raises OSError."""
+    names = {}
+    with plainly(path) as file:
+        for line in lines_from(file, 0):
+            value = line.value() or {}
+            session, name = value.get("id"), value.get("thread_name")
+            if isinstance(session, str) and isinstance(name, str):
+                names[session] = name
+    return names

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from viewer.stores.envelopes import Envelopes, headed, pattern, tags, tags_behind
+from collections.abc import Mapping
+from typing import Any
+
+from viewer.stores.envelopes import Envelopes, headed, pattern, split, tags, tags_behind
 
 # What the client says to a model about itself, and what it reports in a user's role.
 _NAMES = (
@@ -26,3 +29,16 @@ ENVELOPES = Envelopes(
     ),
     trailing=(tags_behind(*_NAMES),),
 )
+
+# Beginnings of the client's own texts in a user's role, in files that do not name the kinds of content.
+WRAPPERS = (
+    "<environment_context>", "# AGENTS.md instructions", "<user_instructions>", "<turn_aborted>",
+    "<permissions instructions>", "<skills_instructions>", "<user_shell_command>", "<subagent_notification>",
+    "<recommended_plugins>", "<plugins_instructions>", "<apps_instructions>", "<app-context>",
+)  # fmt: skip
+
+
+def typed_words(item: Mapping[str, Any]) -> str | None:
+    """What a person typed in a user's message, as text; None where all of it is the client's."""
+    parts = split(item.get("content"), ENVELOPES)
+    return None if parts.kind else parts.words

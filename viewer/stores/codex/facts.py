@@ -16,7 +16,8 @@ from viewer.stores.jsonl.newest import time_at_end
 from viewer.stores.jsonl.values import seconds
 
 from . import items
-from .places import ThreadFile, Threads, by_file_id
+from .envelopes import typed_words
+from .paths import ThreadFile, Threads, by_file_id
 from .records import base_of
 
 START, END = 1 << 18, 1 << 16  # bytes that are read of a file; its first lines contain tools and instructions
@@ -69,10 +70,10 @@ def facts_of(file: ThreadFile, threads: Threads) -> ThreadFacts:
     cwd, model, window, newest = _end(file.rollout.path, file.state)
     return ThreadFacts(
         head=head,
-        title=file.noted.title or head.agent,
+        title=file.row.title or head.agent,
         first_words=_inherited_words(head, threads) or head.first_words,
         cwd=cwd or head.cwd,
-        model=model or head.model or file.noted.model,
+        model=model or head.model or file.row.model,
         window=window,
         newest=newest,
     )
@@ -187,7 +188,7 @@ def _request(kind: str, payload: dict[str, Any]) -> str:
         return next(filter(None, (_request("response_item", each) for each in payload["replacement_history"])), "")
     if kind != "response_item" or not isinstance(payload, dict) or payload.get("role") != "user":
         return ""
-    return " ".join((items.typed_words(payload) or "").split()) if items.facts_of(payload).is_prompt else ""
+    return " ".join((typed_words(payload) or "").split()) if items.facts_of(payload).is_prompt else ""
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -17,9 +17,8 @@ from cachetools import LRUCache, cached
 
 from compaction import messages as chat
 from compaction.handoff import is_handoff
-from viewer.stores.envelopes import split
 
-from .envelopes import ENVELOPES
+from .envelopes import WRAPPERS, typed_words
 
 INTERNAL = "internal_chat_message_metadata_passthrough"
 CONTEXT = ""  # the role used here for what the client says to a model about itself, which is not a message
@@ -30,12 +29,6 @@ CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_c
 # What the client sends to a model with one prompt, and leaves out of the context that its own compactions make.
 NOTE_KINDS = frozenset({"hooks.additional_context", "skills.selected_skill_instructions"})
 NOT_SENT = ("ghost_snapshot", "compaction_trigger")
-# Beginnings of the client's own texts in a user's role, in files that do not name the kinds of content.
-WRAPPERS = (
-    "<environment_context>", "# AGENTS.md instructions", "<user_instructions>", "<turn_aborted>",
-    "<permissions instructions>", "<skills_instructions>", "<user_shell_command>", "<subagent_notification>",
-    "<recommended_plugins>", "<plugins_instructions>", "<apps_instructions>", "<app-context>",
-)  # fmt: skip
 # The first words of a summary that the client itself wrote (its templates/compact/summary_prefix.md).
 SUMMARY_PREFIX = "Another language model started to solve this problem and produced a summary of its thinking process."
 SUMMARY_KIND = "compaction.summary"
@@ -137,12 +130,6 @@ def is_context(item: Item) -> bool:
         return not any(kind.startswith("user.") or kind == SUMMARY_KIND for kind in kinds)
     starts = chat.said(item.get("content"))[:200].lstrip().startswith(WRAPPERS)
     return starts and typed_words(item) is None
-
-
-def typed_words(item: Item) -> str | None:
-    """What a person typed in a user's message, as text; None where all of it is the client's."""
-    parts = split(item.get("content"), ENVELOPES)
-    return None if parts.kind else parts.words
 
 
 def kinds_of(item: Item) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,14 +20,20 @@ from viewer.stores.jsonl import links
 from viewer.stores.jsonl.compressed import ENDING
 from viewer.stores.kind import Agent, StoreKind, newer_than
 from viewer.stores.reader import Reader
+from viewer.stores.settings_files import value_in
 from viewer.stores.writer import Writer
 
-from . import client_settings, clients, places
+from . import paths, presence
 from .facts import facts_of, head_of
 from .reader import CodexReader
 from .writer import CodexWriter
 
 TRIED = "0.171.0"  # the newest version whose sessions were read, compacted and resumed in tests (docs/codex.md)
+SETTINGS = "config.toml"
+LIMIT_SETTING = "model_auto_compact_token_limit"
+# In `config.toml`, which a person edits: where something in it is wrong, the client's default counts.
+# The client compacts at nine tenths of a model's window, and reports 95 hundredths of it (0.169.0, four models).
+USUAL_LIMIT = (18, 19)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,7 @@ class Codex(Agent):
         return True
 
     def threshold(self, model: str, window: int) -> int | None:
-        return client_settings.threshold(self.store, window)
+        return _threshold(self.store, window)
 
     def reads_rules_by_itself(self) -> str:
         return "AGENTS.md"
@@ -51,8 +58,8 @@ class Codex(Agent):
         """With the directory that it worked in; "" for a sub-agent's session, which cannot be resumed."""
         command = f"codex resume {shell_word(session_id)}"
         try:
-            threads = places.threads(self.store)
-            facts = facts_of(places.find(self.store, session_id, threads), threads)
+            threads = paths.threads(self.store)
+            facts = facts_of(paths.find(self.store, session_id, threads), threads)
         except (NotFound, OSError):
             return command
         if facts.head.is_sub_agent:
@@ -61,13 +68,13 @@ class Codex(Agent):
 
     def untried_version(self, session_id: str) -> str:
         try:
-            head = head_of(places.find(self.store, session_id).rollout.path)
+            head = head_of(paths.find(self.store, session_id).rollout.path)
         except (NotFound, OSError):
             return ""
         return newer_than(TRIED, head.version, self.name)
 
     def open_sessions(self) -> Collection[str] | None:
-        return clients.open_sessions(self.store)
+        return presence.open_sessions(self.store)
 
     def must_resume(self, session: Session) -> bool:
         """No client has the session open: otherwise a compaction would have been refused."""
@@ -86,15 +93,18 @@ class CodexStores(StoreKind):
 
     def discover(self) -> list[tuple[str, str]]:
         home: Path = settings.CODEX_HOME
-        return [("codex", f"codex://{home}")] if any(os.path.isdir(home / room) for room in places.ROOMS) else []
+        is_here = any(os.path.isdir(home / each) for each in paths.DIRECTORIES)
+        return [("codex", f"codex://{home}")] if is_here else []
 
     def remarks(self, store: Store) -> list[str]:
-        directories = [store.path / room for room in places.ROOMS]
-        sentences = [each for room in directories for each in links.remarks(str(room), (".jsonl", f".jsonl{ENDING}"))]
+        directories = [store.path / directory for directory in paths.DIRECTORIES]
+        sentences = [
+            each for directory in directories for each in links.remarks(str(directory), (".jsonl", f".jsonl{ENDING}"))
+        ]
         return [*links.linked(*directories), *sentences]
 
     def is_here(self, store: Store) -> bool:
-        return any(os.path.isdir(store.path / room) for room in places.ROOMS)
+        return any(os.path.isdir(store.path / directory) for directory in paths.DIRECTORIES)
 
     @contextmanager
     def open(self, store: Store, *, listed: bool) -> Iterator[Reader]:
@@ -102,22 +112,22 @@ class CodexStores(StoreKind):
         yield CodexReader(store)
 
     def identity(self, store: Store) -> tuple[int, int]:
-        for room in places.ROOMS:
+        for directory in paths.DIRECTORIES:
             with suppress(OSError):
-                status = os.stat(store.path / room)
+                status = os.stat(store.path / directory)
                 return status.st_dev, status.st_ino
         raise StoreUnavailable(f"Store {store.name}: {store.path} has no sessions of Codex that can be read.")
 
     def store_version(self, store: Store) -> str:
         """Made from the paths, sizes and times of all current files, and from their names."""
         self.identity(store)
-        files = sorted((each.id, each.rollout.path, each.state.text, each.noted) for each in places.all_files(store))
+        files = sorted((each.id, each.rollout.path, each.state.text, each.row) for each in paths.all_files(store))
         return blake2b(repr(files).encode(), digest_size=16).hexdigest()
 
     def session_version(self, store: Store, session_id: str) -> str:
         """Made from its current file: an undo in an earlier file also changes the time of the current one."""
         with suppress(NotFound):
-            file = places.find(store, session_id)
+            file = paths.find(store, session_id)
             return f"{file.rollout.path} {file.state.text}"
         return ""
 
@@ -126,3 +136,15 @@ class CodexStores(StoreKind):
 
     def agent(self, store: Store) -> Agent:
         return Codex(store)
+
+
+# -- the client's own settings -----------------------------------------------------------------------------------------
+
+
+def _threshold(store: Store, window: int) -> int:
+    """Tokens in context at which the client compacts, for a model with this reported window. A configured limit counts
+    where it is lower.
+    """
+    usual = window * USUAL_LIMIT[0] // USUAL_LIMIT[1]
+    limit = value_in(store.path / SETTINGS, tomllib.loads, LIMIT_SETTING)
+    return min(max(limit, 1), usual) if type(limit) is int else usual  # with 0 or less, it compacts each time

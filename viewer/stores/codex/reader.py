@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
+from viewer.stores import conversation
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.errors import NotBranchable, NotRedoable, SessionEnded, StoreError, StoreReadOnly
 from viewer.stores.jsonl.files import readable
+from viewer.stores.jsonl.listing import FileListing
 from viewer.stores.jsonl.reader import FileReader
+from viewer.stores.listing import RowsDigest, SessionFacts
 from viewer.stores.lock_owners import Holder
 from viewer.stores.message import (
     AbandonedBranch,
@@ -24,28 +29,16 @@ from viewer.stores.recorded import Recorded
 from viewer.stores.search.pages import SearchableText
 from viewer.stores.transcript import IndexedBoundary
 
-from . import (
-    additions,
-    clients,
-    codec,
-    commits,
-    context,
-    index,
-    places,
-    presence,
-    redoing,
-    refusals,
-    texts,
-    undo,
-    usage,
-)
+from . import codec, commit, paths, presence, undo, usage
 from .codec import ItemReader
 from .facts import ThreadFacts, facts_of, head_of
-from .lineage import Lineage, RolloutPart, lineage_of
-from .listing import CodexListing
-from .places import ThreadFile, Threads
+from .messages import RolloutMessages, messages_of
+from .paths import ThreadFile, Threads
+from .plan import planned_items, token_of
 from .records import RolloutRecord
-from .units import RolloutMessages
+from .replay import Lineage, RolloutPart, lineage_of
+
+SETTLED = 60.0  # seconds after which a response counts as complete
 
 
 @dataclass(frozen=True)
@@ -55,16 +48,16 @@ class CodexReader(FileReader):
     store: Store
 
     def compact_reason(self) -> str:
-        return refusals.of_store(self.store)
+        return presence.store_refusal(self.store)
 
     def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
-        reason = refusals.refusal(self.store, self._file(session_id), self._threads) or (
-            refusals.NO_SPLIT if mode != "in_place" else ""
+        reason = presence.session_refusal(self.store, self._file(session_id), self._threads) or (
+            presence.NO_SPLIT if mode != "in_place" else ""
         )
         return StoreReadOnly(reason) if reason else None
 
     def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
-        reason = refusals.of_branch(self.store, self._file(session_id), self._threads)
+        reason = presence.branch_refusal(self.store, self._file(session_id), self._threads)
         return StoreReadOnly(reason) if reason else None
 
     @cached_property
@@ -73,21 +66,21 @@ class CodexReader(FileReader):
 
     @cached_property
     def _threads(self) -> Threads:
-        return places.threads(self.store)
+        return paths.threads(self.store)
 
     def _file(self, session_id: str) -> ThreadFile:
-        return places.find(self.store, session_id, self._threads)
+        return paths.find(self.store, session_id, self._threads)
 
     def _lineage(self, session_id: str) -> Lineage:
         return lineage_of(self._file(session_id), self._threads)
 
     def _messages(self, session_id: str) -> RolloutMessages:
-        return index.messages_of(session_id, self._lineage(session_id))
+        return messages_of(session_id, self._lineage(session_id))
 
     # -- sessions
 
     def session(self, session_id: str) -> Session:
-        file, opened = self._file(session_id), clients.open_sessions(self.store)
+        file, opened = self._file(session_id), presence.open_sessions(self.store)
         with readable(file.path):
             return self.listing.session_of(self.store, file, None if opened is None else session_id in opened)
 
@@ -163,12 +156,12 @@ class CodexReader(FileReader):
 
     def additions(self, session_id: str, ids: Sequence[int], *, end: bool) -> list[Addition]:
         with ItemReader() as reader:
-            return list(additions.of_context(reader, self._messages(session_id), frozenset(ids), end=end))
+            return list(codec.additions_of(reader, self._messages(session_id), frozenset(ids), end=end))
 
     def abandoned(self, session_id: str) -> list[AbandonedBranch]:
         messages = self._messages(session_id)
         branches = []
-        for behind, items in messages.replay.left:
+        for behind, items in messages.replay.abandoned:
             ids = [each for each in messages.ids_of(items) if messages.states[each] == "out"]
             before = messages.replay.first.get(behind) if behind is not None else None
             if ids:
@@ -178,7 +171,7 @@ class CodexReader(FileReader):
 
     def searchable(self, session_id: str, after: str) -> SearchableText | None:
         with ItemReader() as reader:
-            return texts.searchable(reader, self._messages(session_id), session_id, after)
+            return _searchable(reader, self._messages(session_id), session_id, after)
 
     # -- History
 
@@ -195,29 +188,29 @@ class CodexReader(FileReader):
 
     def basis(self, session_id: str, planned: Json | None = None) -> LiveContext:
         messages = self._messages(session_id)
-        token = context.token_of(messages) if planned is None else planned
-        ids = messages.live if planned is None else messages.ids_of(context.planned_items(messages, planned))
+        token = token_of(messages) if planned is None else planned
+        ids = messages.live if planned is None else messages.ids_of(planned_items(messages, planned))
         with ItemReader() as reader:
             rows = [row for _, row in self._sent(reader, messages, session_id, ids)]
         return LiveContext(rows, {row.id: row.size for row in rows}, token)
 
     def check_basis(self, session_id: str, token: Json) -> None:
-        context.planned_items(self._messages(session_id), token)
+        planned_items(self._messages(session_id), token)
 
     def find_commit(
         self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
     ) -> Commit | None:
-        compaction = commits.newest_of(self._messages(session_id), commits.mark_of(token, edits))
-        return None if compaction is None else commits.commit_of(compaction, compaction.replayed.record.time or None)
+        compaction = commit.newest_of(self._messages(session_id), commit.mark_of(token, edits))
+        return None if compaction is None else commit.commit_of(compaction, compaction.replayed.record.time or None)
 
     def wrote(self, session_id: str, receipt: Json) -> bool:
         return not undo.is_undone(self._lineage(session_id), receipt)
 
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
-        return undo.plan(session_id, self._messages(session_id), compaction)
+        return undo.plan_undo(session_id, self._messages(session_id), compaction)
 
     def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
-        compacted = undo.taken(self._messages(session_id), compaction)
+        compacted = undo.compaction_in_effect(self._messages(session_id), compaction)
         if compacted is None:
             raise NotBranchable(undo.GONE)
         return list(compacted.before)
@@ -228,13 +221,13 @@ class CodexReader(FileReader):
 
     def redo_refusal(self, session_id: str, receipt: Json) -> str:
         try:
-            redoing.plan(self._messages(session_id), receipt)
+            undo.plan_redo(self._messages(session_id), receipt)
         except NotRedoable as refused:
             return refused.message
         return ""
 
     def lock_of(self, session_id: str) -> Holder | None:
-        return presence.holding(self.store, session_id, self._file(session_id).path)
+        return presence.holder_of(self.store, session_id, self._file(session_id).path)
 
 
 def _newest_first(lineage: Lineage) -> Iterator[tuple[RolloutPart, RolloutRecord]]:
@@ -248,3 +241,94 @@ def _state(messages: RolloutMessages, row_id: int, live: set[int]) -> State:
         return "live"
     unit = messages.unit_of(row_id)
     return "out" if unit is None else messages.states[unit]
+
+
+# -- what lists ask ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CodexListing(FileListing[ThreadFile]):
+    """`listing.Listing` of such a store."""
+
+    store: Store
+
+    @cached_property
+    def _threads(self) -> Threads:
+        return paths.threads(self.store)
+
+    def files(self) -> list[ThreadFile]:
+        return paths.all_files(self.store)
+
+    def words_of(self, file: ThreadFile) -> str:
+        return facts_of(file, self._threads).first_words
+
+    def time_of(self, file: ThreadFile) -> float:
+        return facts_of(file, self._threads).newest
+
+    def facts_of(self, file: ThreadFile) -> SessionFacts:
+        facts = facts_of(file, self._threads)
+        head = facts.head
+        parent = head.spawned_by or head.forked_from
+        return SessionFacts(
+            id=file.id,
+            row=file.number,
+            source=head.source,
+            model=facts.model,
+            title=facts.title,
+            base_title=facts.title,
+            part_number=1,
+            parent=parent,
+            started_at=head.began or file.state.changed / 1e9,
+            ended_at=None,
+            continued=False,
+            archived=file.rollout.is_archived,
+            cwd=facts.cwd,
+            branched_from=head.forked_from,
+            delegated=head.is_sub_agent,
+            forked_from=(parent,) if parent else (),
+            mark=RowsDigest(1 if file.state.size else 0, 0, file.state.changed, file.state.text + file.row.title),
+            git_branch=head.branch,
+            window=facts.window,
+        )
+
+
+# -- text for an index outside of the store ----------------------------------------------------------------------------
+
+
+def _searchable(
+    reader: ItemReader, rollout_messages: RolloutMessages, session_id: str, after: str
+) -> SearchableText | None:
+    """The next messages after a cursor, each once, when it is complete; None where a message that was returned before
+    is no longer there. A cursor is JSON: the files of the session, the last message that was returned, and its time.
+    """
+    last = _last_at(rollout_messages, after) if after else -1
+    if last is None:
+        return None
+    units = rollout_messages.units
+    return conversation.searchable(
+        rollout_messages,
+        last,
+        cursor=after,
+        message_of=lambda each: codec.message_of(reader, rollout_messages, units[each], session_id),
+        cursor_at=lambda each: json.dumps([_files(rollout_messages), each, units[each].time]),
+        open_end=_is_open(rollout_messages),
+    )
+
+
+def _files(messages: RolloutMessages) -> str:
+    return " ".join(f"{each.rollout.file_id}:{each.state.inode}" for each in messages.lineage.parts)
+
+
+def _last_at(messages: RolloutMessages, cursor: str) -> int | None:
+    """A new file changes no id; if text before the cursor was removed, the message at the cursor differs."""
+    files, last, last_time = json.loads(cursor)
+    unit = messages.units.get(last)
+    return last if _files(messages).startswith(files) and unit is not None and unit.time == last_time else None
+
+
+def _is_open(messages: RolloutMessages) -> bool:
+    """Whether the last message is an unfinished response."""
+    last = next((each for each in reversed(messages.ids) if messages.units[each].copy_of is None), None)
+    if last is None or last != messages.replay.open_end:
+        return False
+    return time.time() - messages.lineage.current.state.changed / 1e9 <= SETTLED

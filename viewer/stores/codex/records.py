@@ -11,7 +11,7 @@ from viewer.stores.jsonl.files import ReadFile, RecordCache
 from viewer.stores.jsonl.lines import Line
 from viewer.stores.jsonl.values import interned, seconds
 
-from . import items, shapes
+from . import items, schema
 from .items import ItemFacts
 
 MARK = "palimpsest"  # a key of ours in the line of a compaction, which the client keeps
@@ -63,16 +63,16 @@ class CompactedFacts:
 
 @dataclass(frozen=True, slots=True)
 class RolloutRecord:
-    """One line. `place` is its number in the file; `time` in epoch seconds, 0.0 for none; `subtype` that of an event or
-    item. `is_summarizing` says that the item is a model's answer to the question for a summary, which no later request
-    contains; `turn` is the turn that begins or ends, `is_asked_for` that a request began it; `spawned` are a call and
-    the session of the sub-agent that it started. `is_lost` says that the client skips the line, so that it has no type
-    and is only here for its item; `is_bare` that it is a bare item, as in the oldest files; `unknown` is what a later
-    client may understand differently, "" for nothing; `is_text` says that the line is UTF-8, `is_cut` that it is too
-    long or nested too deep to be held as a whole, `is_inner` that a script made the call that ended.
+    """One line. `position` is its number in the file; `time` in epoch seconds, 0.0 for none; `subtype` that of an event
+    or item. `is_summarizing` says that the item is a model's answer to the question for a summary, which no later
+    request contains; `turn` is the turn that begins or ends, `is_asked_for` that a request began it; `spawned` are a
+    call and the session of the sub-agent that it started. `is_lost` says that the client skips the line, so that it has
+    no type and is only here for its item; `is_bare` that it is a bare item, as in the oldest files; `unknown` is what a
+    later client may understand differently, "" for nothing; `is_text` says that the line is UTF-8, `is_cut` that it is
+    too long or nested too deep to be held as a whole, `is_inner` that a script made the call that ended.
     """
 
-    place: int
+    position: int
     offset: int
     length: int
     type: str
@@ -108,13 +108,14 @@ def record_of(line: Line, position: int) -> RolloutRecord:
     """The record in a line; a record of no type for one that the client skips."""
     value = line.object or {}
     kind, payload = items.payload_of(value or None)
-    is_bare = bool(kind) and "payload" not in value and line.place in shapes.READS
-    is_taken = is_bare or shapes.is_taken(line)
+    is_bare = bool(kind) and "payload" not in value and line.place in schema.READS
+    is_taken = is_bare or schema.is_taken(line)
     common: dict[str, Any] = {
-        "place": position, "offset": line.offset, "length": line.length, "type": sys.intern(kind) if is_taken else "",
-        "time": seconds(value.get("timestamp")), "ordinal": _number(value.get("ordinal")),
-        "is_lost": not is_taken, "is_bare": is_bare, "unknown": shapes.unknown_in(line),
-        "is_text": shapes.is_text(line), "is_cut": line.place == "cut",
+        "position": position, "offset": line.offset, "length": line.length,
+        "type": sys.intern(kind) if is_taken else "", "time": seconds(value.get("timestamp")),
+        "ordinal": _number(value.get("ordinal")),
+        "is_lost": not is_taken, "is_bare": is_bare, "unknown": schema.unknown_in(line),
+        "is_text": schema.is_text(line), "is_cut": line.place == "cut",
     }  # fmt: skip
     if not is_taken:
         return _of_lost(common, kind, payload)

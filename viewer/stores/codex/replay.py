@@ -1,18 +1,131 @@
-"""The rule by which a session is resumed, applied to its records: what is sent, what each compaction replaced, what was
-taken back.
+"""The rule by which a session is resumed, applied to its records: its files joined, what is sent, what each compaction
+replaced, what was taken back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from viewer.stores.jsonl.files import FileState
 
 from .items import CONTEXT, ItemFacts
-from .lineage import Lineage, RolloutPart
-from .records import TURN_ENDS, TURN_STARTS, RolloutRecord
+from .paths import Rollout, ThreadFile, Threads, by_file_id
+from .records import RECORDS, TURN_ENDS, TURN_STARTS, RolloutRecord
 
+SHIFT = 40  # bits of an id for a line's offset in its file: a terabyte
+MOST_FILES = 1_000  # that are followed, and that a thread may have; ids stay below 2**53
 THOUGHT = "reasoning"  # the type of an item
 MESSAGE = -1  # used as the position of a summary that a compaction's line has outside of its items
+
+
+# -- the files of a session: those that its current file continues from, and the parts it went back behind -------------
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutPart:
+    """One file. `start` is added to offsets for ids; the sent part of it ends before the offset `end`, None for all of
+    it. `is_own` says that it is of the session's thread, `is_sent` that the current file continues from it.
+    """
+
+    rollout: Rollout
+    state: FileState
+    start: int
+    records: list[RolloutRecord]
+    end: int | None
+    is_own: bool
+    is_sent: bool
+
+    @property
+    def path(self) -> Path:
+        return Path(self.rollout.path)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether it is one of the oldest files, with bare items."""
+        return bool(self.records) and self.records[0].is_bare
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether its lines have numbers, as newer clients write them."""
+        return bool(self.records) and self.records[0].ordinal is not None
+
+    @property
+    def number(self) -> int:
+        """Its position among the files of its session."""
+        return self.start >> SHIFT
+
+    def sent(self) -> Iterator[RolloutRecord]:
+        """Its records in the history of the session."""
+        return (each for each in self.records if self.end is None or each.offset < self.end)
+
+    def abandoned(self) -> Iterator[RolloutRecord]:
+        """Its records after the point that the session went back to."""
+        return (each for each in self.records if self.end is not None and each.offset >= self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """The files of a session, those of the oldest records first. `missing` is the id of a missing file that the current
+    one continues from, "" for none.
+    """
+
+    parts: tuple[RolloutPart, ...]
+    missing: str
+
+    @property
+    def current(self) -> RolloutPart:
+        """The file that the session is written to."""
+        return [each for each in self.parts if each.is_sent][-1]
+
+    @property
+    def text(self) -> str:
+        """A text that differs when any of it changed."""
+        return ";".join(f"{each.rollout.file_id} {each.end} {each.state.text}" for each in self.parts)
+
+    def part_of(self, message_id: int) -> RolloutPart | None:
+        """The file that contains a message."""
+        start = message_id >> SHIFT << SHIFT
+        return next((each for each in self.parts if each.start == start), None)
+
+
+def lineage_of(file: ThreadFile, threads: Threads) -> Lineage:
+    """The current files of a session. Raises StoreUnavailable."""
+    chain, missing = _chain(file.rollout, threads)
+    own = {each.file_id: (each, None, False) for each in file.files[-MOST_FILES:]}
+    others = {each.file_id: (each, end, True) for each, end in chain if each.thread != file.id}
+    sent = {each.file_id: (each, end, True) for each, end in chain if each.thread == file.id}
+    ordered = [*others.values(), *(sent.get(file_id, own_file) for file_id, own_file in own.items())]
+    parts = []
+    for number, (rollout, end, is_sent) in enumerate(ordered):
+        read = RECORDS.read(Path(rollout.path))
+        is_own = rollout.thread == file.id
+        ends = 0 if not is_sent else end
+        parts.append(RolloutPart(rollout, read.state, number << SHIFT, read.records, ends, is_own, is_sent))
+    return Lineage(tuple(parts), missing)
+
+
+def _chain(current: Rollout, threads: Threads) -> tuple[list[tuple[Rollout, int | None]], str]:
+    """The files from the first one on, each with the offset that its history ends before; and the id of
+    a missing one.
+    """
+    chain: list[tuple[Rollout, int | None]] = [(current, None)]
+    visited = {current.file_id}
+    while len(chain) < MOST_FILES:
+        records = RECORDS.read(Path(chain[-1][0].path)).records
+        base = records[0].base if records else None
+        if base is None or base.file_id in visited:
+            return chain[::-1], ""
+        rollout = by_file_id(threads, base.file_id)
+        if rollout is None:
+            return chain[::-1], base.file_id
+        visited.add(base.file_id)
+        chain.append((rollout, base.end))
+    return chain[::-1], ""
+
+
+# -- what is sent of their records -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +160,8 @@ class ReplayedCompaction:
 @dataclass
 class Replay:
     """The state after the records that were read. `live` are the items that would be sent now; `responses` the items of
-    each response of a model by its first one, `first` the first item of the response that an item belongs to; `left`
-    what was taken back, with the item before it; `lost` the items in lines that the client skips.
+    each response of a model by its first one, `first` the first item of the response that an item belongs to;
+    `abandoned` what was taken back, with the item before it; `lost` the items in lines that the client skips.
     """
 
     items: dict[int, PlacedItem] = field(default_factory=dict)
@@ -56,7 +169,7 @@ class Replay:
     compactions: list[ReplayedCompaction] = field(default_factory=list)
     responses: dict[int, list[int]] = field(default_factory=dict)
     first: dict[int, int] = field(default_factory=dict)
-    left: list[tuple[int | None, list[int]]] = field(default_factory=list)
+    abandoned: list[tuple[int | None, list[int]]] = field(default_factory=list)
     lost: set[int] = field(default_factory=set)
     open: int | None = None  # the unfinished response
     open_end: int | None = None  # that of the last file, if nothing says that it ended
@@ -71,7 +184,7 @@ class Replay:
             compactions=list(self.compactions),
             responses=dict(self.responses),
             first=dict(self.first),
-            left=list(self.left),
+            abandoned=list(self.abandoned),
             lost=set(self.lost),
             open=self.open_end,
             is_own_turn=self.is_own_turn,
@@ -84,7 +197,7 @@ class Replay:
     def read(self, part: RolloutPart, records: Iterable[RolloutRecord], *, sent: bool = True) -> None:
         """Read these records, or only their items where they are not sent."""
         behind = self.live[-1] if self.live else None
-        noted: list[int] = []
+        item_ids: list[int] = []
         for record in records:
             if record.is_end_of_response:
                 self.open = None
@@ -92,9 +205,9 @@ class Replay:
                 self._lost(part, record, record.item)
                 continue
             if record.item is not None:
-                noted.append(self._item(part, record, record.item))
+                item_ids.append(self._item(part, record, record.item))
                 if sent:
-                    self.live.append(noted[-1])
+                    self.live.append(item_ids[-1])
             elif record.compacted is not None and sent:
                 self._compaction(part, record)
             elif record.rolled_back and sent:
@@ -106,8 +219,8 @@ class Replay:
             if record.item is not None and record.item.is_prompt:
                 self.is_own_turn = False
         self.open_end, self.open = self.open, None
-        if not sent and noted:
-            self.left.append((behind, noted))
+        if not sent and item_ids:
+            self.abandoned.append((behind, item_ids))
 
     # -- items ----------------------------------------------------------------------------------------------------
 
@@ -269,7 +382,7 @@ class Replay:
             gone = [*tail, *gone]
             self.live = list(self.compactions.pop().before)
         if gone:
-            self.left.append((self.live[-1] if self.live else None, gone))
+            self.abandoned.append((self.live[-1] if self.live else None, gone))
 
     def _count_from_compaction(self) -> int:
         """How many of the items in context come from the newest compaction."""
@@ -295,5 +408,5 @@ def replayed(lineage: Lineage) -> Replay:
         if part.is_sent:
             replay.read(part, part.sent())
         if part.is_own:
-            replay.read(part, part.left(), sent=False)
+            replay.read(part, part.abandoned(), sent=False)
     return replay

@@ -9,9 +9,8 @@ from viewer.stores.base import ReportedUsage
 from viewer.stores.message import ReportedCompaction
 from viewer.stores.pricing import TokenUsage, by_quarter, price, total
 
-from .lineage import Lineage
 from .records import CountedTokens, RolloutRecord
-from .replay import ReplayedCompaction
+from .replay import Lineage, ReplayedCompaction
 
 NOTHING = CountedTokens(0, 0, 0, 0)
 AT_ONCE = 1.0  # seconds between two lines that are copied
@@ -44,7 +43,7 @@ def _prices_of(lineage: Lineage) -> Iterator[tuple[float, float | None]]:
             model = record.model or model
             if record.total is None or record.total == before:
                 continue
-            if part.is_own and record.place >= own:
+            if part.is_own and record.position >= own:
                 yield from ((record.time, each) for each in _prices(model, before, record))
             before = record.total
 
@@ -59,15 +58,15 @@ def _first_own(records: Sequence[RolloutRecord]) -> int:
     headers = [each.header for each in records if each.header is not None]
     own_from = next((header.own_from for header in headers if header.own_from is not None), None)
     if own_from is not None:
-        return next((each.place for each in records if (each.ordinal or 0) >= own_from), len(records))
+        return next((each.position for each in records if (each.ordinal or 0) >= own_from), len(records))
     is_derived = any(header.is_derived for header in headers) or len({header.id for header in headers}) > 1
     if not is_derived or records[0].ordinal is not None:
-        return next((each.place for each in records[1:] if each.time >= records[0].time), len(records))
+        return next((each.position for each in records[1:] if each.time >= records[0].time), len(records))
     written = records[0].time
     for record in records[1:]:
         is_of_another = record.header is not None and record.header.id != headers[0].id
         if record.time > written + AT_ONCE and not is_of_another:
-            return _behind_copies(records, record.place)
+            return _behind_copies(records, record.position)
         written = max(written, record.time)
     return len(records)
 
@@ -79,7 +78,7 @@ def _behind_copies(records: Sequence[RolloutRecord], first: int) -> int:
     counts = [each for each in records[first:] if each.total is not None]
     for earlier, later in pairwise(counts):
         if earlier.total != later.total and 0 <= later.time - earlier.time < FASTEST:
-            first = later.place + 1
+            first = later.position + 1
     return first
 
 
@@ -105,7 +104,7 @@ def _grown(before: CountedTokens, now: CountedTokens) -> TokenUsage:
 
 def of_compaction(compaction: ReplayedCompaction) -> ReportedCompaction:
     """The client's counts around a compaction: the newest request before it, and the estimate after it."""
-    records, position = compaction.part.records, compaction.record.place
+    records, position = compaction.part.records, compaction.record.position
     before = next((each.last for each in reversed(records[:position]) if each.last and each.last.input), None)
     after = next((each.last for each in _turn(records, position) if each.last is not None), None)
     return ReportedCompaction(

@@ -12,9 +12,9 @@ from viewer.stores.errors import NotRedoable, NotUndoable, SessionBusy, StoreRea
 from viewer.stores.jsonl.append import appending
 from viewer.stores.writer import Writer, conflict_as
 
-from . import branching, commits, places, presence, redoing, undo
-from .places import ThreadFile
-from .refusals import NO_RENAME, NO_SPLIT, of_branch, refusal
+from . import branch, commit, paths, presence, undo
+from .messages import messages_now
+from .paths import ThreadFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,51 +26,51 @@ class CodexWriter(Writer):
     refresh_seconds: ClassVar[float] = 3_600.0
 
     def take_lock(self, session_id: str, holder: str) -> None:
-        presence.take(self.store, session_id, places.find(self.store, session_id).path, holder)
+        presence.take_lock(self.store, session_id, paths.find(self.store, session_id).path, holder)
 
     def refresh_lock(self, session_id: str, holder: str) -> bool:
-        return presence.holder_of(self.store, session_id) == holder
+        return presence.own_holder(self.store, session_id) == holder
 
     def take_lease(self, session_id: str, holder: str) -> None:
         """No turn can begin while the session is locked."""
         self._require_held(session_id, holder)
 
     def release_quietly(self, session_id: str, holder: str) -> None:
-        presence.release(self.store, session_id, holder)
+        presence.release_lock(self.store, session_id, holder)
 
     def release_lock(self, session_id: str, holder: str) -> None:
-        presence.release(self.store, session_id, holder)
+        presence.release_lock(self.store, session_id, holder)
 
     def _require_held(self, session_id: str, holder: str) -> ThreadFile:
-        file = places.find(self.store, session_id)
-        if presence.holder_of(self.store, session_id) != holder:
+        file = paths.find(self.store, session_id)
+        if presence.own_holder(self.store, session_id) != holder:
             raise SessionBusy("The lock on this session was lost. Nothing was written. Try again.")
         presence.require_closed(file.path)
         return file
 
     def _writable(self, session_id: str, holder: str) -> ThreadFile:
         file = self._require_held(session_id, holder)
-        if reason := refusal(self.store, file, places.threads(self.store)):
+        if reason := presence.session_refusal(self.store, file, paths.threads(self.store)):
             raise StoreReadOnly(reason)
         return file
 
     def rename(self, session_id: str, title: str) -> None:
-        places.find(self.store, session_id)
-        raise StoreReadOnly(NO_RENAME)
+        paths.find(self.store, session_id)
+        raise StoreReadOnly(presence.NO_RENAME)
 
     def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
-        if reason := of_branch(self.store, places.find(self.store, session_id), places.threads(self.store)):
+        if reason := presence.branch_refusal(self.store, paths.find(self.store, session_id), paths.threads(self.store)):
             raise StoreReadOnly(reason)
-        return branching.branch(self.store, session_id, message_ids, now=now)
+        return branch.branch(self.store, session_id, message_ids, now=now)
 
     def apply(
         self, session_id: str, token: Json, edits: Sequence[Edit], *, mode: str, holder: str, now: float
     ) -> Commit:
         if mode != "in_place":
-            raise StoreReadOnly(NO_SPLIT)
+            raise StoreReadOnly(presence.NO_SPLIT)
         file = self._writable(session_id, holder)
         with appending(file.path) as opened:
-            return commits.commit(self.store, session_id, opened, token, edits, now=now)
+            return commit.commit(self.store, session_id, opened, token, edits, now=now)
 
     def undo(self, plan: UndoPlan, *, holder: str) -> Json:
         if not isinstance(plan.what, undo.OverwrittenUndo):
@@ -83,9 +83,9 @@ class CodexWriter(Writer):
 
     def redo(self, session_id: str, receipt: Json, *, holder: str) -> None:
         file = self._writable(session_id, holder)
-        what = redoing.plan(commits.messages_now(self.store, session_id), receipt)
+        what = undo.plan_redo(messages_now(self.store, session_id), receipt)
         with appending(Path(what.path)) as opened, conflict_as(NotRedoable):
-            redoing.redo(self.store, session_id, opened, what)
+            undo.redo(self.store, session_id, opened, what)
         self._show_change(what.path, file)
 
     def _show_change(self, path: str, current: ThreadFile) -> None:

@@ -13,13 +13,12 @@ from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import line_at
 from viewer.stores.jsonl.lines import decoded
 
-from . import index, items, lines, places, switching
+from . import encode, items
 from .codec import ItemReader
-from .context import NewContext, new_context, planned_items
-from .lineage import Lineage, RolloutPart, lineage_of
+from .messages import CompactedMessages, RolloutMessages, messages_now
+from .plan import NewContext, new_context, planned_items
 from .records import TURN_ENDS, TURN_STARTS, RolloutRecord
-from .told import last_payloads
-from .units import CompactedMessages, RolloutMessages
+from .replay import Lineage, RolloutPart
 
 BEGINNING = 160  # bytes of a line that a receipt contains
 
@@ -27,12 +26,6 @@ BEGINNING = 160  # bytes of a line that a receipt contains
 def mark_of(token: Json, edits: Sequence[Edit]) -> str:
     """The mark by which a commit of these edits is found again."""
     return blake2b(repr([token["digest"], edits_to_json(edits)]).encode(), digest_size=16).hexdigest()
-
-
-def messages_now(store: Store, session_id: str) -> RolloutMessages:
-    """The current messages of a session."""
-    threads = places.threads(store)
-    return index.messages_of(session_id, lineage_of(places.find(store, session_id, threads), threads))
 
 
 def commit(
@@ -47,14 +40,14 @@ def commit(
     planned, mark = planned_items(messages, token), mark_of(token, edits)
     with ItemReader() as reader:
         context = new_context(reader, messages, planned, edits)
-        last = last_payloads(reader, messages.lineage)
-    own = lines.OwnTurn(session_id, lines.new_id(now), lines.new_id(now), mark, _ordinal(messages.lineage), now)
-    data = lines.encoded(lines.compaction(context, last, own))
-    waiting, letters = switching.switched_off(data)
+        last = encode.last_payloads(reader, messages.lineage)
+    own = encode.OwnTurn(session_id, encode.new_id(now), encode.new_id(now), mark, _ordinal(messages.lineage), now)
+    data = encode.encoded(encode.compaction(context, last, own))
+    waiting, letters = encode.switched_off(data)
     start = opened.append(waiting, state)
     letters = tuple(replace(each, offset=start + each.offset) for each in letters)
-    opened.replace({start: waiting}, switching.on(letters))
-    with opened.taken_back({start: data}, switching.off(letters)):
+    opened.replace({start: waiting}, encode.bytes_on(letters))
+    with opened.taken_back({start: data}, encode.bytes_off(letters)):
         return _read_back(messages_now(store, session_id), context, data)
 
 
@@ -129,7 +122,7 @@ class WrittenTurn:
 
 def turn_of(part: RolloutPart, record: RolloutRecord) -> WrittenTurn:
     """The lines of the turn of a compaction of ours."""
-    position = record.place
+    position = record.position
     started = part.records[position - 1]
     ends = (at for at in range(position, len(part.records)) if part.records[at].subtype in TURN_ENDS)
     last = next(ends, position)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+from compaction import messages as chat
 from viewer.stores.changes import ChangeMessage, Edit, InsertMessage, Json, around_handoff
 from viewer.stores.errors import CompactionConflict
 
 from . import items
-from .changed import with_changes
 from .codec import ItemReader
-from .items import CONTEXT
+from .messages import RolloutMessages
 from .replay import PlacedItem
-from .units import RolloutMessages
 
 CHANGED = (
     "Messages this summary was made from were changed or taken back since. Nothing was written and the summary is "
@@ -76,7 +76,7 @@ def new_context(
     after_handoff = {edit.id for edit in after if not isinstance(edit, InsertMessage)}
     first, placed_items = messages.replay.first, messages.replay.items
     cut = next(
-        (at for at, each in enumerate(planned) if first[each] in after_handoff and _is_said(placed_items[each])),
+        (at for at, each in enumerate(planned) if first[each] in after_handoff and _is_of_message(placed_items[each])),
         len(planned),
     )
     notes = messages.notes_in(planned)
@@ -87,9 +87,9 @@ def new_context(
     return NewContext([*head, StoredItem(handoff, None), *tail, *later], len(head))
 
 
-def _is_said(item: PlacedItem) -> bool:
+def _is_of_message(item: PlacedItem) -> bool:
     """Whether it belongs to a message: the client's own context and encrypted items are kept whatever was planned."""
-    return item.facts.role != CONTEXT and item.facts.type not in items.ENCRYPTED
+    return item.facts.role != items.CONTEXT and item.facts.type not in items.ENCRYPTED
 
 
 def _kept_items(
@@ -108,7 +108,7 @@ def _kept_items(
         edit = edits_by_id.get(unit)
         if each in dropped_notes:
             continue
-        if not _is_said(item):
+        if not _is_of_message(item):
             stored_items.append(_stored(reader, item))
         elif isinstance(edit, ChangeMessage) and unit not in done:
             placed_items = [
@@ -124,7 +124,7 @@ def _kept_items(
 def _changed(stored: Sequence[StoredItem], edit: ChangeMessage) -> list[StoredItem]:
     """The items of a message with other words, with unchanged ids."""
     changed_items = (
-        StoredItem(item, each.metadata) for each in stored for item in with_changes(each.item, edit.changes)
+        StoredItem(item, each.metadata) for each in stored for item in _with_changes(each.item, edit.changes)
     )
     return list(changed_items)
 
@@ -135,3 +135,58 @@ def _stored(reader: ItemReader, placed: PlacedItem) -> StoredItem:
     if item is None or items.digest_of(item) != placed.facts.digest:
         raise CompactionConflict(CHANGED)
     return StoredItem(item, metadata)
+
+
+# -- items with other words: the engine changes messages of a chat, the files contain items of a response --------------
+
+
+def _with_changes(item: dict[str, Any], changes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """An item after the changes of its message: one item, or none where its call was left out."""
+    kind = item.get("type")
+    if kind in items.OUTPUTS:
+        return [{**item, "output": _output(changes["content"])}] if "content" in changes else [item]
+    if kind in items.CALLS:
+        return _call(item, changes) if "tool_calls" in changes else [item]
+    if kind == "message" and item.get("role") != "assistant" and "content" in changes:
+        return [{**item, "content": _parts(changes["content"])}]
+    return [item]
+
+
+def _output(content: Any) -> Any:
+    return content if isinstance(content, str) else _parts(content)
+
+
+def _parts(content: Any) -> list[Any]:
+    """Text parts in the client's form: it skips a whole line that has any other part."""
+    if not isinstance(content, list):
+        return [{"type": "input_text", "text": chat.said(content)}]
+    return [_part(part) for part in content]
+
+
+def _part(part: Any) -> Any:
+    return (
+        {"type": "input_text", "text": part["text"]} if isinstance(part, dict) and part.get("type") == "text" else part
+    )
+
+
+def _call(item: dict[str, Any], changes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A call with its new arguments."""
+    calls = {call.get("id"): call["function"]["arguments"] for call in changes["tool_calls"] or ()}
+    if item.get("call_id") not in calls:
+        return []
+    arguments = calls[item["call_id"]]
+    if item.get("type") == "custom_tool_call":
+        return [{**item, "input": arguments}]
+    if isinstance(item.get("arguments"), str):
+        return [{**item, "arguments": arguments}]
+    return [_with_object(item, arguments)]
+
+
+def _with_object(item: dict[str, Any], arguments: str) -> dict[str, Any]:
+    """A call whose arguments are an object; unchanged where the new arguments are not an object."""
+    name = "arguments" if "arguments" in item else "action"
+    try:
+        value = json.loads(arguments)
+    except ValueError:
+        return item
+    return {**item, name: value} if isinstance(value, dict) and name in item else item

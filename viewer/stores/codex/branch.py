@@ -17,12 +17,11 @@ from viewer.stores.errors import NotBranchable, StoreUnavailable
 from viewer.stores.jsonl.append import create
 from viewer.stores.jsonl.files import line_at
 
-from . import commits, items, lines, places
+from . import encode, items, paths
 from .codec import ItemReader
-from .lineage import RolloutPart
+from .messages import RolloutMessages, messages_now
 from .records import TURN_STARTS, RolloutRecord
-from .replay import PlacedItem, ReplayedCompaction
-from .units import RolloutMessages
+from .replay import PlacedItem, ReplayedCompaction, RolloutPart
 
 NO_MESSAGES = "There are no messages to branch from."
 NO_MOMENT = "These messages are not the context of any moment of this session. Look at it, then branch again."
@@ -36,19 +35,19 @@ INHERITED = (
 
 @dataclass(frozen=True, slots=True)
 class BranchCut:
-    """The end of a copy: before the line at the position `place` in the session's part number `part`. From the context
-    in the line of the newest compaction before that, the items at the positions `left_out` are not copied.
+    """The end of a copy: before the line at the position `position` in the session's part number `part`. From the
+    context in the line of the newest compaction before that, the items at the positions `left_out` are not copied.
     """
 
     part: int
-    place: int
+    position: int
     compaction: ReplayedCompaction | None
     left_out: frozenset[int]
 
 
 def branch(store: Store, session_id: str, ids: Sequence[int], *, now: float) -> str:
     """Write the branch; returns the id of the new session. Raises NotBranchable, StoreReadOnly, StoreUnavailable."""
-    messages, new_id = commits.messages_now(store, session_id), lines.new_id(now)
+    messages, new_id = messages_now(store, session_id), encode.new_id(now)
     if not ids:
         raise NotBranchable(NO_MESSAGES)
     kept_items, cut = _moment(messages, ids)
@@ -68,11 +67,12 @@ def branch(store: Store, session_id: str, ids: Sequence[int], *, now: float) -> 
 def _path(store: Store, session_id: str, now: float) -> Path:
     """The path of a new file, named by the local time like the client's files."""
     here = time.localtime(now)
-    return store.path / places.ROOMS[0] / time.strftime(f"%Y/%m/%d/rollout-%Y-%m-%dT%H-%M-%S-{session_id}.jsonl", here)
+    name = time.strftime(f"%Y/%m/%d/rollout-%Y-%m-%dT%H-%M-%S-{session_id}.jsonl", here)
+    return store.path / paths.DIRECTORIES[0] / name
 
 
 def _is_as_meant(store: Store, session_id: str, digests: Sequence[int]) -> bool:
-    branch_messages = commits.messages_now(store, session_id)
+    branch_messages = messages_now(store, session_id)
     return [branch_messages.replay.items[each].facts.digest for each in branch_messages.replay.live] == list(digests)
 
 
@@ -123,7 +123,7 @@ def _cut(
 
 
 def _line_of(item: PlacedItem) -> tuple[int, int]:
-    return item.part.number, item.record.place
+    return item.part.number, item.record.position
 
 
 def _end(messages: RolloutMessages, until: ReplayedCompaction | None) -> tuple[int, int]:
@@ -132,7 +132,7 @@ def _end(messages: RolloutMessages, until: ReplayedCompaction | None) -> tuple[i
     """
     if until is None:
         return len(messages.lineage.parts), 0
-    records, position = until.part.records, until.record.place
+    records, position = until.part.records, until.record.position
     for at in range(position - 1, 0, -1):
         record = records[at]
         if record.item is not None and not record.is_summarizing:
@@ -156,7 +156,7 @@ def _copied(
     yield _first_line(meta_payload, sent[0].records[0].ordinal, *meta)
     for part in sent:
         for record in part.sent():
-            if (part.number, record.place) >= (cut.part, cut.place):
+            if (part.number, record.position) >= (cut.part, cut.position):
                 return
             if _is_copied(record):
                 yield _line(reader, part, record, cut)
@@ -182,7 +182,7 @@ def _without(value: dict[str, Any] | None, left_out: frozenset[int]) -> bytes:
     for name in ("replacement_history", "replacement_history_metadata"):
         if isinstance(payload.get(name), list):
             payload[name] = [each for at, each in enumerate(payload[name]) if at not in left_out]
-    return lines.encoded([{**value, "payload": payload}])
+    return encode.encoded([{**value, "payload": payload}])
 
 
 def _first_line(payload: dict[str, Any], ordinal: int | None, source: str, new_id: str, now: float) -> bytes:
@@ -191,7 +191,7 @@ def _first_line(payload: dict[str, Any], ordinal: int | None, source: str, new_i
     if "session_id" in own:
         own["session_id"] = new_id
     if "context_window" in own:
-        own["context_window"] = {"window_id": lines.new_id(now)}
+        own["context_window"] = {"window_id": encode.new_id(now)}
     number = {} if ordinal is None else {"ordinal": ordinal}
-    own |= {"id": new_id, "forked_from_id": source, "timestamp": lines.stamp(now)}
-    return lines.encoded([{"timestamp": lines.stamp(now), **number, "type": "session_meta", "payload": own}])
+    own |= {"id": new_id, "forked_from_id": source, "timestamp": encode.stamp(now)}
+    return encode.encoded([{"timestamp": encode.stamp(now), **number, "type": "session_meta", "payload": own}])

@@ -24,7 +24,7 @@ from viewer.stores.jsonl.listing import number_of
 
 from . import database
 
-ROOMS = ("sessions", "archived_sessions")  # a file in the first one takes precedence
+DIRECTORIES = ("sessions", "archived_sessions")  # a file in the first one takes precedence
 DEEPEST = 6  # levels of directories that are searched
 SETTLED = 2.0  # seconds after which a directory with an unchanged time counts as unchanged
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -60,7 +60,7 @@ class ThreadFile:
     rollout: Rollout
     files: tuple[Rollout, ...]
     state: FileState
-    noted: database.NotedThread
+    row: database.ClientThread
 
     @property
     def path(self) -> Path:
@@ -77,8 +77,8 @@ Threads = Mapping[str, tuple[Rollout, ...]]
 def threads(store: Store) -> Threads:
     """The files of every thread, the oldest first. Raises OSError where the directories cannot be listed."""
     files_by_thread: dict[str, dict[str, Rollout]] = {}
-    for at, room in enumerate(ROOMS):
-        for rollout in _rollouts(store.path / room, is_archived=bool(at)):
+    for at, directory in enumerate(DIRECTORIES):
+        for rollout in _rollouts(store.path / directory, is_archived=bool(at)):
             files = files_by_thread.setdefault(rollout.thread, {})
             files[rollout.file_id] = _preferred(files.get(rollout.file_id), rollout)
     return {thread: tuple(sorted(files.values(), key=_order)) for thread, files in files_by_thread.items()}
@@ -127,19 +127,19 @@ def _entries(directory: str, changed: int) -> tuple[tuple[str, ...], tuple[str, 
 
 def all_files(store: Store) -> list[ThreadFile]:
     """Every session of a store, in no order."""
-    noted = database.thread_rows(store)
-    return [file for thread, files in threads(store).items() for file in _file(thread, files, noted.of(thread))]
+    rows = database.thread_rows(store)
+    return [file for thread, files in threads(store).items() for file in _file(thread, files, rows.of(thread))]
 
 
-def _file(thread: str, files: Sequence[Rollout], noted: database.NotedThread) -> Iterator[ThreadFile]:
-    current = current_of(files, noted)
+def _file(thread: str, files: Sequence[Rollout], row: database.ClientThread) -> Iterator[ThreadFile]:
+    current = current_of(files, row)
     with suppress(OSError):
-        yield ThreadFile(thread, current, tuple(files), state_of(current.path), noted)
+        yield ThreadFile(thread, current, tuple(files), state_of(current.path), row)
 
 
-def current_of(files: Sequence[Rollout], noted: database.NotedThread) -> Rollout:
+def current_of(files: Sequence[Rollout], row: database.ClientThread) -> Rollout:
     """The current file of a session: the one that the client's database names, else the newest."""
-    name = os.path.basename(noted.rollout_path).removesuffix(ENDING)
+    name = os.path.basename(row.rollout_path).removesuffix(ENDING)
     named = (each for each in files if os.path.basename(each.path).removesuffix(ENDING) == name)
     return next(named, files[-1])
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import ClassVar
 
+from cachetools import LRUCache
+
+from viewer.stores.base import Store
 from viewer.stores.message import State
 
+from . import paths
 from .items import CONTEXT
-from .lineage import Lineage
-from .replay import Replay, ReplayedCompaction
+from .replay import Lineage, Replay, ReplayedCompaction, lineage_of, replayed
+
+MOST_KEPT = 60_000  # messages in this process; always enough for two sessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +150,7 @@ class RolloutMessages:
         states: dict[int, State] = dict.fromkeys(self.units, "out")
         for each in self.compactions:
             states.update(dict.fromkeys(each.before, "under"))
-        for _, items in self.replay.left:
+        for _, items in self.replay.abandoned:
             states.update(dict.fromkeys(self.ids_of(items), "out"))
         states.update(dict.fromkeys(self.live, "live"))
         states.update(dict.fromkeys(states.keys() & self.replay.lost, "lost"))
@@ -182,3 +188,57 @@ class RolloutMessages:
         """The sessions of sub-agents by the call that started each."""
         spawned = (record.spawned for part in self.lineage.parts for record in part.records)
         return dict(each for each in spawned if each is not None)
+
+
+# -- the messages of the latest sessions -------------------------------------------------------------------------------
+
+
+_kept: LRUCache[str, tuple[str, RolloutMessages]] = LRUCache(
+    MOST_KEPT, getsizeof=lambda each: min(len(each[1].units) + 1, MOST_KEPT // 2)
+)
+_lock = Lock()
+
+
+def messages_of(session_id: str, lineage: Lineage) -> RolloutMessages:
+    """The current messages of a session's files."""
+    key = f"{session_id} {lineage.parts[0].rollout.path}"
+    with _lock:
+        cached = _kept.get(key)
+    if cached is not None and cached[0] == lineage.text:
+        return cached[1]
+    messages = (_extended(cached[1], lineage) if cached else None) or RolloutMessages(lineage, replayed(lineage))
+    with _lock:
+        _kept[key] = lineage.text, messages
+    return messages
+
+
+def _extended(messages: RolloutMessages, lineage: Lineage) -> RolloutMessages | None:
+    """The messages with the lines that were appended to the current file since; None where they have to
+    be made anew.
+    """
+    *others, last = messages.lineage.parts
+    *others_now, now = lineage.parts
+    count = len(last.records)
+    is_same = [(each.rollout, each.state, each.end) for each in others] == [
+        (each.rollout, each.state, each.end) for each in others_now
+    ]
+    is_longer = last.rollout == now.rollout and last.is_sent and last.end is None and now.end is None
+    if (
+        not is_same
+        or not is_longer
+        or not 0 < count <= len(now.records)
+        or last.records[-1] is not now.records[count - 1]
+    ):
+        return None
+    replay = messages.replay.copy()
+    replay.read(now, now.records[count:])
+    extended_messages = RolloutMessages(lineage, replay)
+    if replay.compactions == messages.replay.compactions:
+        vars(extended_messages).update(compactions=messages.compactions)  # for a long session, most of the work
+    return extended_messages
+
+
+def messages_now(store: Store, session_id: str) -> RolloutMessages:
+    """The current messages of a session."""
+    threads = paths.threads(store)
+    return messages_of(session_id, lineage_of(paths.find(store, session_id, threads), threads))

@@ -1,6 +1,11 @@
 """The lines that a compaction writes: the same that the client writes around one. `docs/codex.md` explains the fields.
 
 The client silently skips a line with any mistake, so these lines must stay as they were tested.
+
+It also skips a line whose type it does not know. So the lines are first written with such types and then switched on,
+by the first letters of their types, the compaction's line last; an undo switches them off, that line first, and a redo
+on again. A process that is killed in between leaves a session as it was before, or as it is after. The first and the
+last line of the turn always count, or the client would not find it.
 """
 
 from __future__ import annotations
@@ -8,16 +13,18 @@ from __future__ import annotations
 import copy
 import json
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from compaction.policy import IMAGE_TOKENS
 
-from .context import NewContext, StoredItem
-from .records import COMPACTED, MARK
-from .told import LastPayloads
+from . import items
+from .codec import ItemReader
+from .plan import NewContext, StoredItem
+from .records import COMPACTED, MARK, TURN_STARTS, RolloutRecord
+from .replay import Lineage, RolloutPart
 
 Line = dict[str, Any]
 IMAGE_CHARACTERS = IMAGE_TOKENS * 4
@@ -28,6 +35,11 @@ NO_USAGE = dict.fromkeys(
     ),
     0,
 )  # fmt: skip
+Payload = dict[str, Any]
+TYPES = (COMPACTED, "world_state", "turn_context", "event_msg")
+KEPT = (b'"payload":{"type":"task_started"', b'"payload":{"type":"task_complete"')
+OFF = b"x"
+_START = b'"type":"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,3 +196,142 @@ def _shown(own: OwnTurn) -> Line:
         "type": "item_completed", "thread_id": own.thread, "turn_id": own.turn, "started_at_ms": milliseconds,
         "completed_at_ms": milliseconds, "item": {"type": "ContextCompaction", "id": new_id(own.now)},
     }  # fmt: skip
+
+
+# -- the latest lines of a session, which those of a compaction are based on -------------------------------------------
+
+
+@dataclass
+class LastPayloads:
+    """Payloads of the newest line of each kind, None for none; `meta` is the current file's first. `worlds` are the
+    last full state of the world and the changes after it, in order. `window` and `first_window` are the ids of the
+    client's context windows, `number` that of the newest one; `resume` is the newest compaction's data for a resume.
+    """
+
+    meta: Payload
+    turn: Payload | None = None
+    started: Payload | None = None
+    counted: Payload | None = None
+    resume: Payload | None = None
+    worlds: list[Payload] = field(default_factory=list)
+    window: str | None = None
+    first_window: str | None = None
+    number: int = 0
+
+
+def last_payloads(reader: ItemReader, lineage: Lineage) -> LastPayloads:
+    """Read from the end; of the lines with whole contexts as few as possible are read."""
+    current = lineage.current
+    meta = _payload(reader, current, current.records[0]) if current.records else {}
+    last, has_full_world = LastPayloads(meta), False
+    for part, record in _newest_first(lineage):
+        if record.type == "turn_context" and last.turn is None:
+            last.turn = _payload(reader, part, record)
+        elif record.subtype in TURN_STARTS and last.started is None:
+            last.started = _payload(reader, part, record)
+        elif record.subtype == "token_count" and last.counted is None:
+            info = _payload(reader, part, record).get("info")
+            last.counted = info if isinstance(info, dict) else None
+        elif record.type == "world_state" and not has_full_world:
+            last.worlds.insert(0, _payload(reader, part, record))
+            has_full_world = last.worlds[0].get("full") is True
+    if not has_full_world:
+        last.worlds.clear()
+    _windows(reader, lineage, last)
+    return last
+
+
+def _windows(reader: ItemReader, lineage: Lineage, last: LastPayloads) -> None:
+    """Fill in the context windows: from the newest compaction that numbers them, and from the first lines of files."""
+    numbered = False
+    for part, record in _newest_first(lineage):
+        if record.type == "session_meta":
+            window_object = _payload(reader, part, record).get("context_window")
+            window = _text(window_object.get("window_id")) if isinstance(window_object, dict) else None
+            last.window = last.window or window
+            if not numbered:
+                last.first_window = window or last.first_window  # in the end that of the oldest file
+        elif record.type == COMPACTED and record.compacted is not None and not numbered:
+            payload = _payload(reader, part, record)
+            last.window = last.window or _text(payload.get("window_id"))
+            resume = payload.get("resume_metadata")
+            last.resume = last.resume or (resume if isinstance(resume, dict) else None)
+            number = payload.get("window_number")
+            numbered = isinstance(number, int)
+            last.number += number if isinstance(number, int) else 1
+            if numbered:
+                last.first_window = _text(payload.get("first_window_id")) or last.first_window
+        if numbered and last.window and last.first_window:
+            break
+
+
+def _newest_first(lineage: Lineage) -> Iterator[tuple[RolloutPart, RolloutRecord]]:
+    for part in reversed(lineage.parts):
+        if part.is_sent:
+            yield from ((part, record) for record in reversed(list(part.sent())))
+
+
+def _payload(reader: ItemReader, part: RolloutPart, record: RolloutRecord) -> Payload:
+    return items.payload_of(reader.value(part, record))[1]
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+# -- the first letters of the lines' types, which decide whether the lines count ---------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TypeLetter:
+    """The first letter of a line's type: its offset in the file, and its value where the line counts."""
+
+    offset: int
+    letter: bytes
+    is_of_compaction: bool
+
+
+def type_letters(lines: Iterable[tuple[int, bytes]]) -> tuple[TypeLetter, ...] | None:
+    """The letters of lines, given by their offsets and beginnings, whether they count or not; the compaction's first.
+    None where a line is not one of a compaction's lines.
+    """
+    result = []
+    for offset, line in lines:
+        if any(beginning in line for beginning in KEPT):
+            continue
+        at = line.find(_START) + len(_START)
+        kind = next((each for each in TYPES if line[at + 1 :].startswith(f'{each[1:]}"'.encode())), "")
+        if not kind or line[at : at + 1] not in (kind[:1].encode(), OFF):
+            return None
+        result.append(TypeLetter(offset + at, kind[:1].encode(), kind == COMPACTED))
+    return tuple(sorted(result, key=lambda each: not each.is_of_compaction))
+
+
+def with_counting_type(line: str) -> str:
+    """A line from its type on, in the form in which it counts."""
+    for kind in TYPES:
+        line = line.replace(f'"type":"{OFF.decode()}{kind[1:]}"', f'"type":"{kind}"', 1)
+    return line
+
+
+def bytes_off(letters: Iterable[TypeLetter]) -> dict[int, bytes]:
+    """The bytes to write, by offset, so that the lines do not count, in this order."""
+    return {each.offset: OFF for each in letters}
+
+
+def bytes_on(letters: tuple[TypeLetter, ...]) -> dict[int, bytes]:
+    """The bytes to write, by offset, so that the lines count, in this order."""
+    return {each.offset: each.letter for each in reversed(letters)}
+
+
+def switched_off(data: bytes) -> tuple[bytes, tuple[TypeLetter, ...]]:
+    """Lines that do not count yet, and the letters of their types by offset in these lines."""
+    lines, offset = [], 0
+    for line in data.splitlines(keepends=True):
+        lines.append((offset, line))
+        offset += len(line)
+    letters, off_data = type_letters(lines), bytearray(data)
+    assert letters is not None
+    for at, letter in bytes_off(letters).items():
+        off_data[at : at + 1] = letter
+    return bytes(off_data), letters
