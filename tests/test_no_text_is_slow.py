@@ -186,10 +186,12 @@ ELSEWHERE = {
         viewer.stores.hermes.receipts
         viewer.stores.hermes.chains.Chains viewer.stores.hermes.codec.decode_row viewer.stores.hermes.change_tokens
         viewer.stores.transcript viewer.stores.packing viewer.stores.conversation viewer.stores.hermes.placing
-        viewer.stores.claude_code.abandoned
-        viewer.stores.claude_code.commits viewer.stores.claude_code.context.layout_of
-        viewer.stores.claude_code.growing viewer.stores.claude_code.lines.compaction viewer.stores.claude_code.thread
-        viewer.stores.claude_code.transcript viewer.stores.claude_code.refusals
+        viewer.stores.claude_code.commit viewer.stores.claude_code.encode.compaction
+        viewer.stores.claude_code.messages.SessionMessages viewer.stores.claude_code.messages.conversation_of
+        viewer.stores.claude_code.messages.extended viewer.stores.claude_code.messages.summary_of
+        viewer.stores.claude_code.plan.layout_of viewer.stores.claude_code.presence.context_refusal
+        viewer.stores.claude_code.presence.session_refusal viewer.stores.claude_code.presence.unknown_form_refusal
+        viewer.stores.claude_code.replay viewer.stores.claude_code.tree
         viewer.stores.codex.commit viewer.stores.codex.encode.last_payloads viewer.stores.codex.messages
         viewer.stores.codex.plan viewer.stores.codex.replay.Lineage viewer.stores.codex.replay.lineage_of
         viewer.stores.codex.undo

@@ -23,7 +23,7 @@ django.setup()
 import compaction  # noqa: E402  # Django is set up by the line above
 from viewer.runs import candidate, planning  # noqa: E402
 from viewer.stores.base import Store  # noqa: E402
-from viewer.stores.claude_code import lines  # noqa: E402
+from viewer.stores.claude_code import encode as claude_encode  # noqa: E402
 from viewer.stores.codex import encode as codex_encode  # noqa: E402
 from viewer.stores.errors import StoreError  # noqa: E402
 from viewer.stores.hermes import writing  # noqa: E402
@@ -35,7 +35,7 @@ SUMMARY = "## Goal\nFinish."
 # In the middle of each kind's commit: rows are inserted and not committed, lines are made and not appended.
 INSIDE: list[tuple[Any, str]] = [
     (writing, "insert_block"),
-    (lines, "encoded"),
+    (claude_encode, "encoded"),
     (codex_encode, "encoded"),
     (new_entries, "encoded"),
 ]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from viewer.stores.claude_code.lines import stamp
+from viewer.stores.claude_code.encode import stamp
 
 CACHE = Path(os.environ.get("PALIMPSEST_CACHE_DIR") or Path.home() / ".cache" / "palimpsest")
 LINES, LINE_BYTES = 100_000, 6_000

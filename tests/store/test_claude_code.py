@@ -16,9 +16,9 @@ from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader, record
 from tests.agents.talk import talk
 from viewer.stores import conversation
 from viewer.stores.base import Store
-from viewer.stores.claude_code import growing, places
+from viewer.stores.claude_code import paths
+from viewer.stores.claude_code.messages import SessionMessages, conversation_of, extended
 from viewer.stores.claude_code.records import Record, record_of
-from viewer.stores.claude_code.transcript import SessionMessages, conversation_of
 from viewer.stores.errors import CompactionConflict, NotFound
 from viewer.stores.jsonl import lines as jsonl_lines
 from viewer.stores.jsonl.append import appending
@@ -57,7 +57,7 @@ def test_only_files_named_by_a_uuid_are_sessions(agent: ClaudeByHand, reader: Re
     agent.write("s", talk(1))
     for name in ("notes.jsonl", "11111111-2222-3333-4444-555555555555.json", "x.jsonl.bak"):
         (agent.project / name).write_text("{}")
-    assert [each.id for each in places.all_files(reader.store)] == [session_id]
+    assert [each.id for each in paths.all_files(reader.store)] == [session_id]
     for wrong in ("notes", "../notes", f"{session_id}/../../x", f"{session_id}/agent-..%2F", ""):
         with pytest.raises(NotFound):
             reader.session(wrong)
@@ -230,7 +230,7 @@ def line_of(kind: str, uuid: str, group: str, kept: list[str]) -> dict[str, Any]
 def test_what_grew_is_what_would_be_made_anew(values: list[dict[str, Any]], data: st.DataObject) -> None:
     records = records_of(values)
     cut = data.draw(st.integers(0, len(records)))
-    grown = growing.grown(conversation_of(records[:cut]), records[cut:], sidechain=False)
+    grown = extended(conversation_of(records[:cut]), records[cut:], sidechain=False)
     if grown is not None:
         assert told(grown) == told(conversation_of(records))
 
@@ -245,7 +245,7 @@ def test_a_summary_that_comes_after_its_boundary_takes_the_place_of_what_stood_f
     records = records_of([one | other for one, other in zip(said, around, strict=True)])
     early = conversation_of(records[:2])
     assert [unit.role for unit in early.units.values()] == ["user", "system"]
-    found = growing.grown(early, records[2:], sidechain=False) or conversation_of(records)
+    found = extended(early, records[2:], sidechain=False) or conversation_of(records)
     assert [unit.role for unit in found.units.values()] == ["user", "user"]
     assert [each.handoff for each in found.compactions] == found.live == [records[2].offset]
 
@@ -278,7 +278,7 @@ def test_whether_a_session_was_written_takes_a_look_at_its_own_file_alone(
         looks.append(str(path))
         return state_of(path)
 
-    monkeypatch.setattr(places, "state_of", seen)
+    monkeypatch.setattr(paths, "state_of", seen)
     before = session_version(reader.store, session_id)
     assert looks == [str(path)]
     agent.say("another", {"role": "user", "content": "one more"})
@@ -350,7 +350,7 @@ def test_every_message_of_real_sessions_is_shown_once(tmp_path: Path) -> None:
         if (SHARED / path.stem).is_dir():
             (project / path.stem).symlink_to(SHARED / path.stem)
     with open_store(Store("real", f"claude-code://{tmp_path}", "configured")) as reader:
-        ids = [each.id for each in places.all_files(reader.store)]
+        ids = [each.id for each in paths.all_files(reader.store)]
         assert len([each for each in ids if "/" not in each]) == 5 and len([each for each in ids if "/" in each]) == 4
         for session_id in ids:
             assert_each_message_once(reader, session_id)

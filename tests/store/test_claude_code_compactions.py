@@ -12,7 +12,7 @@ from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader, record
 from tests.agents.claude_code.recorded import RECORDED
 from tests.agents.talk import talk, turn
 from viewer.stores.base import Store
-from viewer.stores.claude_code.thread import SKIPPED_ABOVE
+from viewer.stores.claude_code.replay import SKIPPED_ABOVE
 from viewer.stores.message import Handoff, ReportedCompaction
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded

@@ -14,7 +14,7 @@ from tests.agents.claude_code.recorded import RECORDED
 from tests.agents.talk import talk, turn
 from viewer.stores import pricing
 from viewer.stores.base import Store
-from viewer.stores.claude_code.records import TokenUsage
+from viewer.stores.pricing import TokenUsage
 from viewer.stores.reader import Reader
 from viewer.stores.registry import agent_of, open_store
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader, record
 from tests.agents.talk import talk
-from viewer.stores.claude_code import places, sidechains
+from viewer.stores.claude_code import paths, sidechains
 from viewer.stores.errors import NotFound
 from viewer.stores.message import Handoff, HistoryMessage
 from viewer.stores.reader import Reader
@@ -195,9 +195,9 @@ def test_a_sub_agents_file_beside_is_found_once_it_says_whose_it_is(agent: Claud
 def test_what_tells_whether_anything_was_written_reads_no_file(agent: ClaudeByHand, reader: Reader) -> None:
     agent.write("s", talk(1))
     (agent.project / "agent-1234.jsonl").write_text(json.dumps({"sessionId": agent.id_of("s")}) + "\n")
-    read = [each.cache_info() for each in (sidechains.in_file, places._owner)]
+    read = [each.cache_info() for each in (sidechains.in_file, paths._owner)]
     before = store_version(reader.store)
-    assert [each.cache_info() for each in (sidechains.in_file, places._owner)] == read
+    assert [each.cache_info() for each in (sidechains.in_file, paths._owner)] == read
     for path in agent.project.glob("*.jsonl"):
         path.write_text(path.read_text() + "{}\n")
         before, last = store_version(reader.store), before

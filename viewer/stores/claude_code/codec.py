@@ -1,27 +1,37 @@
-"""Messages decoded from lines, and lines as rows. Decoding never fails: unknown content stays unchanged."""
+"""Messages decoded from lines, what the client adds to them, and lines as rows. Decoding never fails: unknown content
+stays unchanged.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+import os
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from compaction import messages as chat
 from viewer.stores.jsonl.files import line_at
 from viewer.stores.jsonl.lines import LONGEST, object_at
 from viewer.stores.jsonl.values import seconds
-from viewer.stores.message import State, StoredMessage
+from viewer.stores.message import Addition, Handoff, HistoryMessage, State, StoredMessage
 
 from .envelopes import ENVELOPES, META, is_meta
-from .places import SIDECHAIN, parent_of
+from .messages import SessionMessage, SessionMessages
+from .paths import SIDECHAIN, parent_of
 from .records import OWN_RECORD, QUEUED, Record, object_in, queued_of
-from .transcript import SessionMessages, Unit
 
-MOST_NOTED = 200_000  # characters of a change of a file that is noted with a result
+LONGEST_DIFF = 200_000  # characters of a change of a file that is noted with a result
 _HUNK = ("oldStart", "oldLines", "newStart", "newLines")
 SHOWN_BROKEN = 20_000  # bytes that are shown of a line that is no object
 _BESIDE = ("message", "type", "timestamp")  # fields that a raw row shows elsewhere
+ADDITION_NAMES = {"prompt_snapshot": "system prompt and tools"}
+INTERRUPTED = "When the session is resumed, the client answers them by itself: “[Tool call interrupted: …]”."
+NOT_KEPT = "The session does not keep what is sent of it."
+LONGEST_OUTPUT = 10_000_000  # bytes of a file that are shown
+_SAVED_OUTPUT = re.compile(r"\A<persisted-output>\s.{0,200}?Full output saved to: ([^\n]{1,1000})\n", re.DOTALL)
 
 
 def read_value(file: BinaryIO, record: Record) -> dict[str, Any] | None:
@@ -32,7 +42,7 @@ def read_value(file: BinaryIO, record: Record) -> dict[str, Any] | None:
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
-def message_of(file: BinaryIO, conversation: SessionMessages, unit: Unit, session_id: str) -> StoredMessage:
+def message_of(file: BinaryIO, conversation: SessionMessages, unit: SessionMessage, session_id: str) -> StoredMessage:
     """A message as the model is sent it."""
     values = [value for uuid in unit.uuids if (value := read_value(file, conversation.tree.record(uuid))) is not None]
     state = conversation.states[unit.id]
@@ -75,7 +85,7 @@ def _cleared(value: dict[str, Any]) -> str:
     return ": ".join(filter(None, ("The client cleared old tool output from what it sends", ", ".join(numbers)))) + "."
 
 
-def _reply(values: Sequence[dict[str, Any]], unit: Unit, session_id: str, state: State) -> StoredMessage:
+def _reply(values: Sequence[dict[str, Any]], unit: SessionMessage, session_id: str, state: State) -> StoredMessage:
     """A model's response, which has one line for each block."""
     blocks = [block for value in values for block in _blocks(value)]
     messages = [object_in(value, "message") for value in values]
@@ -94,7 +104,7 @@ def _reply(values: Sequence[dict[str, Any]], unit: Unit, session_id: str, state:
     )
 
 
-def _from_user(value: dict[str, Any], unit: Unit, session_id: str, state: State) -> StoredMessage:
+def _from_user(value: dict[str, Any], unit: SessionMessage, session_id: str, state: State) -> StoredMessage:
     content = object_in(value, "message").get("content")
     if unit.piece.answers:
         block = content[unit.piece.at] if isinstance(content, list) else {}
@@ -108,7 +118,7 @@ def _from_user(value: dict[str, Any], unit: Unit, session_id: str, state: State)
             tool_call_id=unit.piece.answers,
             extra={"is_error": True} if isinstance(block, dict) and block.get("is_error") is True else {},
             sub_agents=_sub_agents(value, session_id),
-            diff=_noted(value) if isinstance(content, list) and len(content) == 1 else "",
+            diff=_diff(value) if isinstance(content, list) and len(content) == 1 else "",
         )
     if isinstance(content, list):
         content = _content([block for block in content if _type(block) != "tool_result"])
@@ -131,11 +141,11 @@ def _sub_agents(value: dict[str, Any], session_id: str) -> tuple[str, ...]:
     return (f"{parent_of(session_id) or session_id}/agent-{agent}",) if isinstance(agent, str) else ()
 
 
-def _noted(value: dict[str, Any]) -> str:
+def _diff(value: dict[str, Any]) -> str:
     """The change of a file that a line notes, as the hunks of a unified diff; "" for none, and for a very long one."""
     patch = object_in(value, "toolUseResult").get("structuredPatch")
     rows = [row for hunk in patch if isinstance(hunk, dict) for row in _hunk(hunk)] if isinstance(patch, list) else []
-    return "\n".join(rows) if sum(map(len, rows)) <= MOST_NOTED else ""
+    return "\n".join(rows) if sum(map(len, rows)) <= LONGEST_DIFF else ""
 
 
 def _hunk(hunk: dict[str, Any]) -> list[str]:
@@ -155,7 +165,7 @@ def _within(file: BinaryIO, conversation: SessionMessages, call: str, session_id
     calls = [block for block in blocks if _type(block) == "tool_use" and block.get("id") == call]
     prompt = object_in(calls[0], "input").get("prompt") if calls else None
     for record in conversation.sidechains if isinstance(prompt, str) else ():
-        value = read_value(file, record) if record.place > conversation.tree.place(caller) else None
+        value = read_value(file, record) if record.position > conversation.tree.position(caller) else None
         if value and chat.said(object_in(value, "message").get("content")) == prompt:
             return (f"{session_id}/{SIDECHAIN}{record.uuid}",)
     return ()
@@ -221,3 +231,77 @@ def row_of(file: BinaryIO, record: Record, session_id: str, state: State) -> Sto
         flagged=record.is_summary,
         extra=extra,
     )
+
+
+# -- what the client itself adds to a request: attachments such as the list of skills, the date, a file's text ---------
+
+
+def additions_of(
+    file: BinaryIO, conversation: SessionMessages, ids: frozenset[int], *, end: bool
+) -> Iterator[Addition]:
+    """The additions directly before these messages, with `end` also those after the last message, in order."""
+    waiting: list[Record] = []
+    for record in conversation.thread:
+        messages = conversation.of_record(record.uuid)
+        if record.type == "attachment" and not messages:
+            waiting.append(record)
+        elif messages:
+            if messages[0] in ids:
+                yield from (_addition(file, each, messages[0]) for each in waiting)
+            waiting = []
+    if end:
+        yield from (_addition(file, each, None) for each in waiting)
+        if conversation.unfinished:
+            yield Addition(None, "results of calls that were not finished", INTERRUPTED, is_sent=False)
+
+
+def _addition(file: BinaryIO, record: Record, before: int | None) -> Addition:
+    value = read_value(file, record) or {}
+    attachment = value.get("attachment")
+    kind = str(attachment.get("type") or "") if isinstance(attachment, dict) else ""
+    text = "\n\n".join(_addition_texts(value.get("rendered")))
+    return Addition(
+        before, ADDITION_NAMES.get(kind, kind.replace("_", " ")) or "attachment", text or NOT_KEPT, bool(text)
+    )
+
+
+def _addition_texts(rendered: Any) -> Iterator[str]:
+    for each in rendered if isinstance(rendered, list) else []:
+        content = each.get("content") if isinstance(each, dict) else each
+        for block in content if isinstance(content, list) else [content]:
+            text = block.get("text") if isinstance(block, dict) else block
+            if isinstance(text, str):
+                yield text
+
+
+# -- results that were too long for a line, in files in the session's own directory ------------------------------------
+
+
+def with_whole_output(shown: HistoryMessage | Handoff, directory: Path) -> HistoryMessage | Handoff:
+    """A tool's result with its full text, which the model does not see; anything else as it is."""
+    if isinstance(shown, Handoff) or shown.row.role != "tool":
+        return shown
+    content = _with_saved_output(shown.content, directory)
+    if content == shown.content:
+        return shown
+    return HistoryMessage(replace(shown.entry, shortened=True), replace(shown.row, content=content), content)
+
+
+def _with_saved_output(content: Any, directory: Path) -> Any:
+    """The content, with the full text where it names a file of its own session; any other file is not read."""
+    saved = _SAVED_OUTPUT.match(content) if isinstance(content, str) else None
+    if saved is None:
+        return content
+    path = directory / "tool-results" / os.path.basename(saved[1].strip())
+    try:
+        inside = path.resolve(strict=True).parent == (directory / "tool-results").resolve(strict=True)
+        if not inside or not path.is_file():
+            return content
+        with path.open("rb") as file:
+            text = file.read(LONGEST_OUTPUT + 1)
+    except (OSError, ValueError, RuntimeError):
+        return content
+    more = (
+        f"\n[{path.stat().st_size - LONGEST_OUTPUT:,} more bytes in {path.name}]" if len(text) > LONGEST_OUTPUT else ""
+    )
+    return f"{text[:LONGEST_OUTPUT].decode('utf-8', 'replace')}{more}"

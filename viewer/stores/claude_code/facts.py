@@ -19,13 +19,14 @@ from viewer.stores.jsonl.values import seconds
 
 from . import sidechains
 from .envelopes import typed_words
-from .forms import BOUNDARY, SAID
-from .places import SessionFile
+from .paths import SessionFile
 from .records import SYNTHETIC_MODEL, is_summary, object_in
+from .schema import BOUNDARY, MESSAGE_TYPES
 
 EDGE = 65_536  # bytes that are read at either end
 REMEMBERED = 5_000  # files
-UNDONE = {"subtype": "informational", "content": "Compaction undone"}  # of the notes that an undo writes (`lines.NOTE`)
+# Of the notes that an undo writes (`encode.NOTE`).
+UNDONE = {"subtype": "informational", "content": "Compaction undone"}
 # The fields that the client's own list takes a session's name from, the first match counts (claude_agent_sdk,
 # sessions.py): type and key.
 _TITLES = (
@@ -149,7 +150,7 @@ def _commands(values: list[dict[str, Any]]) -> Iterator[str]:
 def _models(values: list[dict[str, Any]]) -> Iterator[str]:
     for value in values:
         message = value.get("message")
-        model = message.get("model") if isinstance(message, dict) and value.get("type") in SAID else None
+        model = message.get("model") if isinstance(message, dict) and value.get("type") in MESSAGE_TYPES else None
         if isinstance(model, str) and model not in ("", SYNTHETIC_MODEL):
             yield model
 

@@ -18,9 +18,9 @@ from viewer.stores.jsonl.files import beginning, state_of
 from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.values import seconds
 
-from .forms import BOUNDARY, IN_TREE
-from .places import ENDING, SESSION, SessionFile
+from .paths import ENDING, SESSION, SessionFile
 from .records import RECORDS
+from .schema import BOUNDARY, IN_TREE
 
 START = 65_536  # bytes of a file that are searched for its first record
 KNOWN = 100_000  # files whose first record is kept in this process

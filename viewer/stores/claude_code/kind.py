@@ -20,7 +20,7 @@ from viewer.stores.kind import Agent, StoreKind, newer_than
 from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
 
-from . import clients, places
+from . import paths, presence
 from .facts import facts_of
 from .reader import ClaudeReader
 from .writer import ClaudeWriter
@@ -45,7 +45,7 @@ class ClaudeCode(Agent):
 
     def untried_version(self, session_id: str) -> str:
         try:
-            file = places.find(self.store, session_id)
+            file = paths.find(self.store, session_id)
             return newer_than(TRIED, facts_of(file).version, self.name)
         except (NotFound, OSError):
             return ""
@@ -56,14 +56,14 @@ class ClaudeCode(Agent):
             return ""  # a sub-agent is not resumed
         command = f"claude --resume {shell_word(session_id)}"
         try:
-            file = places.find(self.store, session_id)
+            file = paths.find(self.store, session_id)
             cwd = facts_of(file).cwd
         except (NotFound, OSError):
             return command
         return f"cd {shell_word(cwd)} && {command}" if cwd else command
 
     def open_sessions(self) -> Collection[str] | None:
-        return clients.open_sessions(self.store)
+        return presence.open_sessions(self.store)
 
     def must_resume(self, session: Session) -> bool:
         """No client has the session open: otherwise a compaction would have been refused."""
@@ -85,11 +85,11 @@ class ClaudeCodeStores(StoreKind):
         return [("claude-code", f"claude-code://{home}")] if os.path.isdir(home / "projects") else []
 
     def remarks(self, store: Store) -> list[str]:
-        room = places.projects(store)
-        return [*links.linked(room), *links.remarks(str(room), (places.ENDING,))]
+        projects = paths.projects(store)
+        return [*links.linked(projects), *links.remarks(str(projects), (paths.ENDING,))]
 
     def is_here(self, store: Store) -> bool:
-        return os.path.isdir(places.projects(store))
+        return os.path.isdir(paths.projects(store))
 
     @contextmanager
     def open(self, store: Store, *, listed: bool) -> Iterator[Reader]:
@@ -97,7 +97,7 @@ class ClaudeCodeStores(StoreKind):
         yield ClaudeReader(store)
 
     def identity(self, store: Store) -> tuple[int, int]:
-        directory = places.projects(store)
+        directory = paths.projects(store)
         try:
             status = os.stat(directory)
         except OSError as problem:
@@ -108,13 +108,13 @@ class ClaudeCodeStores(StoreKind):
     def store_version(self, store: Store) -> str:
         """Made from the paths, sizes and times of all files."""
         self.identity(store)
-        files = sorted((path, state.text) for path, state in places.file_states(store))
+        files = sorted((path, state.text) for path, state in paths.file_states(store))
         return blake2b(repr(files).encode(), digest_size=16).hexdigest()
 
     def session_version(self, store: Store, session_id: str) -> str:
         """Made from its own file: looking at thousands of files for each session would take longer than reading it."""
         with suppress(NotFound):
-            return places.find(store, session_id).state.text
+            return paths.find(store, session_id).state.text
         return ""
 
     def writer(self, store: Store) -> Writer:

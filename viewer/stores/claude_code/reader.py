@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,9 +15,12 @@ from cachetools import LRUCache, cached
 
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
+from viewer.stores.conversation import searchable
 from viewer.stores.errors import NotBranchable, SessionEnded, StoreReadOnly
 from viewer.stores.jsonl.files import FileState, readable
+from viewer.stores.jsonl.listing import FileListing
 from viewer.stores.jsonl.reader import FileReader
+from viewer.stores.listing import RowsDigest, SessionFacts
 from viewer.stores.lock_owners import Holder
 from viewer.stores.message import (
     AbandonedBranch,
@@ -30,30 +35,15 @@ from viewer.stores.recorded import Recorded
 from viewer.stores.search.pages import SearchableText
 from viewer.stores.transcript import IndexedBoundary, Item
 
-from . import (
-    abandoned,
-    additions,
-    codec,
-    commits,
-    context,
-    conversations,
-    forks,
-    places,
-    refusals,
-    spilled,
-    texts,
-    undoing,
-    usage,
-)
-from .clients import clients_of, open_sessions
+from . import codec, commit, forks, paths, presence, undo, usage
 from .facts import Facts, facts_of
-from .listing import ClaudeListing
-from .places import SessionFile
+from .messages import SessionMessage, SessionMessages, messages_of, records_of
+from .paths import SessionFile
+from .plan import planned_records, token_of
 from .records import RECORDS, Record
-from .reported import reported
-from .transcript import SessionMessages, Unit
 
 REMEMBERED = 500  # sessions whose usage and branches are kept in this process
+SETTLED = 60.0  # seconds after which a response counts as complete
 
 
 @dataclass(frozen=True)
@@ -63,16 +53,16 @@ class ClaudeReader(FileReader):
     store: Store
 
     def compact_reason(self) -> str:
-        return refusals.of_store(self.store)
+        return presence.store_refusal(self.store)
 
     def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
-        reason = refusals.refusal(self.store, self._file(session_id)) or (
-            refusals.NO_SPLIT if mode != "in_place" else refusals.of_context(self._messages(session_id))
+        reason = presence.session_refusal(self.store, self._file(session_id)) or (
+            presence.NO_SPLIT if mode != "in_place" else presence.context_refusal(self._messages(session_id))
         )
         return StoreReadOnly(reason) if reason else None
 
     def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
-        reason = refusals.refusal(self.store, self._file(session_id))
+        reason = presence.session_refusal(self.store, self._file(session_id))
         return StoreReadOnly(reason) if reason else None
 
     @cached_property
@@ -82,7 +72,7 @@ class ClaudeReader(FileReader):
     # -- sessions
 
     def session(self, session_id: str) -> Session:
-        file, opened = self._file(session_id), open_sessions(self.store)
+        file, opened = self._file(session_id), presence.open_sessions(self.store)
         is_open = None if opened is None or file.parent else session_id in opened
         with readable(file.path):
             return self.listing.session_of(self.store, file, is_open)
@@ -92,7 +82,7 @@ class ClaudeReader(FileReader):
 
     def children(self, parts: Sequence[str]) -> list[ChildSession]:
         files = [self._file(part) for part in parts if "/" not in part]
-        agents = sorted((agent for file in files for agent in places.sub_agents(file)), key=_began)
+        agents = sorted((agent for file in files for agent in paths.sub_agents(file)), key=_began)
         copies = sorted((copy for file in files for copy in forks.copies(file)), key=_began)
         return [
             *(ChildSession(each.id, _name(each), "branch") for each in copies),
@@ -100,7 +90,7 @@ class ClaudeReader(FileReader):
         ]
 
     def _file(self, session_id: str) -> SessionFile:
-        return places.find(self.store, session_id)
+        return paths.find(self.store, session_id)
 
     # -- messages
 
@@ -110,7 +100,7 @@ class ClaudeReader(FileReader):
             session_id, [conversation.units[unit] for each in ids if (unit := _unit_id(conversation, each)) is not None]
         )
 
-    def _read(self, session_id: str, units: Iterable[Unit]) -> dict[int, StoredMessage]:
+    def _read(self, session_id: str, units: Iterable[SessionMessage]) -> dict[int, StoredMessage]:
         conversation = self._messages(session_id)
         with _opened(self._file(session_id)) as file:
             return {unit.id: codec.message_of(file, conversation, unit, session_id) for unit in units}
@@ -136,15 +126,15 @@ class ClaudeReader(FileReader):
 
     def shown(self, session_id: str, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
         directory = self._file(session_id).path.with_suffix("")
-        return [spilled.with_whole_output(each, directory) for each in super().shown(session_id, items)]
+        return [codec.with_whole_output(each, directory) for each in super().shown(session_id, items)]
 
     def _reported(self, session_id: str, handoffs: Sequence[int]) -> Mapping[int, ReportedCompaction | None]:
         with _opened(self._file(session_id)) as file:
-            return {each: reported(file, self._messages(session_id), each) for each in handoffs}
+            return {each: usage.of_compaction(file, self._messages(session_id), each) for each in handoffs}
 
     def additions(self, session_id: str, ids: Sequence[int], *, end: bool) -> list[Addition]:
         with _opened(self._file(session_id)) as file:
-            return list(additions.of_thread(file, self._messages(session_id), frozenset(ids), end=end))
+            return list(codec.additions_of(file, self._messages(session_id), frozenset(ids), end=end))
 
     def abandoned(self, session_id: str) -> list[AbandonedBranch]:
         return _abandoned(self._file(session_id))
@@ -152,7 +142,7 @@ class ClaudeReader(FileReader):
     def searchable(self, session_id: str, after: str) -> SearchableText | None:
         file, conversation = self._file(session_id), self._messages(session_id)
         with _opened(file) as opened:
-            return texts.searchable(file, opened, conversation, after)
+            return _portion(file, opened, conversation, after)
 
     # -- History
 
@@ -167,9 +157,9 @@ class ClaudeReader(FileReader):
         file, conversation = self._file(session_id), self._messages(session_id)
         with _opened(file) as opened:
             if planned is None:
-                ids, token = conversation.live, context.token_of(file, opened, conversation)
+                ids, token = conversation.live, token_of(file, opened, conversation)
             else:
-                ids, token = conversation.ids_of(context.planned_records(file, opened, conversation, planned)), planned
+                ids, token = conversation.ids_of(planned_records(file, opened, conversation, planned)), planned
         rows = self.messages(session_id, ids)
         messages = [rows[each] for each in ids if each in rows]
         return LiveContext(messages, {row.id: row.size for row in messages}, token)
@@ -177,16 +167,16 @@ class ClaudeReader(FileReader):
     def check_basis(self, session_id: str, token: Json) -> None:
         file = self._file(session_id)
         with _opened(file) as opened:
-            context.planned_records(file, opened, self._messages(session_id), token)
+            planned_records(file, opened, self._messages(session_id), token)
 
     def find_commit(
         self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
     ) -> Commit | None:
         conversation = self._messages(session_id)
-        boundary = commits.newest_of(conversation, commits.mark_of(token, edits))
+        boundary = commit.newest_of(conversation, commit.mark_of(token, edits))
         if boundary is None:
             return None
-        return commits.commit_of(conversation, boundary, boundary.time or None)
+        return commit.commit_of(conversation, boundary, boundary.time or None)
 
     def wrote(self, session_id: str, receipt: Json) -> bool:
         boundary = self._messages(session_id).tree.nodes.get(receipt["boundary"])
@@ -194,7 +184,7 @@ class ClaudeReader(FileReader):
 
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
         file = self._file(session_id)
-        return undoing.plan(file, RECORDS.read(file.path).records, self._messages(session_id), compaction)
+        return undo.plan_undo(file, RECORDS.read(file.path).records, self._messages(session_id), compaction)
 
     def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
         handoff = compaction.handoff_id if isinstance(compaction, IndexedBoundary) else compaction["handoff"]
@@ -205,19 +195,19 @@ class ClaudeReader(FileReader):
 
     def find_undo(self, session_id: str, receipt: Json) -> Json | None:
         conversation = self._messages(session_id)
-        return {"boundary": receipt["boundary"]} if undoing.is_undone(conversation.tree, receipt["boundary"]) else None
+        return {"boundary": receipt["boundary"]} if undo.is_undone(conversation.tree, receipt["boundary"]) else None
 
     def lock_of(self, session_id: str) -> Holder | None:
-        return next((each.holder for each in clients_of(self.store, session_id)), None)
+        return next((each.holder for each in presence.clients_of(self.store, session_id)), None)
 
     def sees_turns(self) -> bool:
         return True
 
     def _records(self, session_id: str) -> list[Record]:
-        return conversations.records_of(self._file(session_id))
+        return records_of(self._file(session_id))
 
     def _messages(self, session_id: str) -> SessionMessages:
-        return conversations.of(self._file(session_id))
+        return messages_of(self._file(session_id))
 
 
 def _state_key(file: SessionFile) -> tuple[str, str, FileState]:
@@ -227,7 +217,7 @@ def _state_key(file: SessionFile) -> tuple[str, str, FileState]:
 @cached(LRUCache(REMEMBERED), key=_state_key, lock=Lock())
 def _usage(file: SessionFile) -> ReportedUsage:
     """Every page of a session asks for it, and a long session has tens of thousands of responses."""
-    thread = conversations.of(file).thread
+    thread = messages_of(file).thread
     came_from = forks.origin(file)
     elsewhere = forks.responses(file, came_from) if came_from else frozenset()
     cost, spent = usage.cost(_own_records(file), elsewhere)
@@ -236,13 +226,13 @@ def _usage(file: SessionFile) -> ReportedUsage:
 
 def _own_records(file: SessionFile) -> list[Record]:
     """Without those of sub-agents, which are sessions of their own."""
-    records = conversations.records_of(file)
+    records = records_of(file)
     return records if file.parent else [record for record in records if not record.is_sidechain]
 
 
 @cached(LRUCache(REMEMBERED), key=_state_key, lock=Lock())
 def _abandoned(file: SessionFile) -> list[AbandonedBranch]:
-    return abandoned.branches(conversations.of(file))
+    return _abandoned_branches(messages_of(file))
 
 
 def _unit_id(conversation: SessionMessages, row_id: int) -> int | None:
@@ -279,3 +269,133 @@ def _began(file: SessionFile) -> tuple[float, str]:
 def _opened(file: SessionFile) -> Iterator[BinaryIO]:
     with readable(file.path), file.path.open("rb") as opened:
         yield opened
+
+
+# -- what lists ask ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ClaudeListing(FileListing[SessionFile]):
+    """`listing.Listing` of such a store."""
+
+    store: Store
+
+    def files(self) -> list[SessionFile]:
+        return paths.all_files(self.store)
+
+    def words_of(self, file: SessionFile) -> str:
+        return facts_of(file).first_words
+
+    def time_of(self, file: SessionFile) -> float:
+        return facts_of(file).newest
+
+    def facts_of(self, file: SessionFile) -> SessionFacts:
+        facts = facts_of(file)
+        return SessionFacts(
+            id=file.id,
+            row=file.number,
+            source=facts.source,
+            model=facts.model,
+            title=facts.title,
+            base_title=facts.title,
+            part_number=1,
+            parent=file.parent,
+            started_at=facts.began or file.state.changed / 1e9,
+            ended_at=None,
+            continued=False,
+            archived=False,
+            cwd=facts.cwd,
+            branched_from=forks.origin(file),
+            delegated=bool(file.parent),
+            forked_from=(file.parent,) if file.parent else (),
+            mark=RowsDigest(1 if file.state.size else 0, 0, file.state.changed, file.state.text),
+            git_branch=facts.branch,
+        )
+
+
+# -- text for an index outside of the store ----------------------------------------------------------------------------
+
+
+def _portion(file: SessionFile, reading: BinaryIO, conversation: SessionMessages, after: str) -> SearchableText | None:
+    """The next messages after a cursor, each once, when it is complete; None where a message that was returned before
+    is no longer there. A cursor is JSON: the file's inode, the last message that was returned, and its record.
+    """
+    last = _last_at(file, conversation, after) if after else -1
+    if last is None:
+        return None
+    units = conversation.units
+    return searchable(
+        conversation,
+        last,
+        cursor=after,
+        message_of=lambda each: codec.message_of(reading, conversation, units[each], file.id),
+        cursor_at=lambda each: json.dumps([file.state.inode, each, units[each].uuids[0]]),
+        open_end=_is_open(file, conversation),
+    )
+
+
+def _last_at(file: SessionFile, conversation: SessionMessages, cursor: str) -> int | None:
+    inode, last, uuid = json.loads(cursor)
+    is_known = uuid in conversation.tree.nodes or uuid in conversation.tree.beside
+    return last if inode == file.state.inode and is_known and last in conversation.units else None
+
+
+def _is_open(file: SessionFile, conversation: SessionMessages) -> bool:
+    """Whether the last message is a response that may still get more lines."""
+    units = map(conversation.units.__getitem__, reversed(conversation.ids))
+    last = next((unit for unit in units if unit.copy_of is None), None)
+    if last is None or last.role != "assistant" or time.time() - file.state.changed / 1e9 > SETTLED:
+        return False
+    return not any(conversation.tree.record(uuid).is_end for uuid in last.uuids)
+
+
+# -- branches that nothing continues any more: what a rewind left ------------------------------------------------------
+
+
+def _abandoned_branches(conversation: SessionMessages) -> list[AbandonedBranch]:
+    """The branches, oldest first: each with its messages, which are in no context and follow one another."""
+    abandoned = {uuid for uuid in conversation.tree.order if _is_abandoned(conversation, conversation.of_record(uuid))}
+    tops: dict[str, str] = {}
+    members: dict[str, dict[int, None]] = {}
+    # A parent comes before its children, except for records that were written again.
+    for uuid in conversation.tree.order:
+        if uuid in abandoned:
+            tops[uuid] = top = _top(conversation, uuid, abandoned, tops)
+            members.setdefault(top, {}).update(dict.fromkeys(conversation.of_record(uuid)))
+    return [
+        AbandonedBranch(_message_before(conversation, top), tuple(sorted(ids)), conversation.units[max(ids)].time)
+        for top, ids in members.items()
+    ]
+
+
+def _is_abandoned(conversation: SessionMessages, ids: Sequence[int]) -> bool:
+    units = [conversation.units[each] for each in ids if conversation.states[each] == "out"]
+    return 0 < len(units) == len(ids) and not any(unit.is_summary or unit.copy_of is not None for unit in units)
+
+
+def _top(conversation: SessionMessages, uuid: str, abandoned: set[str], tops: dict[str, str]) -> str:
+    """The first record of the branch that a record is on; records without a message are skipped."""
+    top, passed = uuid, {uuid}
+    parent = conversation.tree.nodes[uuid].parent
+    while parent in conversation.tree.nodes and parent not in passed:
+        if parent in tops:
+            return tops[parent]
+        if parent in abandoned:
+            top = parent
+        elif conversation.of_record(parent):
+            break
+        passed.add(parent)
+        parent = conversation.tree.nodes[parent].parent
+    return top
+
+
+def _message_before(conversation: SessionMessages, top: str) -> int | None:
+    """The message that a branch follows, None where it begins the session."""
+    passed = {top}
+    parent = conversation.tree.nodes[top].parent
+    while parent in conversation.tree.nodes and parent not in passed:
+        if ids := conversation.of_record(parent):
+            return ids[-1]
+        passed.add(parent)
+        parent = conversation.tree.nodes[parent].parent
+    return None

@@ -11,11 +11,11 @@ from viewer.stores.jsonl.files import ReadFile, RecordCache
 from viewer.stores.jsonl.lines import Line, Place
 from viewer.stores.jsonl.long_lines import CutText, is_cut
 from viewer.stores.jsonl.values import interned, seconds
-from viewer.stores.message import BOOKKEEPING_ROLES, State
+from viewer.stores.message import BOOKKEEPING_ROLES
 from viewer.stores.pricing import TokenUsage
 
 from .envelopes import typed_words
-from .forms import BOUNDARY, IN_TREE, MARK, MICROCOMPACTED, SAID, unknown_in
+from .schema import BOUNDARY, IN_TREE, MARK, MESSAGE_TYPES, MICROCOMPACTED, unknown_in
 
 # The client reads the object that a line begins with, whatever follows it.
 READ: tuple[Place, ...] = ("alone", "marked", "cut", "first")
@@ -64,16 +64,16 @@ class BoundaryFacts:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line. `place` is its number in the file; `time` in epoch seconds, 0.0 for none.
+    """One line. `position` is its number in the file; `time` in epoch seconds, 0.0 for none.
 
     `group` is the id of the model's response that an assistant's line is one block of, `usage` what that reports (None
     for nothing), `is_end` says that no line of it follows. `leaf` is the record that a line names as the end of the
     thread, `copy_of` the one of which a compaction of ours wrote a shortened copy; `unknown` names an unknown part
-    (`forms`). `typed` has the hashes of the lines that a person typed. `is_read` says that the client reads it,
+    (`schema`). `typed` has the hashes of the lines that a person typed. `is_read` says that the client reads it,
     `is_cut` that its message is too long to be read here.
     """
 
-    place: int
+    position: int
     offset: int
     length: int
     type: str
@@ -108,7 +108,7 @@ class Record:
     @property
     def ends_response(self) -> bool:
         """Whether no line of the response before it can follow it."""
-        return self.type in SAID and any(not piece.answers for piece in self.pieces)
+        return self.type in MESSAGE_TYPES and any(not piece.answers for piece in self.pieces)
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ def _record(value: dict[str, Any], line: Line, position: int) -> Record:
     kind = interned(value.get("type"))
     message = object_in(value, "message")
     queued = queued_of(value) if kind == "attachment" else None
-    pieces = tuple(pieces_of(kind, value, message)) if kind in SAID and message else ()
+    pieces = tuple(pieces_of(kind, value, message)) if kind in MESSAGE_TYPES and message else ()
     if queued:
         pieces = (Piece(0, "user", _size(queued), is_prompt=typed_words(value, queued) is not None),)
     subtype = interned(value.get("operation" if kind == QUEUED else "subtype"))
@@ -143,7 +143,7 @@ def _record(value: dict[str, Any], line: Line, position: int) -> Record:
     if kind == "system" and subtype == MICROCOMPACTED:
         pieces = (Piece(0, OWN_RECORD, 0),)
     return Record(
-        place=position,
+        position=position,
         offset=line.offset,
         length=line.length,
         type=kind,
@@ -314,5 +314,3 @@ def _size(value: Any) -> int:
 
 
 RECORDS: RecordCache[Record] = RecordCache(record_of)
-
-__all__ = ["RECORDS", "Kept", "Piece", "Record", "SessionRecords", "State", "TokenUsage", "record_of"]

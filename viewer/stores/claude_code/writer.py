@@ -11,9 +11,8 @@ from viewer.stores.errors import NotUndoable, SessionBusy, StoreReadOnly
 from viewer.stores.jsonl.append import appending
 from viewer.stores.writer import Writer, conflict_as
 
-from . import branching, commits, conversations, lines, places, undoing
-from .clients import clients_of
-from .refusals import NO_SPLIT, of_context, refusal
+from . import branch, commit, encode, paths, presence, undo
+from .messages import messages_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class ClaudeWriter(Writer):
     refresh_seconds: ClassVar[float] = 3_600.0
 
     def _require_closed(self, session_id: str) -> None:
-        for client in clients_of(self.store, session_id):
+        for client in presence.clients_of(self.store, session_id):
             raise SessionBusy(client.holder.says)
 
     def take_lock(self, session_id: str, holder: str) -> None:
@@ -40,33 +39,33 @@ class ClaudeWriter(Writer):
     def rename(self, session_id: str, title: str) -> None:
         file = self._writable(session_id)
         with appending(file.path) as opened:
-            opened.append(lines.encoded([lines.title(session_id, title)]), opened.state)
+            opened.append(encode.encoded([encode.title(session_id, title)]), opened.state)
 
-    def _writable(self, session_id: str) -> places.SessionFile:
-        file = places.find(self.store, session_id)
-        if reason := refusal(self.store, file):
+    def _writable(self, session_id: str) -> paths.SessionFile:
+        file = paths.find(self.store, session_id)
+        if reason := presence.session_refusal(self.store, file):
             raise StoreReadOnly(reason)
         return file
 
     def branch(self, session_id: str, ids: Sequence[int], *, now: float) -> str:
-        return branching.branch(places.find(self.store, session_id), ids, now=now)
+        return branch.branch(paths.find(self.store, session_id), ids, now=now)
 
     def apply(
         self, session_id: str, token: Json, edits: Sequence[Edit], *, mode: str, holder: str, now: float
     ) -> Commit:
         if mode != "in_place":
-            raise StoreReadOnly(NO_SPLIT)
+            raise StoreReadOnly(presence.NO_SPLIT)
         file = self._writable(session_id)
         self._require_closed(session_id)
-        if reason := of_context(conversations.of(file)):
+        if reason := presence.context_refusal(messages_of(file)):
             raise StoreReadOnly(reason)
         with appending(file.path) as opened:
-            return commits.commit(self.store, file, opened, token, edits, now=now)
+            return commit.commit(self.store, file, opened, token, edits, now=now)
 
     def undo(self, plan: UndoPlan, *, holder: str) -> Json:
-        if not isinstance(plan.what, undoing.AppendedUndo):
+        if not isinstance(plan.what, undo.AppendedUndo):
             raise NotUndoable(plan.refusal)
         file = self._writable(plan.what.session_id)
         self._require_closed(file.id)
         with appending(file.path) as opened, conflict_as(NotUndoable):
-            return undoing.undo(self.store, file, opened, plan.what)
+            return undo.undo(self.store, file, opened, plan.what)

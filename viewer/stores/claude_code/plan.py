@@ -10,9 +10,9 @@ from typing import Any, BinaryIO
 from viewer.stores.changes import ChangeMessage, Edit, InsertMessage, Json, KeepMessage, around_handoff
 from viewer.stores.errors import CompactionConflict
 
-from .places import SessionFile
+from .messages import SessionMessages
+from .paths import SessionFile
 from .records import Record
-from .transcript import SessionMessages
 
 
 def token_of(file: SessionFile, opened: BinaryIO, conversation: SessionMessages) -> Json:

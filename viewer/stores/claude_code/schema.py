@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 IN_TREE = ("user", "assistant", "system", "attachment", "progress")
-SAID = ("user", "assistant")
+MESSAGE_TYPES = ("user", "assistant")
 BOUNDARY = "compact_boundary"  # the subtype of the record that begins a compaction
 MICROCOMPACTED = "microcompact_boundary"  # the subtype of a record that old tool results were cleared
 # Other subtypes of a "system" record; an unlisted one may be any note, but not a boundary.
@@ -26,7 +26,7 @@ _KEEPS = {
     "preservedSegment": {"headUuid", "anchorUuid", "tailUuid"},
 }
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-LONGEST = 60  # characters of a name that are shown
+LONGEST_NAME = 60  # characters of a name that are shown
 
 
 def unknown_in(value: Mapping[str, Any]) -> str:
@@ -34,7 +34,7 @@ def unknown_in(value: Mapping[str, Any]) -> str:
     kind, subtype = value.get("type"), value.get("subtype")
     if kind not in IN_TREE:
         return f"a record of the type {_named(kind)}"
-    if kind in SAID and not _is_message(value.get("message")):
+    if kind in MESSAGE_TYPES and not _is_message(value.get("message")):
         return f"a record of the type {_named(kind)} without a message"
     if kind != "system":
         return ""
@@ -64,4 +64,4 @@ def _naming(pairs: Iterable[tuple[str, Any]]) -> Iterator[str]:
 
 
 def _named(name: Any) -> str:
-    return f"“{name[:LONGEST]}”" if isinstance(name, str) and name else "that is not named"
+    return f"“{name[:LONGEST_NAME]}”" if isinstance(name, str) and name else "that is not named"

@@ -16,13 +16,13 @@ from viewer.stores.changes import Commit, Edit, Json, edits_to_json
 from viewer.stores.errors import CompactionConflict
 from viewer.stores.jsonl.append import Appending, blank
 
-from . import codec, conversations, lines, places, usage
-from .context import Changed, Layout, layout_of, planned_records
+from . import codec, encode, paths, usage
 from .facts import facts_of
-from .forms import MARK
-from .places import SessionFile
+from .messages import SessionMessages, messages_of
+from .paths import SessionFile
+from .plan import Changed, Layout, layout_of, planned_records
 from .records import COPY, Record
-from .transcript import SessionMessages
+from .schema import MARK
 
 
 def mark_of(token: Json, edits: Sequence[Edit]) -> str:
@@ -36,8 +36,8 @@ def commit(
     """Append copies of what changes, the boundary and the summary; read it back. Raises CompactionConflict: then
     nothing that was written counts.
     """
-    file, state = places.find(store, file.id), opened.state
-    conversation = conversations.of(file)
+    file, state = paths.find(store, file.id), opened.state
+    conversation = messages_of(file)
     with file.path.open("rb") as reading:
         planned = planned_records(file, reading, conversation, token)
         layout, copies = _with_copies(reading, conversation, layout_of(conversation, planned, edits))
@@ -52,11 +52,11 @@ def commit(
         MARK: {"id": mark, "copies": [value["uuid"] for value in copies]},
     }
     # Until the boundary is there, the thread must end where it did, and not at a copy or the summary.
-    first = lines.encoded([lines.end_of_thread(last, last["uuid"]), *copies])
-    data = first + lines.encoded(lines.compaction(layout, last, facts=facts, now=now))
+    first = encode.encoded([encode.end_of_thread(last, last["uuid"]), *copies])
+    data = first + encode.encoded(encode.compaction(layout, last, facts=facts, now=now))
     start = opened.append(data, state, switch=len(first))
     with opened.taken_back({start: data}, {start + len(first): b" ", start: blank(data)}):
-        return _read_back(conversations.of(places.find(store, file.id)), layout, mark)
+        return _read_back(messages_of(paths.find(store, file.id)), layout, mark)
 
 
 def _read_back(conversation: SessionMessages, layout: Layout, mark: str) -> Commit:

@@ -10,16 +10,16 @@ from viewer.stores.errors import NotBranchable
 from viewer.stores.jsonl.append import create
 from viewer.stores.jsonl.long_lines import is_cut
 
-from . import codec, conversations, lines
+from . import codec, encode
 from .facts import facts_of
-from .forms import BOUNDARY
-from .places import ENDING, SessionFile
-from .transcript import SessionMessages
+from .messages import SessionMessages, messages_of
+from .paths import ENDING, SessionFile
+from .schema import BOUNDARY
 
 
 def branch(file: SessionFile, ids: Sequence[int], *, now: float) -> str:
     """Write the branch; returns the id of the new session. Raises NotBranchable."""
-    conversation, session_id = conversations.of(file), str(uuid4())
+    conversation, session_id = messages_of(file), str(uuid4())
     uuids = list(
         dict.fromkeys(uuid for each in ids if each in conversation.units for uuid in conversation.units[each].uuids)
     )
@@ -34,7 +34,7 @@ def branch(file: SessionFile, ids: Sequence[int], *, now: float) -> str:
     written = list(_in_a_row(_with_boundary(values, conversation, ids), session_id))
     name = facts_of(file)
     title = f"{(name.title or name.first_words)[:90]} (branch)"
-    create(file.path.with_name(f"{session_id}{ENDING}"), [lines.encoded([*written, lines.title(session_id, title)])])
+    create(file.path.with_name(f"{session_id}{ENDING}"), [encode.encoded([*written, encode.title(session_id, title)])])
     return session_id
 
 
@@ -56,7 +56,7 @@ def _with_boundary(
         "uuid": str(uuid4()),
         "timestamp": values[0].get("timestamp", ""),
         "compactMetadata": {"trigger": "manual", "preTokens": 0},
-        **lines.surroundings(values[0]),
+        **encode.surroundings(values[0]),
     }
     return [boundary, *values]
 

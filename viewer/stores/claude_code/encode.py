@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-from .context import Layout
-from .forms import BOUNDARY, MARK
+from .plan import Layout
 from .records import object_in
+from .schema import BOUNDARY, MARK
 
 # The fields of a record that say in which session and by which client it was written.
 SURROUNDINGS = ("userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug")

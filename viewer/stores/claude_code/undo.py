@@ -15,11 +15,12 @@ from viewer.stores.jsonl.append import Appending, blank
 from viewer.stores.jsonl.files import FileState
 from viewer.stores.transcript import IndexedBoundary
 
-from . import codec, conversations, lines, places, refusals
-from .places import SessionFile
+from . import codec, encode, paths, presence
+from .messages import SessionMessages, conversation_of, messages_of, summary_of
+from .paths import SessionFile
 from .records import Record
-from .thread import SKIPPED_ABOVE, Tree
-from .transcript import SessionMessages, conversation_of, summary_of
+from .replay import SKIPPED_ABOVE
+from .tree import Tree
 
 ALONE = "This summary has no boundary of a compaction that an undo could take back."
 TOO_LARGE = (
@@ -43,38 +44,38 @@ class AppendedUndo:
     seen: FileState
 
 
-def refused(reason: str) -> UndoPlan:
+def _refused(reason: str) -> UndoPlan:
     return UndoPlan((), (), (), reason)
 
 
-def plan(
+def plan_undo(
     file: SessionFile, records: Sequence[Record], conversation: SessionMessages, compaction: Json | IndexedBoundary
 ) -> UndoPlan:
     """What taking a compaction back would do now, or why it cannot be done."""
     handoff = compaction.handoff_id if isinstance(compaction, IndexedBoundary) else compaction["handoff"]
     compacted = next((each for each in conversation.compactions if each.handoff == handoff), None)
     if compacted is None:
-        return refused("This compaction is no longer in the session's file.")
+        return _refused("This compaction is no longer in the session's file.")
     if compacted is not conversation.compactions[-1]:
-        return refused(COVERED)
+        return _refused(COVERED)
     boundary = compacted.record.boundary
     if boundary is None:
-        return refused(ALONE)
+        return _refused(ALONE)
     with file.path.open("rb") as reading:
         value = codec.read_value(reading, compacted.record) or {}
     summary = summary_of(conversation.tree, compacted.record.uuid)
-    own = tuple(filter(None, (compacted.record.uuid, summary, *lines.copies_of(value))))
+    own = tuple(filter(None, (compacted.record.uuid, summary, *encode.copies_of(value))))
     uuids = (record.uuid for record in reversed(conversation.thread) if record.uuid not in own)
     leaf = next(uuids, boundary.logical_parent)
     # Records without children stay outside of the thread, and the boundary's note is all that an undo needs.
     is_passed = any(record.parent in own for record in conversation.tree.nodes.values() if record.uuid not in own)
     parent = boundary.logical_parent if is_passed else ""
-    added = len(lines.encoded(lines.undone(value, own, parent, leaf, time.time())))
+    added = len(encode.encoded(encode.undone(value, own, parent, leaf, time.time())))
     if boundary.keeps_nothing and file.state.size + added > SKIPPED_ABOVE:
-        return refused(TOO_LARGE)
+        return _refused(TOO_LARGE)
     after = conversation_of(_after_undo(records, own, parent, leaf))
-    if reason := refusals.of_forms(after):
-        return refused(reason)
+    if reason := presence.unknown_form_refusal(after):
+        return _refused(reason)
     before, now = set(conversation.live), set(after.live)
     undoing = AppendedUndo(file.id, compacted.record.uuid, own, parent, leaf, tuple(after.live), file.state)
     end = conversation.tree.offset(compacted.record.uuid)
@@ -107,17 +108,17 @@ def undo(store: Store, file: SessionFile, opened: Appending, undoing: AppendedUn
     data = _lines(file, undoing)
     start = opened.append(data, state)
     with opened.taken_back({start: data}, {start: blank(data)}):
-        opened.read_back(lambda: conversations.of(places.find(store, file.id)).live, undoing.live)
+        opened.read_back(lambda: messages_of(paths.find(store, file.id)).live, undoing.live)
     return {"boundary": undoing.boundary}
 
 
 def _lines(file: SessionFile, undoing: AppendedUndo) -> bytes:
-    conversation = conversations.of(file)
+    conversation = messages_of(file)
     with file.path.open("rb") as reading:
         boundary = codec.read_value(reading, conversation.tree.nodes[undoing.boundary])
     if boundary is None:
         raise CompactionConflict("The boundary of this compaction cannot be read any more.")
-    return lines.encoded(lines.undone(boundary, undoing.records, undoing.parent, undoing.leaf, time.time()))
+    return encode.encoded(encode.undone(boundary, undoing.records, undoing.parent, undoing.leaf, time.time()))
 
 
 def is_undone(tree: Tree, boundary: str) -> bool:

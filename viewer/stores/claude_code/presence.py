@@ -1,5 +1,6 @@
-"""Which clients have a session open: each records it in `sessions/<process>.json`, and deletes that file
-when it ends.
+"""Which clients have a session open, and why a session is not written to.
+
+Each client records its session in `sessions/<process>.json`, and deletes that file when it ends.
 """
 
 from __future__ import annotations
@@ -14,14 +15,39 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from viewer.stores import refused
 from viewer.stores.base import Store
 from viewer.stores.jsonl.files import beginning
 from viewer.stores.lock_owners import Holder, own_namespace
+
+from . import paths
+from .messages import SessionMessages, messages_of
+from .paths import SessionFile
+from .records import NO_UUID
+from .schema import LONGEST_NAME
 
 LARGEST = 100_000  # bytes; the rest of such a file is not read
 TRUSTED_SECONDS = 600.0  # for which a client in another container, whose process cannot be seen, counts as open
 LATEST = 10**14  # milliseconds: the year 5138
 _NAMESPACE = re.compile(r"pid:\[(\d+)\]")
+NO_SPLIT = "Claude Code's sessions are compacted in place; one session does not go on in another."
+SUB_AGENT = "This is the transcript of a sub-agent: the client does not go on with it."
+CIRCLE = (
+    "Records of this session name one another as parents in a circle. {count:,} of its messages are not reached from "
+    "its end: Claude Code does not send them, and a summary would leave them out. It is not compacted."
+)
+TANGLED = (
+    "How Claude Code reads this session is not known here: its records name each other as parents, have the id of one "
+    "response in several places, or go on from before the compaction. It is not compacted."
+)
+TOO_LONG = (
+    "A message that Claude Code still sends, in a line of {size:,} bytes, is too long to be read here, so that no "
+    "summary could say what is in it. It is not compacted."
+)
+NO_IDS = "Records of this session have no id of their own by which a compaction could keep them. It is not compacted."
+
+
+# -- clients -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +130,45 @@ def _exists(process: int) -> bool:
     except (PermissionError, OverflowError):
         return True
     return True
+
+
+# -- why a session cannot be compacted, as a sentence ------------------------------------------------------------------
+
+
+def store_refusal(store: Store) -> str:
+    """Why nothing in the store can be compacted, "" where it can."""
+    if os.access(paths.projects(store), os.R_OK | os.W_OK | os.X_OK):
+        return ""
+    return "This user may not write to the directory of these sessions."
+
+
+def session_refusal(store: Store, file: SessionFile) -> str:
+    """Why this session can never be compacted here, "" where it can."""
+    if file.parent:
+        return SUB_AGENT
+    reason = store_refusal(store) or ("" if os.access(file.path, os.R_OK | os.W_OK) else refused.NOT_WRITABLE)
+    return reason or unknown_form_refusal(messages_of(file))
+
+
+def unknown_form_refusal(conversation: SessionMessages) -> str:
+    """Why nothing is written to a session with unknown forms, "" where all are known."""
+    return refused.unknown_form(conversation.unknown, "Claude Code") if conversation.unknown else ""
+
+
+def context_refusal(conversation: SessionMessages) -> str:
+    """Why the context can be neither summarised nor kept without a loss, "" where it can."""
+    if not conversation.thread or conversation.is_sub_agent:
+        return ""
+    top, on_thread = conversation.thread[0], {record.uuid for record in conversation.thread}
+    parent = "" if top.is_boundary else top.parent
+    if parent in on_thread and conversation.unlinked:
+        return CIRCLE.format(count=conversation.unlinked)
+    if parent in on_thread or conversation.is_tangled:
+        return TANGLED
+    if parent and conversation.unlinked:
+        record = "a record without an id" if parent == NO_UUID else f"the record {parent[:LONGEST_NAME]}"
+        return refused.lost_link(record, conversation.unlinked, "Claude Code")
+    if NO_UUID in on_thread:
+        return NO_IDS
+    cut = [record.length for record in conversation.thread if record.is_cut]
+    return TOO_LONG.format(size=max(cut)) if cut else ""
