@@ -1,5 +1,5 @@
 """Sentences that several kinds of stores give as the reason of a refusal; those of a single kind are in its own
-`refusals`.
+`presence`, or `refusals`.
 """
 
 from __future__ import annotations

@@ -42,23 +42,29 @@ def read_value(file: BinaryIO, record: Record) -> dict[str, Any] | None:
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
-def message_of(file: BinaryIO, conversation: SessionMessages, unit: SessionMessage, session_id: str) -> StoredMessage:
+def message_of(
+    file: BinaryIO, conversation: SessionMessages, message: SessionMessage, session_id: str
+) -> StoredMessage:
     """A message as the model is sent it."""
-    values = [value for uuid in unit.uuids if (value := read_value(file, conversation.tree.record(uuid))) is not None]
-    state = conversation.states[unit.id]
-    if values and unit.role == OWN_RECORD:
-        return StoredMessage(unit.id, session_id, unit.role, _cleared(values[0]), state, unit.time)
-    if not values or unit.role == "system":
-        return StoredMessage(unit.id, session_id, unit.role, None, state, unit.time, flagged=unit.is_summary)
-    if unit.role == "assistant":
-        return _reply(values, unit, session_id, state)
+    values = [
+        value for uuid in message.uuids if (value := read_value(file, conversation.tree.record(uuid))) is not None
+    ]
+    state = conversation.states[message.id]
+    if values and message.role == OWN_RECORD:
+        return StoredMessage(message.id, session_id, message.role, _cleared(values[0]), state, message.time)
+    if not values or message.role == "system":
+        return StoredMessage(
+            message.id, session_id, message.role, None, state, message.time, flagged=message.is_summary
+        )
+    if message.role == "assistant":
+        return _reply(values, message, session_id, state)
     queued = queued_of(values[0])
     value = values[0] if queued is None else {**values[0], "message": {"role": "user", "content": queued}}
-    row = _from_user(value, unit, session_id, state)
+    row = _from_user(value, message, session_id, state)
     if value.get("type") == QUEUED:
         return replace(row, extra={"queued": True})
     if conversation.sidechains and row.role == "tool" and not row.sub_agents:
-        return replace(row, sub_agents=_within(file, conversation, unit.piece.answers, session_id))
+        return replace(row, sub_agents=_within(file, conversation, message.piece.answers, session_id))
     return row
 
 
@@ -85,18 +91,18 @@ def _cleared(value: dict[str, Any]) -> str:
     return ": ".join(filter(None, ("The client cleared old tool output from what it sends", ", ".join(numbers)))) + "."
 
 
-def _reply(values: Sequence[dict[str, Any]], unit: SessionMessage, session_id: str, state: State) -> StoredMessage:
+def _reply(values: Sequence[dict[str, Any]], message: SessionMessage, session_id: str, state: State) -> StoredMessage:
     """A model's response, which has one line for each block."""
     blocks = [block for value in values for block in _blocks(value)]
     messages = [object_in(value, "message") for value in values]
     reason = next((each["stop_reason"] for each in reversed(messages) if isinstance(each.get("stop_reason"), str)), "")
     return StoredMessage(
-        id=unit.id,
+        id=message.id,
         session_id=session_id,
         role="assistant",
         content=_content([block for block in blocks if _type(block) not in ("tool_use", "thinking")]),
         state=state,
-        timestamp=unit.time,
+        timestamp=message.time,
         tool_calls=[_call(block) for block in blocks if _type(block) == "tool_use"],
         reasoning="\n\n".join(filter(None, (_thought(block) for block in blocks))),
         finish_reason="length" if reason == "max_tokens" else reason,
@@ -104,18 +110,18 @@ def _reply(values: Sequence[dict[str, Any]], unit: SessionMessage, session_id: s
     )
 
 
-def _from_user(value: dict[str, Any], unit: SessionMessage, session_id: str, state: State) -> StoredMessage:
+def _from_user(value: dict[str, Any], message: SessionMessage, session_id: str, state: State) -> StoredMessage:
     content = object_in(value, "message").get("content")
-    if unit.piece.answers:
-        block = content[unit.piece.at] if isinstance(content, list) else {}
+    if message.piece.answers:
+        block = content[message.piece.at] if isinstance(content, list) else {}
         return StoredMessage(
-            id=unit.id,
+            id=message.id,
             session_id=session_id,
             role="tool",
             content=_result(block),
             state=state,
-            timestamp=unit.time,
-            tool_call_id=unit.piece.answers,
+            timestamp=message.time,
+            tool_call_id=message.piece.answers,
             extra={"is_error": True} if isinstance(block, dict) and block.get("is_error") is True else {},
             sub_agents=_sub_agents(value, session_id),
             diff=_diff(value) if isinstance(content, list) and len(content) == 1 else "",
@@ -123,13 +129,13 @@ def _from_user(value: dict[str, Any], unit: SessionMessage, session_id: str, sta
     if isinstance(content, list):
         content = _content([block for block in content if _type(block) != "tool_result"])
     return StoredMessage(
-        id=unit.id,
+        id=message.id,
         session_id=session_id,
-        role=unit.role,
+        role=message.role,
         content=content,
         state=state,
-        timestamp=unit.time,
-        flagged=unit.is_summary,
+        timestamp=message.time,
+        flagged=message.is_summary,
         extra={"display_kind": META} if is_meta(value) else {},
         envelopes=ENVELOPES,
     )

@@ -105,19 +105,18 @@ def _with_copies(
 
 def _copies(reading: BinaryIO, conversation: SessionMessages, changed: Changed) -> list[dict[str, Any]]:
     """The lines of a message with other words, under new ids, because the client treats equal ids as one."""
-    unit = conversation.units[changed.id]
-    values = [codec.read_value(reading, conversation.tree.nodes[uuid]) for uuid in unit.uuids]
+    original = conversation.units[changed.id]
+    values = [codec.read_value(reading, conversation.tree.nodes[uuid]) for uuid in original.uuids]
     response, new_lines = f"msg_{uuid4().hex}", []
     for value in values:
         if value is None:
             raise CompactionConflict("A message that was to be shortened cannot be read any more. Plan again.")
         message = dict(value["message"])
-        if unit.role == "assistant":
+        if original.role == "assistant":
             message["id"] = response
         new_lines.append({**value, "uuid": str(uuid4()), "message": message, COPY: value["uuid"]})
-    return [
-        each for each in map(_changed_line(unit.role, unit.piece.at, changed.changes), new_lines) if each is not None
-    ]
+    change = _changed_line(original.role, original.piece.at, changed.changes)
+    return [each for each in map(change, new_lines) if each is not None]
 
 
 def _changed_line(role: str, at: int, changes: dict[str, Any]) -> Any:

@@ -101,13 +101,13 @@ class SessionMessages:
         """The messages that a resume sends."""
         return self.ids_of(self.thread)
 
-    def sent(self, unit_id: int) -> SessionMessage:
+    def sent(self, message_id: int) -> SessionMessage:
         """A message with only those of its lines that a resume sends."""
-        unit = self.units[unit_id]
-        if len(unit.uuids) < 2:
-            return unit
-        lines = sorted(filter(self._sent.__contains__, unit.uuids), key=self._sent.__getitem__)
-        return replace(unit, uuids=tuple(lines))
+        message = self.units[message_id]
+        if len(message.uuids) < 2:
+            return message
+        lines = sorted(filter(self._sent.__contains__, message.uuids), key=self._sent.__getitem__)
+        return replace(message, uuids=tuple(lines))
 
     @cached_property
     def _sent(self) -> dict[str, int]:
@@ -183,17 +183,17 @@ class SessionMessages:
         states: dict[int, State] = dict.fromkeys(self.units, "lost")
         for boundary in self.compactions:
             states.update(dict.fromkeys(boundary.before, "under"))
-        states.update((unit.id, "live") for unit in self.units.values() if unit.role == OWN_RECORD)
+        states.update((message.id, "live") for message in self.units.values() if message.role == OWN_RECORD)
         states.update(dict.fromkeys(self.live, "live"))
-        path = {unit.uuids[0] for unit in self.units.values() if states[unit.id] != "lost"}
+        path = {message.uuids[0] for message in self.units.values() if states[message.id] != "lost"}
         begin = next(iter((*(self.compactions[0].before if self.compactions else ()), *self.live)), None)
         branches = AbandonedRecords(
             self.tree, path, self.units[begin].uuids[0] if begin in self.units and len(path) > 1 else ""
         )
-        for unit in self.units.values():
-            is_own = unit.is_summary or unit.copy_of is not None
-            if states[unit.id] == "lost" and (is_own or branches.has(unit.uuids[0])):
-                states[unit.id] = "out"
+        for message in self.units.values():
+            is_own = message.is_summary or message.copy_of is not None
+            if states[message.id] == "lost" and (is_own or branches.has(message.uuids[0])):
+                states[message.id] = "out"
         return states
 
     @cached_property
@@ -230,7 +230,7 @@ class SessionMessages:
     @cached_property
     def further_lines(self) -> dict[int, int]:
         """The offsets of the further lines of messages, with the message of each."""
-        return {self.tree.offset(uuid): unit.id for unit in self.units.values() for uuid in unit.uuids[1:]}
+        return {self.tree.offset(uuid): message.id for message in self.units.values() for uuid in message.uuids[1:]}
 
     def of_record(self, uuid: str) -> list[int]:
         """The messages that a record contains or continues; none for a record without messages or a missing one."""
@@ -287,12 +287,12 @@ def conversation_of(records: Sequence[Record], *, sidechain: bool = False) -> Se
                 units[at] = SessionMessage(at, "system", record.time, (uuid,), Piece(0, "system", 0), 0, True)
         elif (lines := tree.lines(uuid))[0] == uuid:
             for piece in record.pieces:
-                unit = _message_of(tree, lines, piece)
-                units[unit.id] = unit
+                message = _message_of(tree, lines, piece)
+                units[message.id] = message
     for name, record in tree.beside.items():
         for piece in record.pieces:
-            unit = _message_of(tree, [name], piece)
-            units[unit.id] = unit
+            message = _message_of(tree, [name], piece)
+            units[message.id] = message
     start = first_read(records)
     beside = tuple(record for record in records if record.unknown and not record.is_in_tree)
     read = tree_of(records[start:]) if start else tree
@@ -351,8 +351,8 @@ def extended(conversation: SessionMessages, records: Sequence[Record], *, sidech
         if record.uuid in new.tree.nodes or record.parent != end or is_of_compaction:
             return None
         units = _append(new, record)
-        live += [unit.id for unit in units if unit.role != OWN_RECORD]
-        states.update((unit.id, "live") for unit in units)
+        live += [message.id for message in units if message.role != OWN_RECORD]
+        states.update((message.id, "live") for message in units)
         thread.append(record)
         end = record.uuid
     vars(new).update(thread=thread, live=live, states=states, end=end, compactions=conversation.compactions)
@@ -386,7 +386,7 @@ def _append(conversation: SessionMessages, record: Record) -> list[SessionMessag
         conversation.units[first.id] = replace(first, uuids=tuple(lines), size=size)
         return []
     units = [_message_of(conversation.tree, lines, piece) for piece in record.pieces]
-    conversation.units.update((unit.id, unit) for unit in units)
+    conversation.units.update((message.id, message) for message in units)
     return units
 
 

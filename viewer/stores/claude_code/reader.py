@@ -96,14 +96,13 @@ class ClaudeReader(FileReader):
 
     def messages(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
         conversation = self._messages(session_id)
-        return self._read(
-            session_id, [conversation.units[unit] for each in ids if (unit := _unit_id(conversation, each)) is not None]
-        )
+        message_ids = (_message_id(conversation, each) for each in ids)
+        return self._read(session_id, [conversation.units[each] for each in message_ids if each is not None])
 
     def _read(self, session_id: str, units: Iterable[SessionMessage]) -> dict[int, StoredMessage]:
         conversation = self._messages(session_id)
         with _opened(self._file(session_id)) as file:
-            return {unit.id: codec.message_of(file, conversation, unit, session_id) for unit in units}
+            return {message.id: codec.message_of(file, conversation, message, session_id) for message in units}
 
     def sent(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
         conversation = self._messages(session_id)
@@ -235,7 +234,7 @@ def _abandoned(file: SessionFile) -> list[AbandonedBranch]:
     return _abandoned_branches(messages_of(file))
 
 
-def _unit_id(conversation: SessionMessages, row_id: int) -> int | None:
+def _message_id(conversation: SessionMessages, row_id: int) -> int | None:
     """The message with this id, or the one of which this is a further line."""
     if row_id in conversation.units:
         return row_id
@@ -343,7 +342,7 @@ def _last_at(file: SessionFile, conversation: SessionMessages, cursor: str) -> i
 def _is_open(file: SessionFile, conversation: SessionMessages) -> bool:
     """Whether the last message is a response that may still get more lines."""
     units = map(conversation.units.__getitem__, reversed(conversation.ids))
-    last = next((unit for unit in units if unit.copy_of is None), None)
+    last = next((message for message in units if message.copy_of is None), None)
     if last is None or last.role != "assistant" or time.time() - file.state.changed / 1e9 > SETTLED:
         return False
     return not any(conversation.tree.record(uuid).is_end for uuid in last.uuids)
@@ -370,7 +369,8 @@ def _abandoned_branches(conversation: SessionMessages) -> list[AbandonedBranch]:
 
 def _is_abandoned(conversation: SessionMessages, ids: Sequence[int]) -> bool:
     units = [conversation.units[each] for each in ids if conversation.states[each] == "out"]
-    return 0 < len(units) == len(ids) and not any(unit.is_summary or unit.copy_of is not None for unit in units)
+    is_own = any(each.is_summary or each.copy_of is not None for each in units)
+    return 0 < len(units) == len(ids) and not is_own
 
 
 def _top(conversation: SessionMessages, uuid: str, abandoned: set[str], tops: dict[str, str]) -> str:

@@ -101,43 +101,45 @@ def _object(value: Any) -> dict[str, Any] | None:
 
 
 def message_of(
-    reader: ItemReader, messages: RolloutMessages, unit: RolloutMessage, session_id: str, *, sent: bool = False
+    reader: ItemReader, messages: RolloutMessages, message: RolloutMessage, session_id: str, *, sent: bool = False
 ) -> StoredMessage:
     """A message as stored, or with only those of its items that are `sent`."""
-    row = _spoken(reader, messages, unit, session_id, sent=sent)
-    notes = (reader.item(messages.replay.items[each]) for each in messages.notes.get(unit.id, ()))
+    row = _spoken(reader, messages, message, session_id, sent=sent)
+    notes = (reader.item(messages.replay.items[each]) for each in messages.notes.get(message.id, ()))
     return replace(row, notes=tuple(chat.said(item.get("content")) for item in notes if item is not None))
 
 
 def _spoken(
-    reader: ItemReader, messages: RolloutMessages, unit: RolloutMessage, session_id: str, *, sent: bool
+    reader: ItemReader, messages: RolloutMessages, message: RolloutMessage, session_id: str, *, sent: bool
 ) -> StoredMessage:
-    chosen = [each for each in unit.items if not sent or each in messages.sent_items]
+    chosen = [each for each in message.items if not sent or each in messages.sent_items]
     values = [value for each in chosen if (value := reader.item(messages.replay.items[each])) is not None]
-    state = messages.states[unit.id]
+    state = messages.states[message.id]
     if not values:
-        return StoredMessage(unit.id, session_id, unit.role, None, state, unit.time, flagged=unit.is_summary)
-    if unit.role == "assistant":
-        return _reply(values, unit, session_id, state)
+        return StoredMessage(
+            message.id, session_id, message.role, None, state, message.time, flagged=message.is_summary
+        )
+    if message.role == "assistant":
+        return _reply(values, message, session_id, state)
     item = values[0]
-    if unit.role == "tool":
+    if message.role == "tool":
         call = str(item.get("call_id") or "")
         sub_agent = messages.sub_agents.get(call)
         return StoredMessage(
-            unit.id, session_id, "tool", _content(item.get("output", item.get("tools"))), state, unit.time,
+            message.id, session_id, "tool", _content(item.get("output", item.get("tools"))), state, message.time,
             tool_call_id=call, sub_agents=(sub_agent,) if sub_agent else (),
             inner=tuple(_inner(reader, messages.replay.items[chosen[0]])),
         )  # fmt: skip
     return StoredMessage(
-        id=unit.id,
+        id=message.id,
         session_id=session_id,
-        role=unit.role,
+        role=message.role,
         content=_user_content(item),
         state=state,
-        timestamp=unit.time,
-        flagged=unit.is_summary,
+        timestamp=message.time,
+        flagged=message.is_summary,
         extra=_extra(item),
-        envelopes=ENVELOPES if unit.role == "user" else None,
+        envelopes=ENVELOPES if message.role == "user" else None,
     )
 
 
@@ -181,16 +183,16 @@ def _extra(item: dict[str, Any]) -> dict[str, Any]:
     return {"display_kind": OTHER_AGENT, **named}
 
 
-def _reply(values: Sequence[dict[str, Any]], unit: RolloutMessage, session_id: str, state: State) -> StoredMessage:
+def _reply(values: Sequence[dict[str, Any]], message: RolloutMessage, session_id: str, state: State) -> StoredMessage:
     """A model's response: reasoning, text and calls."""
     blocks = [block for value in values if value.get("type") not in _REPLY for block in _blocks(value)]
     return StoredMessage(
-        id=unit.id,
+        id=message.id,
         session_id=session_id,
         role="assistant",
         content=_content(blocks),
         state=state,
-        timestamp=unit.time,
+        timestamp=message.time,
         tool_calls=[_call(value) for value in values if value.get("type") in items.CALLS],
         reasoning="\n\n".join(filter(None, map(_thought, values))),
     )

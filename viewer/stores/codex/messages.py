@@ -61,7 +61,7 @@ class RolloutMessages:
 
     @cached_property
     def units(self) -> dict[int, RolloutMessage]:
-        units = {unit.id: unit for unit in self._units()}
+        units = {message.id: message for message in self._units()}
         for each in self.replay.compactions:
             if each.handoff not in self.replay.items:  # the line replaces the missing summary
                 units[each.id] = RolloutMessage(each.id, "system", each.record.time, (), 0, False, True)
@@ -120,8 +120,8 @@ class RolloutMessages:
 
     def size_of(self, message_id: int) -> int:
         """Characters of a message, and of its notes."""
-        unit = self.units[message_id]
-        return unit.size + sum(self.replay.items[each].facts.size for each in self.notes.get(unit.id, ()))
+        message = self.units[message_id]
+        return message.size + sum(self.replay.items[each].facts.size for each in self.notes.get(message.id, ()))
 
     @cached_property
     def live(self) -> list[int]:
@@ -166,10 +166,10 @@ class RolloutMessages:
         """All messages, in order."""
         return sorted(self.units)
 
-    def unit_of(self, row_id: int) -> int | None:
+    def message_id_of(self, row_id: int) -> int | None:
         """The id of the message with this id or with an item of this id; None for none."""
-        unit_id = self.replay.first.get(row_id, row_id)
-        return unit_id if unit_id in self.units else None
+        message_id = self.replay.first.get(row_id, row_id)
+        return message_id if message_id in self.units else None
 
     @cached_property
     def open_calls(self) -> frozenset[str]:

@@ -81,11 +81,9 @@ def threads(store: Store) -> Threads:
         for rollout in _rollouts(store.path / directory, is_archived=bool(at)):
             files = files_by_thread.setdefault(rollout.thread, {})
             files[rollout.file_id] = _preferred(files.get(rollout.file_id), rollout)
-    return {thread: tuple(sorted(files.values(), key=_order)) for thread, files in files_by_thread.items()}
-
-
-def _order(rollout: Rollout) -> tuple[bool, str, str]:
-    return rollout.order
+    return {
+        thread: tuple(sorted(files.values(), key=lambda each: each.order)) for thread, files in files_by_thread.items()
+    }
 
 
 def _preferred(current: Rollout | None, other: Rollout) -> Rollout:

@@ -102,21 +102,23 @@ def _kept_items(
     """The items that stay: a note stays if its message does."""
     stored_items: list[StoredItem] = []
     planned_ids, done = set(planned), set[int]()
-    dropped_notes = {note for unit, notes in notes_by_message.items() if unit not in edits_by_id for note in notes}
+    dropped_notes = {
+        note for message_id, notes in notes_by_message.items() if message_id not in edits_by_id for note in notes
+    }
     for each in planned:
-        item, unit = messages.replay.items[each], messages.replay.first[each]
-        edit = edits_by_id.get(unit)
+        item, message_id = messages.replay.items[each], messages.replay.first[each]
+        edit = edits_by_id.get(message_id)
         if each in dropped_notes:
             continue
         if not _is_of_message(item):
             stored_items.append(_stored(reader, item))
-        elif isinstance(edit, ChangeMessage) and unit not in done:
+        elif isinstance(edit, ChangeMessage) and message_id not in done:
             placed_items = [
-                messages.replay.items[other] for other in messages.units[unit].items if other in planned_ids
+                messages.replay.items[other] for other in messages.units[message_id].items if other in planned_ids
             ]
             stored_items += _changed([_stored(reader, other) for other in placed_items], edit)
-            done.add(unit)
-        elif edit is not None and unit not in done:
+            done.add(message_id)
+        elif edit is not None and message_id not in done:
             stored_items.append(_stored(reader, item))
     return stored_items
 

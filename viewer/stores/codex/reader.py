@@ -109,11 +109,11 @@ class CodexReader(FileReader):
 
     def messages(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
         rollout_messages = self._messages(session_id)
-        unit_ids = [unit for each in ids if (unit := rollout_messages.unit_of(each)) is not None]
+        message_ids = [message_id for each in ids if (message_id := rollout_messages.message_id_of(each)) is not None]
         with ItemReader() as reader:
             rows = {
                 each: codec.message_of(reader, rollout_messages, rollout_messages.units[each], session_id)
-                for each in unit_ids
+                for each in message_ids
             }
         return rows
 
@@ -126,10 +126,10 @@ class CodexReader(FileReader):
         self, reader: ItemReader, messages: RolloutMessages, session_id: str, ids: Sequence[int]
     ) -> Iterator[tuple[int, StoredMessage]]:
         for each in ids:
-            unit = messages.units.get(each)
-            if unit is None:
+            message = messages.units.get(each)
+            if message is None:
                 continue
-            row = codec.message_of(reader, messages, unit, session_id, sent=messages.states[each] == "live")
+            row = codec.message_of(reader, messages, message, session_id, sent=messages.states[each] == "live")
             if row.role != "tool" or row.tool_call_id not in messages.lone_results:
                 yield each, row
 
@@ -239,8 +239,8 @@ def _newest_first(lineage: Lineage) -> Iterator[tuple[RolloutPart, RolloutRecord
 def _state(messages: RolloutMessages, row_id: int, live: set[int]) -> State:
     if row_id in live:
         return "live"
-    unit = messages.unit_of(row_id)
-    return "out" if unit is None else messages.states[unit]
+    message_id = messages.message_id_of(row_id)
+    return "out" if message_id is None else messages.states[message_id]
 
 
 # -- what lists ask ----------------------------------------------------------------------------------------------------
@@ -322,8 +322,8 @@ def _files(messages: RolloutMessages) -> str:
 def _last_at(messages: RolloutMessages, cursor: str) -> int | None:
     """A new file changes no id; if text before the cursor was removed, the message at the cursor differs."""
     files, last, last_time = json.loads(cursor)
-    unit = messages.units.get(last)
-    return last if _files(messages).startswith(files) and unit is not None and unit.time == last_time else None
+    message = messages.units.get(last)
+    return last if _files(messages).startswith(files) and message is not None and message.time == last_time else None
 
 
 def _is_open(messages: RolloutMessages) -> bool:
