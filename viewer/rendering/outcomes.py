@@ -17,9 +17,9 @@ _FAILURE = re.compile(
     r"\s*(?:Error\b|ERROR\b|Traceback \(most recent|Exception\b|fatal:|<tool_use_error>|[A-Za-z.]+(?:Error|Exception):)"
 )
 _SUCCESS = re.compile(
-    r"\s*(?:The file .{1,400} has been (?:updated|created)|File (?:created|written) successfully"
+    r"\s*(?:The file:? .{1,400} has been (?:updated|created)|File (?:created|written) successfully"
     r"|Success\. Updated the following files|Applied \d+ edits? to|Todos have been modified successfully"
-    r"|Successfully (?:replaced|wrote \d+ bytes))"
+    r"|Successfully (?:replaced|wrote \d+ bytes|modified file|overwrote file|created and wrote to new file))"
 )
 _NAMES = ("session_id", "child_session_id", "subagent_session_id", "sub_agent_session_id")
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{5,100}")

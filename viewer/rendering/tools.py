@@ -1,8 +1,9 @@
 """The summary line of a tool call: "Read src/app.py, lines 10–40", "Ran pytest -x", "To-do list, 3 of 7 done".
 
-Tools of Hermes, Claude Code, Codex, OpenClaw, pi and SWE-agent are known by name and arguments. A call whose arguments
-do not fit, and any other tool, is shown with its name and its key argument. A line says what was requested. It says
-that it was done only if the result does not contradict it, and that something was changed only if the result says so.
+Tools of Hermes, Claude Code, Codex, OpenClaw, pi, Gemini CLI, Qwen Code and SWE-agent are known by name and arguments.
+A call whose arguments do not fit, and any other tool, is shown with its name and its key argument. A line says what was
+requested. It says that it was done only if the result does not contradict it, and that something was changed only if
+the result says so.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ def may_change_files(name: str) -> bool:
 
 def is_sub_agent(name: str) -> bool:
     """Whether a tool gives work to another agent, whose session its result may name."""
-    return name.lower().removeprefix("functions.") in ("task", "agent", "delegate_task", "spawn_agent")
+    return name.lower().removeprefix("functions.") in _SUB_AGENTS
 
 
 def _word(tool: Tool, result: CallOutcome | None) -> str:
@@ -279,7 +280,7 @@ def _process(arguments: Arguments) -> str | None:
 
 _DIRECTORY = _text("path", "dir_path")
 EDIT = Tool("Edit", "Edited", _if(file_of), strict=True, where=file_of)
-SHELL = Tool("Run", "Ran", command_of, where=_text("workdir", "working_directory", "cwd"))
+SHELL = Tool("Run", "Ran", command_of, where=_text("workdir", "working_directory", "cwd", "dir_path", "directory"))
 _READ = Tool("Read", "Read", _reading, where=file_of)
 _WRITE = Tool("Write", "Wrote", _if(file_of), strict=True, where=file_of)
 _CREATE = Tool("Create", "Created", _if(file_of), strict=True, where=file_of)
@@ -328,6 +329,11 @@ _TOOLS = {
     # OpenClaw and pi, whose other tools have names of the ones above
     "exec": SHELL, "find": _FIND,
     "sessions_spawn": Tool("Ask a sub-agent:", "Asked a sub-agent:", _text("task", "label")),
+    # Gemini CLI and Qwen Code, whose other tools have names of the ones above
+    "run_shell_command": SHELL, "replace": EDIT, "list_directory": _LIST, "grep_search": _SEARCH,
+    "search_file_content": _SEARCH, "google_web_search": _WEB, "write_todos": _TODO, "todo_write": _TODO,
+    "web_fetch": Tool("Fetch", "Fetched", _text("url", "prompt")), "invoke_agent": _ASK, "ask_user": _PERSON,
+    "save_memory": Tool("Memory:", "Memory:", _text("fact")), "activate_skill": _SKILL, "notebook_edit": EDIT,
     # SWE-agent and others
     "open": _READ, "find_file": _FIND, "create": _CREATE,
     "think": Tool("Think:", "Thought:", _text("thought")),
@@ -335,6 +341,7 @@ _TOOLS = {
 }  # fmt: skip
 
 
+_SUB_AGENTS = ("task", "agent", "delegate_task", "spawn_agent", "invoke_agent")
 _SORTS = {
     **dict.fromkeys((EDIT, _WRITE, _CREATE), "edit"),
     **dict.fromkeys((_READ, _LIST), "read"),
