@@ -115,7 +115,10 @@ def main() -> None:
     images = ROOT / "docs" / "images"
 
     with tempfile.TemporaryDirectory(prefix="palimpsest-recording-") as place, sync_playwright() as playwright:
-        homes = ("HERMES_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_STATE_DIR", "PI_CODING_AGENT_DIR")
+        homes = (
+            "HERMES_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_STATE_DIR", "PI_CODING_AGENT_DIR",
+            "GEMINI_HOME", "QWEN_HOME",
+        )  # fmt: skip
         site = StartedSite(Path(place) / "data", None, **dict.fromkeys(homes, place))
         chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
         try:

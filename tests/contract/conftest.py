@@ -11,11 +11,13 @@ from pytest_django import Settings
 from tests.agents.base import Agent
 from tests.agents.claude_code.by_hand import ClaudeByHand
 from tests.agents.codex.by_hand import CodexByHand
+from tests.agents.gemini.by_hand import GeminiByHand
 from tests.agents.hermes.by_hand import InFile, Old, OnServer, emptied
 from tests.agents.hermes.real import REQUIREMENTS, Hermes, RealHermes, environment
 from tests.agents.json_file import JsonFile, add_json_kind
 from tests.agents.openclaw.by_hand import OpenClawByHand, OpenClawFilesByHand
 from tests.agents.pi.by_hand import PiByHand
+from tests.agents.qwen.by_hand import QwenByHand
 from tests.factories import postgres_stores
 from tests.slow import slow
 from tests.store_api import StoreApi
@@ -26,10 +28,11 @@ STARTED = slow("hermes31", "postgres")  # schema 22 and the demo are asked in te
 BY_HAND = ("hermes", "openclaw", "claude-code", "codex", "pi")
 UNLIKE = (*BY_HAND, *STARTED)
 COMPACTED = (*UNLIKE, *ALIKE)
-KINDS = ("hermes16", "json", *COMPACTED)
+READ_ONLY = slow("gemini", "qwen")  # the kinds of files that are parsed whole
+KINDS = ("hermes16", "json", *READ_ONLY, *COMPACTED)
 # Where nearly all is done by what the kinds share, each run asks one of rows and one of files.
 _SHARED = ("hermes", "claude-code", *slow("openclaw", "codex", "pi"), *ALIKE, *STARTED)
-shared = pytest.mark.parametrize("agent", ("json", *slow("hermes16"), *_SHARED), indirect=True)
+shared = pytest.mark.parametrize("agent", ("json", *slow("hermes16"), *READ_ONLY, *_SHARED), indirect=True)
 shared_by_compacted = pytest.mark.parametrize("agent", _SHARED, indirect=True)
 
 
@@ -67,6 +70,10 @@ def _agent(kind: str, request: pytest.FixtureRequest, place: Path) -> Agent:
         return OpenClawFilesByHand(place / "openclaw")
     if kind == "pi":
         return PiByHand(place / "pi")
+    if kind == "gemini":
+        return GeminiByHand(place / "gemini")
+    if kind == "qwen":
+        return QwenByHand(place / "qwen")
     if kind == "postgres":
         return OnServer(postgres_stores.empty(request.getfixturevalue("postgres")).url)
     path = place / "state.db"

@@ -30,7 +30,15 @@ def test_who_has_only_the_demo_is_shown_where_sessions_are_looked_for(
     page = read(signed_in.get("/"))
     assert "/stores" in [link.attributes["href"] for link in page.one("ul", "stores").all("a")]
     looked = read(signed_in.get("/stores")).one("section", **{"aria-labelledby": "looked"})
-    assert [name.text for name in looked.all("dt")] == ["Hermes", "Claude Code", "Codex", "OpenClaw", "pi"]
+    assert [name.text for name in looked.all("dt")] == [
+        "Hermes",
+        "Claude Code",
+        "Codex",
+        "OpenClaw",
+        "pi",
+        "Gemini CLI",
+        "Qwen Code",
+    ]
     assert "CLAUDE_CONFIG_DIR" in looked.text and "PALIMPSEST_STORES" in looked.text
 
 

@@ -28,8 +28,10 @@ from tests.agents.client_words import (
 from viewer.stores.claude_code.envelopes import ENVELOPES as CLAUDE
 from viewer.stores.codex.envelopes import ENVELOPES as CODEX
 from viewer.stores.envelopes import RAN, Envelopes, split
+from viewer.stores.gemini.replay import ENVELOPES as GEMINI
 from viewer.stores.hermes.envelopes import ENVELOPES as HERMES
 from viewer.stores.openclaw.envelopes import OPENCLAW, PI
+from viewer.stores.qwen.replay import ENVELOPES as QWEN
 
 OUTPUT = "Read the output file to retrieve the result: /tmp/a.output"  # behind a notification
 
@@ -61,6 +63,13 @@ OUTPUT = "Read the output file to retrieve the result: /tmp/a.output"  # behind 
         (CODEX, [text("<image name=[Image #1]>"), PICTURE, text("</image>"), text(WORDS)], WORDS),
         (CODEX, [text("<image>"), PICTURE, text("</image>"), text(WORDS)], WORDS),
         (CODEX, f"{AGENTS}\n\n{ENVIRONMENT}\n\n{WORDS}", WORDS),
+        (GEMINI, f"{WORDS}\n--- Content from referenced files ---\nprices\n--- End of content ---", WORDS),
+        (
+            GEMINI,
+            [text(f"{WORDS}\n--- Content from referenced files ---"), PICTURE, text("\n--- End of content ---")],
+            WORDS,
+        ),
+        (QWEN, f"{REMINDER}\n\n{WORDS}", WORDS),
         (OPENCLAW, f"{CHAT}{WORDS}", WORDS),
         (OPENCLAW, f"{CHAT}{REPLIED}{WORDS}{CHANNEL}", WORDS),
         (OPENCLAW, f"[media attached: /tmp/a.png (image/png) | /tmp/a.png]\n{CHAT}{WORDS}", WORDS),
@@ -111,6 +120,7 @@ def test_what_a_client_added_is_told_from_what_was_typed(by: Envelopes, said: An
         (CODEX, f"{IDE}{WORDS}"),
         (CODEX, f"Why does it say\n## My request for Codex:\n{WORDS}"),
         (CODEX, f"# A heading of mine\n{WORDS}"),
+        (GEMINI, f"{WORDS} --- Content from referenced files --- is a line"),
         (CODEX, f"<environment_context>\n{WORDS}"),
         (OPENCLAW, f"Conversation info (untrusted metadata):\n{WORDS}"),
         (OPENCLAW, f"[ ] {WORDS}"),
@@ -148,6 +158,7 @@ def test_what_no_table_knows_is_typed(by: Envelopes, said: Any) -> None:
         (CLAUDE, "<bash-input>ls</bash-input>", RAN),
         (CODEX, f"{AGENTS}\n\n{ENVIRONMENT}", "added by Codex"),
         (CODEX, PLUGINS, "added by Codex"),
+        (QWEN, "<task-notification>\nDone.\n</task-notification>", "added by Qwen Code"),
         (OPENCLAW, CHAT, "added by OpenClaw"),
         (HERMES, INVOKED, RAN),
         (HERMES, "[System note: Your previous turn was interrupted.]", "added by Hermes Agent"),
@@ -164,7 +175,7 @@ def test_a_picture_beside_what_was_added_is_a_persons() -> None:
     assert found.typed == [text(""), PICTURE], "each block stays in its place"
 
 
-@pytest.mark.parametrize("by", [CLAUDE, CODEX, OPENCLAW, HERMES])
+@pytest.mark.parametrize("by", [CLAUDE, CODEX, OPENCLAW, HERMES, GEMINI])
 @pytest.mark.parametrize(
     "said",
     [

@@ -52,6 +52,8 @@ CLAUDE_HOME = env.directory("CLAUDE_CONFIG_DIR", Path.home() / ".claude")
 CODEX_HOME = env.directory("CODEX_HOME", Path.home() / ".codex")
 OPENCLAW_HOME = env.directory("OPENCLAW_STATE_DIR", Path.home() / ".openclaw")
 PI_HOME = env.directory("PI_CODING_AGENT_DIR", Path.home() / ".pi" / "agent")
+GEMINI_HOME = env.directory("GEMINI_HOME", Path.home() / ".gemini")
+QWEN_HOME = env.directory("QWEN_HOME", Path.home() / ".qwen")
 DEMO_STORE = DATA_DIR / "demo.db"
 for _file in (DEMO_STORE, DATA_DIR / "secret-key"):
     keep_private(_file)

@@ -7,5 +7,6 @@ pages.
 
 `hermes` reads the database of Hermes Agent, on SQLite or PostgreSQL, and the demo store, which has the same form.
 `claude_code` reads the session files of Claude Code and `codex` those of Codex; both use `jsonl`. `openclaw` reads the
-trees of entries that OpenClaw keeps in databases or files, and pi in files.
+trees of entries that OpenClaw keeps in databases or files, and pi in files. `gemini` and `qwen` read files that are
+parsed whole (`parsed`).
 """

@@ -12,10 +12,12 @@ from viewer.stores.errors import NotFound
 from .base import Store
 from .claude_code.kind import ClaudeCodeStores
 from .codex.kind import CodexStores
+from .gemini.kind import GeminiStores
 from .hermes.demo import ensure_demo
 from .hermes.kind import Hermes
 from .kind import Agent, StoreKind, for_list
 from .openclaw.kind import OpenClawStores, PiStores
+from .qwen.kind import QwenStores
 from .reader import Reader
 from .writer import Writer
 
@@ -25,7 +27,9 @@ __all__ = [
     "splits", "store_version", "unread_homes", "writer_of",
 ]  # fmt: skip
 
-KINDS: list[StoreKind] = [Hermes(), ClaudeCodeStores(), CodexStores(), OpenClawStores(), PiStores()]
+KINDS: list[StoreKind] = [
+    Hermes(), ClaudeCodeStores(), CodexStores(), OpenClawStores(), PiStores(), GeminiStores(), QwenStores(),
+]  # fmt: skip
 
 
 def all_stores() -> list[Store]:

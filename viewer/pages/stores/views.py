@@ -28,6 +28,8 @@ _HOMES = (  # where sessions of agents are looked for, and the variable that nam
     ("Codex", settings.CODEX_HOME, "CODEX_HOME"),
     ("OpenClaw", settings.OPENCLAW_HOME, "OPENCLAW_STATE_DIR"),
     ("pi", settings.PI_HOME, "PI_CODING_AGENT_DIR"),
+    ("Gemini CLI", settings.GEMINI_HOME, "GEMINI_HOME"),
+    ("Qwen Code", settings.QWEN_HOME, "QWEN_HOME"),
 )
 
 

@@ -1,0 +1,1 @@
+"""Gemini CLI: `by_hand.py` writes and reads its files, and names what the client itself wrote (`RECORDED`)."""
