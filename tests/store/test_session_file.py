@@ -9,7 +9,9 @@ import pytest
 
 from tests.agents.claude_code.recorded import RECORDED as CLAUDE
 from tests.agents.codex.recorded import RECORDED as CODEX
+from tests.agents.gemini.by_hand import RECORDED as GEMINI
 from tests.agents.pi.by_hand import PiByHand
+from tests.agents.qwen.by_hand import RECORDED as QWEN
 from tests.agents.talk import talk
 from viewer.stores.base import Store
 from viewer.stores.message import message_of
@@ -66,3 +68,12 @@ def test_what_no_agent_wrote_is_refused(lines: list[object]) -> None:
     for data in ("\n".join(map(json.dumps, lines)), "\n".join(map(json.dumps, lines)) + "\n{"):
         with pytest.raises(ValueError, match="no session of an agent"):
             messages_of(data.encode())
+
+
+@pytest.mark.parametrize(("kind", "home"), [("gemini", GEMINI), ("qwen", QWEN)])
+@pytest.mark.parametrize("scenario", ["auto", "compressed", "rewound"])
+def test_a_file_that_is_parsed_whole(kind: str, home: Path, scenario: str) -> None:
+    path = max((home / scenario).rglob("chats/*.jsonl"), key=lambda each: each.stat().st_size)
+    with open_store(Store("work", f"{kind}://{home / scenario}", "configured")) as reader:
+        (session_id,) = reader.listing.active_lately(9)
+        assert messages_of(path.read_bytes()) == list(map(message_of, reader.live(session_id)))

@@ -18,8 +18,12 @@ from .base import Store
 from .message import message_of
 from .registry import open_store
 
+IN_QWEN = "0" * 32  # the id that a file of Qwen Code gets here: its own is only in the file's name
 FIRST = 50  # lines that are read to find out which agent wrote the file
-UNKNOWN = "no list of messages, and no session of an agent that is known (Claude Code, Codex, OpenClaw, pi)"
+UNKNOWN = (
+    "no list of messages, and no session of an agent that is known (Claude Code, Codex, Gemini CLI, OpenClaw, pi, Qwen "
+    "Code)"
+)
 IN_TWO = "This file of Codex goes on from another one, without which it says little: compact the session where it lies."
 
 
@@ -51,6 +55,11 @@ def _whose(data: bytes) -> tuple[str, str, str]:
             if entry.get("version") in (1, 2, 3):  # pi's; OpenClaw's older files are in the same form
                 return "pi", f"sessions/a/{session}.jsonl", session
             return "openclaw", f"agents/main/sessions/{session}.jsonl", session
+        if _is_name(entry.get("sessionId")) and "projectHash" in entry:
+            return "gemini", "tmp/a/chats/session-a.jsonl", entry["sessionId"]
+        message = entry.get("message")
+        if _is_name(entry.get("sessionId")) and isinstance(message, dict) and "parts" in message and "uuid" in entry:
+            return "qwen", f"projects/a/chats/{IN_QWEN}.jsonl", IN_QWEN
         if _is_name(entry.get("sessionId")) and "parentUuid" in entry:
             session, agent = entry["sessionId"], entry.get("agentId")
             if entry.get("isSidechain") and _is_name(agent):
