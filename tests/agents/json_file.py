@@ -13,17 +13,25 @@ import pytest
 
 from tests.agents.base import Agent, Heard, Message
 from viewer.stores import registry
+from viewer.stores.kind import StoreKind
 
 GUIDE = Path(__file__).parents[2] / "docs" / "store-kinds.md"
 
 
 def add_json_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the site know the kind whose addresses begin with `json:///`."""
-    (text,) = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(), re.M | re.S)
+    monkeypatch.setattr(registry, "KINDS", [*registry.KINDS, example_kind("JsonFile")])
+
+
+def example_kind(name: str) -> StoreKind:
+    """A kind that the guide writes as an example."""
+    texts: list[str] = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(), re.M | re.S)
+    (text,) = (each for each in texts if f"class {name}(" in each)
     assert text.count("\n") < 120
     example: dict[str, Any] = {"__name__": "example"}
     exec(compile(text, "docs/store-kinds.md", "exec"), example)
-    monkeypatch.setattr(registry, "KINDS", [*registry.KINDS, example["JsonFile"]()])
+    kind: StoreKind = example[name]()
+    return kind
 
 
 def write_sessions(path: Path, sessions: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
