@@ -161,7 +161,7 @@ ELSEWHERE = {
         viewer.settings.environment
         viewer.exports.making.export viewer.exports.source.plan viewer.workspaces.context_files.read_context_file
         viewer.workspaces.rules.workspace_of viewer.stores.hermes.postgres viewer.stores.hermes.schema_postgres.create
-        viewer.stores.hermes.sqlite viewer.stores.registry.get_store viewer.stores.jsonl.files
+        viewer.stores.sqlite.reading viewer.stores.registry.get_store viewer.stores.jsonl.files
         viewer.stores.jsonl.listing viewer.stores.codex.facts
         viewer.stores.jsonl.links.regular_file viewer.stores.claude_code.sidechains.in_file""",
     "its model refuses what is too long": "viewer.api.shapes.options",

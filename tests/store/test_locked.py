@@ -22,8 +22,9 @@ from tests.html import read
 from viewer.stores import kind
 from viewer.stores.base import Store
 from viewer.stores.errors import StoreUnanswered, StoreUnavailable
-from viewer.stores.hermes import schema, sqlite
+from viewer.stores.hermes import schema
 from viewer.stores.hermes.reader import open_store
+from viewer.stores.sqlite import reading as sqlite
 from viewer.web.auth import new_token
 
 LISTS = ("/", "/?q=needle", "/search?q=needle", "/compactions", "/stores", "/api/v1/stores")

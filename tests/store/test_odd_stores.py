@@ -14,10 +14,11 @@ from tests.factories.stores import add_row, add_session, create_empty, reader_of
 from viewer.api.schemas import moment
 from viewer.stores import times
 from viewer.stores.errors import TitleTaken
-from viewer.stores.hermes import editing, sqlite
+from viewer.stores.hermes import editing
 from viewer.stores.hermes.agent import HermesAgent
 from viewer.stores.search.pages import PageRequest, SearchFilter
 from viewer.stores.search.query import parse
+from viewer.stores.sqlite import reading as sqlite
 
 NOW = 1_790_000_000.0
 NEVER = [

@@ -27,8 +27,9 @@ from viewer.stores.errors import (
     StoreUnavailable,
 )
 from viewer.stores.lock_owners import new_holder
-from viewer.stores.openclaw import commits, database, transaction
+from viewer.stores.openclaw import commits, database
 from viewer.stores.registry import writer_of
+from viewer.stores.sqlite import writing
 
 ASKED = {"role": "user", "content": "And now?"}
 
@@ -241,7 +242,7 @@ def test_a_cold_session_and_one_in_a_file(agent: OpenClawByHand) -> None:
 
 
 def test_a_database_that_is_locked(agent: OpenClawByHand, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transaction.writing.__wrapped__, "__defaults__", (0.05,))  # type: ignore[attr-defined]
+    monkeypatch.setattr(writing.writing.__wrapped__, "__defaults__", (0.05,))  # type: ignore[attr-defined]
     holding = agent.connected()
     with pytest.raises(StoreUnavailable, match="locked by another program"):
         compacted(agent, lambda: holding.execute("BEGIN IMMEDIATE"))

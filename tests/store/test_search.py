@@ -19,12 +19,13 @@ from tests.factories.stores import create_empty
 from tests.slow import slow
 from viewer.stores.base import Store
 from viewer.stores.errors import StoreUnavailable
-from viewer.stores.hermes import candidates, reading, search, sqlite
+from viewer.stores.hermes import candidates, reading, search
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import tip
 from viewer.stores.search.pages import Hit, HitPage, Key, PageRequest, SearchFilter, Stage
 from viewer.stores.search.query import fold, parse, trigram_expression, word_expression
+from viewer.stores.sqlite import reading as sqlite
 
 Copies = Callable[[int], Path]
 

@@ -19,8 +19,9 @@ from django.conf import settings
 from viewer.stores.base import Capabilities, Store
 from viewer.stores.errors import StoreUnavailable
 from viewer.stores.kind import for_list
+from viewer.stores.sqlite import reading as sqlite
 
-from . import postgres, sqlite
+from . import postgres
 from .columns import Columns, read_columns
 from .dialect import POSTGRES, StoreConnection
 

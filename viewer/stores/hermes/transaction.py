@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import random
 import sqlite3
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from urllib.parse import quote
 
 from viewer.stores.base import Store
 from viewer.stores.errors import StoreReadOnly, StoreUnavailable
+from viewer.stores.sqlite import reading as sqlite
+from viewer.stores.sqlite.writing import LOCKED, NOT_WRITABLE, code_of, opened
 
-from . import postgres_transaction, sqlite
+from . import postgres_transaction
 from .dialect import StoreConnection
 from .opening import check_is_store, columns_of, identity
 
@@ -70,13 +70,9 @@ def write(store: Store, planned_identity: tuple[int, int] | None = None) -> Iter
 def open_for_writing(store: Store) -> sqlite3.Connection:
     """A connection to the file of a store. Raises StoreError."""
     try:
-        con = sqlite3.connect(f"file:{quote(str(store.path))}?mode=rw", uri=True, timeout=1.0, isolation_level=None)
-        con.execute("PRAGMA foreign_keys = ON")
+        return opened(store.path, 1.0)
     except sqlite3.Error as problem:
         raise _refusal(store, problem, 0) from problem
-    if sys.version_info >= (3, 12):  # closing the last connection must not unlink the WAL that the agent watches
-        con.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
-    return con
 
 
 def _patiently(con: sqlite3.Connection, statement: str, patience: float) -> None:
@@ -87,17 +83,9 @@ def _patiently(con: sqlite3.Connection, statement: str, patience: float) -> None
             return
         except sqlite3.OperationalError as problem:
             waited = time.monotonic() - started
-            if _kind(problem) not in _LOCKED or waited > patience:
+            if code_of(problem) not in LOCKED or waited > patience:
                 raise
             time.sleep(random.uniform(0.02, 0.15) if waited < EAGER else random.uniform(0.25, 1.0))
-
-
-_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-
-
-def _kind(problem: sqlite3.Error) -> int:
-    """SQLite's primary result code; 0 for an error of the Python module itself."""
-    return getattr(problem, "sqlite_errorcode", 0) & 0xFF
 
 
 def _refusal(store: Store, problem: sqlite3.Error, patience: float) -> StoreUnavailable | StoreReadOnly:
@@ -105,8 +93,8 @@ def _refusal(store: Store, problem: sqlite3.Error, patience: float) -> StoreUnav
         return StoreReadOnly(
             f"The search index of store {store.name} needs a tokenizer that is not here; nothing was written."
         )
-    kind, nothing = _kind(problem), "nothing was written"
-    if kind in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+    kind, nothing = code_of(problem), "nothing was written"
+    if kind in NOT_WRITABLE:
         return StoreReadOnly(
             f"Store {store.name} cannot be written by this user: {store.path} or its directory is read-only; {nothing}."
         )
@@ -116,7 +104,7 @@ def _refusal(store: Store, problem: sqlite3.Error, patience: float) -> StoreUnav
         return StoreUnavailable(f"The disk of store {store.name} failed or has no room left ({problem}); {nothing}.")
     if kind in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return StoreUnavailable(f"{sqlite.unavailable(store.name, store.path, problem).message} Nothing was written.")
-    if kind in _LOCKED:
+    if kind in LOCKED:
         return StoreUnavailable(
             f"Store {store.name} stayed locked by another program for {patience:.0f} s; {nothing}. Try again."
         )

@@ -22,9 +22,11 @@ from viewer.stores.errors import (
     StoreReadOnly,
 )
 from viewer.stores.jsonl.append import appending
+from viewer.stores.sqlite.writing import writing
 from viewer.stores.writer import conflict_as
 
 from . import (
+    database,
     file_writing,
     new_entries,
     places,
@@ -38,7 +40,6 @@ from . import (
 )
 from .file_writing import TreeFile
 from .places import SessionPlace
-from .transaction import writing
 from .tree_writer import TreeWriter
 
 
@@ -77,7 +78,7 @@ class OpenClawWriter(TreeWriter):
             raise CompactionConflict(refusals.GOES_ON_ELSEWHERE)
         if location.row_id:
             messages = row_writing.looked_at(location, token)
-            with writing(location.path) as con:
+            with writing(location.path, prepare=database.prepared) as con:
                 return row_writing.commit(con, location, self.store.path, messages, token, edits, now=now)
         with appending(location.path) as opened:
             result = file_writing.commit(self._file(session_id), opened, token, edits, now=now)
@@ -91,7 +92,7 @@ class OpenClawWriter(TreeWriter):
         location = self._writable(what.session_id)
         with conflict_as(NotUndoable):
             if location.row_id:
-                with writing(location.path) as con:
+                with writing(location.path, prepare=database.prepared) as con:
                     return row_writing.undo(con, location, self.store.path, what, now=time.time())
             with appending(location.path) as opened:
                 before = file_writing.tokens_before(self._file(what.session_id), what.entry)
@@ -103,7 +104,7 @@ class OpenClawWriter(TreeWriter):
         location = self._writable(session_id)
         with conflict_as(NotRedoable):
             if location.row_id:
-                with writing(location.path) as con:
+                with writing(location.path, prepare=database.prepared) as con:
                     return row_writing.redo(con, location, self.store.path, receipt, now=time.time())
             with appending(location.path) as opened:
                 file_writing.redo(self._file(session_id), opened, receipt)
@@ -114,7 +115,7 @@ class OpenClawWriter(TreeWriter):
         if reason := refusals.of_place_to_branch(location):
             raise StoreReadOnly(reason)
         if location.row_id:
-            with writing(location.path) as con:
+            with writing(location.path, prepare=database.prepared) as con:
                 return row_branching.branch(con, location, self.store.path, message_ids, now=now)
         self._require_idle(session_id)
         new_id = str(uuid4())
