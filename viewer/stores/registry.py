@@ -17,6 +17,7 @@ from .hermes.demo import ensure_demo
 from .hermes.kind import Hermes
 from .kind import Agent, StoreKind, for_list
 from .openclaw.kind import OpenClawStores, PiStores
+from .opencode.kind import OpenCodeStores
 from .qwen.kind import QwenStores
 from .reader import Reader
 from .writer import Writer
@@ -29,6 +30,7 @@ __all__ = [
 
 KINDS: list[StoreKind] = [
     Hermes(), ClaudeCodeStores(), CodexStores(), OpenClawStores(), PiStores(), GeminiStores(), QwenStores(),
+    OpenCodeStores(),
 ]  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from viewer.stores.errors import SessionBusy, StoreUnavailable
 from viewer.stores.jsonl.compressed import ENDING
 from viewer.stores.jsonl.files import readable
 from viewer.stores.lock_owners import Holder
+from viewer.stores.open_files import writers_of
 
 from . import paths
 from .facts import head_of
@@ -108,41 +109,6 @@ def has_it_open(process: int) -> str:
     return f"{who}{which} has this session open and would go on with what it has in memory. Close it there first."
 
 
-def processes_writing(path: Path) -> Iterator[int]:
-    """Other processes that have a file open for writing, as far as this user may see them; none except on Linux."""
-    try:
-        named, file_status = os.path.basename(os.path.realpath(path)), os.stat(path)
-        processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:
-        return
-    for process in processes:
-        if process != os.getpid() and _writes(process, named, file_status):
-            yield process
-
-
-def _writes(process: int, named: str, file_status: os.stat_result) -> bool:
-    """Only links that end with the file's name are checked, because a process may have thousands of others."""
-    directory = f"/proc/{process}/fd/"
-    try:
-        for name in os.listdir(directory):
-            with suppress(OSError):  # it has been closed meanwhile
-                if os.readlink(directory + name).endswith(named) and _is_open_to_write(process, name, file_status):
-                    return True
-    except OSError:
-        pass
-    return False
-
-
-def _is_open_to_write(process: int, name: str, file_status: os.stat_result) -> bool:
-    """Raises OSError where it has been closed meanwhile."""
-    status = os.stat(f"/proc/{process}/fd/{name}")
-    if (status.st_dev, status.st_ino) != (file_status.st_dev, file_status.st_ino):
-        return False
-    fdinfo = Path(f"/proc/{process}/fdinfo/{name}").read_text()
-    flags = next((line.split()[1] for line in fdinfo.splitlines() if line.startswith("flags:")), "0")
-    return int(flags, 8) & os.O_ACCMODE != os.O_RDONLY
-
-
 # -- our own lock ------------------------------------------------------------------------------------------------------
 
 
@@ -174,7 +140,7 @@ def holder_of(store: Store, session_id: str, path: Path) -> Holder | None:
     if ours := own_holder(store, session_id):
         return Holder(ours, 0.0, 0.0, OURS)
     opened = open_sessions(store) or {}
-    process = opened[session_id] if session_id in opened else next(processes_writing(path), None)
+    process = opened[session_id] if session_id in opened else next(writers_of(path), None)
     if process is None:
         return None
     return Holder(f"pid={process}:agent=codex:", 0.0, 0.0, has_it_open(process))
@@ -197,7 +163,7 @@ def take_lock(store: Store, session_id: str, path: Path, holder: str) -> None:
 
 def require_closed(path: Path) -> None:
     """Raise SessionBusy where a process has the file open for writing: for clients that lock nothing."""
-    for process in processes_writing(path):
+    for process in writers_of(path):
         raise SessionBusy(has_it_open(process))
 
 

@@ -1,0 +1,134 @@
+"""OpenCode's database as a kind of store: where it is, how it is opened, how a session is resumed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from django.conf import settings
+
+from viewer.stores.base import Session, Store
+from viewer.stores.clean_text import shell_word
+from viewer.stores.errors import StoreError, StoreUnavailable
+from viewer.stores.kind import Agent, StoreKind, for_list, newer_than
+from viewer.stores.reader import Reader
+from viewer.stores.sqlite.reading import BUSY_SECONDS, LIST_SECONDS, stamp
+from viewer.stores.writer import Writer
+
+from . import paths
+from .paths import NAME, SessionRow
+from .reader import OpenCodeReader
+from .writer import OpenCodeWriter
+
+TRIED = "1.18.33"  # the newest version whose sessions were read, compacted and resumed in tests (docs/opencode.md)
+SETTLED = 2.0  # seconds until a write counts as done: file systems keep times in steps
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCode(Agent):
+    """The client that owns the sessions."""
+
+    @property
+    def name(self) -> str:
+        return "OpenCode"
+
+    @property
+    def is_known(self) -> bool:
+        return True
+
+    def reads_rules_by_itself(self) -> str:
+        return "AGENTS.md"
+
+    def _row(self, session_id: str) -> SessionRow | None:
+        with suppress(StoreError), paths.connected(self.store, LIST_SECONDS) as con:
+            return paths.session_row(con, self.store, session_id)
+        return None
+
+    def resume_command(self, session_id: str) -> str:
+        command, row = f"opencode -s {shell_word(session_id)}", self._row(session_id)
+        directory = row.text("directory") if row else ""
+        return f"cd {shell_word(directory)} && {command}" if directory else command
+
+    def untried_version(self, session_id: str) -> str:
+        row = self._row(session_id)
+        return newer_than(TRIED, row.text("version"), self.name) if row else ""
+
+    def picks_up(self, session: Session) -> str:
+        return (
+            "OpenCode reads the session anew for each request, and goes on from it with its next prompt. A terminal "
+            "that has it open shows that once it is opened again."
+        )
+
+
+class OpenCodeStores(StoreKind):
+    """A data directory of OpenCode, `~/.local/share/opencode` by default, or a database in it."""
+
+    name = "opencode"
+    schemes = ("opencode:///",)
+    is_home: ClassVar[bool] = True
+
+    def discover(self) -> list[tuple[str, str]]:
+        """The database, and those of other release channels (`opencode-<channel>.db`)."""
+        home: Path = settings.OPENCODE_HOME
+        found = [("opencode", f"opencode://{home}")] if os.path.isfile(home / NAME) else []
+        try:
+            names = sorted(os.listdir(home))
+        except OSError:
+            return found
+        channels = [name for name in names if name.startswith("opencode-") and name.endswith(".db")]
+        return [*found, *((name.removesuffix(".db"), f"opencode://{home / name}") for name in channels)]
+
+    def is_here(self, store: Store) -> bool:
+        return os.path.isfile(paths.database(store))
+
+    @contextmanager
+    def open(self, store: Store, *, listed: bool) -> Iterator[Reader]:
+        if listed:
+            with for_list(store), self._open(store, LIST_SECONDS) as reader:
+                yield reader
+        else:
+            with self._open(store, BUSY_SECONDS) as reader:
+                yield reader
+
+    @contextmanager
+    def _open(self, store: Store, patience: float) -> Iterator[Reader]:
+        """All questions of one request see one state of the database."""
+        before = self.identity(store)
+        state, is_settled = _state(store)
+        with paths.connected(store, patience) as con:
+            con.execute("BEGIN")
+            yield OpenCodeReader(store, con, state if is_settled else "")
+            if self.identity(store) != before:
+                raise StoreUnavailable(
+                    f"The file of store {store.name} was replaced while it was read. Load the page again."
+                )
+
+    def identity(self, store: Store) -> tuple[int, int]:
+        path = paths.database(store)
+        try:
+            status = os.stat(path)
+        except OSError as problem:
+            raise StoreUnavailable(f"Store {store.name}: {path} cannot be read: {problem.strerror}.") from problem
+        return status.st_dev, status.st_ino
+
+    def store_version(self, store: Store) -> str:
+        state, is_settled = _state(store)
+        return f"{self.identity(store)} {state}" + ("" if is_settled else f" {time.time_ns()}")
+
+    def writer(self, store: Store) -> Writer:
+        return OpenCodeWriter(store)
+
+    def agent(self, store: Store) -> Agent:
+        return OpenCode(store)
+
+
+def _state(store: Store) -> tuple[str, bool]:
+    """A text that differs after a write, and whether the newest write is long enough ago for that to be certain."""
+    stamps = [stamp(f"{paths.database(store)}{ending}") for ending in ("", "-wal")]
+    newest = max(changed for _, *times in stamps for changed in times)
+    return repr(stamps), time.time_ns() - newest > SETTLED * 1e9

@@ -1,0 +1,206 @@
+"""Rows of messages and parts as records: what the client's rules ask of them. The texts stay in the database."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from viewer.stores.jsonl.lines import decoded
+
+from .paths import whole
+
+STEP = 4_096  # numbers that each millisecond has for a message and its parts
+EPOCH = 1_577_836_800_000  # 2020 in milliseconds: the numbers stay below 2**53, which JavaScript reads exactly
+COMPACTION = "compaction"
+UNKNOWN = "unknown"  # the role and type of a row that is no JSON object, or says none
+ANSWERED = ("completed", "error")  # of a call: it has a result
+WAITING = ("pending", "running")
+# Parts that a model is sent nothing of.
+_SILENT = ("step-start", "step-finish", "snapshot", "patch", "agent", "retry", COMPACTION)
+_KNOWN = (*_SILENT, "text", "reasoning", "file", "tool", "subtask")
+_AS_TEXT = ("text/plain", "application/x-directory")  # files whose content is in a text next to them
+
+
+@dataclass(frozen=True, slots=True)
+class PartRecord:
+    """One part. `number` is that of the result's message, for a call. `is_said` says that it is a part of what its
+    message says to a model, `is_typed` that a person typed it; `tail` is the first message that a compaction keeps.
+    """
+
+    id: str
+    number: int
+    type: str
+    size: int
+    is_said: bool = False
+    is_typed: bool = False
+    status: str = ""
+    call: str = ""
+    tail: str = ""
+    is_cleared: bool = False
+    is_auto: bool = False  # a compaction that nobody asked for
+    is_known: bool = True
+
+    @property
+    def is_answered(self) -> bool:
+        return self.type == "tool" and self.status in ANSWERED
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRecord:
+    """One message. `time` in epoch seconds, `made` in milliseconds; `parent` is the message that it answers; `error` is
+    the name of what broke it off; `tokens` are those of its whole request and answer, 0 for unknown.
+    """
+
+    id: str
+    number: int
+    role: str
+    made: int
+    parts: tuple[PartRecord, ...]
+    parent: str
+    finish: str
+    error: str
+    marked: bool  # as a summary
+    is_completed: bool
+    tokens: int
+    cost: Any
+    is_known: bool
+    is_dated: bool  # the time in its data is that of its row: the client orders by both
+
+    @property
+    def time(self) -> float:
+        return self.made / 1000
+
+    @property
+    def asks_summary(self) -> bool:
+        """Whether it is a request for a compaction."""
+        return self.role == "user" and any(part.type == COMPACTION for part in self.parts)
+
+    @property
+    def tail(self) -> str:
+        """The first message that its compaction keeps, "" for none."""
+        return next((part.tail for part in self.parts if part.type == COMPACTION and part.tail), "")
+
+    @property
+    def is_summary(self) -> bool:
+        """Whether the client takes it for the end of a compaction, if it answers a request for one."""
+        return self.role == "assistant" and self.marked and bool(self.finish) and not self.error
+
+    @property
+    def is_added(self) -> bool:
+        """Whether it is a user's message of which a person typed nothing."""
+        return self.role == "user" and not any(part.is_typed for part in self.parts)
+
+    @property
+    def says(self) -> bool:
+        """Whether anything of it can be shown as a message."""
+        return not self.is_known or any(part.is_said or part.type == "tool" for part in self.parts)
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether a model is sent it, while it is in context: not an unknown role, nor an answer that broke off; of one
+        that a person stopped, what is more than a thought.
+        """
+        if not self.is_known:
+            return False
+        if not self.error:
+            return True
+        said = any(part.type not in ("step-start", "reasoning") for part in self.parts)
+        return self.error == "MessageAbortedError" and said
+
+    @property
+    def is_open(self) -> bool:
+        """Whether, as the newest message, it belongs to a turn that has not ended."""
+        if self.role == "user":
+            return True
+        more = self.finish in ("tool-calls", "unknown") and not self.error
+        waits = any(part.type == "tool" and part.status in WAITING for part in self.parts)
+        return not self.is_completed or more or waits
+
+
+def records_of(con: sqlite3.Connection, session_id: str, limit: int = -1) -> list[MessageRecord]:
+    """All messages of a session with their parts, in the client's order, or its first ones."""
+    chosen = "FROM message WHERE session_id = ? ORDER BY time_created, id LIMIT ?"
+    query = f"SELECT message_id, id, data FROM part WHERE message_id IN (SELECT id {chosen}) ORDER BY message_id, id"
+    parts: dict[str, list[PartRecord]] = {}
+    for message_id, part_id, data in con.execute(query, (session_id, limit)):
+        parts.setdefault(message_id, []).append(_part(part_id, data))
+    return list(_numbered(con.execute(f"SELECT id, time_created, data {chosen}", (session_id, limit)), parts))
+
+
+def _numbered(rows: Any, parts: dict[str, list[PartRecord]]) -> Iterator[MessageRecord]:
+    """A message's number is made from its time: it stays when others come and go, and grows in the client's order."""
+    last = 0
+    for message_id, made, data in rows:
+        milliseconds = whole(made)
+        number = max((milliseconds - EPOCH) * STEP, last + 1)
+        own = [replace(part, number=number + at) for at, part in enumerate(parts.get(message_id, ()), start=1)]
+        last = number + len(own)
+        yield _message(message_id, number, milliseconds, tuple(own), object_of(data))
+
+
+def object_of(data: Any) -> dict[str, Any] | None:
+    """The object in a row's `data`; None where there is none."""
+    if isinstance(data, str):
+        data = data.encode("utf-8", "replace")
+    return decoded(data) if isinstance(data, bytes) else None
+
+
+def _message(
+    message_id: str, number: int, made: int, parts: tuple[PartRecord, ...], value: dict[str, Any] | None
+) -> MessageRecord:
+    data = value or {}
+    role = text_of(data.get("role")) or UNKNOWN
+    tokens, error = dict_of(data.get("tokens")), data.get("error")
+    cache = dict_of(tokens.get("cache"))
+    counts = [tokens.get("input"), tokens.get("output"), cache.get("read"), cache.get("write")]
+    return MessageRecord(
+        id=message_id,
+        number=number,
+        role=role,
+        made=made,
+        parts=parts,
+        parent=text_of(data.get("parentID")),
+        finish=text_of(data.get("finish")),
+        error=(text_of(dict_of(error).get("name")) or UNKNOWN) if error else "",
+        marked=data.get("summary") is True,
+        is_completed=bool(dict_of(data.get("time")).get("completed")),
+        tokens=whole(tokens.get("total")) or sum(map(whole, counts)),
+        cost=data.get("cost"),
+        is_known=role in ("user", "assistant"),
+        is_dated=dict_of(data.get("time")).get("created") == made,
+    )
+
+
+def _part(part_id: str, data: Any) -> PartRecord:
+    value, size = object_of(data), len(data) if isinstance(data, (str, bytes)) else 0
+    if value is None:
+        return PartRecord(part_id, 0, UNKNOWN, size, is_known=False)
+    kind, state = text_of(value.get("type")) or UNKNOWN, dict_of(value.get("state"))
+    status, text = text_of(state.get("status")), text_of(value.get("text"))
+    is_said = kind in ("reasoning", "subtask") or (kind == "text" and bool(text) and not value.get("ignored"))
+    is_said = is_said or (kind == "file" and value.get("mime") not in _AS_TEXT)
+    is_known = kind in _KNOWN and (kind != "tool" or (status in (*ANSWERED, *WAITING) and "input" in state))
+    return PartRecord(
+        part_id,
+        0,
+        kind,
+        size,
+        is_said=is_said,
+        is_typed=is_said and kind in ("text", "file") and not value.get("synthetic"),
+        status=status,
+        call=text_of(value.get("callID")),
+        tail=text_of(value.get("tail_start_id")),
+        is_cleared=bool(dict_of(state.get("time")).get("compacted")),
+        is_auto=value.get("auto") is True,
+        is_known=is_known,
+    )
+
+
+def text_of(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def dict_of(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,226 @@
+"""What the client sends of a session's messages, by its own rule, and what each compaction did to them.
+
+The rule is `MessageV2.filterCompacted` of OpenCode 1.18.33. A compaction is a user's message with a part of this type,
+and an answer to it that is marked as a summary. The model is sent both, then the messages from `tail_start_id` up to
+the compaction, then those behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from viewer.stores.message import BOOKKEEPING_ROLES, State
+
+from .records import MessageRecord, PartRecord
+
+(OWN_RECORD,) = BOOKKEEPING_ROLES
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One message: a row, or, with `part`, the result of a call in it."""
+
+    id: int
+    record: MessageRecord
+    part: PartRecord | None = None
+    is_summary: bool = False
+
+    copy_of: ClassVar[int | None] = None  # the client keeps no copies
+
+    @property
+    def time(self) -> float:
+        return self.record.time
+
+    @property
+    def role(self) -> str:
+        return "tool" if self.part is not None else self.record.role
+
+    @property
+    def is_prompt(self) -> bool:
+        return self.role == "user" and any(part.is_typed for part in self.record.parts)
+
+    @property
+    def size(self) -> int:
+        if self.part is not None:
+            return self.part.size
+        return sum(part.size for part in self.record.parts if part.is_said)
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """A compaction: its request and its summary; ids of the messages in context before and after it, as sent."""
+
+    request: MessageRecord
+    summary: MessageRecord
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    @property
+    def handoff(self) -> int:
+        return self.summary.number
+
+    @property
+    def time(self) -> float:
+        return self.summary.time
+
+
+def filtered(records: Sequence[MessageRecord]) -> list[MessageRecord]:
+    """The messages that are in context, in the order in which they are sent."""
+    kept: list[MessageRecord] = []
+    summarised, tail = set[str](), ""
+    for record in reversed(records):
+        kept.append(record)
+        if tail:
+            if record.id == tail:
+                break
+        elif record.asks_summary and record.id in summarised:
+            tail = next((part.tail for part in record.parts if part.type == "compaction"), "")
+            if not tail or record.id == tail:
+                break
+        elif record.is_summary:
+            summarised.add(record.parent)
+    kept.reverse()
+    return _summary_first(kept)
+
+
+def _summary_first(kept: list[MessageRecord]) -> list[MessageRecord]:
+    """The same with the newest compaction that has a tail before that tail."""
+    at = next((at for at in range(len(kept) - 1, -1, -1) if kept[at].asks_summary and kept[at].tail), None)
+    if at is None:
+        return kept
+    later = range(at + 1, len(kept))
+    end = next((n for n in later if _is_marked(kept[n]) and kept[n].parent == kept[at].id), None)
+    start = next((n for n, record in enumerate(kept) if record.id == kept[at].tail), None)
+    if start is None or end is None or start >= at:
+        return kept
+    return [*kept[at : end + 1], *kept[start:at], *kept[end + 1 :]]
+
+
+def _is_marked(record: MessageRecord) -> bool:
+    return record.role == "assistant" and record.marked
+
+
+@dataclass(frozen=True)
+class SessionMessages:
+    """All messages of a session by their number (a `conversation.Conversation`). `revert` is the message from which on
+    the next prompt deletes all, "" for none; `text` differs whenever anything of the session does.
+    """
+
+    records: Sequence[MessageRecord]
+    revert: str = ""
+    text: str = ""
+
+    unlinked: ClassVar[int] = 0
+    further_lines: ClassVar[Mapping[int, int]] = {}
+
+    @cached_property
+    def staying(self) -> Sequence[MessageRecord]:
+        """The messages that the next prompt leaves."""
+        at = next((at for at, record in enumerate(self.records) if record.id == self.revert), len(self.records))
+        return self.records[:at]
+
+    @cached_property
+    def units(self) -> dict[int, Unit]:
+        summaries = {each.summary.number for each in self._pairs}
+        return {unit.id: unit for record in self.records for unit in _units(record, summaries)}
+
+    @cached_property
+    def ids(self) -> list[int]:
+        return list(self.units)
+
+    @cached_property
+    def context(self) -> list[MessageRecord]:
+        """What the client sends, as rows: the requests for compactions, too."""
+        return filtered(self.staying)
+
+    @cached_property
+    def live(self) -> list[int]:
+        return self._ids_of(self.context)
+
+    def _ids_of(self, records: Iterable[MessageRecord]) -> list[int]:
+        return [each for record in records for each in _numbers(record) if each in self.units]
+
+    @cached_property
+    def _pairs(self) -> list[Pair]:
+        return list(_pairs(self.staying))
+
+    @cached_property
+    def compactions(self) -> list[Compaction]:
+        """Oldest first."""
+        positions = {record.id: at for at, record in enumerate(self.staying)}
+        return [
+            Compaction(
+                pair.request,
+                pair.summary,
+                tuple(self._ids_of(filtered(self.staying[: positions[pair.request.id]]))),
+                tuple(self._ids_of(filtered(self.staying[: positions[pair.summary.id] + 1]))),
+            )
+            for pair in self._pairs
+        ]
+
+    @cached_property
+    def states(self) -> dict[int, State]:
+        result: dict[int, State] = dict.fromkeys(self.units, "out")
+        result.update(dict.fromkeys(self._ids_of(self.staying), "under"))
+        result.update(dict.fromkeys(self.live, "live"))
+        return result
+
+    def role_of(self, message_id: int) -> str:
+        """The role that a message is sent in; OWN_RECORD for one that is not sent."""
+        unit = self.units[message_id]
+        return unit.role if unit.record.is_sent else OWN_RECORD
+
+    def size_of(self, message_id: int) -> int:
+        return self.units[message_id].size
+
+    def is_sent(self, message_id: int) -> bool:
+        return self.units[message_id].record.is_sent
+
+    @cached_property
+    def unknown(self) -> str:
+        """What of the session has a form that is not known here, in few words; "" for nothing."""
+        for record in self.records:
+            if not (record.is_known and record.is_dated):
+                return f"a message ({record.id[:60]}) of an unknown form"
+            for part in record.parts:
+                if not part.is_known:
+                    return f"a part ({part.id[:60]}) of an unknown form, “{part.type[:60]}”"
+        return ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a turn has begun and not ended."""
+        return bool(self.records) and self.records[-1].is_open
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The request for a compaction, and its summary."""
+
+    request: MessageRecord
+    summary: MessageRecord
+
+
+def _pairs(records: Sequence[MessageRecord]) -> Iterable[Pair]:
+    requests = {record.id: record for record in records if record.asks_summary}
+    answered = set[str]()
+    for record in records:
+        if record.is_summary and record.parent in requests and record.parent not in answered:
+            answered.add(record.parent)
+            yield Pair(requests[record.parent], record)
+
+
+def _units(record: MessageRecord, summaries: Collection[int]) -> Iterable[Unit]:
+    if record.says:
+        yield Unit(record.number, record, is_summary=record.number in summaries)
+    for part in record.parts:
+        if part.is_answered:
+            yield Unit(part.number, record, part)
+
+
+def _numbers(record: MessageRecord) -> Iterable[int]:
+    yield record.number
+    yield from (part.number for part in record.parts)

@@ -1,0 +1,94 @@
+"""Taking a compaction of ours back, and applying it again: its rows are removed, and added as they were."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from viewer.stores.changes import COVERED, Json, UndoPlan
+from viewer.stores.errors import CompactionConflict, NotRedoable
+from viewer.stores.transcript import IndexedBoundary
+
+from . import encode
+from .commit import NOT_AS_MEANT
+from .records import records_of
+from .replay import Compaction, SessionMessages
+
+GONE = "This compaction is no longer in the session."
+NOT_OURS = (
+    "OpenCode made this compaction. What it wrote is not removed here: go back to before it in OpenCode (/undo, /fork)."
+)
+WRITTEN_TO = "The session was written to meanwhile. Look at it, then try again."
+IN_EFFECT = "This compaction is in effect."
+LEFT = "The session went on from before this compaction, or was compacted since: compact again."
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedRows:
+    """What an undo writes: the messages that it removes, and the messages in context after that."""
+
+    session_id: str
+    ids: Sequence[str]
+    live: Sequence[int]
+    handoff: int
+
+
+def refused(reason: str) -> UndoPlan:
+    return UndoPlan((), (), (), reason)
+
+
+def taken(messages: SessionMessages, compaction: Json | IndexedBoundary) -> Compaction | None:
+    """A compaction that is in the session, by its receipt or its boundary."""
+    if isinstance(compaction, IndexedBoundary):
+        return next((each for each in messages.compactions if each.handoff == compaction.handoff_id), None)
+    return next((each for each in messages.compactions if each.summary.id == compaction["summary"]), None)
+
+
+def plan(session_id: str, messages: SessionMessages, compaction: Json | IndexedBoundary) -> UndoPlan:
+    """What taking a compaction back would do now, or why it cannot be done."""
+    in_effect = taken(messages, compaction)
+    if in_effect is None:
+        return refused(GONE)
+    if isinstance(compaction, IndexedBoundary):
+        return refused(NOT_OURS)
+    if in_effect is not messages.compactions[-1]:
+        return refused(COVERED)
+    ids = (in_effect.request.id, in_effect.summary.id)
+    after = replace(messages, records=[record for record in messages.records if record.id not in ids])
+    before, now = set(messages.live), set(after.live)
+    return UndoPlan(
+        restored=tuple(each for each in after.live if each not in before),
+        hidden=tuple(each for each in messages.live if each not in now),
+        later=tuple(each for each in after.live if each > in_effect.handoff and each in before),
+        refusal="",
+        what=RemovedRows(session_id, ids, after.live, in_effect.handoff),
+    )
+
+
+def undo(con: sqlite3.Connection, messages: SessionMessages, what: RemovedRows) -> Json:
+    """Remove the rows and read the session back; returns the receipt. Raises CompactionConflict."""
+    if not messages.compactions or messages.compactions[-1].summary.id != what.ids[1]:
+        raise CompactionConflict(WRITTEN_TO)
+    encode.delete(con, what.ids)
+    if SessionMessages(records_of(con, what.session_id)).live != what.live:
+        raise CompactionConflict(WRITTEN_TO)
+    return {"handoff": what.handoff}
+
+
+def check_redo(messages: SessionMessages, receipt: Json) -> None:
+    """Raise NotRedoable where the undone commit with this receipt cannot be applied again."""
+    if taken(messages, receipt) is not None:
+        raise NotRedoable(IN_EFFECT)
+    before = receipt["before"]
+    if messages.live[: len(before)] != before:
+        raise NotRedoable(LEFT)
+
+
+def redo(con: sqlite3.Connection, messages: SessionMessages, session_id: str, receipt: Json) -> None:
+    """Add the rows again, at their former place. Raises NotRedoable, CompactionConflict."""
+    check_redo(messages, receipt)
+    encode.insert(con, receipt["rows"])
+    after = SessionMessages(records_of(con, session_id))
+    if after.live != [*receipt["after"], *messages.live[len(receipt["before"]) :]]:
+        raise CompactionConflict(NOT_AS_MEANT)

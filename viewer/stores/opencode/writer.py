@@ -1,0 +1,82 @@
+"""Writing to OpenCode's sessions: two messages are added at the end, or removed, in one short transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import ClassVar
+
+from viewer.stores.changes import Commit, Edit, Json, UndoPlan
+from viewer.stores.errors import NotRedoable, NotUndoable, SessionBusy, StoreReadOnly
+from viewer.stores.sqlite.reading import BUSY_SECONDS
+from viewer.stores.sqlite.writing import writing
+from viewer.stores.writer import Writer, conflict_as
+
+from . import commit, paths, presence, undo
+from .reader import messages_now
+from .replay import SessionMessages
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCodeWriter(Writer):
+    """The writes of a store. A client locks nothing and cannot be kept from a session, so a lock is a check."""
+
+    refresh_seconds: ClassVar[float] = 3_600.0
+
+    def take_lock(self, session_id: str, holder: str) -> None:
+        with paths.connected(self.store, BUSY_SECONDS) as con:
+            self._free(con, session_id)
+
+    def refresh_lock(self, session_id: str, holder: str) -> bool:
+        return True
+
+    def take_lease(self, session_id: str, holder: str) -> None:
+        self.take_lock(session_id, holder)
+
+    def _free(self, con: sqlite3.Connection, session_id: str) -> SessionMessages:
+        """The messages of a session that nobody is at. Raises NotFound, SessionBusy."""
+        row = paths.session_row(con, self.store, session_id)
+        messages = messages_now(con, row)
+        if (busy := presence.holder_of(self.store, row, messages)) is not None:
+            raise SessionBusy(busy.says)
+        if reason := presence.of_store(self.store, con) or presence.of_session(row, messages):
+            raise StoreReadOnly(reason)
+        return messages
+
+    @contextmanager
+    def _writing(self, session_id: str) -> Iterator[tuple[sqlite3.Connection, SessionMessages]]:
+        """A transaction, and the session's messages in it."""
+        with writing(paths.database(self.store), prepare=paths.prepared) as con:
+            yield con, self._free(con, session_id)
+
+    def rename(self, session_id: str, title: str) -> None:
+        self._refuse(session_id, presence.NO_RENAME)
+
+    def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
+        return self._refuse(session_id, presence.NO_BRANCH)
+
+    def _refuse(self, session_id: str, reason: str) -> str:
+        with paths.connected(self.store, BUSY_SECONDS) as con:
+            paths.session_row(con, self.store, session_id)
+        raise StoreReadOnly(reason)
+
+    def apply(
+        self, session_id: str, token: Json, edits: Sequence[Edit], *, mode: str, holder: str, now: float
+    ) -> Commit:
+        if mode != "in_place":
+            raise StoreReadOnly(presence.NO_SPLIT)
+        with self._writing(session_id) as (con, messages):
+            return commit.commit(con, messages, session_id, token, edits, now)
+
+    def undo(self, plan: UndoPlan, *, holder: str) -> Json:
+        what = plan.what
+        if not isinstance(what, undo.RemovedRows):
+            raise NotUndoable(plan.refusal)
+        with conflict_as(NotUndoable), self._writing(what.session_id) as (con, messages):
+            return undo.undo(con, messages, what)
+
+    def redo(self, session_id: str, receipt: Json, *, holder: str) -> None:
+        with conflict_as(NotRedoable), self._writing(session_id) as (con, messages):
+            undo.redo(con, messages, session_id, receipt)
