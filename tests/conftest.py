@@ -63,6 +63,7 @@ os.environ["OPENCLAW_STATE_DIR"] = str(_SURROUNDINGS / "no-openclaw-home")
 os.environ["PI_CODING_AGENT_DIR"] = str(_SURROUNDINGS / "no-pi-home")
 os.environ["GEMINI_HOME"] = str(_SURROUNDINGS / "no-gemini-home")
 os.environ["QWEN_HOME"] = str(_SURROUNDINGS / "no-qwen-home")
+os.environ["OPENCODE_DATA_DIR"] = str(_SURROUNDINGS / "no-opencode-home")
 # Playwright's synchronous API keeps an event loop in the test's thread, where Django would refuse every query.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 

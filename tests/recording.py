@@ -117,7 +117,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="palimpsest-recording-") as place, sync_playwright() as playwright:
         homes = (
             "HERMES_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_STATE_DIR", "PI_CODING_AGENT_DIR",
-            "GEMINI_HOME", "QWEN_HOME",
+            "GEMINI_HOME", "QWEN_HOME", "OPENCODE_DATA_DIR",
         )  # fmt: skip
         site = StartedSite(Path(place) / "data", None, **dict.fromkeys(homes, place))
         chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))

@@ -29,6 +29,7 @@ from viewer.stores.errors import StoreError  # noqa: E402
 from viewer.stores.hermes import writing  # noqa: E402
 from viewer.stores.message import message_of  # noqa: E402
 from viewer.stores.openclaw import new_entries  # noqa: E402
+from viewer.stores.opencode import encode  # noqa: E402
 from viewer.stores.registry import open_store, writer_of  # noqa: E402
 
 SUMMARY = "## Goal\nFinish."
@@ -38,6 +39,7 @@ INSIDE: list[tuple[Any, str]] = [
     (claude_encode, "encoded"),
     (codex_encode, "encoded"),
     (new_entries, "encoded"),
+    (encode, "insert"),
 ]
 
 

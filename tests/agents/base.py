@@ -56,6 +56,7 @@ class Agent(ABC):
     shortens = True  # old tool output may be shortened in its sessions
     branches = True  # new sessions are made of its sessions here
     keeps_start = True  # a compaction keeps messages of the start, before the summary
+    keeps_taken_back = True  # what somebody took back stays stored
 
     def __init__(self, url: str) -> None:
         self.url = url

@@ -16,6 +16,7 @@ from tests.agents.hermes.by_hand import InFile, Old, OnServer, emptied
 from tests.agents.hermes.real import REQUIREMENTS, Hermes, RealHermes, environment
 from tests.agents.json_file import JsonFile, add_json_kind
 from tests.agents.openclaw.by_hand import OpenClawByHand, OpenClawFilesByHand
+from tests.agents.opencode.by_hand import OpenCodeByHand
 from tests.agents.pi.by_hand import PiByHand
 from tests.agents.qwen.by_hand import QwenByHand
 from tests.factories import postgres_stores
@@ -25,13 +26,13 @@ from tests.store_api import StoreApi
 # What these are asked is asked of "hermes", whose rows have the newest schema, and of pi's files in each run.
 ALIKE = slow("hermes21", "openclaw-files")  # but where much is written, or processes are started
 STARTED = slow("hermes31", "postgres")  # schema 22 and the demo are asked in tests/interop and tests/e2e
-BY_HAND = ("hermes", "openclaw", "claude-code", "codex", "pi")
+BY_HAND = ("hermes", "openclaw", "claude-code", "codex", "pi", "opencode")
 UNLIKE = (*BY_HAND, *STARTED)
 COMPACTED = (*UNLIKE, *ALIKE)
 READ_ONLY = slow("gemini", "qwen")  # the kinds of files that are parsed whole
 KINDS = ("hermes16", "json", *READ_ONLY, *COMPACTED)
 # Where nearly all is done by what the kinds share, each run asks one of rows and one of files.
-_SHARED = ("hermes", "claude-code", *slow("openclaw", "codex", "pi"), *ALIKE, *STARTED)
+_SHARED = ("hermes", "claude-code", *slow("openclaw", "codex", "pi", "opencode"), *ALIKE, *STARTED)
 shared = pytest.mark.parametrize("agent", ("json", *slow("hermes16"), *READ_ONLY, *_SHARED), indirect=True)
 shared_by_compacted = pytest.mark.parametrize("agent", _SHARED, indirect=True)
 
@@ -74,6 +75,8 @@ def _agent(kind: str, request: pytest.FixtureRequest, place: Path) -> Agent:
         return GeminiByHand(place / "gemini")
     if kind == "qwen":
         return QwenByHand(place / "qwen")
+    if kind == "opencode":
+        return OpenCodeByHand(place / "opencode")
     if kind == "postgres":
         return OnServer(postgres_stores.empty(request.getfixturevalue("postgres")).url)
     path = place / "state.db"

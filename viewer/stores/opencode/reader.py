@@ -101,8 +101,8 @@ def first_words(con: sqlite3.Connection, session_id: str) -> str:
 
 
 def text_of_rows(con: sqlite3.Connection, row: SessionRow) -> str:
-    """A text that differs whenever a message or a part was added, removed or updated, or somebody went back."""
-    digest = blake2b(row.revert.encode(), digest_size=16)
+    """A text that differs whenever the session, or a message or a part of it, was added, removed or updated."""
+    digest = blake2b(repr((row.revert, row.values["time_updated"])).encode(), digest_size=16)
     query = "SELECT id, time_created, time_updated FROM message WHERE session_id = ? ORDER BY time_created, id"
     for each in con.execute(query, (row.id,)):
         digest.update(repr(each).encode())
@@ -180,7 +180,7 @@ class OpenCodeReader(FileReader):
         total = sum(whole(row.values[name]) for name in row.values if name.startswith("tokens_"))
         dollars = reported_cost(row.values["cost"], total)
         priced = [(each, reported_cost(each.cost, each.tokens)) for each in messages.records if each.tokens]
-        inherited = sum(price or 0.0 for each, price in priced if each.made < began)
+        inherited = sum((price or 0.0 for each, price in priced if each.made < began), 0.0)
         return ReportedUsage(
             tokens=_in_context(messages),
             cost=Cost(dollars, inherited=min(inherited, dollars)) if dollars else None,
