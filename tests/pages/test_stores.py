@@ -76,13 +76,6 @@ def test_what_is_left_out_of_a_store_is_named(signed_in: Client, settings: Setti
     assert (store["sessions"], len(store["remarks"])) == (1, 1)
 
 
-def test_other_agents_homes_are_named(signed_in: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / ".local" / "share" / "opencode").mkdir(parents=True)
-    page = read(signed_in.get("/stores"))
-    assert f"OpenCode {tmp_path}/.local/share/opencode" in page.text
-
-
 def test_no_password_of_a_url_is_shown(signed_in: Client, settings: Settings) -> None:
     settings.STORES = {"pg": "postgres://user:secret@db.example/state"}
     page = read(signed_in.get("/stores"))

@@ -4,19 +4,15 @@ from collections.abc import Iterator
 
 from viewer.stores.base import Store
 from viewer.stores.errors import StoreError
-from viewer.stores.registry import all_stores, open_store, remarks, unread_homes
+from viewer.stores.registry import all_stores, open_store, remarks
 
 
 def lines() -> Iterator[str]:
-    """One line per store: name, path, schema, sessions, whether it can compact or why not; then homes that cannot be
-    read yet.
-    """
+    """One line per store: name, path, schema, sessions, whether it can compact or why not."""
     stores = all_stores()
     width = max(len(store.name) for store in stores)
     for store in stores:
         yield f"{store.name:<{width}}  {store.place}  {_state(store)}"
-    for agent, path in unread_homes():
-        yield f"{agent} at {path}: found, but not readable yet"
 
 
 def _state(store: Store) -> str:

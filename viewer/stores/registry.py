@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from pathlib import Path
 
 from django.conf import settings
 
@@ -25,7 +24,7 @@ from .writer import Writer
 __all__ = [
     "KINDS", "Agent", "Reader", "Writer", "agent_of", "all_stores", "for_list", "get_store", "identity", "is_here",
     "is_named_rightly", "is_of_a_kind", "remarks", "make_demo", "make_empty", "open_store", "session_version",
-    "splits", "store_version", "unread_homes", "writer_of",
+    "splits", "store_version", "writer_of",
 ]  # fmt: skip
 
 KINDS: list[StoreKind] = [
@@ -61,12 +60,6 @@ def get_store(name: str) -> Store:
         if store.name == name:
             return store
     raise NotFound(f"There is no store named {name!r}.")
-
-
-def unread_homes() -> list[tuple[str, Path]]:
-    """Homes of other agents that exist on this machine and that Palimpsest cannot read yet: (agent, directory)."""
-    homes = [("OpenCode", ".local/share/opencode")]
-    return [(agent, path) for agent, directory in homes if (path := Path.home() / directory).is_dir()]
 
 
 # -- one store -------------------------------------------------------------------------------------------------------

@@ -45,16 +45,29 @@ class OpenCodeByHand(Agent):
         super().__init__(f"opencode://{path}")
         self.database = recorded(name or "plain", path / "opencode.db")
         self._last = 0
+        self._held: sqlite3.Connection | None = None
         if not name:
             for table in ("part", "message", "session"):
                 self.sql(f"DELETE FROM {table}")
         self.sql("PRAGMA journal_mode = WAL")
 
     def sql(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(self.database, isolation_level=None, timeout=20)) as con:
-            con.execute("PRAGMA foreign_keys = ON")
-            con.execute("PRAGMA synchronous = OFF")
+        with self._connection() as con:
             return con.execute(query, values).fetchall()
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """One connection for all that is done inside."""
+        if self._held is not None:
+            yield self._held
+            return
+        with closing(sqlite3.connect(self.database, isolation_level=None, timeout=20)) as self._held:
+            self._held.execute("PRAGMA foreign_keys = ON")
+            self._held.execute("PRAGMA synchronous = OFF")
+            try:
+                yield self._held
+            finally:
+                self._held = None
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Without prompts that have no words yet."""
@@ -75,8 +88,9 @@ class OpenCodeByHand(Agent):
             model=json.dumps({"id": "test-model", "providerID": "test"}), agent="build", time_created=at,
             time_updated=at,
         )  # fmt: skip
-        for message in messages:
-            self.say(session_id, message)
+        with self._connection():
+            for message in messages:
+                self.say(session_id, message)
 
     def insert(self, table: str, **values: Any) -> None:
         marks = ", ".join("?" * len(values))
@@ -219,5 +233,7 @@ def filtered(messages: Sequence[tuple[Line, list[Line]]]) -> list[tuple[Line, li
         return list(messages)
     at, end = asked[-1], summaries[messages[asked[-1]][0]["id"]]
     tail = next(part.get("tail_start_id") for part in messages[at][1] if part["type"] == "compaction")
-    start = next((n for n, (each, _) in enumerate(messages) if each["id"] == tail), 0 if tail else at)
+    start = next((n for n, (each, _) in enumerate(messages) if each["id"] == tail), at)
+    if tail and start == at:
+        return list(messages)  # all of them
     return [*messages[at : end + 1], *messages[start:at], *messages[end + 1 :]]

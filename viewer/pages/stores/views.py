@@ -19,7 +19,7 @@ from viewer.pages.sessions.views import why_open
 from viewer.runs import workers
 from viewer.stores.base import Capabilities, Store
 from viewer.stores.errors import StoreError
-from viewer.stores.registry import all_stores, get_store, open_store, remarks, unread_homes
+from viewer.stores.registry import all_stores, get_store, open_store, remarks
 from viewer.web.unreadable import lines_of
 
 _HOMES = (  # where sessions of agents are looked for, and the variable that names another place
@@ -30,18 +30,18 @@ _HOMES = (  # where sessions of agents are looked for, and the variable that nam
     ("pi", settings.PI_HOME, "PI_CODING_AGENT_DIR"),
     ("Gemini CLI", settings.GEMINI_HOME, "GEMINI_HOME"),
     ("Qwen Code", settings.QWEN_HOME, "QWEN_HOME"),
+    ("OpenCode", settings.OPENCODE_HOME, "OPENCODE_DATA_DIR"),
 )
 
 
 @require_safe
 def stores(request: HttpRequest) -> HttpResponse:
-    """All stores, those that cannot be shown, and directories of agents that exist and cannot be read yet."""
+    """All stores, and those that cannot be shown."""
     shown, broken = lines_of(all_stores(), _shown, lambda store: (store.name, store.name))
     data = {
         "workers": workers.alive(),
         "stores": shown,
         "broken": broken,
-        "homes": unread_homes(),
         "looked": _HOMES if all(store.is_managed for store in all_stores()) else (),
         "command": settings.COMMAND,
     }
