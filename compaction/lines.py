@@ -15,7 +15,7 @@ from .tool_results import EXIT_FIRST, is_failure, without_heading
 NAME = 160  # characters of a tool's name or a role
 _WRAPPED = 160  # characters in which an output that is wrapped in JSON says so
 _PREFERRED = (
-    *("command", "cmd", "path", "file_path", "filename", "url", "query", "pattern", "code"),
+    *("command", "cmd", "path", "file_path", "filePath", "filename", "url", "query", "pattern", "code"),
     *("name", "id", "action", "title"),
 )
 

@@ -27,9 +27,9 @@ _CALLED: tuple[Kind, ...] = ("path", "url", "id")  # of what calls were made wit
 # Durations, addresses of memory, long hashes, and a word after the "\\n" of a JSON text ("nThe").
 _NOISE = re.compile(r"\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h)|0x[0-9a-fA-F]+|[0-9a-fA-F]{20,}|n[A-Z]\w*|\d{1,2}")
 _PLAIN_LABELS = set_of(
-    """old_string new_string old_str new_str content command cmd pattern glob path paths file_path file filename
-    notebook_path url urls description prompt query input text code subject body script replace search arguments
-    expression output type name value key message title label summary id"""
+    """old_string new_string old_str new_str oldString newString content command cmd pattern glob path paths file_path
+    filePath file filename notebook_path url urls description prompt query input text code subject body script replace
+    search arguments expression output type name value key message title label summary id"""
 )
 _TITLES: dict[Kind, str] = {"path": "files", "url": "URLs", "version": "versions", "name": "names"}
 _LABEL = re.compile(r"[\w@.+-][\w @.+/-]{0,200}")  # the text before the names of a list

@@ -25,7 +25,10 @@ _WRITE = set_of(
 )
 _EDITORS = ("str_replace_based_edit_tool", "str_replace_editor", "text_editor")
 _LOOK = set_of("""glob grep ls webfetch websearch web_search web_fetch toolsearch think browser_snapshot""")
-_PATHS = ("file_path", "path", "filepath", "filename", "target_file", "notebook_path", "file", "absolute_path")
+_PATHS = (
+    *("file_path", "filePath", "path", "filepath", "filename", "target_file", "notebook_path", "file"),
+    "absolute_path",
+)
 _COMMANDS = ("command", "cmd", "script", "input", "code")
 # What surrounds a command without being it: a change of directory, where output goes, how much of it is shown.
 _BEFORE = re.compile(r"^\s*(?:cd\s+\S+\s*(?:&&|;)\s*|(?:export\s+)?[A-Z_]{3,}=\S+\s+|sudo\s+|time\s+)+")

@@ -22,10 +22,10 @@ from .people import spoken
 from .tool_calls import COMMIT, ESCAPES, LONG_COMMAND, Kind, ToolCall, command_of, key_of, path_of, raw_command, shows
 
 _TEXTS = (
-    *("content", "new_string", "new_str", "replace", "file_text", "replacement_text"),
+    *("content", "new_string", "new_str", "newString", "replace", "file_text", "replacement_text"),
     *("patch", "new_source", "code", "diff"),
 )
-_OLD = ("old_string", "old_str", "search", "old_text")
+_OLD = ("old_string", "old_str", "oldString", "search", "old_text")
 _SMALL = 200  # characters of code that are shown whole
 _SUMMARY = re.compile(
     r"(?i)^.*\b(?<!mode )\d+ (?:tests?|passed|passing|failed|examples?|specs?|failures?|errors?|warnings?"

@@ -38,6 +38,7 @@ def test_who_has_only_the_demo_is_shown_where_sessions_are_looked_for(
         "pi",
         "Gemini CLI",
         "Qwen Code",
+        "OpenCode",
     ]
     assert "CLAUDE_CONFIG_DIR" in looked.text and "PALIMPSEST_STORES" in looked.text
 

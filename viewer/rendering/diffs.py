@@ -27,6 +27,7 @@ _NUMBERS = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@")
 _OF_ENVELOPE = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)")
 _SIDES = (
     ("old_string", "new_string"), ("old_str", "new_str"), ("old_text", "new_text"), ("oldText", "newText"),
+    ("oldString", "newString"),
 )  # fmt: skip
 
 
@@ -158,7 +159,7 @@ def _compared(old: str, new: str, limit: int = LIMIT, lines: int = LINES) -> Ite
 
 def file_of(arguments: dict[str, Any]) -> str:
     """The file that a call's arguments name, "" if none."""
-    for name in ("file_path", "path", "filename", "notebook_path", "file"):
+    for name in ("file_path", "filePath", "path", "filename", "notebook_path", "file"):
         if isinstance(arguments.get(name), str):
             return str(arguments[name])
     return ""

@@ -26,7 +26,8 @@ Arguments = dict[str, Any]
 
 # The argument that says most about a call of a tool nobody knows.
 KEY_ARGUMENTS = (
-    "command", "cmd", "file_path", "path", "filename", "query", "pattern", "url", "expression", "code", "prompt",
+    "command", "cmd", "file_path", "filePath", "path", "filename", "query", "pattern", "url", "expression", "code",
+    "prompt",
 )  # fmt: skip
 
 
