@@ -14,6 +14,7 @@ from tests.agents.reading import opened, sent
 from tests.agents.talk import heard, talk
 from tests.slow import slow
 from tests.store.malformed import ask_everything, variants
+from viewer.stores.opencode.reader import forget
 
 STATE = {"status": "completed", "input": {"a": 1}, "output": "x", "title": "t", "time": {"start": 1, "end": 2},
          "metadata": {"exit": 0, "sessionId": "ses_x", "diff": "+a"},
@@ -51,6 +52,7 @@ def agent(tmp_path: Path) -> OpenCodeByHand:
 def put(agent: OpenCodeByHand, at: int, data: Any) -> None:
     """Write it into one of the newest rows."""
     table, later = ("part", len(PARTS) - at) if at < len(PARTS) else ("message", len(ROWS) - 1 - at)
+    forget()
     agent.sql(f"UPDATE {table} SET data = ? WHERE rowid = (SELECT max(rowid) FROM {table}) - {later}", data)
 
 

@@ -168,21 +168,20 @@ def raw_rows(rows: Rows, messages: SessionMessages, record: MessageRecord, sessi
         flagged=record.marked,
         extra={"id": record.id, **extra},
     )
-    for part in record.parts:
-        if part.is_answered:
-            value = object_of(rows.get(part.id)) or {}
-            output = dict_of(value.get("state"))
-            yield StoredMessage(
-                id=part.number,
-                session_id=session_id,
-                role="tool",
-                content=text_of(output.get("output")) or text_of(output.get("error")),
-                state=states.get(part.number, state),
-                timestamp=record.time,
-                tool_call_id=part.call,
-                tool_name=text_of(value.get("tool")),
-                extra={"id": part.id, "state": {name: each for name, each in output.items() if name != "output"}},
-            )
+    for number, part in record.results:
+        value = object_of(rows.get(part.id)) or {}
+        output = dict_of(value.get("state"))
+        yield StoredMessage(
+            id=number,
+            session_id=session_id,
+            role="tool",
+            content=text_of(output.get("output")) or text_of(output.get("error")),
+            state=states.get(number, state),
+            timestamp=record.time,
+            tool_call_id=part.call,
+            tool_name=text_of(value.get("tool")),
+            extra={"id": part.id, "state": {name: each for name, each in output.items() if name != "output"}},
+        )
 
 
 # -- what the client adds ----------------------------------------------------------------------------------------------
@@ -194,7 +193,7 @@ def additions(rows: Rows, messages: SessionMessages, ids: frozenset[int], *, end
     for record in messages.context:
         if record.asks_summary:
             waiting.append(Addition(None, "question for a summary", ASK, is_sent=True))
-        for each in (record.number, *(part.number for part in record.parts)):
+        for each in (record.number, *(number for number, _ in record.results)):
             if each in messages.units and messages.is_sent(each):
                 if each in ids:
                     yield from (Addition(each, one.name, one.text, one.is_sent) for one in waiting)

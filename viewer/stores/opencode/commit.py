@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
@@ -12,7 +13,7 @@ from viewer.stores.errors import CompactionConflict, StoreReadOnly
 from viewer.stores.message import StoredMessage
 
 from . import codec, encode
-from .records import records_of
+from .records import with_rows
 from .replay import Compaction, SessionMessages, Unit
 
 CHANGED = (
@@ -57,10 +58,19 @@ def mark_of(token: Json, edits: Sequence[Edit]) -> str:
     return blake2b(repr([token["digest"], edits_to_json(edits)]).encode(), digest_size=16).hexdigest()
 
 
-def commit(
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a commit adds to these messages: its rows, and the first message that stays, "" for none."""
+
+    messages: SessionMessages
+    rows: Sequence[encode.Row]
+    tail: str
+
+
+def prepared(
     con: sqlite3.Connection, messages: SessionMessages, session_id: str, token: Json, edits: Sequence[Edit], now: float
-) -> Commit:
-    """Add the rows of a compaction and read them back. Raises CompactionConflict, StoreReadOnly."""
+) -> Prepared:
+    """What the edits of a plan mean for the session now. Raises CompactionConflict, StoreReadOnly."""
     planned = planned_ids(con, messages, session_id, token)
     summary, tail = _layout(messages, planned, edits)
     speaking = encode.speakers(con, messages.records)
@@ -68,11 +78,16 @@ def commit(
         raise StoreReadOnly(UNNAMED)
     at = max(int(now * 1000), *(record.made + 1 for record in messages.records))
     mark = mark_of(token, edits)
-    encode.insert(con, encode.rows_of(session_id, speaking, summary, tail, mark, at))
-    after = SessionMessages(records_of(con, session_id))
+    return Prepared(messages, encode.rows_of(session_id, speaking, summary, tail, mark, at), tail)
+
+
+def commit(con: sqlite3.Connection, what: Prepared) -> Commit:
+    """Add the rows of a compaction and read them back. Raises CompactionConflict."""
+    encode.insert(con, what.rows)
+    after = SessionMessages(with_rows(con, what.messages.records, encode.messages_of(what.rows)))
     written = after.compactions[-1] if after.compactions else None
-    kept = _from(messages, tail)
-    if written is None or list(written.before) != messages.live or after.live != [written.handoff, *kept]:
+    kept = _from(what.messages, what.tail)
+    if written is None or list(written.before) != what.messages.live or after.live != [written.handoff, *kept]:
         raise CompactionConflict(NOT_AS_MEANT)
     return commit_of(con, written)
 

@@ -89,11 +89,18 @@ def insert(con: sqlite3.Connection, rows: Iterable[Row]) -> None:
         con.execute(f"INSERT INTO {table} ({COLUMNS[table]}) VALUES ({marks})", values)
 
 
-def delete(con: sqlite3.Connection, ids: Sequence[str]) -> None:
-    """Remove these messages with their parts."""
+def messages_of(rows: Iterable[Row]) -> list[str]:
+    """The ids of the messages among these rows."""
+    return [row[1] for row in rows if row[0] == "message"]
+
+
+def delete(con: sqlite3.Connection, ids: Sequence[str]) -> int:
+    """Remove these messages with their parts; returns how many messages were removed."""
+    count = 0
     for each in ids:
         con.execute("DELETE FROM part WHERE message_id = ?", (each,))
-        con.execute("DELETE FROM message WHERE id = ?", (each,))
+        count += con.execute("DELETE FROM message WHERE id = ?", (each,)).rowcount
+    return count
 
 
 def stored(con: sqlite3.Connection, ids: Sequence[str]) -> list[Row]:

@@ -99,10 +99,9 @@ class OpenCodeStores(StoreKind):
     def _open(self, store: Store, patience: float) -> Iterator[Reader]:
         """All questions of one request see one state of the database."""
         before = self.identity(store)
-        state, is_settled = _state(store)
         with paths.connected(store, patience) as con:
             con.execute("BEGIN")
-            yield OpenCodeReader(store, con, state if is_settled else "")
+            yield OpenCodeReader(store, con)
             if self.identity(store) != before:
                 raise StoreUnavailable(
                     f"The file of store {store.name} was replaced while it was read. Load the page again."
@@ -117,18 +116,14 @@ class OpenCodeStores(StoreKind):
         return status.st_dev, status.st_ino
 
     def store_version(self, store: Store) -> str:
-        state, is_settled = _state(store)
-        return f"{self.identity(store)} {state}" + ("" if is_settled else f" {time.time_ns()}")
+        """No two are equal within SETTLED seconds of a write."""
+        stamps = [stamp(f"{paths.database(store)}{ending}") for ending in ("", "-wal")]
+        newest = max(changed for _, *times in stamps for changed in times)
+        is_settled = time.time_ns() - newest > SETTLED * 1e9
+        return f"{self.identity(store)} {stamps}" + ("" if is_settled else f" {time.time_ns()}")
 
     def writer(self, store: Store) -> Writer:
         return OpenCodeWriter(store)
 
     def agent(self, store: Store) -> Agent:
         return OpenCode(store)
-
-
-def _state(store: Store) -> tuple[str, bool]:
-    """A text that differs after a write, and whether the newest write is long enough ago for that to be certain."""
-    stamps = [stamp(f"{paths.database(store)}{ending}") for ending in ("", "-wal")]
-    newest = max(changed for _, *times in stamps for changed in times)
-    return repr(stamps), time.time_ns() - newest > SETTLED * 1e9

@@ -23,7 +23,7 @@ NO_PRUNE = (
     "OpenCode replaces old tool output by one fixed sentence, which cannot say what was shortened: tool output is not "
     "shortened in its sessions. Choose a summary."
 )
-NO_BRANCH = "Branches of OpenCode's sessions are made in OpenCode: /fork, or `opencode run --fork`."
+NO_BRANCH = "Branches of OpenCode's sessions are made in OpenCode: /fork, or `opencode -s SESSION --fork`."
 NO_RENAME = "Sessions of OpenCode are renamed in OpenCode: /rename."
 OTHER_TABLES = (
     "The tables of this database are of another version of OpenCode than the one that is known here ({found} in place "

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
+from threading import Lock
 from typing import ClassVar
 
 from cachetools import LRUCache
@@ -45,9 +46,10 @@ from .replay import SessionMessages, Unit
 
 HELD = 16  # sessions of which the records are kept
 FIRST = 20  # messages in which the first request is looked for
+_lock = Lock()
 SETTLED = 600.0  # seconds without a write after which a turn that has not ended counts as broken off
 
-_held: LRUCache[tuple[str, str, str], SessionMessages] = LRUCache(HELD)
+_held: LRUCache[tuple[str, str], SessionMessages] = LRUCache(HELD)
 
 
 @dataclass(frozen=True)
@@ -118,13 +120,17 @@ def messages_now(con: sqlite3.Connection, row: SessionRow) -> SessionMessages:
     return SessionMessages(records_of(con, row.id), row.revert, text_of_rows(con, row))
 
 
+def forget() -> None:
+    """Read all sessions anew, also where a row was changed without another time."""
+    _held.clear()
+
+
 @dataclass(frozen=True)
 class OpenCodeReader(FileReader):
-    """An open store. `con` has one view of the database; `state` is a text for that, "" where it may not be kept."""
+    """An open store; `con` has one view of the database."""
 
     store: Store
     con: sqlite3.Connection
-    state: str
     _messages_by_id: dict[str, SessionMessages] = field(default_factory=dict)
 
     tail_only: ClassVar[bool] = True
@@ -192,11 +198,13 @@ class OpenCodeReader(FileReader):
 
     def _messages(self, session_id: str) -> SessionMessages:
         if session_id not in self._messages_by_id:
-            key = str(paths.database(self.store)), session_id, self.state
-            messages = _held.get(key) if self.state else None
+            row = self._row(session_id)
+            key = str(paths.database(self.store)), f"{session_id} {text_of_rows(self.con, row)}"
+            with _lock:
+                messages = _held.get(key)
             if messages is None:
-                messages = messages_now(self.con, self._row(session_id))
-                if self.state:
+                messages = messages_now(self.con, row)
+                with _lock:
                     _held[key] = messages
             self._messages_by_id[session_id] = messages
         return self._messages_by_id[session_id]

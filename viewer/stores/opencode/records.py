@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,12 +25,11 @@ _AS_TEXT = ("text/plain", "application/x-directory")  # files whose content is i
 
 @dataclass(frozen=True, slots=True)
 class PartRecord:
-    """One part. `number` is that of the result's message, for a call. `is_said` says that it is a part of what its
-    message says to a model, `is_typed` that a person typed it; `tail` is the first message that a compaction keeps.
+    """One part. `is_said`: its message says it to a model; `is_typed`: a person typed it; `tail` is the first message that
+    a compaction keeps.
     """
 
     id: str
-    number: int
     type: str
     size: int
     is_said: bool = False
@@ -71,6 +70,11 @@ class MessageRecord:
     @property
     def time(self) -> float:
         return self.made / 1000
+
+    @property
+    def results(self) -> Iterator[tuple[int, PartRecord]]:
+        """The calls that have a result, each with the number of the result's message."""
+        return ((self.number + at, part) for at, part in enumerate(self.parts, start=1) if part.is_answered)
 
     @property
     def asks_summary(self) -> bool:
@@ -122,22 +126,33 @@ class MessageRecord:
 def records_of(con: sqlite3.Connection, session_id: str, limit: int = -1) -> list[MessageRecord]:
     """All messages of a session with their parts, in the client's order, or its first ones."""
     chosen = "FROM message WHERE session_id = ? ORDER BY time_created, id LIMIT ?"
+    return list(_numbered(_read(con, chosen, (session_id, limit))))
+
+
+def with_rows(con: sqlite3.Connection, records: Sequence[MessageRecord], ids: Sequence[str]) -> list[MessageRecord]:
+    """These records, and those of further messages, in the client's order."""
+    marks = ", ".join("?" * len(ids))
+    added = _read(con, f"FROM message WHERE id IN ({marks})", ids)
+    return list(_numbered(sorted([*records, *added], key=lambda record: (record.made, record.id))))
+
+
+def _read(con: sqlite3.Connection, chosen: str, values: Sequence[Any]) -> Iterator[MessageRecord]:
+    """The messages that a query chooses, without their numbers."""
     query = f"SELECT message_id, id, data FROM part WHERE message_id IN (SELECT id {chosen}) ORDER BY message_id, id"
     parts: dict[str, list[PartRecord]] = {}
-    for message_id, part_id, data in con.execute(query, (session_id, limit)):
+    for message_id, part_id, data in con.execute(query, values):
         parts.setdefault(message_id, []).append(_part(part_id, data))
-    return list(_numbered(con.execute(f"SELECT id, time_created, data {chosen}", (session_id, limit)), parts))
+    for message_id, made, data in con.execute(f"SELECT id, time_created, data {chosen}", values):
+        yield _message(message_id, whole(made), tuple(parts.get(message_id, ())), object_of(data))
 
 
-def _numbered(rows: Any, parts: dict[str, list[PartRecord]]) -> Iterator[MessageRecord]:
+def _numbered(records: Iterable[MessageRecord]) -> Iterator[MessageRecord]:
     """A message's number is made from its time: it stays when others come and go, and grows in the client's order."""
     last = 0
-    for message_id, made, data in rows:
-        milliseconds = whole(made)
-        number = max((milliseconds - EPOCH) * STEP, last + 1)
-        own = [replace(part, number=number + at) for at, part in enumerate(parts.get(message_id, ()), start=1)]
-        last = number + len(own)
-        yield _message(message_id, number, milliseconds, tuple(own), object_of(data))
+    for record in records:
+        number = max((record.made - EPOCH) * STEP, last + 1)
+        last = number + len(record.parts)
+        yield record if record.number == number else replace(record, number=number)
 
 
 def object_of(data: Any) -> dict[str, Any] | None:
@@ -147,9 +162,7 @@ def object_of(data: Any) -> dict[str, Any] | None:
     return decoded(data) if isinstance(data, bytes) else None
 
 
-def _message(
-    message_id: str, number: int, made: int, parts: tuple[PartRecord, ...], value: dict[str, Any] | None
-) -> MessageRecord:
+def _message(message_id: str, made: int, parts: tuple[PartRecord, ...], value: dict[str, Any] | None) -> MessageRecord:
     data = value or {}
     role = text_of(data.get("role")) or UNKNOWN
     tokens, error = dict_of(data.get("tokens")), data.get("error")
@@ -157,7 +170,7 @@ def _message(
     counts = [tokens.get("input"), tokens.get("output"), cache.get("read"), cache.get("write")]
     return MessageRecord(
         id=message_id,
-        number=number,
+        number=0,
         role=role,
         made=made,
         parts=parts,
@@ -176,7 +189,7 @@ def _message(
 def _part(part_id: str, data: Any) -> PartRecord:
     value, size = object_of(data), len(data) if isinstance(data, (str, bytes)) else 0
     if value is None:
-        return PartRecord(part_id, 0, UNKNOWN, size, is_known=False)
+        return PartRecord(part_id, UNKNOWN, size, is_known=False)
     kind, state = text_of(value.get("type")) or UNKNOWN, dict_of(value.get("state"))
     status, text = text_of(state.get("status")), text_of(value.get("text"))
     is_said = kind in ("reasoning", "subtask") or (kind == "text" and bool(text) and not value.get("ignored"))
@@ -184,7 +197,6 @@ def _part(part_id: str, data: Any) -> PartRecord:
     is_known = kind in _KNOWN and (kind != "tool" or (status in (*ANSWERED, *WAITING) and "input" in state))
     return PartRecord(
         part_id,
-        0,
         kind,
         size,
         is_said=is_said,

@@ -141,7 +141,8 @@ class SessionMessages:
         return self._ids_of(self.context)
 
     def _ids_of(self, records: Iterable[MessageRecord]) -> list[int]:
-        return [each for record in records for each in _numbers(record) if each in self.units]
+        numbers = (each for record in records for each in (record.number, *(number for number, _ in record.results)))
+        return [each for each in numbers if each in self.units]
 
     @cached_property
     def _pairs(self) -> list[Pair]:
@@ -216,11 +217,4 @@ def _pairs(records: Sequence[MessageRecord]) -> Iterable[Pair]:
 def _units(record: MessageRecord, summaries: Collection[int]) -> Iterable[Unit]:
     if record.says:
         yield Unit(record.number, record, is_summary=record.number in summaries)
-    for part in record.parts:
-        if part.is_answered:
-            yield Unit(part.number, record, part)
-
-
-def _numbers(record: MessageRecord) -> Iterable[int]:
-    yield record.number
-    yield from (part.number for part in record.parts)
+    yield from (Unit(number, record, part) for number, part in record.results)

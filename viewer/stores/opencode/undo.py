@@ -12,7 +12,7 @@ from viewer.stores.transcript import IndexedBoundary
 
 from . import encode
 from .commit import NOT_AS_MEANT
-from .records import records_of
+from .records import with_rows
 from .replay import Compaction, SessionMessages
 
 GONE = "This compaction is no longer in the session."
@@ -55,7 +55,7 @@ def plan(session_id: str, messages: SessionMessages, compaction: Json | IndexedB
     if in_effect is not messages.compactions[-1]:
         return refused(COVERED)
     ids = (in_effect.request.id, in_effect.summary.id)
-    after = replace(messages, records=[record for record in messages.records if record.id not in ids])
+    after = _without(messages, ids)
     before, now = set(messages.live), set(after.live)
     return UndoPlan(
         restored=tuple(each for each in after.live if each not in before),
@@ -67,13 +67,16 @@ def plan(session_id: str, messages: SessionMessages, compaction: Json | IndexedB
 
 
 def undo(con: sqlite3.Connection, messages: SessionMessages, what: RemovedRows) -> Json:
-    """Remove the rows and read the session back; returns the receipt. Raises CompactionConflict."""
+    """Remove the rows; returns the receipt. Raises CompactionConflict where the context would not be the one meant."""
     if not messages.compactions or messages.compactions[-1].summary.id != what.ids[1]:
         raise CompactionConflict(WRITTEN_TO)
-    encode.delete(con, what.ids)
-    if SessionMessages(records_of(con, what.session_id)).live != what.live:
+    if _without(messages, what.ids).live != what.live or encode.delete(con, what.ids) != len(what.ids):
         raise CompactionConflict(WRITTEN_TO)
     return {"handoff": what.handoff}
+
+
+def _without(messages: SessionMessages, ids: Sequence[str]) -> SessionMessages:
+    return replace(messages, records=[record for record in messages.records if record.id not in ids])
 
 
 def check_redo(messages: SessionMessages, receipt: Json) -> None:
@@ -85,10 +88,10 @@ def check_redo(messages: SessionMessages, receipt: Json) -> None:
         raise NotRedoable(LEFT)
 
 
-def redo(con: sqlite3.Connection, messages: SessionMessages, session_id: str, receipt: Json) -> None:
+def redo(con: sqlite3.Connection, messages: SessionMessages, receipt: Json) -> None:
     """Add the rows again, at their former place. Raises NotRedoable, CompactionConflict."""
     check_redo(messages, receipt)
     encode.insert(con, receipt["rows"])
-    after = SessionMessages(records_of(con, session_id))
+    after = SessionMessages(with_rows(con, messages.records, encode.messages_of(receipt["rows"])))
     if after.live != [*receipt["after"], *messages.live[len(receipt["before"]) :]]:
         raise CompactionConflict(NOT_AS_MEANT)

@@ -15,7 +15,7 @@ from viewer.stores.sqlite.writing import writing
 from viewer.stores.writer import Writer, conflict_as
 
 from . import commit, paths, presence, undo
-from .reader import messages_now
+from .reader import messages_now, text_of_rows
 from .replay import SessionMessages
 
 
@@ -26,8 +26,8 @@ class OpenCodeWriter(Writer):
     refresh_seconds: ClassVar[float] = 3_600.0
 
     def take_lock(self, session_id: str, holder: str) -> None:
-        with paths.connected(self.store, BUSY_SECONDS) as con:
-            self._free(con, session_id)
+        with self._reading(session_id):
+            pass
 
     def refresh_lock(self, session_id: str, holder: str) -> bool:
         return True
@@ -46,10 +46,24 @@ class OpenCodeWriter(Writer):
         return messages
 
     @contextmanager
-    def _writing(self, session_id: str) -> Iterator[tuple[sqlite3.Connection, SessionMessages]]:
-        """A transaction, and the session's messages in it."""
-        with writing(paths.database(self.store), prepare=paths.prepared) as con:
+    def _reading(self, session_id: str) -> Iterator[tuple[sqlite3.Connection, SessionMessages]]:
+        """A connection, and the messages of a session that nobody is at."""
+        with paths.connected(self.store, BUSY_SECONDS) as con:
             yield con, self._free(con, session_id)
+
+    @contextmanager
+    def _writing(
+        self, session_id: str, before: SessionMessages | None = None
+    ) -> Iterator[tuple[sqlite3.Connection, SessionMessages]]:
+        """A transaction, and the session's messages in it: those of `before`, where they are unchanged. They are read
+        before it begins: a client waits for 5 s at most.
+        """
+        if before is None:
+            with self._reading(session_id) as (_, before):
+                pass
+        with writing(paths.database(self.store), prepare=paths.prepared) as con:
+            text = text_of_rows(con, paths.session_row(con, self.store, session_id))
+            yield con, before if text == before.text else self._free(con, session_id)
 
     def rename(self, session_id: str, title: str) -> None:
         self._refuse(session_id, presence.NO_RENAME)
@@ -67,8 +81,12 @@ class OpenCodeWriter(Writer):
     ) -> Commit:
         if mode != "in_place":
             raise StoreReadOnly(presence.NO_SPLIT)
-        with self._writing(session_id) as (con, messages):
-            return commit.commit(con, messages, session_id, token, edits, now)
+        with self._reading(session_id) as (con, before):
+            prepared = commit.prepared(con, before, session_id, token, edits, now)
+        with self._writing(session_id, before) as (con, messages):
+            if messages is not before:
+                prepared = commit.prepared(con, messages, session_id, token, edits, now)
+            return commit.commit(con, prepared)
 
     def undo(self, plan: UndoPlan, *, holder: str) -> Json:
         what = plan.what
@@ -79,4 +97,4 @@ class OpenCodeWriter(Writer):
 
     def redo(self, session_id: str, receipt: Json, *, holder: str) -> None:
         with conflict_as(NotRedoable), self._writing(session_id) as (con, messages):
-            undo.redo(con, messages, session_id, receipt)
+            undo.redo(con, messages, receipt)
