@@ -61,6 +61,9 @@ from viewer.stores.openclaw.pi_reader import PiReader
 from viewer.stores.openclaw.pi_writer import PiWriter
 from viewer.stores.openclaw.reader import TreeReader
 from viewer.stores.openclaw.tree_writer import TreeWriter
+from viewer.stores.opencode.kind import OpenCode
+from viewer.stores.opencode.reader import OpenCodeReader
+from viewer.stores.opencode.writer import OpenCodeWriter
 from viewer.stores.reader import Reader
 from viewer.stores.search.query import Query, parse
 from viewer.stores.tables import Queries
@@ -117,7 +120,7 @@ _FOREIGN = (
     QueryDict, dialect.StoreConnection, dialect.Rows, ProgressCallback, Path, Strategy, HermesAgent, HermesReader,
     HermesWriter, ClaudeCode, ClaudeReader, ClaudeWriter, Codex, CodexReader, CodexWriter, FileReader, BinaryIO,
     CompactingReader, EntrySource, OpenClaw, OpenClawReader, OpenClawWriter, Pi, PiReader, PiWriter, TreeReader,
-    TreeStores, TreeWriter, sqlite3.Connection, Queries,
+    TreeStores, TreeWriter, OpenCode, OpenCodeReader, OpenCodeWriter, sqlite3.Connection, Queries,
 )  # fmt: skip
 MADE: filling.Makers = {
     SessionUrls: lambda text: SessionUrls("own", "s"),
@@ -196,7 +199,9 @@ ELSEWHERE = {
         viewer.stores.codex.plan viewer.stores.codex.replay.Lineage viewer.stores.codex.replay.lineage_of
         viewer.stores.codex.undo
         viewer.stores.openclaw.commits viewer.stores.openclaw.context viewer.stores.openclaw.planned
-        viewer.stores.openclaw.transcripts""",
+        viewer.stores.openclaw.transcripts
+        viewer.stores.opencode.commit viewer.stores.opencode.encode viewer.stores.opencode.undo
+        viewer.stores.conversation""",
 }
 NAMES = {name for names in ELSEWHERE.values() for name in names.split()}
 

@@ -55,8 +55,8 @@ class SessionRow:
     @property
     def state(self) -> FileState:
         """What differs whenever something is written to it, as that of a session in a file."""
-        changed = max(self.newest, whole(self.values["time_updated"]))
-        return FileState(whole(self.values["time_created"]), self.messages, self.parts, changed * 1_000_000)
+        changed = max(self.newest, whole(self.values.get("time_updated")))
+        return FileState(whole(self.values.get("time_created")), self.messages, self.parts, changed * 1_000_000)
 
     @property
     def title(self) -> str:
@@ -73,7 +73,7 @@ class SessionRow:
         return _text(_object(self.text("model")).get("id"))
 
     def text(self, name: str) -> str:
-        return _text(self.values[name])
+        return _text(self.values.get(name))
 
 
 def database(store: Store) -> Path:

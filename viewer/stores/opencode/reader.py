@@ -78,10 +78,10 @@ class OpenCodeListing(FileListing[SessionRow]):
             base_title=title,
             part_number=1,
             parent=parent,
-            started_at=whole(file.values["time_created"]) / 1000,
+            started_at=whole(file.values.get("time_created")) / 1000,
             ended_at=None,
             continued=False,
-            archived=bool(file.values["time_archived"]),
+            archived=bool(file.values.get("time_archived")),
             cwd=file.text("directory"),
             branched_from="",
             delegated=bool(parent),
@@ -104,7 +104,7 @@ def first_words(con: sqlite3.Connection, session_id: str) -> str:
 
 def text_of_rows(con: sqlite3.Connection, row: SessionRow) -> str:
     """A text that differs whenever the session, or a message or a part of it, was added, removed or updated."""
-    digest = blake2b(repr((row.revert, row.values["time_updated"])).encode(), digest_size=16)
+    digest = blake2b(repr((row.revert, row.values.get("time_updated"))).encode(), digest_size=16)
     query = "SELECT id, time_created, time_updated FROM message WHERE session_id = ? ORDER BY time_created, id"
     for each in con.execute(query, (row.id,)):
         digest.update(repr(each).encode())
@@ -176,15 +176,15 @@ class OpenCodeReader(FileReader):
 
     def children(self, parts: Sequence[str]) -> list[ChildSession]:
         rows = [row for row in self.listing.all() if row.text("parent_id") in parts and row.id not in parts]
-        rows.sort(key=lambda row: (whole(row.values["time_created"]), row.id))
+        rows.sort(key=lambda row: (whole(row.values.get("time_created")), row.id))
         return [ChildSession(row.id, row.title or first_words(self.con, row.id), "delegate") for row in rows]
 
     def usage(self, session_id: str) -> ReportedUsage:
         """A fork begins with copies of messages, whose times are before its own, and whose cost its sum includes."""
         row, messages = self._row(session_id), self._messages(session_id)
-        began = whole(row.values["time_created"])
-        total = sum(whole(row.values[name]) for name in row.values if name.startswith("tokens_"))
-        dollars = reported_cost(row.values["cost"], total)
+        began = whole(row.values.get("time_created"))
+        total = sum(whole(each) for name, each in row.values.items() if name.startswith("tokens_"))
+        dollars = reported_cost(row.values.get("cost"), total)
         priced = [(each, reported_cost(each.cost, each.tokens)) for each in messages.records if each.tokens]
         inherited = sum((price or 0.0 for each, price in priced if each.made < began), 0.0)
         return ReportedUsage(

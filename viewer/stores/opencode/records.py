@@ -25,8 +25,8 @@ _AS_TEXT = ("text/plain", "application/x-directory")  # files whose content is i
 
 @dataclass(frozen=True, slots=True)
 class PartRecord:
-    """One part. `is_said`: its message says it to a model; `is_typed`: a person typed it; `tail` is the first message that
-    a compaction keeps.
+    """One part. `is_said` says that its message says it to a model, `is_typed` that a person typed it; `tail` is the
+    first message that a compaction keeps.
     """
 
     id: str

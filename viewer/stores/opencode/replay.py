@@ -124,7 +124,7 @@ class SessionMessages:
 
     @cached_property
     def units(self) -> dict[int, Unit]:
-        summaries = {each.summary.number for each in self._pairs}
+        summaries = {each.number for each in self._summaries.values()}
         return {unit.id: unit for record in self.records for unit in _units(record, summaries)}
 
     @cached_property
@@ -145,21 +145,25 @@ class SessionMessages:
         return [each for each in numbers if each in self.units]
 
     @cached_property
-    def _pairs(self) -> list[Pair]:
-        return list(_pairs(self.staying))
+    def _summaries(self) -> dict[str, MessageRecord]:
+        """The summary of each request for a compaction that has one, by the request's id."""
+        requests = {record.id for record in self.staying if record.asks_summary}
+        answers = [record for record in self.staying if record.is_summary and record.parent in requests]
+        return {record.parent: record for record in reversed(answers)}
 
     @cached_property
     def compactions(self) -> list[Compaction]:
         """Oldest first."""
-        positions = {record.id: at for at, record in enumerate(self.staying)}
+        position = {record.id: at for at, record in enumerate(self.staying)}
+        pairs = [(position[request], summary) for request, summary in self._summaries.items()]
         return [
             Compaction(
-                pair.request,
-                pair.summary,
-                tuple(self._ids_of(filtered(self.staying[: positions[pair.request.id]]))),
-                tuple(self._ids_of(filtered(self.staying[: positions[pair.summary.id] + 1]))),
+                self.staying[at],
+                summary,
+                tuple(self._ids_of(filtered(self.staying[:at]))),
+                tuple(self._ids_of(filtered(self.staying[: position[summary.id] + 1]))),
             )
-            for pair in self._pairs
+            for at, summary in sorted(pairs, key=lambda pair: pair[0])
         ]
 
     @cached_property
@@ -195,23 +199,6 @@ class SessionMessages:
     def is_open(self) -> bool:
         """Whether a turn has begun and not ended."""
         return bool(self.records) and self.records[-1].is_open
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """The request for a compaction, and its summary."""
-
-    request: MessageRecord
-    summary: MessageRecord
-
-
-def _pairs(records: Sequence[MessageRecord]) -> Iterable[Pair]:
-    requests = {record.id: record for record in records if record.asks_summary}
-    answered = set[str]()
-    for record in records:
-        if record.is_summary and record.parent in requests and record.parent not in answered:
-            answered.add(record.parent)
-            yield Pair(requests[record.parent], record)
 
 
 def _units(record: MessageRecord, summaries: Collection[int]) -> Iterable[Unit]:
