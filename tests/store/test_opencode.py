@@ -33,6 +33,7 @@ from viewer.stores.opencode.codec import ASK, INTERRUPTED
 from viewer.stores.opencode.kind import OpenCode, OpenCodeStores
 from viewer.stores.recorded import Recorded
 from viewer.stores.registry import all_stores, writer_of
+from viewer.stores.sqlite import writing
 
 ASKED = {"role": "user", "content": "And now?"}
 PICTURE = {"type": "file", "mime": "image/png", "filename": "a.png", "url": "data:image/png;base64,iVBORw0KGgo="}
@@ -364,6 +365,26 @@ def test_what_changed_is_a_conflict(agent: OpenCodeByHand) -> None:
         compacted(agent, lambda: agent.overwrite("s"))
 
 
+def test_what_is_written_while_the_database_is_waited_for(
+    agent: OpenCodeByHand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The session is read before the transaction begins, and again in it where it is another by then."""
+    plain = writing.writing
+
+    def late(*given: Any, **named: Any) -> Any:
+        for message in turn("late"):
+            agent.say("s", message)
+        return plain(*given, **named)
+
+    monkeypatch.setattr("viewer.stores.opencode.writer.writing", late)
+    compacted(agent)
+    with opened(agent) as reader:
+        assert sent(reader, "s")[-len(turn("late")) :] == heard(list(turn("late"))) and len(agent.load("s")) < len(
+            talk(8)
+        )
+        assert sent(reader, "s") == agent.load("s")
+
+
 def test_what_it_cannot_do_is_said(agent: OpenCodeByHand) -> None:
     writer = writer_of(store_of(agent))
     with pytest.raises(StoreReadOnly, match="renamed in OpenCode"):
@@ -386,6 +407,14 @@ def test_databases_are_found(agent: OpenCodeByHand, settings: Settings, tmp_path
     assert stores["opencode"].url == agent.url and OpenCodeStores().is_here(stores["opencode-beta"])
     settings.OPENCODE_HOME = tmp_path / "nothing"
     assert OpenCodeStores().discover() == []
+
+
+def test_a_link_to_a_database_elsewhere_is_not_followed(agent: OpenCodeByHand, tmp_path: Path) -> None:
+    linked = OpenCodeByHand(tmp_path / "linked")
+    linked.database.unlink()
+    linked.database.symlink_to(agent.database)
+    with pytest.raises(StoreUnavailable, match="a link to a file elsewhere"), opened(linked):
+        pass
 
 
 def test_how_a_session_is_resumed(agent: OpenCodeByHand) -> None:

@@ -39,8 +39,8 @@ def rows_of(con: sqlite3.Connection, records: Iterable[MessageRecord]) -> dict[s
         ("part", [part.id for record in chosen for part in record.parts]),
     ):
         for some in chunks(ids):
-            marks = ", ".join("?" * len(some))
-            rows.update(con.execute(f"SELECT id, data FROM {table} WHERE id IN ({marks})", some).fetchall())
+            slots = ", ".join("?" * len(some))
+            rows.update(con.execute(f"SELECT id, data FROM {table} WHERE id IN ({slots})", some).fetchall())
     return rows
 
 
@@ -52,7 +52,7 @@ def message_of(
         return _result(rows, messages, unit, session_id, sent=sent)
     record = unit.record
     data = object_of(rows.get(record.id)) or {}
-    parts = [object_of(rows.get(part.id)) or {} for part in record.parts if part.is_said]
+    parts = [object_of(rows.get(part.id)) or {} for part in record.parts if part.is_content]
     extra = {} if record.is_sent else {"left out": "no model is sent it"}
     if record.error:
         extra["error"] = json.dumps(data.get("error"))
@@ -86,7 +86,7 @@ def notes_of(rows: Rows, record: MessageRecord) -> tuple[str, ...]:
     """The texts that the client put into a person's message, such as the content of a file that is named in it."""
     if record.role != "user" or record.is_added:
         return ()
-    parts = [object_of(rows.get(part.id)) or {} for part in record.parts if part.is_said and not part.is_typed]
+    parts = [object_of(rows.get(part.id)) or {} for part in record.parts if part.is_content and not part.is_typed]
     return tuple(text_of(part.get("text")) for part in parts if part.get("type") == "text")
 
 
@@ -138,8 +138,8 @@ def _block(part: dict[str, Any]) -> dict[str, Any]:
 
 def _call(part: dict[str, Any]) -> dict[str, Any]:
     """A call in OpenAI's chat shape."""
-    given = dict_of(part.get("state")).get("input")
-    arguments = given if isinstance(given, str) else json.dumps({} if given is None else given, ensure_ascii=False)
+    value = dict_of(part.get("state")).get("input")
+    arguments = value if isinstance(value, str) else json.dumps({} if value is None else value, ensure_ascii=False)
     name = text_of(part.get("tool"))
     return {"id": part.get("callID"), "type": "function", "function": {"name": name, "arguments": arguments}}
 
@@ -150,8 +150,7 @@ def _call(part: dict[str, Any]) -> dict[str, Any]:
 def raw_rows(rows: Rows, messages: SessionMessages, record: MessageRecord, session_id: str) -> Iterator[StoredMessage]:
     """A message's row with its parts, then the rows of its calls with results, each as stored."""
     states = messages.states
-    is_sent = any(each.id == record.id for each in messages.context)
-    state = states.get(record.number, "live" if is_sent else "out")
+    state = states.get(record.number, "live" if record.id in messages.ids_in_context else "out")
     data = object_of(rows.get(record.id))
     parts = [part for part in record.parts if not part.is_answered]
     extra = {name: value for name, value in (data or {}).items() if name != "role" and value is not None}
@@ -165,7 +164,7 @@ def raw_rows(rows: Rows, messages: SessionMessages, record: MessageRecord, sessi
         content=content if data is not None else str(rows.get(record.id) or ""),
         state=state,
         timestamp=record.time,
-        flagged=record.marked,
+        flagged=record.is_flagged,
         extra={"id": record.id, **extra},
     )
     for number, part in record.results:

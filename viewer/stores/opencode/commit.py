@@ -53,8 +53,8 @@ def planned_ids(con: sqlite3.Connection, messages: SessionMessages, session_id: 
     return ids
 
 
-def mark_of(token: Json, edits: Sequence[Edit]) -> str:
-    """The mark by which a commit of these edits is found again."""
+def key_of(token: Json, edits: Sequence[Edit]) -> str:
+    """The key by which a commit of these edits is found again."""
     return blake2b(repr([token["digest"], edits_to_json(edits)]).encode(), digest_size=16).hexdigest()
 
 
@@ -77,8 +77,8 @@ def prepared(
     if speaking is None:
         raise StoreReadOnly(UNNAMED)
     at = max(int(now * 1000), *(record.made + 1 for record in messages.records))
-    mark = mark_of(token, edits)
-    return Prepared(messages, encode.rows_of(session_id, speaking, summary, tail, mark, at), tail)
+    key = key_of(token, edits)
+    return Prepared(messages, encode.rows_of(session_id, speaking, summary, tail, key, at), tail)
 
 
 def commit(con: sqlite3.Connection, what: Prepared) -> Commit:
@@ -120,7 +120,7 @@ def find(
     con: sqlite3.Connection, messages: SessionMessages, session_id: str, token: Json, edits: Sequence[Edit]
 ) -> Commit | None:
     """The compaction that these edits wrote, if it is in effect."""
-    suffix = encode.suffix_of(mark_of(token, edits), "summary")
+    suffix = encode.suffix_of(key_of(token, edits), "summary")
     for each in reversed(messages.compactions):
         if each.summary.id.endswith(suffix):
             return commit_of(con, each, each.time)

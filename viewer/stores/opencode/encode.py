@@ -44,9 +44,9 @@ def speakers(con: sqlite3.Connection, records: Sequence[MessageRecord]) -> Speak
     return Speakers(user["agent"], model, path) if is_whole else None
 
 
-def suffix_of(mark: str, kind: str) -> str:
-    """The last digits of an id, made of the mark by which a commit is found again."""
-    number = int.from_bytes(blake2b(f"{mark} {kind}".encode(), digest_size=16).digest(), "big")
+def suffix_of(key: str, kind: str) -> str:
+    """The last digits of an id, made of the key by which a commit is found again."""
+    number = int.from_bytes(blake2b(f"{key} {kind}".encode(), digest_size=16).digest(), "big")
     digits = []
     for _ in range(_RANDOM):
         number, digit = divmod(number, len(_DIGITS))
@@ -54,14 +54,14 @@ def suffix_of(mark: str, kind: str) -> str:
     return "".join(digits)
 
 
-def _id(prefix: str, milliseconds: int, mark: str, kind: str) -> str:
+def _id(prefix: str, milliseconds: int, key: str, kind: str) -> str:
     """An id as the client makes it of a time: of its count of 4096ths of milliseconds, the last 48 bits."""
-    return f"{prefix}_{(milliseconds * 4096 + 1) % 2**48:012x}{suffix_of(mark, kind)}"
+    return f"{prefix}_{(milliseconds * 4096 + 1) % 2**48:012x}{suffix_of(key, kind)}"
 
 
-def rows_of(session_id: str, speaking: Speakers, summary: str, tail: str, mark: str, at: int) -> list[Row]:
+def rows_of(session_id: str, speaking: Speakers, summary: str, tail: str, key: str, at: int) -> list[Row]:
     """The four rows of a compaction at this time, in milliseconds; `tail` is the first message that is kept."""
-    request, answer = _id("msg", at, mark, "request"), _id("msg", at + 1, mark, "summary")
+    request, answer = _id("msg", at, key, "request"), _id("msg", at + 1, key, "summary")
     asks: dict[str, Any] = {"type": "compaction", "auto": False} | ({"tail_start_id": tail} if tail else {})
     user = {"role": "user", "time": {"created": at}, "agent": speaking.agent, "model": speaking.model}
     assistant = {
@@ -72,9 +72,9 @@ def rows_of(session_id: str, speaking: Speakers, summary: str, tail: str, mark: 
     text = {"type": "text", "text": summary, "time": {"start": at + 1, "end": at + 2}}
     return [
         ("message", request, session_id, at, at, _json(user)),
-        ("part", _id("prt", at, mark, "request part"), request, session_id, at, at, _json(asks)),
+        ("part", _id("prt", at, key, "request part"), request, session_id, at, at, _json(asks)),
         ("message", answer, session_id, at + 1, at + 2, _json(assistant)),
-        ("part", _id("prt", at + 1, mark, "summary part"), answer, session_id, at + 1, at + 2, _json(text)),
+        ("part", _id("prt", at + 1, key, "summary part"), answer, session_id, at + 1, at + 2, _json(text)),
     ]
 
 
@@ -85,8 +85,8 @@ def _json(value: Any) -> str:
 def insert(con: sqlite3.Connection, rows: Iterable[Row]) -> None:
     """Add these rows. Raises sqlite3.IntegrityError where one is there."""
     for table, *values in rows:
-        marks = ", ".join("?" * len(values))
-        con.execute(f"INSERT INTO {table} ({COLUMNS[table]}) VALUES ({marks})", values)
+        slots = ", ".join("?" * len(values))
+        con.execute(f"INSERT INTO {table} ({COLUMNS[table]}) VALUES ({slots})", values)
 
 
 def messages_of(rows: Iterable[Row]) -> list[str]:

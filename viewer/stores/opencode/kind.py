@@ -75,13 +75,13 @@ class OpenCodeStores(StoreKind):
     def discover(self) -> list[tuple[str, str]]:
         """The database, and those of other release channels (`opencode-<channel>.db`)."""
         home: Path = settings.OPENCODE_HOME
-        found = [("opencode", f"opencode://{home}")] if os.path.isfile(home / NAME) else []
+        stores = [("opencode", f"opencode://{home}")] if os.path.isfile(home / NAME) else []
         try:
             names = sorted(os.listdir(home))
         except OSError:
-            return found
+            return stores
         channels = [name for name in names if name.startswith("opencode-") and name.endswith(".db")]
-        return [*found, *((name.removesuffix(".db"), f"opencode://{home / name}") for name in channels)]
+        return [*stores, *((name.removesuffix(".db"), f"opencode://{home / name}") for name in channels)]
 
     def is_here(self, store: Store) -> bool:
         return os.path.isfile(paths.database(store))
@@ -108,12 +108,7 @@ class OpenCodeStores(StoreKind):
                 )
 
     def identity(self, store: Store) -> tuple[int, int]:
-        path = paths.database(store)
-        try:
-            status = os.stat(path)
-        except OSError as problem:
-            raise StoreUnavailable(f"Store {store.name}: {path} cannot be read: {problem.strerror}.") from problem
-        return status.st_dev, status.st_ino
+        return paths.identity(store)
 
     def store_version(self, store: Store) -> str:
         """No two are equal within SETTLED seconds of a write."""

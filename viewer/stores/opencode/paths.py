@@ -14,6 +14,7 @@ from viewer.stores.clean_text import line
 from viewer.stores.errors import NotFound, StoreUnavailable
 from viewer.stores.jsonl.files import FileState
 from viewer.stores.jsonl.lines import decoded
+from viewer.stores.jsonl.links import regular_file
 from viewer.stores.jsonl.listing import number_of
 from viewer.stores.listing import is_askable
 from viewer.stores.sqlite import reading
@@ -82,10 +83,22 @@ def database(store: Store) -> Path:
     return path if path.suffix == ".db" else path / NAME
 
 
+def identity(store: Store) -> tuple[int, int]:
+    """The numbers of the database's file. Raises StoreUnavailable, also for a link to a file elsewhere."""
+    path = database(store)
+    try:
+        status = regular_file(path)
+    except OSError as problem:
+        reason = problem.strerror or problem
+        raise StoreUnavailable(f"Store {store.name}: {path} cannot be read: {reason}.") from problem
+    return status.st_dev, status.st_ino
+
+
 @contextmanager
 def connected(store: Store, patience: float) -> Iterator[ReadOnlyConnection]:
     """A read-only connection to a database of sessions. Raises StoreUnavailable, also for what fails inside."""
     path = database(store)
+    identity(store)
     con = reading.connected(store.name, path, patience)
     try:
         for table, names in NEEDED.items():

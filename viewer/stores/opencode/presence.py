@@ -26,7 +26,7 @@ NO_PRUNE = (
 NO_BRANCH = "Branches of OpenCode's sessions are made in OpenCode: /fork, or `opencode -s SESSION --fork`."
 NO_RENAME = "Sessions of OpenCode are renamed in OpenCode: /rename."
 OTHER_TABLES = (
-    "The tables of this database are of another version of OpenCode than the one that is known here ({found} in place "
+    "The tables of this database are of another version of OpenCode than the one that is known here ({newest} in place "
     "of {known}). Its sessions can be read, and are not changed."
 )
 SUB_AGENT = (
@@ -50,9 +50,9 @@ REVERTED = (
 
 def of_store(store: Store, con: sqlite3.Connection) -> str:
     """Why nothing in the store can be changed, "" where it can."""
-    found = newest_migration(con)
-    if found != KNOWN_MIGRATION:
-        return OTHER_TABLES.format(found=found[:60] or "none", known=KNOWN_MIGRATION)
+    newest = newest_migration(con)
+    if newest != KNOWN_MIGRATION:
+        return OTHER_TABLES.format(newest=newest[:60] or "none", known=KNOWN_MIGRATION)
     path = database(store)
     is_writable = os.access(path, os.R_OK | os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK)
     return "" if is_writable else NOT_WRITABLE

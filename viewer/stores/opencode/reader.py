@@ -225,13 +225,12 @@ class OpenCodeReader(FileReader):
 
     def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
         messages = self._messages(session_id)
-        in_context = {record.id for record in messages.context} if live_only else None
         chosen: list[MessageRecord] = []
         count = 0
         for record in reversed(messages.records):
             if count >= limit:
                 break
-            if (before is None or record.number < before) and (in_context is None or record.id in in_context):
+            if (before is None or record.number < before) and (not live_only or record.id in messages.ids_in_context):
                 chosen.append(record)
                 count += 1 + sum(part.is_answered for part in record.parts)
         data = codec.rows_of(self.con, chosen)
@@ -334,7 +333,7 @@ def _in_context(messages: SessionMessages) -> int | None:
 
 
 def _of_compaction(messages: SessionMessages, request: MessageRecord) -> ReportedCompaction:
-    earlier = [record for record in messages.staying if record.number < request.number and not record.marked]
+    earlier = [record for record in messages.staying if record.number < request.number and not record.is_flagged]
     before = next((record.tokens for record in reversed(earlier) if record.tokens), None)
     is_auto = any(part.is_auto for part in request.parts)
     return ReportedCompaction("auto" if is_auto else "manual", before, None, "")

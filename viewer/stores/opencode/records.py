@@ -14,7 +14,7 @@ from .paths import whole
 STEP = 4_096  # numbers that each millisecond has for a message and its parts
 EPOCH = 1_577_836_800_000  # 2020 in milliseconds: the numbers stay below 2**53, which JavaScript reads exactly
 COMPACTION = "compaction"
-UNKNOWN = "unknown"  # the role and type of a row that is no JSON object, or says none
+UNKNOWN = "unknown"  # the role and type of a row that is no JSON object, or has none
 ANSWERED = ("completed", "error")  # of a call: it has a result
 WAITING = ("pending", "running")
 # Parts that a model is sent nothing of.
@@ -25,14 +25,14 @@ _AS_TEXT = ("text/plain", "application/x-directory")  # files whose content is i
 
 @dataclass(frozen=True, slots=True)
 class PartRecord:
-    """One part. `is_said` says that its message says it to a model, `is_typed` that a person typed it; `tail` is the
+    """One part. `is_content` says that its message says it to a model, `is_typed` that a person typed it; `tail` is the
     first message that a compaction keeps.
     """
 
     id: str
     type: str
     size: int
-    is_said: bool = False
+    is_content: bool = False
     is_typed: bool = False
     status: str = ""
     call: str = ""
@@ -60,7 +60,7 @@ class MessageRecord:
     parent: str
     finish: str
     error: str
-    marked: bool  # as a summary
+    is_flagged: bool  # as a summary
     is_completed: bool
     tokens: int
     cost: Any
@@ -89,7 +89,7 @@ class MessageRecord:
     @property
     def is_summary(self) -> bool:
         """Whether the client takes it for the end of a compaction, if it answers a request for one."""
-        return self.role == "assistant" and self.marked and bool(self.finish) and not self.error
+        return self.role == "assistant" and self.is_flagged and bool(self.finish) and not self.error
 
     @property
     def is_added(self) -> bool:
@@ -97,9 +97,9 @@ class MessageRecord:
         return self.role == "user" and not any(part.is_typed for part in self.parts)
 
     @property
-    def says(self) -> bool:
+    def is_message(self) -> bool:
         """Whether anything of it can be shown as a message."""
-        return not self.is_known or any(part.is_said or part.type == "tool" for part in self.parts)
+        return not self.is_known or any(part.is_content or part.type == "tool" for part in self.parts)
 
     @property
     def is_sent(self) -> bool:
@@ -110,8 +110,8 @@ class MessageRecord:
             return False
         if not self.error:
             return True
-        said = any(part.type not in ("step-start", "reasoning") for part in self.parts)
-        return self.error == "MessageAbortedError" and said
+        is_more = any(part.type not in ("step-start", "reasoning") for part in self.parts)
+        return self.error == "MessageAbortedError" and is_more
 
     @property
     def is_open(self) -> bool:
@@ -131,8 +131,8 @@ def records_of(con: sqlite3.Connection, session_id: str, limit: int = -1) -> lis
 
 def with_rows(con: sqlite3.Connection, records: Sequence[MessageRecord], ids: Sequence[str]) -> list[MessageRecord]:
     """These records, and those of further messages, in the client's order."""
-    marks = ", ".join("?" * len(ids))
-    added = _read(con, f"FROM message WHERE id IN ({marks})", ids)
+    slots = ", ".join("?" * len(ids))
+    added = _read(con, f"FROM message WHERE id IN ({slots})", ids)
     return list(_numbered(sorted([*records, *added], key=lambda record: (record.made, record.id))))
 
 
@@ -177,7 +177,7 @@ def _message(message_id: str, made: int, parts: tuple[PartRecord, ...], value: d
         parent=text_of(data.get("parentID")),
         finish=text_of(data.get("finish")),
         error=(text_of(dict_of(error).get("name")) or UNKNOWN) if error else "",
-        marked=data.get("summary") is True,
+        is_flagged=data.get("summary") is True,
         is_completed=bool(dict_of(data.get("time")).get("completed")),
         tokens=whole(tokens.get("total")) or sum(map(whole, counts)),
         cost=data.get("cost"),
@@ -192,15 +192,15 @@ def _part(part_id: str, data: Any) -> PartRecord:
         return PartRecord(part_id, UNKNOWN, size, is_known=False)
     kind, state = text_of(value.get("type")) or UNKNOWN, dict_of(value.get("state"))
     status, text = text_of(state.get("status")), text_of(value.get("text"))
-    is_said = kind in ("reasoning", "subtask") or (kind == "text" and bool(text) and not value.get("ignored"))
-    is_said = is_said or (kind == "file" and value.get("mime") not in _AS_TEXT)
+    is_content = kind in ("reasoning", "subtask") or (kind == "text" and bool(text) and not value.get("ignored"))
+    is_content = is_content or (kind == "file" and value.get("mime") not in _AS_TEXT)
     is_known = kind in _KNOWN and (kind != "tool" or (status in (*ANSWERED, *WAITING) and "input" in state))
     return PartRecord(
         part_id,
         kind,
         size,
-        is_said=is_said,
-        is_typed=is_said and kind in ("text", "file") and not value.get("synthetic"),
+        is_content=is_content,
+        is_typed=is_content and kind in ("text", "file") and not value.get("synthetic"),
         status=status,
         call=text_of(value.get("callID")),
         tail=text_of(value.get("tail_start_id")),

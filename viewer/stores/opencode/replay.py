@@ -46,7 +46,7 @@ class Unit:
     def size(self) -> int:
         if self.part is not None:
             return self.part.size
-        return sum(part.size for part in self.record.parts if part.is_said)
+        return sum(part.size for part in self.record.parts if part.is_content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +92,15 @@ def _summary_first(kept: list[MessageRecord]) -> list[MessageRecord]:
     if at is None:
         return kept
     later = range(at + 1, len(kept))
-    end = next((n for n in later if _is_marked(kept[n]) and kept[n].parent == kept[at].id), None)
+    end = next((n for n in later if _is_flagged(kept[n]) and kept[n].parent == kept[at].id), None)
     start = next((n for n, record in enumerate(kept) if record.id == kept[at].tail), None)
     if start is None or end is None or start >= at:
         return kept
     return [*kept[at : end + 1], *kept[start:at], *kept[end + 1 :]]
 
 
-def _is_marked(record: MessageRecord) -> bool:
-    return record.role == "assistant" and record.marked
+def _is_flagged(record: MessageRecord) -> bool:
+    return record.role == "assistant" and record.is_flagged
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,11 @@ class SessionMessages:
     def context(self) -> list[MessageRecord]:
         """What the client sends, as rows: the requests for compactions, too."""
         return filtered(self.staying)
+
+    @cached_property
+    def ids_in_context(self) -> frozenset[str]:
+        """The rows that the client sends."""
+        return frozenset(record.id for record in self.context)
 
     @cached_property
     def live(self) -> list[int]:
@@ -202,6 +207,6 @@ class SessionMessages:
 
 
 def _units(record: MessageRecord, summaries: Collection[int]) -> Iterable[Unit]:
-    if record.says:
+    if record.is_message:
         yield Unit(record.number, record, is_summary=record.number in summaries)
     yield from (Unit(number, record, part) for number, part in record.results)
