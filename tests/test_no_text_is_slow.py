@@ -165,7 +165,7 @@ ELSEWHERE = {
         viewer.exports.making.export viewer.exports.source.plan viewer.workspaces.context_files.read_context_file
         viewer.workspaces.rules.workspace_of viewer.stores.hermes.postgres viewer.stores.hermes.schema_postgres.create
         viewer.stores.sqlite.reading viewer.stores.registry.get_store viewer.stores.jsonl.files
-        viewer.stores.jsonl.listing viewer.stores.codex.facts
+        viewer.stores.jsonl.listing viewer.stores.codex.facts viewer.stores.parsed
         viewer.stores.jsonl.links.regular_file viewer.stores.claude_code.sidechains.in_file""",
     "its model refuses what is too long": "viewer.api.shapes.options",
     "talks to a model's server": " ".join(f"viewer.runs.providers.{name}.stream" for name in PROVIDERS)
@@ -200,8 +200,8 @@ ELSEWHERE = {
         viewer.stores.codex.undo
         viewer.stores.openclaw.commits viewer.stores.openclaw.context viewer.stores.openclaw.planned
         viewer.stores.openclaw.transcripts
-        viewer.stores.opencode.commit viewer.stores.opencode.encode viewer.stores.opencode.undo
-        viewer.stores.conversation""",
+        viewer.stores.google_contents.repeated viewer.stores.qwen.replay
+        viewer.stores.opencode.commit viewer.stores.opencode.encode viewer.stores.opencode.undo""",
 }
 NAMES = {name for names in ELSEWHERE.values() for name in names.split()}
 

@@ -52,7 +52,7 @@ class Needs:
         ]
         exact = [detail for detail in named if detail.kind != "name"]  # a name may be that of the person who asks
         self._values = {detail.value for detail in exact or named}
-        self._stems = stems_of(words)
+        self._stems = frozenset(stems_of(words))
 
     def _words(self) -> str:
         return redact(self.request.words) if self.request else ""

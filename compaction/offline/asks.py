@@ -9,7 +9,7 @@ harness repeats is not a request of a person, however it is stored.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Sequence, Set
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -118,7 +118,7 @@ def in_short(text: str, most: int) -> str:
     return f"{first} … {last}" if last else first
 
 
-def answer_in_short(reply: str, most: int, asked: Set[str] = frozenset()) -> str:
+def answer_in_short(reply: str, most: int, asked: frozenset[str] = frozenset()) -> str:
     """A reply on one line, from its sentences and table rows: the first one, then those that share words with a request
     (`asked` has its stems), then those that turn or decide ("However, it cannot be changed."), then those with an exact
     detail, then the others, as many as fit, in their original order. Sentences that are only polite, ask back or offer
@@ -152,7 +152,7 @@ def answer_in_short(reply: str, most: int, asked: Set[str] = frozenset()) -> str
     return text
 
 
-def shares_words(asked: Set[str], text: str) -> bool:
+def shares_words(asked: frozenset[str], text: str) -> bool:
     """Whether a line has so many of a request's stems that it may be about that."""
     return len(asked) >= SHARED and len(asked & stems_of(text)) >= SHARED + len(asked) // PER_SHARED
 

@@ -323,7 +323,7 @@ class Offers:
         texts = self.replies
         size = self._size([text for pairs in texts.values() for _, text in pairs], earlier, room)
         carried = list(self._carried(earlier))
-        asked = stems_of(self.newest.words) if self.newest and self.newest.open else set[str]()
+        asked = frozenset(stems_of(self.newest.words) if self.newest and self.newest.open else ())
         lines: list[SummaryLine] = []
         for who, said_by in texts.items():
             lines += (

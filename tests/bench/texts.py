@@ -21,7 +21,7 @@ from typing import Any
 from viewer.stores.base import Session, Store
 from viewer.stores.kind import StoreKind
 from viewer.stores.message import StoredMessage
-from viewer.stores.whole import Conversation, WholeReader
+from viewer.stores.whole import WholeConversation, WholeReader
 
 MEGABYTES, SESSIONS, TEXTS = 200, 200, 20_000
 REPEATS = 5
@@ -42,7 +42,7 @@ QUERIES: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Known(Conversation):
+class _Known(WholeConversation):
     """A conversation that never changes."""
 
     @property
@@ -76,7 +76,7 @@ class _InMemory(StoreKind):
         yield WholeReader(store, self.conversations, 0)
 
 
-def _conversation(number: int, size: int, texts: Sequence[str]) -> Conversation:
+def _conversation(number: int, size: int, texts: Sequence[str]) -> WholeConversation:
     """Messages that begin and end with other texts of these than those of other sessions."""
     rnd, started = random.Random(number), STARTED + 1_000 * number
     messages: list[StoredMessage] = []

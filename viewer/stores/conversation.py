@@ -19,7 +19,7 @@ from .transcript import SENT, TranscriptIndex
 PORTION = 1_000_000  # characters of text that are returned at once
 
 
-class Unit(Protocol):
+class ConversationMessage(Protocol):
     """One message. `time` in epoch seconds; `copy_of` is the message of which it is a shortened copy. `is_summary` says
     that a compaction wrote it, and nobody said it.
     """
@@ -34,7 +34,7 @@ class Unit(Protocol):
     def copy_of(self) -> int | None: ...
 
 
-class Compacted(Protocol):
+class ConversationCompaction(Protocol):
     """A compaction: ids of its summary and of the messages in context before and after it, in the order in which they
     are sent.
     """
@@ -53,7 +53,7 @@ class Conversation(Protocol):
     """All messages of a session by id; `ids` in order, `live` those in context, in the order in which they are sent."""
 
     @property
-    def units(self) -> Mapping[int, Unit]: ...
+    def units(self) -> Mapping[int, ConversationMessage]: ...
     @property
     def ids(self) -> Sequence[int]: ...
     @property
@@ -61,7 +61,7 @@ class Conversation(Protocol):
     @property
     def states(self) -> Mapping[int, State]: ...
     @property
-    def compactions(self) -> Sequence[Compacted]: ...
+    def compactions(self) -> Sequence[ConversationCompaction]: ...
     @property
     def unlinked(self) -> int:
         """How many messages nothing links to any more."""
@@ -168,7 +168,9 @@ def _entry(
     return HistoryEntry(message, (message, *rows), message, newest, state, newest != message)
 
 
-def _boundary(compaction: Compacted, originals: Mapping[int, int], handoffs: set[int], run: int | None) -> Boundary:
+def _boundary(
+    compaction: ConversationCompaction, originals: Mapping[int, int], handoffs: set[int], run: int | None
+) -> Boundary:
     """`originals` maps each shortened copy to its message; `handoffs` are all of the session."""
     before, after = set(compaction.before), compaction.after
     new = {each: originals[each] for each in after if each in originals and each not in before}

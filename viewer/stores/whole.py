@@ -43,7 +43,7 @@ class WholeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class WholeConversation:
     """One session with all its messages, in order."""
 
     session: Session
@@ -67,7 +67,7 @@ class WholeListing:
     of the store.
     """
 
-    conversations: Sequence[Conversation]
+    conversations: Sequence[WholeConversation]
 
     def ends(self) -> Ends:
         return Ends(self.newest_message(), len(self.conversations), len(self.conversations))
@@ -101,7 +101,7 @@ class WholeListing:
         numbers = {session_id: number for number, session_id in self._numbered()}
         return {each.session.id: _facts(each, numbers[each.session.id]) for each in self._of(ids)}
 
-    def _of(self, ids: Sequence[str]) -> Iterator[Conversation]:
+    def _of(self, ids: Sequence[str]) -> Iterator[WholeConversation]:
         return (each for each in self.conversations if each.session.id in set(ids))
 
     def unaskable(self, ids: Sequence[str]) -> dict[str, Unaskable]:
@@ -120,7 +120,7 @@ class WholeListing:
         return next((first_words(each.messages) for each in self._of([session_id])), "")
 
 
-def _facts(conversation: Conversation, number: int) -> SessionFacts:
+def _facts(conversation: WholeConversation, number: int) -> SessionFacts:
     session, live = conversation.session, sum(message.state == "live" for message in conversation.messages)
     return SessionFacts(
         id=session.id,
@@ -154,7 +154,7 @@ class WholeReader(Reader):
     __slots__ = ("_conversations", "_size", "store")
     offers_text = True
 
-    def __init__(self, store: Store, conversations: Sequence[Conversation], size: int) -> None:
+    def __init__(self, store: Store, conversations: Sequence[WholeConversation], size: int) -> None:
         self.store, self._size = store, size
         self._conversations = {each.session.id: each for each in conversations}
 
@@ -173,7 +173,7 @@ class WholeReader(Reader):
     def listing(self) -> WholeListing:
         return WholeListing(list(self._conversations.values()))
 
-    def _conversation(self, session_id: str) -> Conversation:
+    def _conversation(self, session_id: str) -> WholeConversation:
         if session_id not in self._conversations:
             raise NotFound(f"Store {self.store.name} has no session {session_id!r}.")
         return self._conversations[session_id]

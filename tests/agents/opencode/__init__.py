@@ -1,1 +1,1 @@
-"""OpenCode as tests know it: by hand, and databases that the real one wrote."""
+"""OpenCode: `by_hand.py` writes and reads its database, and names what the client itself wrote."""

@@ -12,7 +12,7 @@ from viewer.stores.envelopes import Added, Envelopes
 from viewer.stores.message import Addition, StoredMessage
 
 from .records import ANSWERED, MessageRecord, dict_of, object_of, text_of
-from .replay import SessionMessages, Unit
+from .replay import OpenCodeMessage, OpenCodeMessages
 
 ASK = "What did we do so far?"  # the client's words for a compaction's request
 CLEARED = "[Old tool result content cleared]"
@@ -45,7 +45,7 @@ def rows_of(con: sqlite3.Connection, records: Iterable[MessageRecord]) -> dict[s
 
 
 def message_of(
-    rows: Rows, messages: SessionMessages, unit: Unit, session_id: str, *, sent: bool = False
+    rows: Rows, messages: OpenCodeMessages, unit: OpenCodeMessage, session_id: str, *, sent: bool = False
 ) -> StoredMessage:
     """A message as stored, or, with `sent`, as a model is sent it."""
     if unit.part is not None:
@@ -90,7 +90,9 @@ def notes_of(rows: Rows, record: MessageRecord) -> tuple[str, ...]:
     return tuple(text_of(part.get("text")) for part in parts if part.get("type") == "text")
 
 
-def _result(rows: Rows, messages: SessionMessages, unit: Unit, session_id: str, *, sent: bool) -> StoredMessage:
+def _result(
+    rows: Rows, messages: OpenCodeMessages, unit: OpenCodeMessage, session_id: str, *, sent: bool
+) -> StoredMessage:
     """The result of a call."""
     assert unit.part is not None
     data = object_of(rows.get(unit.part.id)) or {}
@@ -147,7 +149,7 @@ def _call(part: dict[str, Any]) -> dict[str, Any]:
 # -- rows as they are stored -------------------------------------------------------------------------------------------
 
 
-def raw_rows(rows: Rows, messages: SessionMessages, record: MessageRecord, session_id: str) -> Iterator[StoredMessage]:
+def raw_rows(rows: Rows, messages: OpenCodeMessages, record: MessageRecord, session_id: str) -> Iterator[StoredMessage]:
     """A message's row with its parts, then the rows of its calls with results, each as stored."""
     states = messages.states
     state = states.get(record.number, "live" if record.id in messages.ids_in_context else "out")
@@ -186,7 +188,7 @@ def raw_rows(rows: Rows, messages: SessionMessages, record: MessageRecord, sessi
 # -- what the client adds ----------------------------------------------------------------------------------------------
 
 
-def additions(rows: Rows, messages: SessionMessages, ids: frozenset[int], *, end: bool) -> Iterator[Addition]:
+def additions(rows: Rows, messages: OpenCodeMessages, ids: frozenset[int], *, end: bool) -> Iterator[Addition]:
     """What the client itself puts directly before these messages of the context, with `end` also after the last one."""
     waiting = [Addition(None, "system prompt", PROMPT, is_sent=False)]
     for record in messages.context:

@@ -14,7 +14,7 @@ from viewer.stores.message import StoredMessage
 
 from . import codec, encode
 from .records import with_rows
-from .replay import Compaction, SessionMessages, Unit
+from .replay import OpenCodeCompaction, OpenCodeMessage, OpenCodeMessages
 
 CHANGED = (
     "Messages this summary was made from were changed or taken back since. Nothing was written and the summary is "
@@ -26,7 +26,12 @@ UNNAMED = "The newest messages of this session do not say which agent, model and
 
 
 def read(
-    con: sqlite3.Connection, messages: SessionMessages, session_id: str, units: Iterable[Unit], *, sent: bool = False
+    con: sqlite3.Connection,
+    messages: OpenCodeMessages,
+    session_id: str,
+    units: Iterable[OpenCodeMessage],
+    *,
+    sent: bool = False,
 ) -> dict[int, StoredMessage]:
     """These messages by number, as stored, or, with `sent`, as a model is sent them."""
     chosen = list(units)
@@ -43,7 +48,7 @@ def token_of(ids: Sequence[int], rows: Sequence[StoredMessage]) -> Json:
     return {"ids": list(ids), "digest": digest.hexdigest()}
 
 
-def planned_ids(con: sqlite3.Connection, messages: SessionMessages, session_id: str, token: Json) -> list[int]:
+def planned_ids(con: sqlite3.Connection, messages: OpenCodeMessages, session_id: str, token: Json) -> list[int]:
     """The planned messages, if the context still begins with them, unchanged. Raises CompactionConflict."""
     ids = messages.live[: len(token["ids"])]
     units = [messages.units[each] for each in ids if messages.is_sent(each)]
@@ -59,17 +64,17 @@ def key_of(token: Json, edits: Sequence[Edit]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedCommit:
     """What a commit adds to these messages: its rows, and the first message that stays, "" for none."""
 
-    messages: SessionMessages
+    messages: OpenCodeMessages
     rows: Sequence[encode.Row]
     tail: str
 
 
 def prepared(
-    con: sqlite3.Connection, messages: SessionMessages, session_id: str, token: Json, edits: Sequence[Edit], now: float
-) -> Prepared:
+    con: sqlite3.Connection, messages: OpenCodeMessages, session_id: str, token: Json, edits: Sequence[Edit], now: float
+) -> PreparedCommit:
     """What the edits of a plan mean for the session now. Raises CompactionConflict, StoreReadOnly."""
     planned = planned_ids(con, messages, session_id, token)
     summary, tail = _layout(messages, planned, edits)
@@ -78,13 +83,13 @@ def prepared(
         raise StoreReadOnly(UNNAMED)
     at = max(int(now * 1000), *(record.made + 1 for record in messages.records))
     key = key_of(token, edits)
-    return Prepared(messages, encode.rows_of(session_id, speaking, summary, tail, key, at), tail)
+    return PreparedCommit(messages, encode.rows_of(session_id, speaking, summary, tail, key, at), tail)
 
 
-def commit(con: sqlite3.Connection, what: Prepared) -> Commit:
+def commit(con: sqlite3.Connection, what: PreparedCommit) -> Commit:
     """Add the rows of a compaction and read them back. Raises CompactionConflict."""
     encode.insert(con, what.rows)
-    after = SessionMessages(with_rows(con, what.messages.records, encode.messages_of(what.rows)))
+    after = OpenCodeMessages(with_rows(con, what.messages.records, encode.messages_of(what.rows)))
     written = after.compactions[-1] if after.compactions else None
     kept = _from(what.messages, what.tail)
     if written is None or list(written.before) != what.messages.live or after.live != [written.handoff, *kept]:
@@ -92,7 +97,7 @@ def commit(con: sqlite3.Connection, what: Prepared) -> Commit:
     return commit_of(con, written)
 
 
-def _layout(messages: SessionMessages, planned: Sequence[int], edits: Sequence[Edit]) -> tuple[str, str]:
+def _layout(messages: OpenCodeMessages, planned: Sequence[int], edits: Sequence[Edit]) -> tuple[str, str]:
     """The summary, and the row of the first message that stays, "" for none. Raises CompactionConflict."""
     before, content, after = around_handoff(edits)
     kept = [edit.id for edit in after if isinstance(edit, KeepMessage)]
@@ -109,7 +114,7 @@ def _text_of(content: Any) -> str:
     return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
 
 
-def _from(messages: SessionMessages, tail: str) -> list[int]:
+def _from(messages: OpenCodeMessages, tail: str) -> list[int]:
     """The messages from this row on: where the kept end began before an older compaction, its summary, too."""
     at = next((at for at, record in enumerate(messages.records) if record.id == tail), len(messages.records))
     records = {record.id for record in messages.records[at:]}
@@ -117,7 +122,7 @@ def _from(messages: SessionMessages, tail: str) -> list[int]:
 
 
 def find(
-    con: sqlite3.Connection, messages: SessionMessages, session_id: str, token: Json, edits: Sequence[Edit]
+    con: sqlite3.Connection, messages: OpenCodeMessages, session_id: str, token: Json, edits: Sequence[Edit]
 ) -> Commit | None:
     """The compaction that these edits wrote, if it is in effect."""
     suffix = encode.suffix_of(key_of(token, edits), "summary")
@@ -127,7 +132,7 @@ def find(
     return None
 
 
-def commit_of(con: sqlite3.Connection, written: Compaction, at: float | None = None) -> Commit:
+def commit_of(con: sqlite3.Connection, written: OpenCodeCompaction, at: float | None = None) -> Commit:
     """A commit as it is in the database."""
     rows = encode.stored(con, (written.request.id, written.summary.id))
     receipt = {

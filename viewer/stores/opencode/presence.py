@@ -16,7 +16,7 @@ from viewer.stores.lock_owners import Holder
 from viewer.stores.open_files import writers_of
 
 from .paths import KNOWN_MIGRATION, SessionRow, database, newest_migration
-from .replay import SessionMessages
+from .replay import OpenCodeMessages
 
 NO_SPLIT = "OpenCode's sessions are compacted in place; one session does not go on in another."
 NO_PRUNE = (
@@ -58,14 +58,14 @@ def of_store(store: Store, con: sqlite3.Connection) -> str:
     return "" if is_writable else NOT_WRITABLE
 
 
-def of_session(row: SessionRow, messages: SessionMessages) -> str:
+def of_session(row: SessionRow, messages: OpenCodeMessages) -> str:
     """Why this session can never be changed here, "" where it can."""
     if row.text("parent_id"):
         return SUB_AGENT
     return refused.unknown_form(messages.unknown, "OpenCode") if messages.unknown else ""
 
 
-def holder_of(store: Store, row: SessionRow, messages: SessionMessages) -> Holder | None:
+def holder_of(store: Store, row: SessionRow, messages: OpenCodeMessages) -> Holder | None:
     """Who keeps the session from being changed now; None for nobody. Times are unknown."""
     if row.revert:
         return Holder("agent=opencode:", 0.0, 0.0, REVERTED)

@@ -42,14 +42,14 @@ from viewer.stores.transcript import IndexedBoundary
 from . import codec, commit, paths, presence, undo
 from .paths import SessionRow, whole
 from .records import MessageRecord, records_of
-from .replay import SessionMessages, Unit
+from .replay import OpenCodeMessage, OpenCodeMessages
 
 HELD = 16  # sessions of which the records are kept
 FIRST = 20  # messages in which the first request is looked for
 _lock = Lock()
 SETTLED = 600.0  # seconds without a write after which a turn that has not ended counts as broken off
 
-_held: LRUCache[tuple[str, str], SessionMessages] = LRUCache(HELD)
+_held: LRUCache[tuple[str, str], OpenCodeMessages] = LRUCache(HELD)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class OpenCodeListing(FileListing[SessionRow]):
 
 def first_words(con: sqlite3.Connection, session_id: str) -> str:
     """The beginning of the first request, "" for none."""
-    messages = SessionMessages(records_of(con, session_id, FIRST))
+    messages = OpenCodeMessages(records_of(con, session_id, FIRST))
     for unit in messages.units.values():
         if unit.is_prompt:
             row = codec.message_of(codec.rows_of(con, [unit.record]), messages, unit, session_id)
@@ -115,9 +115,9 @@ def text_of_rows(con: sqlite3.Connection, row: SessionRow) -> str:
     return digest.hexdigest()
 
 
-def messages_now(con: sqlite3.Connection, row: SessionRow) -> SessionMessages:
+def messages_now(con: sqlite3.Connection, row: SessionRow) -> OpenCodeMessages:
     """All messages of a session, as the database has them now."""
-    return SessionMessages(records_of(con, row.id), row.revert, text_of_rows(con, row))
+    return OpenCodeMessages(records_of(con, row.id), row.revert, text_of_rows(con, row))
 
 
 def forget() -> None:
@@ -131,7 +131,7 @@ class OpenCodeReader(FileReader):
 
     store: Store
     con: sqlite3.Connection
-    _messages_by_id: dict[str, SessionMessages] = field(default_factory=dict)
+    _messages_by_id: dict[str, OpenCodeMessages] = field(default_factory=dict)
 
     tail_only: ClassVar[bool] = True
     rows_are_messages: ClassVar[bool] = True
@@ -196,7 +196,7 @@ class OpenCodeReader(FileReader):
 
     # -- messages
 
-    def _messages(self, session_id: str) -> SessionMessages:
+    def _messages(self, session_id: str) -> OpenCodeMessages:
         if session_id not in self._messages_by_id:
             row = self._row(session_id)
             key = str(paths.database(self.store)), f"{session_id} {text_of_rows(self.con, row)}"
@@ -219,7 +219,7 @@ class OpenCodeReader(FileReader):
         return self._read(messages, session_id, units, sent=True)
 
     def _read(
-        self, messages: SessionMessages, session_id: str, units: Iterable[Unit], *, sent: bool = False
+        self, messages: OpenCodeMessages, session_id: str, units: Iterable[OpenCodeMessage], *, sent: bool = False
     ) -> dict[int, StoredMessage]:
         return commit.read(self.con, messages, session_id, units, sent=sent)
 
@@ -317,12 +317,12 @@ class OpenCodeReader(FileReader):
         return presence.holder_of(self.store, self._row(session_id), self._messages(session_id))
 
 
-def _digest(messages: SessionMessages, last: int) -> str:
+def _digest(messages: OpenCodeMessages, last: int) -> str:
     """A digest of the messages up to this one."""
     return blake2b(repr([each for each in messages.ids if each <= last]).encode(), digest_size=8).hexdigest()
 
 
-def _in_context(messages: SessionMessages) -> int | None:
+def _in_context(messages: OpenCodeMessages) -> int | None:
     """The tokens of the newest request and its answer; None where there was none since the newest compaction."""
     for record in reversed(messages.staying):
         if record.is_summary:
@@ -332,7 +332,7 @@ def _in_context(messages: SessionMessages) -> int | None:
     return None
 
 
-def _of_compaction(messages: SessionMessages, request: MessageRecord) -> ReportedCompaction:
+def _of_compaction(messages: OpenCodeMessages, request: MessageRecord) -> ReportedCompaction:
     earlier = [record for record in messages.staying if record.number < request.number and not record.is_flagged]
     before = next((record.tokens for record in reversed(earlier) if record.tokens), None)
     is_auto = any(part.is_auto for part in request.parts)

@@ -20,7 +20,7 @@ from .records import MessageRecord, PartRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class OpenCodeMessage:
     """One message: a row, or, with `part`, the result of a call in it."""
 
     id: int
@@ -50,7 +50,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Compaction:
+class OpenCodeCompaction:
     """A compaction: its request and its summary; ids of the messages in context before and after it, as sent."""
 
     request: MessageRecord
@@ -104,7 +104,7 @@ def _is_flagged(record: MessageRecord) -> bool:
 
 
 @dataclass(frozen=True)
-class SessionMessages:
+class OpenCodeMessages:
     """All messages of a session by their number (a `conversation.Conversation`). `revert` is the message from which on
     the next prompt deletes all, "" for none; `text` differs whenever anything of the session does.
     """
@@ -123,7 +123,7 @@ class SessionMessages:
         return self.records[:at]
 
     @cached_property
-    def units(self) -> dict[int, Unit]:
+    def units(self) -> dict[int, OpenCodeMessage]:
         summaries = {each.number for each in self._summaries.values()}
         return {unit.id: unit for record in self.records for unit in _units(record, summaries)}
 
@@ -157,12 +157,12 @@ class SessionMessages:
         return {record.parent: record for record in reversed(answers)}
 
     @cached_property
-    def compactions(self) -> list[Compaction]:
+    def compactions(self) -> list[OpenCodeCompaction]:
         """Oldest first."""
         position = {record.id: at for at, record in enumerate(self.staying)}
         pairs = [(position[request], summary) for request, summary in self._summaries.items()]
         return [
-            Compaction(
+            OpenCodeCompaction(
                 self.staying[at],
                 summary,
                 tuple(self._ids_of(filtered(self.staying[:at]))),
@@ -206,7 +206,7 @@ class SessionMessages:
         return bool(self.records) and self.records[-1].is_open
 
 
-def _units(record: MessageRecord, summaries: Collection[int]) -> Iterable[Unit]:
+def _units(record: MessageRecord, summaries: Collection[int]) -> Iterable[OpenCodeMessage]:
     if record.is_message:
-        yield Unit(record.number, record, is_summary=record.number in summaries)
-    yield from (Unit(number, record, part) for number, part in record.results)
+        yield OpenCodeMessage(record.number, record, is_summary=record.number in summaries)
+    yield from (OpenCodeMessage(number, record, part) for number, part in record.results)

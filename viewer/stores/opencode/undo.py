@@ -13,7 +13,7 @@ from viewer.stores.transcript import IndexedBoundary
 from . import encode
 from .commit import NOT_AS_MEANT
 from .records import with_rows
-from .replay import Compaction, SessionMessages
+from .replay import OpenCodeCompaction, OpenCodeMessages
 
 GONE = "This compaction is no longer in the session."
 NOT_OURS = (
@@ -38,14 +38,14 @@ def refused(reason: str) -> UndoPlan:
     return UndoPlan((), (), (), reason)
 
 
-def taken(messages: SessionMessages, compaction: Json | IndexedBoundary) -> Compaction | None:
+def taken(messages: OpenCodeMessages, compaction: Json | IndexedBoundary) -> OpenCodeCompaction | None:
     """A compaction that is in the session, by its receipt or its boundary."""
     if isinstance(compaction, IndexedBoundary):
         return next((each for each in messages.compactions if each.handoff == compaction.handoff_id), None)
     return next((each for each in messages.compactions if each.summary.id == compaction["summary"]), None)
 
 
-def plan(session_id: str, messages: SessionMessages, compaction: Json | IndexedBoundary) -> UndoPlan:
+def plan(session_id: str, messages: OpenCodeMessages, compaction: Json | IndexedBoundary) -> UndoPlan:
     """What taking a compaction back would do now, or why it cannot be done."""
     in_effect = taken(messages, compaction)
     if in_effect is None:
@@ -66,7 +66,7 @@ def plan(session_id: str, messages: SessionMessages, compaction: Json | IndexedB
     )
 
 
-def undo(con: sqlite3.Connection, messages: SessionMessages, what: RemovedRows) -> Json:
+def undo(con: sqlite3.Connection, messages: OpenCodeMessages, what: RemovedRows) -> Json:
     """Remove the rows; returns the receipt. Raises CompactionConflict where the context would not be the one meant."""
     if not messages.compactions or messages.compactions[-1].summary.id != what.ids[1]:
         raise CompactionConflict(WRITTEN_TO)
@@ -75,11 +75,11 @@ def undo(con: sqlite3.Connection, messages: SessionMessages, what: RemovedRows) 
     return {"handoff": what.handoff}
 
 
-def _without(messages: SessionMessages, ids: Sequence[str]) -> SessionMessages:
+def _without(messages: OpenCodeMessages, ids: Sequence[str]) -> OpenCodeMessages:
     return replace(messages, records=[record for record in messages.records if record.id not in ids])
 
 
-def check_redo(messages: SessionMessages, receipt: Json) -> None:
+def check_redo(messages: OpenCodeMessages, receipt: Json) -> None:
     """Raise NotRedoable where the undone commit with this receipt cannot be applied again."""
     if taken(messages, receipt) is not None:
         raise NotRedoable(IN_EFFECT)
@@ -88,10 +88,10 @@ def check_redo(messages: SessionMessages, receipt: Json) -> None:
         raise NotRedoable(LEFT)
 
 
-def redo(con: sqlite3.Connection, messages: SessionMessages, receipt: Json) -> None:
+def redo(con: sqlite3.Connection, messages: OpenCodeMessages, receipt: Json) -> None:
     """Add the rows again, at their former place. Raises NotRedoable, CompactionConflict."""
     check_redo(messages, receipt)
     encode.insert(con, receipt["rows"])
-    after = SessionMessages(with_rows(con, messages.records, encode.messages_of(receipt["rows"])))
+    after = OpenCodeMessages(with_rows(con, messages.records, encode.messages_of(receipt["rows"])))
     if after.live != [*receipt["after"], *messages.live[len(receipt["before"]) :]]:
         raise CompactionConflict(NOT_AS_MEANT)

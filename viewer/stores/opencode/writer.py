@@ -16,7 +16,7 @@ from viewer.stores.writer import Writer, conflict_as
 
 from . import commit, paths, presence, undo
 from .reader import messages_now, text_of_rows
-from .replay import SessionMessages
+from .replay import OpenCodeMessages
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class OpenCodeWriter(Writer):
     def take_lease(self, session_id: str, holder: str) -> None:
         self.take_lock(session_id, holder)
 
-    def _free(self, con: sqlite3.Connection, session_id: str) -> SessionMessages:
+    def _free(self, con: sqlite3.Connection, session_id: str) -> OpenCodeMessages:
         """The messages of a session that nobody is at. Raises NotFound, SessionBusy."""
         row = paths.session_row(con, self.store, session_id)
         messages = messages_now(con, row)
@@ -46,15 +46,15 @@ class OpenCodeWriter(Writer):
         return messages
 
     @contextmanager
-    def _reading(self, session_id: str) -> Iterator[tuple[sqlite3.Connection, SessionMessages]]:
+    def _reading(self, session_id: str) -> Iterator[tuple[sqlite3.Connection, OpenCodeMessages]]:
         """A connection, and the messages of a session that nobody is at."""
         with paths.connected(self.store, BUSY_SECONDS) as con:
             yield con, self._free(con, session_id)
 
     @contextmanager
     def _writing(
-        self, session_id: str, before: SessionMessages | None = None
-    ) -> Iterator[tuple[sqlite3.Connection, SessionMessages]]:
+        self, session_id: str, before: OpenCodeMessages | None = None
+    ) -> Iterator[tuple[sqlite3.Connection, OpenCodeMessages]]:
         """A transaction, and the session's messages in it: those of `before`, where they are unchanged. They are read
         before it begins: a client waits for 5 s at most.
         """
