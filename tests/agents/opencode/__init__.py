@@ -1,1 +1,1 @@
-"""OpenCode: `by_hand.py` writes and reads its database, and names what the client itself wrote."""
+"""OpenCode: `by_hand.py` writes and reads its rows, in tables and databases that the client made (`tests/data`)."""

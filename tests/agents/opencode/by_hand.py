@@ -77,8 +77,9 @@ class OpenCodeByHand(Agent):
     # -- writing
 
     def now(self) -> int:
-        """The time in milliseconds; no two calls return the same."""
-        self._last = max(self._last + 1, time.time_ns() // 1_000_000)
+        """A time in milliseconds, later than that of any message: no two calls return the same."""
+        ((newest,),) = self.sql("SELECT max(time_created) FROM message")
+        self._last = max(self._last + 1, (newest or 0) + 1, time.time_ns() // 1_000_000)
         return self._last
 
     def write(self, session_id: str, messages: Sequence[Message]) -> None:

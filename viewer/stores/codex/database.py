@@ -19,6 +19,7 @@ from cachetools import LRUCache
 from viewer.stores.base import Store
 from viewer.stores.jsonl.files import FileState, plainly, state_of
 from viewer.stores.jsonl.lines import lines_from
+from viewer.stores.sqlite.reading import without_files
 from viewer.stores.tables import table_columns
 
 _NAME = re.compile(r"state_(\d{1,6})\.sqlite")
@@ -106,12 +107,8 @@ def _state(path: Path) -> str:
 
 
 def _threads(path: Path) -> dict[str, ClientThread]:
-    """Opened as immutable where nobody writes: opening it normally would create files next to it. Raises
-    sqlite3.Error.
-    """
-    immutable = "" if os.path.exists(f"{path}-wal") else "&immutable=1"
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro{immutable}", uri=True, timeout=WAIT)) as con:
-        con.text_factory = lambda data: data.decode("utf-8", "replace")
+    """Raises sqlite3.Error."""
+    with closing(without_files(path, WAIT)) as con:
         there = set(table_columns(con, "threads"))
         if not {"id", "rollout_path"} <= there:
             return {}

@@ -21,6 +21,7 @@ from cachetools import LRUCache
 from viewer.stores.errors import StoreUnanswered, StoreUnavailable
 from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.links import leads_away
+from viewer.stores.sqlite import reading
 from viewer.stores.tables import table_columns
 
 from .noted import FIELDS, NotedEntry, noted_of
@@ -95,10 +96,7 @@ def sizes(paths: Sequence[Path]) -> int:
 def connected(path: Path, patience: float = BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
     """A read-only connection. Raises StoreUnavailable, also for the errors of statements inside the `with` block."""
     try:
-        # Without a write-ahead log nobody writes, and opening it as usual would create files next to it.
-        immutable = "" if os.path.exists(f"{path}-wal") else "&immutable=1"
-        address = f"{path.absolute().as_uri()}?mode=ro{immutable}"
-        with closing(sqlite3.connect(address, uri=True, timeout=patience, isolation_level=None)) as con:
+        with closing(reading.without_files(path, patience)) as con:
             yield prepared(con)
     except sqlite3.Error as problem:
         raise unavailable(path, problem) from problem
@@ -106,14 +104,10 @@ def connected(path: Path, patience: float = BUSY_SECONDS) -> Iterator[sqlite3.Co
 
 def prepared(con: sqlite3.Connection) -> sqlite3.Connection:
     """A connection that reads any text, and has the functions that the client's tables need."""
-    con.text_factory = _decoded
+    reading.read_any_text(con)
     if sqlite3.sqlite_version_info < _OLDEST_WITH_OCTET_LENGTH:
         con.create_function("octet_length", 1, octet_length, deterministic=True)
     return con
-
-
-def _decoded(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
 
 
 def octet_length(value: Any) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from viewer.stores.batches import chunks
@@ -12,7 +13,7 @@ from viewer.stores.envelopes import Added, Envelopes
 from viewer.stores.message import Addition, StoredMessage
 
 from .records import ANSWERED, MessageRecord, dict_of, object_of, text_of
-from .replay import OpenCodeMessage, OpenCodeMessages
+from .replay import MessageUnit, OpenCodeMessages
 
 ASK = "What did we do so far?"  # the client's words for a compaction's request
 CLEARED = "[Old tool result content cleared]"
@@ -45,7 +46,7 @@ def rows_of(con: sqlite3.Connection, records: Iterable[MessageRecord]) -> dict[s
 
 
 def message_of(
-    rows: Rows, messages: OpenCodeMessages, unit: OpenCodeMessage, session_id: str, *, sent: bool = False
+    rows: Rows, messages: OpenCodeMessages, unit: MessageUnit, session_id: str, *, sent: bool = False
 ) -> StoredMessage:
     """A message as stored, or, with `sent`, as a model is sent it."""
     if unit.part is not None:
@@ -70,7 +71,7 @@ def message_of(
         session_id=session_id,
         role=record.role,
         content=content,
-        state=messages.states[unit.id],
+        state=messages.state_of(unit),
         timestamp=record.time,
         tool_calls=[_call(each) for each in calls],
         reasoning="\n\n".join(text_of(part.get("text")) for part in parts if part.get("type") == "reasoning"),
@@ -90,9 +91,7 @@ def notes_of(rows: Rows, record: MessageRecord) -> tuple[str, ...]:
     return tuple(text_of(part.get("text")) for part in parts if part.get("type") == "text")
 
 
-def _result(
-    rows: Rows, messages: OpenCodeMessages, unit: OpenCodeMessage, session_id: str, *, sent: bool
-) -> StoredMessage:
+def _result(rows: Rows, messages: OpenCodeMessages, unit: MessageUnit, session_id: str, *, sent: bool) -> StoredMessage:
     """The result of a call."""
     assert unit.part is not None
     data = object_of(rows.get(unit.part.id)) or {}
@@ -112,7 +111,7 @@ def _result(
         session_id=session_id,
         role="tool",
         content=content,
-        state=messages.states[unit.id],
+        state=messages.state_of(unit),
         timestamp=unit.time,
         tool_call_id=unit.part.call,
         tool_name=text_of(data.get("tool")),
@@ -150,39 +149,18 @@ def _call(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def raw_rows(rows: Rows, messages: OpenCodeMessages, record: MessageRecord, session_id: str) -> Iterator[StoredMessage]:
-    """A message's row with its parts, then the rows of its calls with results, each as stored."""
-    states = messages.states
-    state = states.get(record.number, "live" if record.id in messages.ids_in_context else "out")
-    data = object_of(rows.get(record.id))
-    parts = [part for part in record.parts if not part.is_answered]
-    extra = {name: value for name, value in (data or {}).items() if name != "role" and value is not None}
-    extra |= {f"part {part.id}": object_of(rows.get(part.id)) or rows.get(part.id) for part in parts}
-    texts = [object_of(rows.get(part.id)) or {} for part in parts if part.type == "text"]
-    content = "\n\n".join(text_of(each.get("text")) for each in texts)
-    yield StoredMessage(
-        id=record.number,
-        session_id=session_id,
-        role=record.role if data is not None else "",
-        content=content if data is not None else str(rows.get(record.id) or ""),
-        state=state,
-        timestamp=record.time,
-        flagged=record.is_flagged,
-        extra={"id": record.id, **extra},
-    )
+    """A message's row with its parts, then the rows of its calls with results: what is no text is in `extra`."""
+    data = object_of(rows.get(record.id)) or {}
+    extra = {"id": record.id} | {name: value for name, value in data.items() if name != "role" and value is not None}
+    others = [part for part in record.parts if part.type != "text" and not part.is_answered]
+    extra |= {f"part {part.id}": object_of(rows.get(part.id)) or rows.get(part.id) for part in others}
+    message = message_of(rows, messages, MessageUnit(record.number, record, is_summary=record.is_flagged), session_id)
+    yield replace(message, tool_calls=[], reasoning="", notes=(), envelopes=None, extra=extra)
     for number, part in record.results:
-        value = object_of(rows.get(part.id)) or {}
-        output = dict_of(value.get("state"))
-        yield StoredMessage(
-            id=number,
-            session_id=session_id,
-            role="tool",
-            content=text_of(output.get("output")) or text_of(output.get("error")),
-            state=states.get(number, state),
-            timestamp=record.time,
-            tool_call_id=part.call,
-            tool_name=text_of(value.get("tool")),
-            extra={"id": part.id, "state": {name: each for name, each in output.items() if name != "output"}},
-        )
+        result = message_of(rows, messages, MessageUnit(number, record, part), session_id)
+        state = dict_of((object_of(rows.get(part.id)) or {}).get("state"))
+        stored = {name: value for name, value in state.items() if name not in ("output", "error")}
+        yield replace(result, extra={"id": part.id, "state": stored})
 
 
 # -- what the client adds ----------------------------------------------------------------------------------------------

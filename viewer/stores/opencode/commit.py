@@ -14,7 +14,7 @@ from viewer.stores.message import StoredMessage
 
 from . import codec, encode
 from .records import with_rows
-from .replay import OpenCodeCompaction, OpenCodeMessage, OpenCodeMessages
+from .replay import CompactedPair, MessageUnit, OpenCodeMessages
 
 CHANGED = (
     "Messages this summary was made from were changed or taken back since. Nothing was written and the summary is "
@@ -29,7 +29,7 @@ def read(
     con: sqlite3.Connection,
     messages: OpenCodeMessages,
     session_id: str,
-    units: Iterable[OpenCodeMessage],
+    units: Iterable[MessageUnit],
     *,
     sent: bool = False,
 ) -> dict[int, StoredMessage]:
@@ -64,7 +64,7 @@ def key_of(token: Json, edits: Sequence[Edit]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedCommit:
+class PreparedRows:
     """What a commit adds to these messages: its rows, and the first message that stays, "" for none."""
 
     messages: OpenCodeMessages
@@ -74,7 +74,7 @@ class PreparedCommit:
 
 def prepared(
     con: sqlite3.Connection, messages: OpenCodeMessages, session_id: str, token: Json, edits: Sequence[Edit], now: float
-) -> PreparedCommit:
+) -> PreparedRows:
     """What the edits of a plan mean for the session now. Raises CompactionConflict, StoreReadOnly."""
     planned = planned_ids(con, messages, session_id, token)
     summary, tail = _layout(messages, planned, edits)
@@ -83,10 +83,10 @@ def prepared(
         raise StoreReadOnly(UNNAMED)
     at = max(int(now * 1000), *(record.made + 1 for record in messages.records))
     key = key_of(token, edits)
-    return PreparedCommit(messages, encode.rows_of(session_id, speaking, summary, tail, key, at), tail)
+    return PreparedRows(messages, encode.rows_of(session_id, speaking, summary, tail, key, at), tail)
 
 
-def commit(con: sqlite3.Connection, what: PreparedCommit) -> Commit:
+def commit(con: sqlite3.Connection, what: PreparedRows) -> Commit:
     """Add the rows of a compaction and read them back. Raises CompactionConflict."""
     encode.insert(con, what.rows)
     after = OpenCodeMessages(with_rows(con, what.messages.records, encode.messages_of(what.rows)))
@@ -132,7 +132,7 @@ def find(
     return None
 
 
-def commit_of(con: sqlite3.Connection, written: OpenCodeCompaction, at: float | None = None) -> Commit:
+def commit_of(con: sqlite3.Connection, written: CompactedPair, at: float | None = None) -> Commit:
     """A commit as it is in the database."""
     rows = encode.stored(con, (written.request.id, written.summary.id))
     receipt = {

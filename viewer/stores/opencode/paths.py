@@ -114,11 +114,6 @@ def connected(store: Store, patience: float) -> Iterator[ReadOnlyConnection]:
         con.close()
 
 
-def prepared(con: sqlite3.Connection) -> None:
-    """Have a connection read any text: broken text in one row must not hide the others."""
-    con.text_factory = lambda data: data.decode("utf-8", "replace")
-
-
 def session_rows(con: sqlite3.Connection, session_id: str | None = None) -> list[SessionRow]:
     """The rows of all sessions, or of this one."""
     there = set(table_columns(con, "session"))

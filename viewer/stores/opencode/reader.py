@@ -42,7 +42,7 @@ from viewer.stores.transcript import IndexedBoundary
 from . import codec, commit, paths, presence, undo
 from .paths import SessionRow, whole
 from .records import MessageRecord, records_of
-from .replay import OpenCodeMessage, OpenCodeMessages
+from .replay import MessageUnit, OpenCodeMessages
 
 HELD = 16  # sessions of which the records are kept
 FIRST = 20  # messages in which the first request is looked for
@@ -134,7 +134,6 @@ class OpenCodeReader(FileReader):
     _messages_by_id: dict[str, OpenCodeMessages] = field(default_factory=dict)
 
     tail_only: ClassVar[bool] = True
-    rows_are_messages: ClassVar[bool] = True
 
     # -- what the store can do
 
@@ -219,7 +218,7 @@ class OpenCodeReader(FileReader):
         return self._read(messages, session_id, units, sent=True)
 
     def _read(
-        self, messages: OpenCodeMessages, session_id: str, units: Iterable[OpenCodeMessage], *, sent: bool = False
+        self, messages: OpenCodeMessages, session_id: str, units: Iterable[MessageUnit], *, sent: bool = False
     ) -> dict[int, StoredMessage]:
         return commit.read(self.con, messages, session_id, units, sent=sent)
 

@@ -26,7 +26,7 @@ _AS_TEXT = ("text/plain", "application/x-directory")  # files whose content is i
 @dataclass(frozen=True, slots=True)
 class PartRecord:
     """One part. `is_content` says that its message says it to a model, `is_typed` that a person typed it; `tail` is the
-    first message that a compaction keeps.
+    first message that a compaction keeps, `ended` when a call had its result, in milliseconds, 0 for unknown.
     """
 
     id: str
@@ -37,6 +37,7 @@ class PartRecord:
     status: str = ""
     call: str = ""
     tail: str = ""
+    ended: int = 0
     is_cleared: bool = False
     is_auto: bool = False  # a compaction that nobody asked for
     is_known: bool = True
@@ -191,7 +192,7 @@ def _part(part_id: str, data: Any) -> PartRecord:
     if value is None:
         return PartRecord(part_id, UNKNOWN, size, is_known=False)
     kind, state = text_of(value.get("type")) or UNKNOWN, dict_of(value.get("state"))
-    status, text = text_of(state.get("status")), text_of(value.get("text"))
+    status, text, times = text_of(state.get("status")), text_of(value.get("text")), dict_of(state.get("time"))
     is_content = kind in ("reasoning", "subtask") or (kind == "text" and bool(text) and not value.get("ignored"))
     is_content = is_content or (kind == "file" and value.get("mime") not in _AS_TEXT)
     is_known = kind in _KNOWN and (kind != "tool" or (status in (*ANSWERED, *WAITING) and "input" in state))
@@ -204,7 +205,8 @@ def _part(part_id: str, data: Any) -> PartRecord:
         status=status,
         call=text_of(value.get("callID")),
         tail=text_of(value.get("tail_start_id")),
-        is_cleared=bool(dict_of(state.get("time")).get("compacted")),
+        ended=whole(times.get("end")),
+        is_cleared=bool(times.get("compacted")),
         is_auto=value.get("auto") is True,
         is_known=is_known,
     )

@@ -20,7 +20,7 @@ from .records import MessageRecord, PartRecord
 
 
 @dataclass(frozen=True, slots=True)
-class OpenCodeMessage:
+class MessageUnit:
     """One message: a row, or, with `part`, the result of a call in it."""
 
     id: int
@@ -32,7 +32,8 @@ class OpenCodeMessage:
 
     @property
     def time(self) -> float:
-        return self.record.time
+        ended = self.part.ended if self.part is not None else 0
+        return ended / 1000 if ended >= self.record.made else self.record.time
 
     @property
     def role(self) -> str:
@@ -50,7 +51,7 @@ class OpenCodeMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenCodeCompaction:
+class CompactedPair:
     """A compaction: its request and its summary; ids of the messages in context before and after it, as sent."""
 
     request: MessageRecord
@@ -123,7 +124,7 @@ class OpenCodeMessages:
         return self.records[:at]
 
     @cached_property
-    def units(self) -> dict[int, OpenCodeMessage]:
+    def units(self) -> dict[int, MessageUnit]:
         summaries = {each.number for each in self._summaries.values()}
         return {unit.id: unit for record in self.records for unit in _units(record, summaries)}
 
@@ -157,12 +158,12 @@ class OpenCodeMessages:
         return {record.parent: record for record in reversed(answers)}
 
     @cached_property
-    def compactions(self) -> list[OpenCodeCompaction]:
+    def compactions(self) -> list[CompactedPair]:
         """Oldest first."""
         position = {record.id: at for at, record in enumerate(self.staying)}
         pairs = [(position[request], summary) for request, summary in self._summaries.items()]
         return [
-            OpenCodeCompaction(
+            CompactedPair(
                 self.staying[at],
                 summary,
                 tuple(self._ids_of(filtered(self.staying[:at]))),
@@ -177,6 +178,10 @@ class OpenCodeMessages:
         result.update(dict.fromkeys(self._ids_of(self.staying), "under"))
         result.update(dict.fromkeys(self.live, "live"))
         return result
+
+    def state_of(self, unit: MessageUnit) -> State:
+        """The state of a message; of a row that is none, whether the client sends it."""
+        return self.states.get(unit.id, "live" if unit.record.id in self.ids_in_context else "out")
 
     def role_of(self, message_id: int) -> str:
         """The role that a message is sent in; OWN_RECORD for one that is not sent."""
@@ -206,7 +211,7 @@ class OpenCodeMessages:
         return bool(self.records) and self.records[-1].is_open
 
 
-def _units(record: MessageRecord, summaries: Collection[int]) -> Iterable[OpenCodeMessage]:
+def _units(record: MessageRecord, summaries: Collection[int]) -> Iterable[MessageUnit]:
     if record.is_message:
-        yield OpenCodeMessage(record.number, record, is_summary=record.number in summaries)
-    yield from (OpenCodeMessage(number, record, part) for number, part in record.results)
+        yield MessageUnit(record.number, record, is_summary=record.number in summaries)
+    yield from (MessageUnit(number, record, part) for number, part in record.results)

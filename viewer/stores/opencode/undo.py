@@ -13,7 +13,7 @@ from viewer.stores.transcript import IndexedBoundary
 from . import encode
 from .commit import NOT_AS_MEANT
 from .records import with_rows
-from .replay import OpenCodeCompaction, OpenCodeMessages
+from .replay import CompactedPair, OpenCodeMessages
 
 GONE = "This compaction is no longer in the session."
 NOT_OURS = (
@@ -38,7 +38,7 @@ def refused(reason: str) -> UndoPlan:
     return UndoPlan((), (), (), reason)
 
 
-def taken(messages: OpenCodeMessages, compaction: Json | IndexedBoundary) -> OpenCodeCompaction | None:
+def taken(messages: OpenCodeMessages, compaction: Json | IndexedBoundary) -> CompactedPair | None:
     """A compaction that is in the session, by its receipt or its boundary."""
     if isinstance(compaction, IndexedBoundary):
         return next((each for each in messages.compactions if each.handoff == compaction.handoff_id), None)

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.errors import NotRedoable, NotUndoable, SessionBusy, StoreReadOnly
-from viewer.stores.sqlite.reading import BUSY_SECONDS
+from viewer.stores.sqlite.reading import BUSY_SECONDS, read_any_text
 from viewer.stores.sqlite.writing import writing
 from viewer.stores.writer import Writer, conflict_as
 
@@ -61,7 +61,7 @@ class OpenCodeWriter(Writer):
         if before is None:
             with self._reading(session_id) as (_, before):
                 pass
-        with writing(paths.database(self.store), prepare=paths.prepared) as con:
+        with writing(paths.database(self.store), prepare=read_any_text) as con:
             text = text_of_rows(con, paths.session_row(con, self.store, session_id))
             yield con, before if text == before.text else self._free(con, session_id)
 

@@ -58,6 +58,22 @@ def connected(name: str, path: Path, patience: float) -> ReadOnlyConnection:
     raise AssertionError("unreachable")
 
 
+def without_files(path: Path, patience: float) -> sqlite3.Connection:
+    """A read-only connection that makes no files next to a database: without a write-ahead log nobody writes, and
+    opening it as usual would make one. Raises sqlite3.Error.
+    """
+    immutable = "" if os.path.exists(f"{path}-wal") else "&immutable=1"
+    uri = address(path.absolute(), f"mode=ro{immutable}")
+    con = sqlite3.connect(uri, uri=True, timeout=patience, isolation_level=None)
+    read_any_text(con)
+    return con
+
+
+def read_any_text(con: sqlite3.Connection) -> None:
+    """Have a connection read text in any encoding: a row with broken text must not hide the others."""
+    con.text_factory = lambda data: data.decode("utf-8", "replace")
+
+
 def unavailable(name: str, path: Path, problem: sqlite3.Error) -> StoreUnavailable:
     """The SQLite error as a sentence that names the store."""
     text = str(problem)
@@ -97,11 +113,10 @@ def _stamps(path: Path) -> tuple[Stamp, Stamp]:
 
 def _opened(name: str, path: Path, mode: str, patience: float) -> ReadOnlyConnection:
     con = sqlite3.connect(
-        _address(path, mode), uri=True, timeout=patience, isolation_level=None, factory=ReadOnlyConnection
+        address(path, mode), uri=True, timeout=patience, isolation_level=None, factory=ReadOnlyConnection
     )
     con.name, con.path, con.patience = name, path, patience
-    # A row with broken text must not hide the others.
-    con.text_factory = lambda data: data.decode("utf-8", "replace")
+    read_any_text(con)
     try:
         con.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
     except (sqlite3.Error, StoreUnavailable):
@@ -121,8 +136,9 @@ def immutable(name: str, path: Path, patience: float) -> ReadOnlyConnection:
     return con
 
 
-def _address(path: Path, mode: str) -> str:
-    return f"file:{quote(str(path))}?{mode}"
+def address(path: Path, mode: str) -> str:
+    """The address of a database for SQLite; a name may have bytes that are no UTF-8."""
+    return f"file:{quote(os.fsencode(path))}?{mode}"
 
 
 def _has_no_place_for_sidecars(path: Path, problem: sqlite3.Error) -> bool:
@@ -169,7 +185,7 @@ def _rolled_back(path: Path) -> bool:
     if this user may not; where somebody is in the way, it was not done either.
     """
     try:
-        with closing(sqlite3.connect(_address(path, "mode=rw"), uri=True, timeout=HOT_PAUSE)) as con:
+        with closing(sqlite3.connect(address(path, "mode=rw"), uri=True, timeout=HOT_PAUSE)) as con:
             con.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
     except sqlite3.Error as problem:
         return not problem.sqlite_errorname.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM"))

@@ -10,11 +10,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from urllib.parse import quote
 
 from viewer.stores.errors import StoreReadOnly, StoreUnanswered, StoreUnavailable
 
-from .reading import BUSY_SECONDS
+from .reading import BUSY_SECONDS, address
 
 NOTHING = "Nothing was written."
 LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -49,7 +48,7 @@ def writing(
 
 def opened(path: Path, patience: float) -> sqlite3.Connection:
     """A connection that may write to an existing database. Raises sqlite3.Error."""
-    con = sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, timeout=patience, isolation_level=None)
+    con = sqlite3.connect(address(path, "mode=rw"), uri=True, timeout=patience, isolation_level=None)
     con.execute("PRAGMA foreign_keys = ON")
     if sys.version_info >= (3, 12):  # closing the last connection must not delete the log that the agent watches
         con.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
