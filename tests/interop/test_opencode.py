@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sqlite3
 import subprocess
 import threading
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -110,9 +111,9 @@ class Server:
     def __init__(self, url: str) -> None:
         self.url = url
 
-    def call(self, path: str, **body: Any) -> Any:
-        data = json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.url}{path}", data, {"Content-Type": "application/json"})
+    def call(self, path: str, method: str = "POST", **body: Any) -> Any:
+        data, kind = json.dumps(body).encode(), {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.url}{path}", data, kind, method=method)
         with urllib.request.urlopen(request, timeout=WAIT) as answer:
             return json.loads(answer.read() or b"null")
 
@@ -236,3 +237,25 @@ def test_not_while_a_turn_runs(client: OpenCode, store_api: StoreApi) -> None:
             assert store_api.refusal("POST", f"{store_api.at(session)}/runs", wanted) == "session_busy"
         asking.join()
         compacted(store_api, session)
+
+
+def test_what_somebody_went_back_from(client: OpenCode, store_api: StoreApi) -> None:
+    """The rows are there until the next prompt deletes them; a session in the archive is compacted as any other."""
+    with client.serving() as server:
+        session = talk(client, server)
+        before = shown(client, session)
+        server.say(session, "Never mind.")
+        with closing(sqlite3.connect(client.data / "opencode.db")) as con:
+            (newest,) = con.execute("SELECT id FROM message ORDER BY time_created DESC LIMIT 1 OFFSET 1").fetchone()
+        server.call(f"/session/{session}/revert", messageID=newest)
+        assert shown(client, session) == before
+        wanted = {"apply": True, "strategy": "summary", "keep_last": 5}
+        assert store_api.refusal("POST", f"{store_api.at(session)}/runs", wanted) == "session_busy"
+        server.say(session, "Rather this.")
+        assert sent(client) == before
+        server.call(f"/session/{session}", "PATCH", time={"archived": 1_795_000_000_000})
+        assert store_api.api_client.get(store_api.at(session))["archived"] is True
+        compacted(store_api, session)
+        after = shown(client, session)
+        server.say(session, "And now?")
+        assert sent(client) == after and after[0] == ASK
