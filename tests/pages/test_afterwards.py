@@ -49,7 +49,7 @@ def test_what_the_agent_lost_is_looked_for_when_it_is_asked_for(
     label = read(signed_in.get(f"{href}?count=1", headers=FRAGMENT))
     assert label.text.split(" (")[0] == f"Lost {lost}" and not label.all("html")
     assert [each.text for each in page.one("div", "losses").all("h2")] == ["Kept", "Lost"]
-    assert re.search(r"The (open )?request", page.one("ul", "kept").text) and "%" not in page.one("main").text
+    assert re.search(r"The (open )?request", page.all("ul", "kept")[0].text) and "%" not in page.one("main").text
     named = [line for each in page.all("ol", "lost") for line in each.all("li")]
     assert len(named) == lost > 1
     shown = read(signed_in.get((first := named[0].one("a")).attributes["href"].split("#")[0]))
@@ -96,20 +96,20 @@ def test_of_our_own_compactions_the_tab_says_how_many(
 
 
 @pytest.mark.usefixtures("db")
-def test_what_a_later_message_speaks_of_is_needed(signed_in: Client, empty_store: EmptyStore) -> None:
+def test_what_a_later_message_speaks_of_is_a_group_of_its_own(signed_in: Client, empty_store: EmptyStore) -> None:
     empty_store.session("s")
     for text in ("The key is with Priya Raman, box QX-1188.", "Gates are painted green, box QX-2277."):
         empty_store.say("s", "assistant", text, active=0, compacted=1)
     handoff = empty_store.say("s", "user", f"{LEGACY_HEADER} Talk of keys.\n\n{END_MARKER}", _compressed_summary=1)
     empty_store.say("s", "user", "Open the box qx-1188 now.")
-    page = read(signed_in.get(f"/stores/own/sessions/s/boundaries/{handoff}/details"))
-    rows = [
-        (row.one("span", "kind").text, row.text)
-        for row in page.all("ol", "lost")[0].all("li")
-        if row.all("span", "bad")
-    ]
+    page_href = f"/stores/own/sessions/s/boundaries/{handoff}/details"
+    page = read(signed_in.get(page_href))
+    rows = [(row.one("span", "kind").text, row.text) for row in page.all("ol", "lost")[0].all("li")]
     assert [label for label, _ in rows] == ["used later"] and "QX-1188" in rows[0][1]
-    assert "The next turn needs 1 of them" in page.one("p", "loss").text
+    group = page.all("details", "lost-group")[0]
+    assert group.one("h3").text == "Used later" and not page.one("div", "losses").all(cls="bad"), "it is not red"
+    assert "the next turn needs none of them" in page.one("p", "loss").text
+    assert read(signed_in.get(f"{page_href}?count=1", headers=FRAGMENT)).text.strip() == "Lost 2"
 
 
 @pytest.mark.usefixtures("db")

@@ -196,7 +196,12 @@ def lines_in(report: Mapping[str, Any] | None) -> int | None:
 
 def serious(report: Mapping[str, Any], names: Iterable[str]) -> int:
     """Without how many of these lost lines the next turn fails."""
-    return sum(lost_detail(report, name).get("matters", "") in SERIOUS for name in names)
+    return sum(is_needed(lost_detail(report, name)) for name in names)
+
+
+def is_needed(one: Mapping[str, Any]) -> bool:
+    """Whether the next turn fails without a lost line. What a later message used is past, so it does not count."""
+    return one.get("matters") in SERIOUS and one["matters"] != "used"
 
 
 def counted_in(report: Mapping[str, Any]) -> LossCounts:

@@ -17,7 +17,7 @@ from compaction.offline.asks import alike
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line
 from viewer.runs import drafts, service
-from viewer.runs.detail_loss import lost_detail, lost_of, ranked, serious
+from viewer.runs.detail_loss import is_needed, lost_detail, lost_of, ranked, serious
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
 from viewer.web.session_urls import SessionUrls
@@ -25,7 +25,7 @@ from viewer.web.session_urls import SessionUrls
 FEW = 7  # lost lines that are worth a look
 LOST_SHOWN, LOST_LENGTH, LINE_LENGTH = 100, 160, 240  # of a page: lost lines, characters of one and of what is around
 KINDS = {"date": "date or time", "phone": "phone number", "account": "account number", "id": "", "statement": ""}
-# What is said of a line without which the next turn fails.
+# Why a line matters.
 REASONS = {"instruction": "standing instruction", "request": "the request needs it", "used": "used later"}
 # Markdown's signs of a list, a heading or a quote, and of bold words. A link keeps its signs: its address may be lost.
 _START = re.compile(r"\s*(?:[-*+]|#{1,6}|>)\s+")
@@ -41,7 +41,8 @@ SPEAKERS = {
 
 # The groups of all that is lost, in order; the last ones, which are said by whose they are, are folded.
 GROUPS = {
-    "needed": "Needed by the next turn",
+    "needed": "",  # `_needed_by`
+    "used": "Used later",
     "person": "Said by people",
     "category": "Decisions, causes, open tasks and the like",
     "agent": "Said by the agent",
@@ -49,14 +50,14 @@ GROUPS = {
     "call": "Used in calls",
     "": "Others",
 }
-OF_ANYBODY = ("needed", "category")
-OPEN = ("needed", "person", "category")
+OF_ANYBODY = ("needed", "used", "category")
+OPEN = ("needed", "used", "person", "category")
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A line that is lost, and a link to its message. `label` is the kind of statement or detail, or if the next turn
-    fails without it (`serious`), why; `above` is the heading that the line is under.
+    """A line that is lost, and a link to its message. `label` is the kind of statement or detail, or why it
+    matters; the next turn fails without a `serious` one; `above` is the heading that the line is under.
 
     Of a call's arguments `code` is the lost part. A candidate's page puts a line back by its `name`; `put` says that it
     did.
@@ -93,6 +94,16 @@ class LossReport:
     put: int
     few: tuple[Lost, ...]
     all_in: str
+
+    @property
+    def missing(self) -> int:
+        """How many of the lines that the request asks for are lost."""
+        return self.needs[1] - self.needs[0]
+
+    @property
+    def forgotten(self) -> int:
+        """How many standing instructions are lost."""
+        return self.instructions[1] - self.instructions[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +200,7 @@ def shown_lost(
         yield Lost(
             name=name,
             label=REASONS.get(matters) or one.get("category") or KINDS.get(one["kind"], one["kind"]),
-            serious=matters in SERIOUS,
+            serious=is_needed(one),
             above=line(one.get("above", ""), LOST_LENGTH),
             code=line(one["text"], LOST_LENGTH) if called else "",
             text=_around(words, one["text"]),
@@ -221,10 +232,11 @@ def unmarked(text: str) -> str:
 class LostGroup:
     """Lost lines of one group of `GROUPS`, `count` of them in all. `next` leads to the lines after these, `left` is how
     many those are; `unlisted` counts lines that the report counts and does not name. `of_anybody`: each line says whose
-    it is. `is_open`: it is not folded.
+    it is. `is_open`: it is not folded; `serious`: the next turn fails without them.
     """
 
     heading: str
+    serious: bool
     count: int
     named: tuple[Lost, ...]
     next: str
@@ -258,7 +270,8 @@ def lost_page(
             at = max(start, first)
             stop = min(at + LOST_SHOWN, end)
             group = LostGroup(
-                heading=GROUPS[key],
+                heading=GROUPS[key] or _needed_by(report),
+                serious=key == "needed",
                 count=end - first,
                 named=tuple(shown_lost(report, names[at:stop], urls, put)),
                 next=f"{href}?from={stop}" if stop < end else "",
@@ -276,8 +289,18 @@ def _group_of(report: Mapping[str, Any], name: str) -> str:
     one = lost_detail(report, name)
     by = one.get("by", "")
     if one.get("matters") in SERIOUS:
-        return "needed"
+        return "needed" if is_needed(one) else "used"
     return "category" if one.get("category") and by != "person" else by if by in GROUPS else ""
+
+
+def _needed_by(report: Mapping[str, Any]) -> str:
+    """The heading of the lines without which the next turn fails: these are what the request asks for, and standing
+    instructions.
+    """
+    request = report.get("request")
+    if not request:
+        return "Standing instructions"
+    return f"Needed by the {'open' if request['open'] else 'last'} request"
 
 
 def lost_heading(report: Mapping[str, Any]) -> str:
