@@ -211,6 +211,19 @@ def test_a_refused_edit_is_seen_where_it_was_made(visit: Visit, ready: Run) -> N
         assert screen.url.endswith("/apply") and again.url.endswith(f"/runs/{ready.pk}")
 
 
+def test_apply_leads_to_the_new_boundary_with_its_receipt(signed_in: Client, ready: Run) -> None:
+    """As *Compact now* does; also where the worker writes it after the page of the run is shown."""
+    answer = signed_in.post(f"/runs/{ready.pk}/apply", {"summary": ready.summary})
+    run, session = Run.objects.get(), f"/stores/demo/sessions/{ready.session_id}"
+    assert answer.headers["Location"] == f"{session}?around={run.handoff_id}#b{run.handoff_id}"
+    page = read(signed_in.get(answer.headers["Location"]))
+    assert page.one("section", id=f"b{run.handoff_id}")
+    assert "The agent sees it with its next message." in page.one("div", id="run").one("section", "applied").text
+    headers = {**FRAGMENT, "HX-Current-URL": f"http://testserver/runs/{run.pk}"}
+    polled = signed_in.get(f"/runs/{run.pk}?seen=applying&mark=0", headers=headers)
+    assert polled.headers["HX-Redirect"] == answer.headers["Location"]
+
+
 @pytest.mark.parametrize("action", ["apply", "draft", "count", "discard", "redo", "cancel"])
 def test_an_address_that_takes_a_form_leads_to_the_run(signed_in: Client, ready: Run, action: str) -> None:
     before = Run.objects.values().get()

@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
-from django_htmx.http import HttpResponseClientRefresh
+from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
 
 from viewer.pages.http import asking_path, is_fragment, on_page_of, page, refused, shows_refusals
 from viewer.pages.parts.boundary import summary_text
@@ -33,8 +33,8 @@ from .candidate import candidate_of, edited
 @require_safe
 @shows_refusals
 def run(request: HttpRequest, run_id: int) -> HttpResponse:
-    """A run's page. htmx gets only the card, or if the card has not changed, only the tokens and seconds; a run's own
-    page is loaded anew when the run has ended.
+    """A run's page. htmx gets only the card, or if the card has not changed, only the tokens and seconds. When the run
+    has ended, its own page is loaded anew, or leads to the session if that was compacted.
     """
     if (
         is_fragment(request)
@@ -44,6 +44,8 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
         return _ticks(request, summary_row)
     run = service.get_run(run_id)
     if is_fragment(request) and _has_ended(request, run):
+        if run.status == "applied":
+            return HttpResponseClientRedirect(_landing(run))
         return HttpResponseClientRefresh()  # the page has a candidate or a summary now
     card = run_card(run, redacting=redacts(request))
     if is_fragment(request):
@@ -74,6 +76,13 @@ def _has_ended(request: HttpRequest, run: Run) -> bool:
     """Whether a run's own page asks for the first time since its run is open no more."""
     was_open = request.GET.get("seen", "") in OPEN_STATUSES and not run.is_open
     return was_open and asking_path(request) == reverse("pages:run", args=[run.pk])
+
+
+def _landing(run: Run) -> str:
+    """Where a form leads: to the session at its new boundary, and to the run's page while there is none."""
+    if run.status != "applied" or run.handoff_id is None:
+        return reverse("pages:run", args=[run.pk])
+    return SessionUrls(run.store, run.new_session_id or run.session_id).boundary(run.handoff_id)
 
 
 def _just_applied(request: HttpRequest, run: Run) -> bool:
@@ -192,4 +201,4 @@ def cancel(request: HttpRequest, run: Run) -> HttpResponse:
 def _answer(request: HttpRequest, run: Run) -> HttpResponse:
     if is_fragment(request):
         return page(request, "compact/_news.html", run_card(run, redacting=redacts(request)))
-    return redirect("pages:run", run.pk)
+    return redirect(_landing(run))
