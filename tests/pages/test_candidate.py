@@ -49,9 +49,17 @@ def test_it_shows_what_goes_the_summary_and_what_stays(signed_in: Client, ready:
 
 def _numbers(page: Element) -> tuple[int, int, int, int]:
     """Lines that the request asks for and that are kept, all of these, lost lines, and those the next turn needs."""
-    kept = next(re.findall(r"\d+", each.text) for each in page.all("ul", "kept")[0].all("li") if "asks for" in each.text)
+    kept = next(
+        re.findall(r"\d+", each.text) for each in page.all("ul", "kept")[0].all("li") if "asks for" in each.text
+    )
     lost = [int(each.replace(",", "")) for each in re.findall(r"[\d,]+", page.one("p", "loss").text)]
     return int(kept[0]), int(kept[1]), lost[0], lost[1] if "needs" in page.one("p", "loss").text and lost[1:] else 0
+
+
+def _after(page: Element) -> int:
+    """The tokens in context that the candidate's head names."""
+    exact = page.one("p", id=f"becomes-{Run.objects.get().pk}").all("span")[-1].attributes["title"]
+    return int(re.sub(r"\D", "", exact))
 
 
 def test_the_report_begins_with_what_is_kept_and_names_few_losses(signed_in: Client, ready: Run) -> None:
@@ -84,8 +92,11 @@ def test_what_is_put_in_counts_as_kept(signed_in: Client, ready: Run) -> None:
     again = signed_in.post(f"/runs/{ready.pk}/draft", {"put": first.attributes["value"]}, headers=FRAGMENT)
     assert Run.objects.get().draft == draft, "what is there already is not put in twice"
     assert read(again).one("div", "worth-head").one("button").text == f"Put all {needed - 1} in"
+    assert not read(again).all(cls="uncounted"), "the report counts it"
+    assert _after(read(again)) > _after(page), "the tokens are those of the text"
     named = {"put": button.attributes["value"], "summary": draft}
     put = read(signed_in.post(f"/runs/{ready.pk}/draft", named, headers=FRAGMENT))
+    assert not put.all(cls="uncounted") and _after(put) > _after(read(again))
     assert f"{lost - needed} lines are lost; as far as we can tell" in put.one("p", "loss").text
     assert put.one("textarea").text.count("Count again") > needed and put.all("ul", "kept")
     assert "Count again" not in put.one("ol", "lost").text, "others are next"
@@ -178,7 +189,9 @@ def test_an_edited_summary_is_counted_again(signed_in: Client, ready: Run) -> No
     first = drafts.line_of(ready.report, ready.report["ranked"][0])
     typed = f"{ready.summary}\n\n- {first}"
     saved = read(signed_in.post(f"/runs/{ready.pk}/draft", {"summary": typed}, headers=FRAGMENT))
-    assert offers(saved) == ["Count again"]
+    assert offers(saved) == ["Count again"] and "Not counted for your text." in saved.text
+    panel = read(signed_in.get(f"/stores/demo/sessions/{ready.session_id}")).one("section", "ready")
+    assert "Not counted for your text." in panel.text
     answer = signed_in.post(f"/runs/{ready.pk}/count", {"summary": typed.replace("\n", "\r\n")})
     assert answer.headers["Location"] == f"/runs/{ready.pk}#report-title"
     run, page = Run.objects.get(), read(signed_in.get(f"/runs/{ready.pk}"))

@@ -478,11 +478,21 @@ def test_a_refused_edit_keeps_the_form_the_text_and_both_buttons(
         assert "readonly" not in field.attributes
         assert field.inside == ["\n" + typed.strip() if typed else "\n"] or field.text.split() == typed.split()
         assert field.attributes["data-draft"] == "typed"
+        restore = card.one("button", name="restore")
         buttons = [each.text for each in card.all("button", "btn") if each.attributes.get("name") != "put"]
-        assert [text for text in buttons if text not in ("Save draft", "Count again")] == ["Apply", "Discard"]
+        assert [text for text in buttons if text not in ("Save draft", "Count again", "Restore the proposed text")] == [
+            "Apply",
+            "Discard",
+        ]
     assert hermes_store.live() == before
     run.refresh_from_db()
     assert run.status == "ready"
+    for headers in ({}, FRAGMENT):
+        data, href = {"summary": typed, "restore": "1"}, restore.attributes["formaction"]
+        answer = signed_in.post(href, data, headers=headers, follow=True)
+        assert read(answer).one("textarea").text.split() == run.summary.split(), "the proposed text is back"
+        assert not Run.objects.get().draft
+        signed_in.post(f"/runs/{run.pk}/apply", {"summary": typed})
     signed_in.post(f"/runs/{run.pk}/apply", {"summary": "## Goal\nBooked."})
     run.refresh_from_db()
     assert run.status == "applied"

@@ -52,6 +52,13 @@ def put_in(report: dict[str, Any], text: str) -> set[str]:
     return {name for name in ranked(report) if line_of(report, name) in added} if added else set()
 
 
+def is_only_put(run: Run, text: str) -> bool:
+    """Whether a text has the lines of the summary and of what was put in, and no others."""
+    whole = with_lost(run, clean(run.summary), " ".join(put_in(run.report, text)))
+    mine, theirs = (sorted(filter(None, map(str.strip, each.splitlines()))) for each in (text, whole))
+    return mine == theirs
+
+
 def _flat(text: Any) -> str:
     return clean(" ".join(str(text).split()))
 

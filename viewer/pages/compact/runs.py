@@ -160,7 +160,10 @@ def _refused_edit(request: HttpRequest, run: Run, refusal: StoreError, typed: st
 
 @changes_run
 def draft(request: HttpRequest, run: Run) -> HttpResponse:
-    """Store the text as typed, followed by the lost lines that the form names to `put` in."""
+    """Store the text as typed, followed by the lost lines that the form names to `put` in; or `restore` the summary."""
+    if "restore" in request.POST:
+        drafts.keep(run, run.summary)
+        return _answer(request, run)
     text = request.POST.get("summary", run.draft or clean(run.summary)).replace("\r\n", "\n")
     put = request.POST.get("put", "")
     drafts.keep(run, drafts.with_lost(run, text, put) if put else text)

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from compaction.redaction import redact_shown
 from viewer.rendering import formats
 from viewer.rendering.texts import clean
-from viewer.runs import service
+from viewer.runs import drafts, service
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
 from viewer.runs.providers import PROVIDERS
@@ -143,7 +143,16 @@ class RunCard:
 
     @property
     def tokens_after(self) -> SafeString:
-        return after_tokens(self.run)
+        """The tokens it leaves in context, about how many while its summary is edited."""
+        if self.typed is None or self.run.tokens_after is None:
+            return after_tokens(self.run)
+        more = counting.counter_for("")(self.typed) - self.summary_tokens
+        return format_html("about {}", formats.number(max(0, self.run.tokens_after + more), "tokens"))
+
+    @property
+    def uncounted(self) -> bool:
+        """Whether the report is of another text than the one in the form."""
+        return self.typed is not None and not drafts.is_only_put(self.run, self.typed)
 
     @property
     def summary(self) -> str:
