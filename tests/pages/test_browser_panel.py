@@ -164,6 +164,30 @@ def test_undo_on_the_receipt_and_what_a_second_tab_is_told(
     expect(second.locator("#plan").get_by_role("button", name="Preview")).to_be_enabled()
 
 
+@pytest.mark.usefixtures("at_once")
+def test_a_candidate_in_the_panel_moves_nothing_and_is_whole(
+    visit: Visit, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    """The text next to it stays as wide, and the end of the card is in sight though the card is longer."""
+
+    def width() -> float:
+        return screen.locator("#main").evaluate("element => element.getBoundingClientRect().width")
+
+    screen = visit(*WIDE)
+    screen.goto(f"/stores/hermes/sessions/{open_hermes_store(21).session_id}")
+    at_rest(screen)
+    before = width()
+    screen.get_by_role("button", name="Preview").click()
+    expect(screen.locator("[data-run=ready] textarea")).to_be_visible()
+    assert width() == before
+    cut, end = (
+        screen.locator(name).evaluate("element => element.getBoundingClientRect().bottom")
+        for name in (".page > .side", "[data-run=ready] form > .actions")
+    )
+    assert screen.locator(".page > .side").evaluate("side => side.scrollHeight > side.clientHeight")
+    assert abs(cut - end) < 2
+
+
 @pytest.mark.parametrize("shape", [WIDE, PHONE])
 @pytest.mark.usefixtures("at_once")
 def test_what_is_lost_can_be_read_in_any_light(

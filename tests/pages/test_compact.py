@@ -301,7 +301,18 @@ def test_without_htmx_a_run_has_its_own_page(
     assert "gift cards" in page.one("dl", "facts").text
     discard = page.one("main").one("button", formaction=f"/runs/{run.pk}/discard")
     assert signed_in.post(discard.attributes["formaction"])["Location"] == f"/runs/{run.pk}"
-    assert "Discarded" in read(signed_in.get(f"/runs/{run.pk}")).one("section", "card").text
+    card = read(signed_in.get(f"/runs/{run.pk}")).one("section", "card")
+    assert "Discarded" in card.text
+    (again,) = card.all("button")
+    assert again.text == "Preview again"
+    form = card.one("form")
+    answer = signed_in.post(
+        form.attributes["action"], {each.attributes["name"]: each.attributes["value"] for each in form.all("input")}
+    )
+    newer = Run.objects.latest("pk")
+    assert (answer["Location"], newer.status, newer.focus, newer.keep_last) == (
+        f"/runs/{newer.pk}", "ready", "gift cards", 20,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("status", ["failed", *slow("cancelled", "discarded", "conflict", "queued")])
@@ -327,6 +338,9 @@ def test_a_run_of_each_status_has_a_card(signed_in: Client, chat_store: HermesSt
     )  # fmt: skip
     card = read(signed_in.get(f"/runs/{run.pk}", headers=FRAGMENT)).one("section", "card")
     assert card.attributes["data-run"] == status
+    if status == "undone":
+        Run.objects.update(progress={"sentence": "Undone 28 Nov 15:43."})
+        assert read(signed_in.get(f"/runs/{run.pk}")).one("section", "card").text.count("Undone") == 1
     assert (card.attributes.get("hx-trigger") == "every 1s") == (status in OPEN_STATUSES)
 
 

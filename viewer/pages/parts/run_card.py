@@ -306,14 +306,14 @@ def _time(text: Any) -> datetime | None:
 
 
 def _again(run: Run) -> RetryForm | None:
-    if run.status not in ("failed", "cancelled", "conflict"):
+    if not run.came_to_nothing:
         return None
-    options = options_sent(run)
+    options, dropped = options_sent(run), run.status == "discarded"
     return RetryForm(
-        options=(*options.items(), ("apply", str(int(run.apply)))),
+        options=(*options.items(), ("apply", str(int(run.apply and not dropped)))),
         plan=SessionUrls(run.store, run.session_id).view("plan", **options),
-        kept=_kept_parts(run),
-        model=strategy_of(run.strategy).asks_model and run.summarizer != OFFLINE.name,
+        kept="" if dropped else _kept_parts(run),
+        model=not dropped and strategy_of(run.strategy).asks_model and run.summarizer != OFFLINE.name,
         set_up=run.error_code in SET_UP,
     )
 
