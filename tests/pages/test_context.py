@@ -44,6 +44,7 @@ def test_a_handoff_is_nobodys_words(signed_in: Client, open_hermes_store: Callab
     page = read(signed_in.get(f"/stores/hermes/sessions/{hermes_store.session_id}/context"))
     section = page.one("section", "handoff", id="h141")
     assert "sent in the role of assistant" in section.text
+    assert "#141" not in section.text, "an id of the store says nothing here"
     assert not [article for article in page.all("article") if "CONTEXT" in article.text]
 
 

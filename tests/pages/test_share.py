@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import pytest
 from django.test import Client
 
+from compaction.handoff import END_MARKER, LEGACY_HEADER
 from tests.browser import Visit, at_rest, require_accessible, require_narrow
 from tests.factories.stores import EmptyStore, HermesStore
 from tests.html import read
@@ -126,6 +127,15 @@ def test_shorter_tool_output_is_no_summary(signed_in: Client, empty_store: Empty
     assert "Nothing that anybody said was left out." in page and "From the note to the model" in page
     applied = read(signed_in.get(f"/runs/{made.pk}")).one("section", "card")
     assert applied.one("a", href=address(made)).text == "Share this before/after…"
+
+
+def test_where_nothing_is_kept_no_zero_is_named(signed_in: Client, empty_store: EmptyStore) -> None:
+    empty_store.session("s")
+    for text in ("The key is in the box.", "Gates are painted green."):
+        empty_store.say("s", "assistant", text, active=0, compacted=1)
+    handoff = empty_store.say("s", "user", f"{LEGACY_HEADER} Keys.\n\n{END_MARKER}", _compressed_summary=1)
+    text = read(signed_in.get(f"/stores/own/sessions/s/boundaries/{handoff}/share/card")).text
+    assert "2 messages became a summary." in text and "0 of" not in text
 
 
 def test_what_is_not_there_is_refused(signed_in: Client, run: Run) -> None:

@@ -107,6 +107,8 @@ def _kept(boundary: IndexedBoundary) -> str:
     shorter = f", {boundary.shortened:,} of them with shorter tool output" if boundary.shortened else ""
     gone = f"; {boundary.summarised:,} became a summary" if boundary.summarised else ""
     ending = " Nothing that anybody said was left out." if boundary.shortens else ""
+    if not boundary.kept:
+        return f"{formats.counted(boundary.summarised, 'message')} became a summary."
     return f"{boundary.kept:,} of {total} kept{shorter}{gone}.{ending}"
 
 
