@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,14 @@ def test_every_store_has_a_form_with_what_its_kind_can_do(signed_in: Client, sto
     ids = [element.attributes["id"] for element in page.walk() if "id" in element.attributes]
     labels = {label.attributes["for"] for label in page.one("section", id="compaction").all("label")}
     assert len(labels) == 6 and labels <= set(ids) and len(ids) == len(set(ids))
+
+
+def test_a_store_that_can_only_split_is_not_shown_as_in_place(
+    signed_in: Client, open_hermes_store: Callable[..., HermesStore]
+) -> None:
+    open_hermes_store(16)
+    shown = form(read(signed_in.get("/settings")), "hermes")
+    assert choices(shown, "mode") == ["None: not possible in place", "Split"]
 
 
 def test_what_is_saved_is_shown_and_said(signed_in: Client, stores: None) -> None:

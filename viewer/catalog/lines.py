@@ -210,6 +210,11 @@ def _are_verified(listings: Sequence[StoreListing], lines: Sequence[SessionIndex
 # -- how many there are -----------------------------------------------------------------------------------------------
 
 
+def delegated_in(state: StoreState) -> int:
+    """The number of listed sessions of a store that are sub-agents'."""
+    return SessionIndex.objects.filter(kind__state_id=state.pk, kind__delegated=True).count()
+
+
 @dataclass(frozen=True)
 class Counts:
     """The number of sessions in a list, and in lists with one part of the filter changed; None if that takes too long,

@@ -10,10 +10,12 @@ from viewer.rendering.texts import clean
 from viewer.runs.models import CompactionSetting
 from viewer.runs.planning import FIRST
 from viewer.stores.base import Store
-from viewer.stores.registry import all_stores, splits
+from viewer.stores.errors import StoreError
+from viewer.stores.registry import all_stores, open_store, splits
 from viewer.web.url_segments import segment
 
 IN_PLACE, SPLIT = ("in_place", "In place"), ("split", "Split")
+ONLY_SPLIT = ("in_place", "None: not possible in place")
 STRATEGY_CHOICES = [(FIRST, "Automatic"), *((each.name, each.label) for each in STRATEGIES.values())]
 
 
@@ -40,7 +42,7 @@ class CompactionForm(forms.Form):
         self.was_split = stored.mode == "split" and not self.splits
         mode = self.fields["mode"]
         assert isinstance(mode, forms.ChoiceField)
-        mode.choices = [IN_PLACE, SPLIT] if self.splits else [IN_PLACE]
+        mode.choices = [ONLY_SPLIT if _only_splits(store) else IN_PLACE, SPLIT] if self.splits else [IN_PLACE]
         mode.error_messages["invalid_choice"] = (
             "There is no such way. Choose one of the list."
             if self.splits
@@ -59,6 +61,15 @@ class CompactionForm(forms.Form):
     def save(self) -> None:
         """Store it; see `CompactionSetting`."""
         CompactionSetting.objects.update_or_create(store=self.store.name, defaults=self.cleaned_data)
+
+
+def _only_splits(store: Store) -> bool:
+    """Whether the store's sessions cannot be compacted in place; not while it cannot be read."""
+    try:
+        with open_store(store, listed=True) as reader:
+            return bool(reader.compact_reason())
+    except StoreError:
+        return False
 
 
 def forms_of_stores(sent: CompactionForm | None = None) -> tuple[CompactionForm, ...]:

@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from viewer.catalog import sync
+from viewer.catalog import lines, sync
 from viewer.catalog.search import indexing
 from viewer.catalog.search.indexing import TextProgress
 from viewer.pages.http import page, shows_refusals
@@ -56,19 +56,23 @@ def listed(request: HttpRequest, store: str) -> HttpResponse:
 
 
 def _shown(store: Store) -> dict[str, Any]:
-    """A store with its abilities, or the `problem` why it cannot be opened. `index` is how far this site indexed its
+    """A store with its abilities, or the `problem` why it cannot be opened. `sub_agents` are not among its `sessions`. `index` is how far this site indexed its
     text, None for a store with its own index.
     """
     shown = {"store": store, "why": why_open(store), "problem": ""}
     try:
         with open_store(store, listed=True) as reader:
             capabilities = reader.capabilities()
-            index = indexing.progress(sync.state_at(store)) if reader.offers_text else None
+            state = sync.state_at(store)
+            index = indexing.progress(state) if reader.offers_text else None
+            sub_agents = min(lines.delegated_in(state), capabilities.sessions)
     except StoreError as problem:
         return {**shown, "problem": problem.message}
     return {
         **shown,
         "capabilities": capabilities,
+        "sessions": capabilities.sessions - sub_agents,
+        "sub_agents": sub_agents,
         "abilities": _abilities(capabilities, index),
         "remarks": remarks(store),
         "index": index,
