@@ -171,7 +171,7 @@ def test_a_candidate_in_the_panel_moves_nothing_and_is_whole(
     """The text next to it stays as wide, and the end of the card is in sight though the card is longer."""
 
     def width() -> float:
-        return screen.locator("#main").evaluate("element => element.getBoundingClientRect().width")
+        return float(screen.locator("#main").evaluate("element => element.getBoundingClientRect().width"))
 
     screen = visit(*WIDE)
     screen.goto(f"/stores/hermes/sessions/{open_hermes_store(21).session_id}")

@@ -228,14 +228,14 @@ def test_the_report_names_what_is_not_found_after(
     }  # fmt: skip
     run.save()
     page = read(signed_in.get(f"/runs/{run.pk}"))
-    kept, lost = (
+    has, lacks = (
         [(each.text, each.attributes["class"]) for each in shown.all("li")] for shown in page.all("ul", "kept")
     )
-    assert kept == [
+    assert has == [
         ("1 of the 2 lines that it asks for Asks for " + TERMS["asks for"], "ok"),
         ("2 of 3 standing instructions", "ok"),
     ]
-    assert lost == [
+    assert lacks == [
         ("The open request: Move <i>it</i>.", "bad"),
         ("1 of the 2 lines that the request asks for", "bad"),
         ("1 of 3 standing instructions", "bad"),
@@ -503,8 +503,8 @@ def test_a_refused_edit_keeps_the_form_the_text_and_both_buttons(
     assert run.status == "ready"
     for headers in ({}, FRAGMENT):
         data, href = {"summary": typed, "restore": "1"}, restore.attributes["formaction"]
-        answer = signed_in.post(href, data, headers=headers, follow=True)
-        assert read(answer).one("textarea").text.split() == run.summary.split(), "the proposed text is back"
+        restored = read(signed_in.post(href, data, headers=headers, follow=True))
+        assert restored.one("textarea").text.split() == run.summary.split(), "the proposed text is back"
         assert not Run.objects.get().draft
         signed_in.post(f"/runs/{run.pk}/apply", {"summary": typed})
     signed_in.post(f"/runs/{run.pk}/apply", {"summary": "## Goal\nBooked."})

@@ -56,8 +56,8 @@ def listed(request: HttpRequest, store: str) -> HttpResponse:
 
 
 def _shown(store: Store) -> dict[str, Any]:
-    """A store with its abilities, or the `problem` why it cannot be opened. `sub_agents` are not among its `sessions`. `index` is how far this site indexed its
-    text, None for a store with its own index.
+    """A store with its abilities, or the `problem` why it cannot be opened. `sub_agents` are not among its `sessions`.
+    `index` is how far this site indexed its text, None for a store with its own index.
     """
     shown = {"store": store, "why": why_open(store), "problem": ""}
     try:
