@@ -29,6 +29,14 @@ def ready(signed_in: Client, demo: Callable[[str], str]) -> Run:
     return Run.objects.get()
 
 
+@pytest.fixture
+def lossy(signed_in: Client, ready: Run) -> Run:
+    """The same, with a summary from which somebody took twenty lines that the request needs."""
+    text = re.sub(r"(\*\*)?Count again:.*", "", ready.summary, count=20)
+    signed_in.post(f"/runs/{ready.pk}/count", {"summary": text})
+    return Run.objects.get()
+
+
 def test_it_shows_what_goes_the_summary_and_what_stays(signed_in: Client, ready: Run) -> None:
     page = read(signed_in.get(f"/runs/{ready.pk}"))
     assert page.one("h1").text == "Preview, not applied"
@@ -62,13 +70,13 @@ def _after(page: Element) -> int:
     return int(re.sub(r"\D", "", exact))
 
 
-def test_the_report_begins_with_what_is_kept_and_names_few_losses(signed_in: Client, ready: Run) -> None:
-    page = read(signed_in.get(f"/runs/{ready.pk}"))
+def test_the_report_begins_with_what_is_kept_and_names_few_losses(signed_in: Client, lossy: Run) -> None:
+    page = read(signed_in.get(f"/runs/{lossy.pk}"))
     report = page.one("section", "findings")
     assert [each.text for each in report.all("h2")] == ["Kept", "Lost"] and "%" not in report.text
     assert "The open request: That was the last one." in report.all("ul", "kept")[0].text
     kept, asked, lost, needed = _numbers(page)
-    assert (kept + needed, asked) == (43, 43) and lost == ready.report["things"]
+    assert (kept + needed, asked) == (43, 43) and lost == lossy.report["things"]
     rows = report.one("ol", "lost").all("li")
     assert len(rows) == len(report.all("button", name="put")) - 1 == 7
     assert all("Count again" in row.text and row.all("span", "bad") for row in rows), (
@@ -79,23 +87,23 @@ def test_the_report_begins_with_what_is_kept_and_names_few_losses(signed_in: Cli
     assert page.text.index("Apply") < page.text.index("Kept") < page.text.index("Lost")
 
 
-def test_what_is_put_in_counts_as_kept(signed_in: Client, ready: Run) -> None:
+def test_what_is_put_in_counts_as_kept(signed_in: Client, lossy: Run) -> None:
     """One line, then all that the next turn needs with one request; the numbers are those of a new report."""
-    kept, asked, lost, needed = _numbers(page := read(signed_in.get(f"/runs/{ready.pk}")))
+    kept, asked, lost, needed = _numbers(page := read(signed_in.get(f"/runs/{lossy.pk}")))
     first, button = page.one("ol", "lost").all("button")[0], page.one("div", "worth-head").one("button")
     assert button.text == f"Put all {needed} in" and needed > 7
-    answer = signed_in.post(f"/runs/{ready.pk}/draft", {"put": first.attributes["value"]})
-    assert answer["Location"] == f"/runs/{ready.pk}#report-title"
-    assert _numbers(read(signed_in.get(f"/runs/{ready.pk}"))) == (kept + 1, asked, lost - 1, needed - 1)
+    answer = signed_in.post(f"/runs/{lossy.pk}/draft", {"put": first.attributes["value"]})
+    assert answer["Location"] == f"/runs/{lossy.pk}#report-title"
+    assert _numbers(read(signed_in.get(f"/runs/{lossy.pk}"))) == (kept + 1, asked, lost - 1, needed - 1)
     draft = Run.objects.get().draft
     assert re.search(r"\n\nKept exactly:\n- [\w ]+, aisle \d: \*\*Count again:\*\* bins", draft)
-    again = signed_in.post(f"/runs/{ready.pk}/draft", {"put": first.attributes["value"]}, headers=FRAGMENT)
+    again = signed_in.post(f"/runs/{lossy.pk}/draft", {"put": first.attributes["value"]}, headers=FRAGMENT)
     assert Run.objects.get().draft == draft, "what is there already is not put in twice"
     assert read(again).one("div", "worth-head").one("button").text == f"Put all {needed - 1} in"
     assert not read(again).all(cls="uncounted"), "the report counts it"
     assert _after(read(again)) > _after(page), "the tokens are those of the text"
     named = {"put": button.attributes["value"], "summary": draft}
-    put = read(signed_in.post(f"/runs/{ready.pk}/draft", named, headers=FRAGMENT))
+    put = read(signed_in.post(f"/runs/{lossy.pk}/draft", named, headers=FRAGMENT))
     assert not put.all(cls="uncounted") and _after(put) > _after(read(again))
     assert f"{lost - needed} lines are lost; as far as we can tell" in put.one("p", "loss").text
     assert put.one("textarea").text.count("Count again") > needed and put.all("ul", "kept")
@@ -103,9 +111,9 @@ def test_what_is_put_in_counts_as_kept(signed_in: Client, ready: Run) -> None:
     text = Run.objects.get().draft
     assert text.count("Kept exactly:") == 1
     for odd in ("lost:99999", "lost:-1", "printed:0", "lost:²"):
-        signed_in.post(f"/runs/{ready.pk}/draft", {"put": odd})
+        signed_in.post(f"/runs/{lossy.pk}/draft", {"put": odd})
     assert Run.objects.get().draft == text
-    signed_in.post(f"/runs/{ready.pk}/apply", {"summary": text})
+    signed_in.post(f"/runs/{lossy.pk}/apply", {"summary": text})
     run = Run.objects.get()
     assert (run.status, run.draft) == ("applied", "") and "Kept exactly:" in run.summary
     assert run.report["request"]["needs"] == [asked, asked] and run.report["things"] <= lost - needed
@@ -177,31 +185,31 @@ def test_a_draft_is_kept_on_reload_and_on_refusal(signed_in: Client, ready: Run)
     assert read(signed_in.get(f"/runs/{ready.pk}")).one("textarea").text.strip() == "", "the refused text stays"
 
 
-def test_an_edited_summary_is_counted_again(signed_in: Client, ready: Run) -> None:
+def test_an_edited_summary_is_counted_again(signed_in: Client, lossy: Run) -> None:
     """The report, the tokens and the messages are those of the text that somebody wrote."""
 
     def offers(page: Element) -> list[str]:
-        return [each.text for each in page.all("button", formaction=f"/runs/{ready.pk}/count")]
+        return [each.text for each in page.all("button", formaction=f"/runs/{lossy.pk}/count")]
 
-    page = read(signed_in.get(f"/runs/{ready.pk}"))
+    page = read(signed_in.get(f"/runs/{lossy.pk}"))
     assert not offers(page), "it is counted as it is"
     kept, _, lost, _ = _numbers(page)
-    first = drafts.line_of(ready.report, ready.report["ranked"][0])
-    typed = f"{ready.summary}\n\n- {first}"
-    saved = read(signed_in.post(f"/runs/{ready.pk}/draft", {"summary": typed}, headers=FRAGMENT))
+    first = drafts.line_of(lossy.report, lossy.report["ranked"][0])
+    typed = f"{lossy.summary}\n\n- {first}"
+    saved = read(signed_in.post(f"/runs/{lossy.pk}/draft", {"summary": typed}, headers=FRAGMENT))
     assert offers(saved) == ["Count again"] and "Not counted for your text." in saved.text
-    panel = read(signed_in.get(f"/stores/demo/sessions/{ready.session_id}")).one("section", "ready")
+    panel = read(signed_in.get(f"/stores/demo/sessions/{lossy.session_id}")).one("section", "ready")
     assert "Not counted for your text." in panel.text
-    answer = signed_in.post(f"/runs/{ready.pk}/count", {"summary": typed.replace("\n", "\r\n")})
-    assert answer.headers["Location"] == f"/runs/{ready.pk}#report-title"
-    run, page = Run.objects.get(), read(signed_in.get(f"/runs/{ready.pk}"))
+    answer = signed_in.post(f"/runs/{lossy.pk}/count", {"summary": typed.replace("\n", "\r\n")})
+    assert answer.headers["Location"] == f"/runs/{lossy.pk}#report-title"
+    run, page = Run.objects.get(), read(signed_in.get(f"/runs/{lossy.pk}"))
     assert (run.status, run.summary, run.draft) == ("ready", typed, "")
     assert _numbers(page)[0] == kept + 1 and _numbers(page)[2] < lost
-    assert (run.tokens_after or 0) > (ready.tokens_after or 0) and not offers(page)
-    refused = read(signed_in.post(f"/runs/{ready.pk}/count", {"summary": " "}), 422)
+    assert (run.tokens_after or 0) > (lossy.tokens_after or 0) and not offers(page)
+    refused = read(signed_in.post(f"/runs/{lossy.pk}/count", {"summary": " "}), 422)
     assert "empty" in refused.one(role="alert").text
     assert Run.objects.get().summary == typed
-    signed_in.post(f"/runs/{ready.pk}/apply", {"summary": typed})
+    signed_in.post(f"/runs/{lossy.pk}/apply", {"summary": typed})
     assert (Run.objects.get().status, Run.objects.get().summary) == ("applied", typed)
 
 
