@@ -39,3 +39,17 @@ export function focusOn(place) {
   if (place.tabIndex < 0) place.tabIndex = -1;
   HTMLElement.prototype.focus.call(place, { preventScroll: true }); // a form's own may be a field of that name
 }
+// Focused, what is in a column that stays in place would scroll the page to where the column began: its lists are
+// scrolled instead, as far as their scroll-padding asks.
+export function focusHere(place) {
+  const column = place.closest(".toc");
+  const stays = column && getComputedStyle(column).position === "sticky";
+  place.focus({ preventScroll: stays });
+  const upTo = (element) => element.parentElement.closest(".answer, .outline");
+  for (let list = stays && upTo(place); list; list = upTo(list)) {
+    const [inner, outer] = [place, list].map((each) => each.getBoundingClientRect());
+    const { scrollPaddingTop: top, scrollPaddingBottom: bottom } = getComputedStyle(list);
+    list.scrollTop += Math.min(0, inner.top - outer.top - (parseFloat(top) || 0))
+      + Math.max(0, inner.bottom - outer.bottom + (parseFloat(bottom) || 0));
+  }
+}

@@ -1,8 +1,8 @@
 // Single keys, the list of them, and the keys of the command palette.
 import {
-  FOLDED, MESSAGES, all, byId, focusOn, headerHeight, isModified, make, narrow, numberOf, on, onClick,
+  FOLDED, MESSAGES, all, byId, focusHere, focusOn, headerHeight, isModified, narrow, numberOf, on, onClick,
 } from "./dom.js";
-import { say } from "./notices.js";
+import { openWork } from "./work.js";
 
 // j k, p P and [ ]: step from what is at the top of the window. What is folded away is one step, its line.
 function step(selector, direction, lines) {
@@ -54,57 +54,12 @@ function toPanel() {
 }
 const click = (selector) => document.querySelector(selector)?.click();
 const type = (field) => field && (field.focus(), field.select());
-// Focused, what is in a column that stays in place would scroll the page to where the column began.
-function focusHere(place) {
-  const column = place.closest(".toc");
-  const stays = column && getComputedStyle(column).position === "sticky";
-  place.focus({ preventScroll: stays });
-  const list = stays && place.closest(".answer, .outline");
-  if (!list) return;
-  const [inner, outer] = [place, list].map((each) => each.getBoundingClientRect());
-  list.scrollTop += Math.min(0, inner.top - outer.top) + Math.max(0, inner.bottom - outer.bottom);
-}
 function findHere() {
   const field = byId("find");
   if (!field) return;
   focusHere(field);
   field.select();
 }
-// A list of what the whole session did: opened, and its first line focused as soon as it is there.
-let entering = null;
-function openWork(id) {
-  const summary = document.querySelector(`#${id} > summary`);
-  if (!summary) return document.querySelector(".history") && say("No tool was called in this session.");
-  summary.parentElement.open = true;
-  focusHere(summary);
-  entering = summary;
-  enterWork();
-}
-function enterWork() {
-  const first = entering?.parentElement.querySelector(".listed-work a, .answer > .note");
-  if (!first || document.activeElement !== entering) return;
-  entering = null;
-  if (!first.matches("a")) first.tabIndex = -1;
-  focusHere(first);
-}
-on("htmx:afterSettle", enterWork);
-// Up and down along the lines; to the right into a file's changes, to the left back to the file.
-on("keydown", (event) => {
-  const work = /^Arrow/.test(event.key) && !isModified(event) && event.target.closest?.(".work");
-  if (!work) return;
-  const at = document.activeElement;
-  const fold = at.closest(".listed-work > li")?.querySelector("details");
-  const lines = all(".listed-work > li > a, .listed-work li li a", work).filter((each) => each.checkVisibility());
-  if (/Left|Right/.test(event.key) && fold) fold.open = event.key === "ArrowRight";
-  const next = {
-    ArrowDown: lines[lines.indexOf(at) + 1],
-    ArrowUp: lines[lines.indexOf(at) - 1],
-    ArrowRight: fold?.querySelector("li a"),
-    ArrowLeft: fold?.previousElementSibling,
-  }[event.key];
-  event.preventDefault();
-  if (next) focusHere(next);
-});
 const showKeys = () => byId("keys").showModal();
 const KEYS = {
   "/": () => type(byId("search")),

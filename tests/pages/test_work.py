@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from tests.agents.base import Agent
@@ -233,7 +233,7 @@ def test_each_kind_of_agent_has_its_files_and_failures(
 
 
 @pytest.mark.slow
-def test_a_list_is_opened_by_keys_and_is_closed_at_the_next_window(visit: Visit, empty_store: EmptyStore) -> None:
+def test_a_list_is_opened_by_keys_and_stays_open_at_the_next_window(visit: Visit, empty_store: EmptyStore) -> None:
     ran = [("make", 2), *[("ls", 0)] * 60, ("make <i>", 1)]
     calls = [("terminal", {"command": command}, {"exit_code": code, "output": ""}) for command, code in ran]
     screen = visit()
@@ -248,7 +248,16 @@ def test_a_list_is_opened_by_keys_and_is_closed_at_the_next_window(visit: Visit,
     expect(screen.locator("details.tool[open] summary").first).to_contain_text("make <i>")
     expect(screen.locator("details.tool[open]").first).to_be_in_viewport()
     assert "around=" in screen.url
-    assert not screen.locator("#commands-failed").evaluate("fold => fold.open")
+    lines = screen.locator("#commands-failed .listed-work > li > a")
+    expect(lines.first).to_be_focused()
+    screen.keyboard.press("ArrowDown")
+    expect(lines.nth(1)).to_be_focused()
+    screen.keyboard.press("Enter")
+    expect(screen.locator(".out.marked")).to_contain_text("2")
+    expect(screen.locator("details.tool:has(> .out.marked) > summary")).to_be_in_viewport(ratio=1)
+    expect(lines.nth(1)).to_be_in_viewport(ratio=1)
+    screen.go_back()
+    expect(screen.locator("details.tool:has(> .out.marked) > summary")).to_contain_text("make <i>")
 
 
 @pytest.mark.slow
@@ -283,3 +292,38 @@ def test_a_key_leads_to_each_list_and_arrows_along_it(visit: Visit, empty_store:
     screen.goto(talk)
     screen.keyboard.press("t")
     expect(screen.locator("#said")).to_have_text("No tool was called in this session.")
+
+
+@pytest.mark.slow
+def test_what_is_pressed_before_a_list_is_there_is_for_the_list(visit: Visit, empty_store: EmptyStore) -> None:
+    """Reading a whole session may take a second: nobody waits for it, and no key closes the list again."""
+    changed = [("patch", edit(f"lib/{name}.py"), EDITED) for name in ("a", "b", "c", "d", "e", "f", "g", "h", "router")]
+    screen = visit()
+    screen.goto(made_by_hermes(empty_store, changed))
+    late: list[Route] = []
+    screen.route("**/files", lambda route: late.append(route))
+    for key in ("t", "r", "o", "u", "ArrowDown"):
+        screen.keyboard.press(key)
+    files, field = screen.locator("#files-touched a.file"), screen.get_by_label("Show files with")
+    expect(screen.locator("#files-touched")).to_have_attribute("open", "")
+    late[0].continue_()
+    expect(field).to_have_value("rou")
+    expect(files.locator("visible=true")).to_have_text(["lib/router.py"])
+    expect(files.locator("visible=true")).to_be_focused()
+    screen.keyboard.press("ArrowUp")
+    expect(field).to_be_focused()
+    screen.keyboard.type("x")
+    expect(screen.get_by_text("No file has this in its path.")).to_be_visible()
+    screen.keyboard.press("Escape")
+    expect(field).to_have_value("")
+    expect(files.locator("visible=true")).to_have_count(9)
+    for _ in range(9):
+        screen.keyboard.press("ArrowDown")
+    expect(files.last).to_be_focused()
+    bottoms = "row => [row, row.closest('.answer')].map(each => each.getBoundingClientRect().bottom)"
+    row, fades = files.last.evaluate(bottoms)
+    assert row <= fades - 24, "what has the focus is not under the fade"
+    screen.keyboard.press("ArrowUp")
+    screen.keyboard.press("Enter")
+    expect(screen.locator(".out.marked")).to_be_attached()
+    expect(files.nth(7)).to_be_focused()
