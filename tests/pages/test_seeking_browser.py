@@ -79,6 +79,9 @@ def test_the_head_stays_and_the_place_is_followed(visit: Visit, empty_store: Emp
         screen.keyboard.press("Tab")
     assert screen.evaluate("document.activeElement.closest('.head') !== null")
     assert screen.evaluate("scrollY") == before, "so is the head"
+    screen.set_viewport_size({"width": 360, "height": 760})
+    expect(head.locator("#fill")).to_contain_text("tokens")
+    expect(head.locator("#fill")).to_be_in_viewport(ratio=1)
 
 
 def test_boundaries_that_are_not_loaded_are_found_by_keys(

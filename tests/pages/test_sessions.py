@@ -282,6 +282,9 @@ def test_sessions_that_need_compaction(signed_in: Client, empty_store: EmptyStor
     assert links(read(signed_in.get("/?near=yes"))) == ["/stores/own/sessions/large"]
     line = next(line for line in read(signed_in.get("/")).all("li", "session") if "many more" in line.text)
     assert "needs compaction" in line.text
+    for name, classes in (("large", {"used", "near"}), ("small", {"used"})):
+        head = read(signed_in.get(f"/stores/own/sessions/{name}")).one(id="fill")
+        assert set(head.all("rect")[1].classes) == classes, "the head's bar has the colour of the list's"
     listed = read(signed_in.get("/compactions")).one("ul", "near")
     assert [link.attributes["href"] for link in listed.all("a", "btn")] == ["/stores/own/sessions/large/plan"]
 

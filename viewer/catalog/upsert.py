@@ -258,7 +258,7 @@ def _key(kind: FacetGroup) -> tuple[Any, ...]:
 
 def _key_of(store: Store, line: SessionIndex) -> tuple[Any, ...]:
     compacted = line.under or bool(line.continues) or bool(line.compactions)
-    is_near = needs_compaction.is_near(store, line)
+    is_near = needs_compaction.is_near(store, line.model, line.window, line.tokens)
     return line.source, line.model, line.archived, line.ended_at is not None, compacted, is_near, line.delegated
 
 

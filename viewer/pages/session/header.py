@@ -9,6 +9,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from compaction.redaction import redact_shown
+from viewer.catalog.needs_compaction import is_near
 from viewer.pages.parts.opened import OpenSession
 from viewer.pages.redaction import name, redacted_session
 from viewer.rendering import formats
@@ -37,7 +38,8 @@ class Header:
     """The top of every view of a session. `view` is "", "context", "rows" or "abandoned"; `index` has how much is
     compacted.
 
-    `tokens` is how much of the window is in context, as a text, and `share` the same in percent, at most 100.
+    `tokens` is how much of the window is in context, as a text, and `share` the same in percent, at most 100; `near`
+    says that it needs compaction soon.
     `branch_of` is the name of the session this one was branched from, "" for none; `resume` is the command to continue,
     "" if unknown; `untried` is the agent's version that wrote it, if newer than all tried ones, else "".
     """
@@ -49,6 +51,7 @@ class Header:
     facts: tuple[str | SafeString, ...]
     tokens: SafeString
     share: int
+    near: bool
     branch_of: str
     branch_href: str
     resume: str
@@ -64,7 +67,7 @@ class Header:
 def header(opened: OpenSession, view: str = "") -> Header:
     """The header's data, with token counts as exact as they are known."""
     session, usage = opened.session, opened.reader.usage(opened.session.id)
-    tokens = _tokens(opened, usage.tokens)
+    tokens, used = _tokens(opened, usage.tokens), opened.index.context.tokens if usage.tokens is None else usage.tokens
     branch_of, branch_href = _origin(opened, session.branched_from)
     return Header(
         session=session,
@@ -73,7 +76,8 @@ def header(opened: OpenSession, view: str = "") -> Header:
         view=view,
         facts=tuple(fact for fact in _facts(opened, usage, tokens) if fact),
         tokens=tokens,
-        share=_share(opened, usage.tokens),
+        share=min(100, round(100 * used / opened.window)) if opened.window else 0,
+        near=is_near(opened.reader.store, opened.session.model, opened.window, used),
         branch_of=branch_of,
         branch_href=branch_href,
         resume=resume_command(opened.reader.store, session.id, redacting=opened.redacting)
@@ -159,12 +163,6 @@ def _in_messages(opened: OpenSession, reported: int | None) -> SafeString | str:
         "about " if context.about else "",
         formats.thin(context.tokens),
     )
-
-
-def _share(opened: OpenSession, reported: int | None) -> int:
-    """How much of the window is in context, in percent, at most 100."""
-    tokens = opened.index.context.tokens if reported is None else reported
-    return min(100, round(100 * tokens / opened.window)) if opened.window else 0
 
 
 def in_context(index: TranscriptIndex) -> str:
