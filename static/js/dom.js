@@ -17,6 +17,9 @@ export function numberOf(element) {
 export const headerHeight = () => parseFloat(getComputedStyle(byId("main")).scrollMarginTop) || 0;
 export const isModified = (event) => event.ctrlKey || event.metaKey || event.shiftKey;
 
+// Loaded again, or gone back to, a page stays where it was.
+export const isNew = () => performance.getEntriesByType("navigation")[0]?.type === "navigate" && !history.state;
+
 export const on = (name, act, place = document) => place.addEventListener(name, act);
 
 // `act(element, event)` for a click in an element of that selector.

@@ -1,11 +1,9 @@
 // Find in a session: from hit to hit, by links, buttons and keys.
-import { all, byId, focusOn, isModified, on, onClick } from "./dom.js";
+import { all, byId, focusOn, isModified, isNew, on, onClick } from "./dom.js";
 import { sameDocument } from "./place.js";
 
 const MESSAGES = ".turn, .out, .boundary";
 
-// Loaded again, or gone back to, a page stays where it was.
-export const isNew = () => performance.getEntriesByType("navigation")[0]?.type === "navigate" && !history.state;
 export const wordsOf = (link) => new URLSearchParams(link.search).get("q");
 
 // Until a page is loaded, the browser itself goes to the beginning of what is linked to.
@@ -48,7 +46,7 @@ function visit(link, event) {
   link.setAttribute("aria-current", "true");
   const count = document.querySelector("#found [data-of]");
   count.textContent = `${hits().indexOf(link) + 1} of ${count.dataset.of}`;
-  for (const old of all(".marked")) old.classList.remove("marked");
+  for (const old of all(".marked, .turn.focus, .boundary.focus")) old.classList.remove("marked", "focus");
   target.classList.add("marked");
   history.replaceState(null, "", link.href);
   sameDocument();

@@ -2,6 +2,7 @@
 import {
   FOLDED, MESSAGES, all, byId, focusHere, focusOn, headerHeight, isModified, narrow, numberOf, on, onClick,
 } from "./dom.js";
+import { choose } from "./toc.js";
 import { openWork } from "./work.js";
 
 // j k, p P and [ ]: step from what is at the top of the window. What is folded away is one step, its line.
@@ -19,10 +20,11 @@ function step(selector, direction, lines) {
   }
   const next = found[at];
   if (!next) return lines && beyond(direction, lines);
-  current?.classList.remove("focus");
+  for (const old of all(".focus, .history .marked")) old.classList.remove("focus", "marked");
   next.classList.add("focus");
   focusOn(next);
   next.scrollIntoView({ block: next.matches("li") ? "nearest" : "start", behavior: "instant" });
+  choose(next);
 }
 // A boundary or prompt outside what is loaded: its line in the table of contents leads there, or to more lines.
 function beyond(direction, lines) {

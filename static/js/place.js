@@ -1,14 +1,16 @@
 // The place in a page: where a permalink leads, what is being read while something is put in above it, and where a page
 // was left that is loaded again or gone back to.
-import { FOLDED, MESSAGES, all, byId, headerHeight, narrow, on, targetOf } from "./dom.js";
+import { FOLDED, MESSAGES, all, byId, headerHeight, isNew, narrow, on, targetOf } from "./dom.js";
 import { SIDES, load, loaded, sideOf } from "./windows.js";
 
-// A permalink opens, scrolls and marks: folds around the target open first.
-function reveal(target) {
+// A permalink opens, scrolls and marks: folds around the target open first. Of a call, its row is
+// scrolled to, whether the link names its result or its message.
+function reveal(place) {
+  const target = place?.querySelector(".out.marked") || place;
   if (!target) return;
   target.querySelector(":scope > .unfolds")?.toggleAttribute("open", true);
   for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
-  target.scrollIntoView({ block: "start", behavior: "instant" });
+  (target.closest(".out")?.parentElement.querySelector("summary") || target).scrollIntoView({ block: "start", behavior: "instant" });
 }
 on("hashchange", () => reveal(targetOf(location.hash)), window);
 on("htmx:afterSettle", ({ detail }) => detail.boosted && detail.target.id === "reading" && reveal(targetOf(location.hash)));
@@ -63,6 +65,9 @@ on("DOMContentLoaded", () => {
   if (SIDES.some((side) => history.state?.[side])) restore(history.state);
   else reveal(targetOf(location.hash) || document.querySelector(".turn.marked, .out.marked, .boundary.marked"));
 });
+
+// Until a page is loaded, the browser itself goes to what is linked to, as a result below the row of its call.
+on("load", () => setTimeout(() => isNew() && document.querySelector(".out.marked") && reveal(targetOf(location.hash))), window);
 
 // A script gave the page another address; an address that comes back without one is loaded.
 let address = location.pathname + location.search;

@@ -1,6 +1,6 @@
 // A session's page: it opens at its newest message, and a link to a place that is not on it opens the window of that.
-import { FOLDED, all, byId, on, onClick } from "./dom.js";
-import { isNew } from "./find.js";
+import { FOLDED, all, byId, isNew, on, onClick } from "./dom.js";
+import "./find.js";
 import "./trim.js";
 
 on("DOMContentLoaded", () => {

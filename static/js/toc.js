@@ -1,5 +1,5 @@
 // The table of contents and the timeline's cursor follow the reading.
-import { FOLDED, all, byId, headerHeight, narrow, numberOf, onSettled } from "./dom.js";
+import { FOLDED, all, byId, headerHeight, narrow, numberOf, on, onSettled } from "./dom.js";
 import { describe } from "./timeline.js";
 
 const READ = `[data-turn], [data-boundary], ${FOLDED}`;
@@ -7,16 +7,32 @@ const FADED = 32; // pixels at the end of the list, where lines fade
 const visible = new Set();
 const seen = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) visible[isIntersecting ? "add" : "delete"](target);
-  const first = all(READ).find((element) => visible.has(element));
-  if (!first) return;
-  const turns = all("[data-turn]");
+  follow();
+}, { rootMargin: `-${headerHeight() + 4}px 0px -45% 0px` });
+
+// What was stepped to by keys is what is read while it is in view, wherever in the window, until somebody scrolls.
+let chosen = null;
+export function choose(element) {
+  chosen = element;
+  follow();
+}
+for (const how of ["wheel", "touchmove", "pointerdown"]) on(how, () => { chosen = null; }, window);
+function place() {
+  const { top, bottom } = chosen?.isConnected ? chosen.getBoundingClientRect() : { top: Infinity };
+  if (top < innerHeight && bottom > headerHeight()) return chosen;
   // The end of the page is that of the session where no later window is to come, as after short ones with folded work.
   const atEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 8
     && !document.querySelector(".neighbour.later");
-  const number = numberOf(atEnd ? turns.at(-1) : first.matches("[data-boundary]") ? first.nextElementSibling : first);
+  const first = all(READ).find((element) => visible.has(element));
+  return first && atEnd ? all("[data-turn]").at(-1) : first;
+}
+function follow() {
+  const at = place();
+  if (!at) return;
+  const number = numberOf(at.matches("[data-boundary]") ? at.nextElementSibling : at);
   mark(all(".toc li[data-number]:not(.more)").findLast((line) => +line.dataset.number <= number));
   moveCursor(number);
-}, { rootMargin: `-${headerHeight() + 4}px 0px -45% 0px` });
+}
 
 function mark(line) {
   for (const item of all(".toc li.here")) if (item !== line) item.classList.remove("here");

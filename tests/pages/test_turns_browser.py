@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from tests.browser import Visit, at_rest
+from tests.browser import TOP, Visit, at_rest
 from tests.factories.stores import PRESENT, EmptyStore
 
 
@@ -39,13 +39,39 @@ def test_keys_step_over_folded_work_and_from_prompt_to_prompt(visit: Visit, empt
     assert top_of(screen) == f"m{turns[1][0]}"
     screen.keyboard.press("p")
     assert top_of(screen) == f"m{turns[2][0]}"
-    screen.keyboard.press("P")
+    expect(screen.locator(".history :is(.focus, .marked)")).to_have_count(1)
+    for key, turn in (("", 2), ("P", 1), ("P", 0), ("p", 1)):
+        if key:
+            screen.keyboard.press(key)
+        at_rest(screen)
+        expect(screen.locator(".toc li.here")).to_have_text(f"Plant bed {turn}")
+        number = turn * 12 + 1
+        expect(screen.locator(".scrub output")).to_contain_text(f"message {number} of 36")
     screen.keyboard.press("j")
     screen.keyboard.press("e")
     call = screen.locator(f"#m{turns[1][1]}")
     expect(call).to_be_visible()
     screen.keyboard.press("j")
     assert top_of(screen) == f"m{turns[1][1]}"
+
+
+def test_a_link_to_a_call_leads_to_its_row(visit: Visit, empty_store: EmptyStore) -> None:
+    """By the id of its result, and by that of the message with all its calls; a failure says first how it failed."""
+    screen, href = visit(), empty_store.session("s")
+    empty_store.chat("s", 30)
+    calls = [empty_store.call("terminal", f"c{at}", command=f"dig {at}\n" + "# a bed\n" * 60) for at in range(9)]
+    message = empty_store.say("s", "assistant", "Digging.", tool_calls=calls)
+    for at in range(9):
+        result = empty_store.say("s", "tool", '{"exit_code": 1, "output": "a stone"}', tool_call_id=f"c{at}")
+    empty_store.chat("s", 30)
+    for target in (message, result):
+        screen.goto(f"{href}?around={result}#m{target}")
+        at_rest(screen)
+        row = screen.locator("details.tool[open]")
+        assert 200 < row.locator("> summary").evaluate(TOP) < 300, "directly below the timeline"
+        assert row.evaluate("row => getComputedStyle(row).outlineStyle") == "solid"
+        expect(row.get_by_text("a stone")).to_be_in_viewport(ratio=1)
+        screen.goto("about:blank")
 
 
 def test_a_prompt_that_is_not_loaded_is_found_by_its_key(visit: Visit, empty_store: EmptyStore) -> None:
