@@ -18,3 +18,5 @@ onClick("a[href^='#']", (link, event) => {
   event.preventDefault();
   location.assign(`${location.pathname}?around=${hash.slice(2)}${hash}`);
 });
+
+on("input", ({ target }) => target.id === "at" && byId("at-problem").replaceChildren());

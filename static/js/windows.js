@@ -30,6 +30,7 @@ for (const how of ["scroll", "wheel", "touchmove"]) on(how, () => {
 
 on("htmx:beforeSwap", ({ detail: { target, shouldSwap } }) => {
   if (!shouldSwap) return;
+  if (target.closest("main")) document.querySelector("main :popover-open")?.hidePopover(); // its word moves
   if (target.id === "reading") loaded.earlier = loaded.later = 0;
   const side = sideOf(target);
   if (!side) return;

@@ -72,8 +72,15 @@ def test_a_number_is_a_place_before_it_is_an_id(signed_in: Client, empty_store: 
     for typed, place in [("1", 0), ("1,211", 1_210), ("1211", 1_210), ("#1211", 10), ("2400", ids.index(2_400))]:
         answer = signed_in.get(href, {"at": typed})
         assert answer["Location"] == f"{href}?around={ids[place]}#m{ids[place]}", typed
-    refused = read(signed_in.get(href, {"at": "#200"}))
-    assert f"They go from 1 to 1,250, and the store's own ids from #{ids[0]} to #{ids[-1]}." in refused.text
+    refused = read(signed_in.get(href, {"at": "#200"}), 422)
+    assert f"No message here has the id #200: ids go from #{ids[0]} to #{ids[-1]}." in refused.text
+    answer = signed_in.get(href, {"at": "9999"}, headers={"HX-Request": "true"})
+    assert answer.status_code == 422, "the page stays as it is"
+    field = read(answer, 422)
+    assert field.one(id="at-problem").text == "There is no message 9,999 here: they go from 1 to 1,250."
+    assert field.one(id="at").attributes["value"] == "9999" and not field.all("main")
+    answer = signed_in.get(href, {"at": "1,211"}, headers={"HX-Request": "true"})
+    assert answer["HX-Redirect"] == f"{href}?around={ids[1_210]}#m{ids[1_210]}"
 
 
 def test_a_message_has_the_number_of_its_place(signed_in: Client, empty_store: EmptyStore) -> None:
@@ -94,18 +101,20 @@ def test_a_message_has_the_number_of_its_place(signed_in: Client, empty_store: E
 @pytest.mark.parametrize(
     ("typed", "sentence"),
     [
-        ("%23999999", "No message here has the number 999999. They go from 1 to 300, "),
+        ("%23999999", "No message here has the id #999999: ids go from "),
         ("tomorrow", "“tomorrow” is no message number, as 1234, and no date, as 2026-11-03."),
         *slow(("2025-13-40", "“2025-13-40” is no message number")),
         ("2025-11-02", "Nothing was said on or after 2025-11-02. The newest message is of 2025-11-01."),
-        *slow(("<b>", "“<b>” is no message number"), ("9" * 60, "No message here has the number 9999")),
+        *slow(("<b>", "“<b>” is no message number"), ("9" * 60, "There is no message 9,999")),
     ],
 )
 def test_what_leads_nowhere_is_answered_in_a_sentence(
     signed_in: Client, days: tuple[str, list[int]], typed: str, sentence: str
 ) -> None:
     href, _ = days
-    page = read(signed_in.get(f"{href}?at={typed}"))
+    answer = signed_in.get(f"{href}?at={typed}")
+    assert answer.status_code == 422
+    page = read(answer, 422)
     assert page.one(id="at-problem").text.startswith(sentence)
     assert page.one(id="at").attributes["aria-describedby"] == "at-problem"
     assert "data-newest" not in page.one("div", "history").attributes, "the sentence is what is read first"
@@ -115,4 +124,4 @@ def test_nothing_asked_is_nothing_sought(signed_in: Client, days: tuple[str, lis
     href, _ = days
     for query in ("", "?at=", "?nth=x", "?at=+"):
         page = read(signed_in.get(href + query))
-        assert page.all(id="at-problem") == [], query
+        assert page.one(id="at-problem").text == "", query

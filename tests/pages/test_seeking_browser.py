@@ -79,7 +79,24 @@ def test_the_head_stays_and_the_place_is_followed(visit: Visit, empty_store: Emp
         screen.keyboard.press("Tab")
     assert screen.evaluate("document.activeElement.closest('.head') !== null")
     assert screen.evaluate("scrollY") == before, "so is the head"
-    screen.set_viewport_size({"width": 360, "height": 760})
+    opened, asked = screen.evaluate("performance.timeOrigin"), head.get_by_label("Go to: a number or a date")
+    asked.fill("9999")
+    asked.press("Enter")
+    expect(head.get_by_role("alert")).to_have_text("There is no message 9,999 here: they go from 1 to 400.")
+    expect(asked).to_be_focused()
+    assert (screen.evaluate("scrollY"), screen.evaluate("performance.timeOrigin")) == (before, opened)
+    asked.fill("7")
+    expect(head.get_by_role("alert")).to_be_hidden()
+    asked.press("Enter")
+    expect(screen.locator(f"#m{ids[6]}")).to_be_in_viewport()
+    screen.set_viewport_size({"width": 1024, "height": 768})
+    screen.goto(href)
+    expect(screen.locator(f"#m{ids[-1]}")).to_be_in_viewport(ratio=1)
+    expect(screen.locator(".timeline svg")).to_be_in_viewport(ratio=1)
+    screen.set_viewport_size({"width": 360, "height": 640})
+    screen.keyboard.press("?")
+    expect(screen.get_by_role("heading", name="Keys")).to_be_in_viewport(ratio=1)
+    screen.keyboard.press("Escape")
     expect(head.locator("#fill")).to_contain_text("tokens")
     expect(head.locator("#fill")).to_be_in_viewport(ratio=1)
 
@@ -95,6 +112,10 @@ def test_boundaries_that_are_not_loaded_are_found_by_keys(
         at_rest(screen)
         screen.keyboard.press(key)
         expect(screen.locator(".history [data-boundary]").first).to_be_in_viewport()
+    screen.evaluate("document.querySelector('.legend .term').click()")
+    expect(screen.locator(".legend :popover-open")).to_be_visible()
+    screen.evaluate("htmx.trigger('.neighbour.earlier', 'near')")
+    expect(screen.locator(".legend :popover-open")).to_have_count(0)
 
 
 def test_a_long_newest_message_is_shown_from_its_beginning(visit: Visit, empty_store: EmptyStore) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
+from django_htmx.http import HttpResponseClientRedirect
 
 from viewer.history import records
 from viewer.pages import preferences
@@ -24,7 +25,7 @@ from . import filters
 from .contents import contents
 from .find import find_panel, typed
 from .header import header
-from .window import WINDOW, read_stretch, sought, whole_groups
+from .window import WINDOW, Sought, read_stretch, sought, whole_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
             return redirect(_elsewhere(SessionUrls(store, newest), query))
         opened = audited(open_session(reader, session_id, redacting=redacting))
         going = sought(request, opened, query.only)
+        if is_fragment(request) and going != Sought():
+            return _answer(request, going)
         if moved := going.href or _moved(opened, query):
             return redirect(moved)
         window = _window(opened, query)
@@ -67,7 +70,15 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     at_newest = query == WindowQuery(words=query.words, only=query.only) and not going.problem
     data["keeps"] = f"&only={query.only}" if query.only else ""
     data |= {"at_newest": at_newest, "sought": going, "aftermath": card(opened)}
-    return preferences.noted_opened(request, page(request, "session/session.html", data))
+    status = 422 if going.problem else 200
+    return preferences.noted_opened(request, page(request, "session/session.html", data, status=status))
+
+
+def _answer(request: HttpRequest, going: Sought) -> HttpResponse:
+    """What *Go to* answers to a script: where to go, or the field with what is wrong, and the page stays as it is."""
+    if going.href:
+        return HttpResponseClientRedirect(going.href)
+    return page(request, "session/_seek.html", {"sought": going}, status=422)
 
 
 def _query(request: HttpRequest) -> WindowQuery:

@@ -250,9 +250,10 @@ def _by_number(opened: OpenSession, typed: str, number: int) -> Sought:
     message = index.message_of(number)
     if message is not None:
         return Sought(typed, urls.message(message))
+    if not typed.startswith("#"):
+        return Sought(typed, problem=f"There is no message {number:,} here: they go from 1 to {index.messages:,}.")
     first, last = index.entry(0).id, index.entry(index.messages - 1).id
-    known = f"They go from 1 to {index.messages:,}, and the store's own ids from #{first} to #{last}."
-    return Sought(typed, problem=f"No message here has the number {number}. {known}")
+    return Sought(typed, problem=f"No message here has the id #{number}: ids go from #{first} to #{last}.")
 
 
 def _by_time(opened: OpenSession, typed: str) -> Sought:
