@@ -571,7 +571,7 @@ def test_find_is_bounded(signed_in: Client, empty_store: EmptyStore, monkeypatch
     assert len(shown(page)) == 10
     page = read(signed_in.get(f"{address}/find?q=himbl"))
     assert "Nothing found so far" in page.one(id="found").text
-    assert "parts of words in the newest 50 messages" in page.one(id="found").text
+    assert "Parts of words: the newest 50" in page.one(id="found").text
     for _ in range(3):
         link = page.one(id="found").all("a")[-1].attributes["href"]
         page = read(signed_in.get(link))

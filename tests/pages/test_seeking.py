@@ -72,7 +72,7 @@ def test_a_number_is_a_place_before_it_is_an_id(signed_in: Client, empty_store: 
     for typed, place in [("1", 0), ("1,211", 1_210), ("1211", 1_210), ("#1211", 10), ("2400", ids.index(2_400))]:
         answer = signed_in.get(href, {"at": typed})
         assert answer["Location"] == f"{href}?around={ids[place]}#m{ids[place]}", typed
-    refused = read(signed_in.get(href, {"at": "#200"}), 422)
+    refused = read(signed_in.get(href, {"at": "#200"}))
     assert f"No message here has the id #200: ids go from #{ids[0]} to #{ids[-1]}." in refused.text
     answer = signed_in.get(href, {"at": "9999"}, headers={"HX-Request": "true"})
     assert answer.status_code == 422, "the page stays as it is"
@@ -113,8 +113,7 @@ def test_what_leads_nowhere_is_answered_in_a_sentence(
 ) -> None:
     href, _ = days
     answer = signed_in.get(f"{href}?at={typed}")
-    assert answer.status_code == 422
-    page = read(answer, 422)
+    page = read(answer)
     assert page.one(id="at-problem").text.startswith(sentence)
     assert page.one(id="at").attributes["aria-describedby"] == "at-problem"
     assert "data-newest" not in page.one("div", "history").attributes, "the sentence is what is read first"

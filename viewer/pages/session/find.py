@@ -18,7 +18,6 @@ from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.parts.opened import OpenSession
 from viewer.pages.search import hits
 from viewer.pages.search.hits import ShownHit
-from viewer.rendering import formats
 from viewer.stores.registry import Reader, get_store, open_store
 from viewer.stores.search.pages import HitPage, Key, PageRequest, SearchFilter
 from viewer.stores.search.query import LONGEST, parse
@@ -107,11 +106,7 @@ def _count(number: int, words: HitPage, inside: HitPage, ending: str = " found")
 
 
 def _note(words: HitPage, inside: HitPage) -> str:
-    if inside.stopped and words.scanned:
-        return f"Looked through the newest {formats.counted(inside.looked, 'message')}."
-    if inside.stopped:
-        return (
-            "Words were looked for in the whole session, parts of words in the newest "
-            f"{formats.counted(inside.looked, 'message')}."
-        )
-    return ""
+    """How far back was looked, in one line of a narrow column."""
+    if not inside.stopped:
+        return ""
+    return f"{'Looked through' if words.scanned else 'Parts of words:'} the newest {inside.looked:,}"

@@ -70,8 +70,7 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     at_newest = query == WindowQuery(words=query.words, only=query.only) and not going.problem
     data["keeps"] = f"&only={query.only}" if query.only else ""
     data |= {"at_newest": at_newest, "sought": going, "aftermath": card(opened)}
-    status = 422 if going.problem else 200
-    return preferences.noted_opened(request, page(request, "session/session.html", data, status=status))
+    return preferences.noted_opened(request, page(request, "session/session.html", data))
 
 
 def _answer(request: HttpRequest, going: Sought) -> HttpResponse:
