@@ -253,11 +253,12 @@ def test_a_list_is_opened_by_keys_and_stays_open_at_the_next_window(visit: Visit
     screen.keyboard.press("ArrowDown")
     expect(lines.nth(1)).to_be_focused()
     screen.keyboard.press("Enter")
-    expect(screen.locator(".out.marked")).to_contain_text("2")
-    expect(screen.locator("details.tool:has(> .out.marked) > summary")).to_be_in_viewport(ratio=1)
+    row = screen.locator("details.tool:has(> .out.marked) > summary")
+    expect(row).to_contain_text("exit 2")
+    expect(row).to_be_in_viewport(ratio=1)
     expect(lines.nth(1)).to_be_in_viewport(ratio=1)
     screen.go_back()
-    expect(screen.locator("details.tool:has(> .out.marked) > summary")).to_contain_text("make <i>")
+    expect(row).to_contain_text("make <i>")
 
 
 @pytest.mark.slow
