@@ -108,10 +108,15 @@ on("keydown", (event) => {
   KEYS[key]();
 });
 
-// The script of the palette comes with its first use. Where it does not come, the page of links does.
+// The script of the palette comes with its first use; what is typed meanwhile goes into its field. Where it does not come,
+// the page of links does.
 function openPalette(link, event) {
   event.preventDefault();
-  import("./palette.js").then((palette) => palette.open(), () => { location = link.href; });
+  const dialog = byId("palette");
+  if (dialog.open) return dialog.close();
+  dialog.showModal();
+  byId("palette-words").select();
+  import("./palette.js").then((palette) => palette.look(), () => { location = link.href; });
 }
 const mac = /Mac|iP/.test(navigator.platform);
 on("keydown", (event) => {

@@ -7,12 +7,7 @@ const options = () => all("[role=option]", found);
 const chosen = () => found.querySelector("[aria-selected=true]");
 let due = ""; // the words whose first option is to be taken as soon as it is there
 
-export function open() {
-  if (dialog.open) return dialog.close();
-  dialog.showModal();
-  field.select();
-  field.dispatchEvent(new Event("look"));
-}
+export const look = () => field.dispatchEvent(new Event("look"));
 
 function choose(option) {
   chosen()?.setAttribute("aria-selected", false);
