@@ -13,7 +13,6 @@ function reveal(place) {
   (target.closest(".out")?.parentElement.querySelector("summary") || target).scrollIntoView({ block: "start", behavior: "instant" });
 }
 on("hashchange", () => reveal(targetOf(location.hash)), window);
-on("htmx:afterSettle", ({ detail }) => detail.boosted && detail.target.id === "reading" && reveal(targetOf(location.hash)));
 
 // What is put in above, or anew, does not move what is being read.
 const topmost = () => all(`${MESSAGES}, ${FOLDED}`).find((element) =>
