@@ -52,22 +52,23 @@ from viewer.stores.hermes.reader import HermesReader
 from viewer.stores.hermes.writer import HermesWriter
 from viewer.stores.jsonl.reader import FileReader
 from viewer.stores.kind import Agent, StoreKind
-from viewer.stores.openclaw.codec import EntrySource
-from viewer.stores.openclaw.compacting import CompactingReader
-from viewer.stores.openclaw.kind import OpenClaw, Pi, TreeStores
-from viewer.stores.openclaw.openclaw_reader import OpenClawReader
-from viewer.stores.openclaw.openclaw_writer import OpenClawWriter
-from viewer.stores.openclaw.pi_reader import PiReader
-from viewer.stores.openclaw.pi_writer import PiWriter
-from viewer.stores.openclaw.reader import TreeReader
-from viewer.stores.openclaw.tree_writer import TreeWriter
+from viewer.stores.openclaw.kind import OpenClaw
+from viewer.stores.openclaw.reader import OpenClawReader
+from viewer.stores.openclaw.writer import OpenClawWriter
 from viewer.stores.opencode.kind import OpenCode
 from viewer.stores.opencode.reader import OpenCodeReader
 from viewer.stores.opencode.writer import OpenCodeWriter
+from viewer.stores.pi.kind import Pi
+from viewer.stores.pi.reader import PiReader
+from viewer.stores.pi.writer import PiWriter
 from viewer.stores.reader import Reader
 from viewer.stores.search.query import Query, parse
 from viewer.stores.tables import Queries
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
+from viewer.stores.trees.codec import EntrySource
+from viewer.stores.trees.kind import TreeStores
+from viewer.stores.trees.reader import TreeReader
+from viewer.stores.trees.writer import TreeFile, TreeWriter
 from viewer.stores.writer import Writer
 from viewer.web.session_urls import SessionUrls
 
@@ -119,8 +120,8 @@ _FOREIGN = (
     Store, Reader, Writer, StoreKind, Agent, TranscriptIndex, IndexedBoundary, ModelAccess, Provider, HttpRequest,
     QueryDict, dialect.StoreConnection, dialect.Rows, ProgressCallback, Path, Strategy, HermesAgent, HermesReader,
     HermesWriter, ClaudeCode, ClaudeReader, ClaudeWriter, Codex, CodexReader, CodexWriter, FileReader, BinaryIO,
-    CompactingReader, EntrySource, OpenClaw, OpenClawReader, OpenClawWriter, Pi, PiReader, PiWriter, TreeReader,
-    TreeStores, TreeWriter, OpenCode, OpenCodeReader, OpenCodeWriter, sqlite3.Connection, Queries,
+    EntrySource, OpenClaw, OpenClawReader, OpenClawWriter, Pi, PiReader, PiWriter, TreeReader,
+    TreeFile, TreeStores, TreeWriter, OpenCode, OpenCodeReader, OpenCodeWriter, sqlite3.Connection, Queries,
 )  # fmt: skip
 MADE: filling.Makers = {
     SessionUrls: lambda text: SessionUrls("own", "s"),
@@ -198,8 +199,8 @@ ELSEWHERE = {
         viewer.stores.codex.commit viewer.stores.codex.encode.last_payloads viewer.stores.codex.messages
         viewer.stores.codex.plan viewer.stores.codex.replay.Lineage viewer.stores.codex.replay.lineage_of
         viewer.stores.codex.undo
-        viewer.stores.openclaw.commits viewer.stores.openclaw.context viewer.stores.openclaw.planned
-        viewer.stores.openclaw.transcripts
+        viewer.stores.trees.commit viewer.stores.trees.plan viewer.stores.trees.replay.PathContext
+        viewer.stores.trees.messages.cached_messages
         viewer.stores.google_contents.repeated viewer.stores.qwen.replay
         viewer.stores.opencode.commit viewer.stores.opencode.encode viewer.stores.opencode.undo""",
 }

@@ -28,9 +28,9 @@ from viewer.stores.codex import encode as codex_encode  # noqa: E402
 from viewer.stores.errors import StoreError  # noqa: E402
 from viewer.stores.hermes import writing  # noqa: E402
 from viewer.stores.message import message_of  # noqa: E402
-from viewer.stores.openclaw import new_entries  # noqa: E402
 from viewer.stores.opencode import encode  # noqa: E402
 from viewer.stores.registry import open_store, writer_of  # noqa: E402
+from viewer.stores.trees import encode as tree_encode  # noqa: E402
 
 SUMMARY = "## Goal\nFinish."
 # In the middle of each kind's commit: rows are inserted and not committed, lines are made and not appended.
@@ -38,7 +38,7 @@ INSIDE: list[tuple[Any, str]] = [
     (writing, "insert_block"),
     (claude_encode, "encoded"),
     (codex_encode, "encoded"),
-    (new_entries, "encoded"),
+    (tree_encode, "encoded"),
     (encode, "insert"),
 ]
 

@@ -129,14 +129,15 @@ def measure(store: str, agent: OpenClawByHand | PiByHand) -> None:
 
 def watch() -> list[float]:
     """Seconds that commits from now on keep others from writing."""
-    from viewer.stores.openclaw import openclaw_writer, pi_writer
+    from viewer.stores.openclaw import writer as openclaw_writer
+    from viewer.stores.pi import writer as pi_writer
 
     found: list[float] = []
 
     def watched(plain: Callable[..., AbstractContextManager[Any]]) -> Any:
         @contextmanager
-        def held(*given: Any) -> Iterator[Any]:
-            with plain(*given) as inside:
+        def held(*given: Any, **named: Any) -> Iterator[Any]:
+            with plain(*given, **named) as inside:
                 began = time.perf_counter()
                 yield inside
             found.append(time.perf_counter() - began)
@@ -150,7 +151,7 @@ def watch() -> list[float]:
 
 def append(agent: OpenClawByHand | PiByHand) -> None:
     """One entry, without reading all of them as an agent of `tests/agents` does."""
-    from viewer.stores.openclaw.new_entries import timestamp
+    from viewer.stores.trees.encode import timestamp
 
     parent = str(uuid5(NAMESPACE_OID, str(4 * TURNS - 1)))
     added = entry("0" * 8, parent, timestamp(time.time()), {"role": "user", "content": "And now?"})

@@ -43,7 +43,7 @@ from viewer.stores.base import Store  # noqa: E402
 from viewer.stores.changes import Json  # noqa: E402
 from viewer.stores.errors import StoreError  # noqa: E402
 from viewer.stores.message import message_of  # noqa: E402
-from viewer.stores.openclaw import clients  # noqa: E402
+from viewer.stores.pi import presence as pi_presence  # noqa: E402
 from viewer.stores.reader import Reader  # noqa: E402
 from viewer.stores.recorded import Recorded  # noqa: E402
 from viewer.stores.registry import open_store, writer_of  # noqa: E402
@@ -100,7 +100,7 @@ def line_of(kind: str, serial: int, before: str) -> tuple[Line, str]:
 
 def change(told: Connection, url: str, session_id: str, seed: int) -> None:
     """Change the session in every way, and tell of each how it ended, until told to end."""
-    clients.QUIET_SECONDS = 0.0  # it would see that the file was written to
+    pi_presence.QUIET_SECONDS = 0.0  # it would see that the file was written to
     chance, ours = random.Random(seed), Ours(url, session_id)
     ways = [ours.compact, ours.compact, ours.compact, ours.undo, ours.undo, ours.redo, ours.branch]
     while not told.poll():
@@ -243,7 +243,7 @@ class Round:
         return faults if data.startswith(self.before) else [*faults, "what was there before is another"]
 
     def _unreadable(self, written: int) -> list[str]:
-        clients.QUIET_SECONDS = 0.0
+        pi_presence.QUIET_SECONDS = 0.0
         told, ours = [f"serial {each}." for each in range(written)], Ours(self.agent.url, self.session_id)
         faults = []
         if told and said_in(self._context())[-1:] != told[-1:]:

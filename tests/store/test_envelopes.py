@@ -30,8 +30,8 @@ from viewer.stores.codex.envelopes import ENVELOPES as CODEX
 from viewer.stores.envelopes import RAN, Envelopes, split
 from viewer.stores.gemini.replay import ENVELOPES as GEMINI
 from viewer.stores.hermes.envelopes import ENVELOPES as HERMES
-from viewer.stores.openclaw.envelopes import OPENCLAW, PI
 from viewer.stores.qwen.replay import ENVELOPES as QWEN
+from viewer.stores.trees.envelopes import OPENCLAW, PI
 
 OUTPUT = "Read the output file to retrieve the result: /tmp/a.output"  # behind a notification
 

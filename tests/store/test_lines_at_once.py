@@ -25,7 +25,8 @@ from viewer.stores.claude_code.records import record_of
 from viewer.stores.errors import CompactionConflict, SessionBusy, StoreUnavailable
 from viewer.stores.jsonl.append import Appending, appending
 from viewer.stores.jsonl.files import RecordCache
-from viewer.stores.openclaw import commits, session_index
+from viewer.stores.openclaw import session_index
+from viewer.stores.trees import commit as commits
 
 ASKED = {"role": "user", "content": "And now?"}
 KINDS = {"files": OpenClawFilesByHand, "pi": PiByHand}

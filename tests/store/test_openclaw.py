@@ -15,9 +15,9 @@ from tests.agents.pi.by_hand import said, wrapped
 from tests.agents.reading import history, opened, sent, shown, store_of
 from tests.agents.talk import heard, talk
 from viewer.stores.errors import StoreUnavailable
-from viewer.stores.openclaw import database, rows
-from viewer.stores.openclaw.entries import entry_of
+from viewer.stores.openclaw import database, records
 from viewer.stores.registry import agent_of, remarks, session_version, store_version
+from viewer.stores.trees.records import entry_of
 
 
 @pytest.fixture
@@ -226,13 +226,13 @@ def test_compressed_rows(agent: OpenClawByHand, monkeypatch: pytest.MonkeyPatch)
         agent.append("s", "message", packed=True, message=said(message))
     agent.append("s", "custom", packed=True, customType="x", data="y" * 2000)
     read: list[int] = []
-    whole = rows.unpacked
+    whole = records.unpacked
 
     def noted(blob: Any, size: int) -> Any:
         read.append(size)
         return whole(blob, size)
 
-    monkeypatch.setattr(rows, "unpacked", noted)
+    monkeypatch.setattr(records, "unpacked", noted)
     with opened(agent) as reader:
         assert history(reader, agent.id_of("s")).messages == len(talk(2))
         replies = [each for each in talk(2) if each["role"] == "assistant"]
@@ -256,8 +256,8 @@ def test_compressed_rows_that_are_damaged(agent: OpenClawByHand) -> None:
 def test_a_row_that_is_much_larger_than_it_says_is_not_unpacked(agent: OpenClawByHand) -> None:
     import zstandard
 
-    assert rows.unpacked(zstandard.ZstdCompressor(1).compress(b" " * 40_000_000 + b"{}"), 10) is None
-    assert rows.unpacked(zstandard.ZstdCompressor(1).compress(b'{"a":1}'), 7) == {"a": 1}
+    assert records.unpacked(zstandard.ZstdCompressor(1).compress(b" " * 40_000_000 + b"{}"), 10) is None
+    assert records.unpacked(zstandard.ZstdCompressor(1).compress(b'{"a":1}'), 7) == {"a": 1}
 
 
 def test_a_row_that_was_rewritten_is_read_anew(agent: OpenClawByHand) -> None:
@@ -286,7 +286,7 @@ def test_rows_that_were_appended_are_read_alone(agent: OpenClawByHand, monkeypat
         made.append(given)
         return entry_of(*given)
 
-    monkeypatch.setattr(rows, "entry_of", noted)
+    monkeypatch.setattr(records, "entry_of", noted)
     with opened(agent) as reader:
         assert sent(reader, agent.id_of("s")) == [*heard(talk(4)), ("user", "more")]
     assert len(made) == 1

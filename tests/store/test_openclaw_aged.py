@@ -9,7 +9,7 @@ import pytest
 
 from tests.agents.openclaw.by_hand import OpenClawByHand, stored, talked
 from tests.agents.reading import history, opened
-from viewer.stores.openclaw.aged import FILE, PICTURE
+from viewer.stores.openclaw.codec import FILE, PICTURE
 
 SEEN = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
 

@@ -23,8 +23,8 @@ from viewer.runs import branching
 from viewer.stores.base import Store
 from viewer.stores.errors import NotBranchable, SessionBusy, StoreError, StoreReadOnly
 from viewer.stores.openclaw import database, session_index
-from viewer.stores.openclaw.branching import Branch
 from viewer.stores.registry import open_store, writer_of
+from viewer.stores.trees.branch import Branch
 
 KINDS = {"openclaw": OpenClawByHand, "files": OpenClawFilesByHand, "pi": PiByHand}
 ASKED = {"role": "user", "content": "And now?"}

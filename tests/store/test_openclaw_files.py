@@ -13,7 +13,8 @@ from tests.agents.pi.by_hand import now, said
 from tests.agents.reading import opened, sent, store_of
 from tests.agents.talk import heard, talk
 from viewer.stores.errors import NotFound
-from viewer.stores.openclaw.kind import OpenClawStores, PiStores
+from viewer.stores.openclaw.kind import OpenClawStores
+from viewer.stores.pi.kind import PiStores
 from viewer.stores.registry import agent_of
 
 

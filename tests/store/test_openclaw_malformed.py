@@ -19,7 +19,8 @@ from tests.agents.reading import opened, sent
 from tests.agents.talk import heard, talk
 from tests.slow import slow
 from tests.store.malformed import ask_everything, variants
-from viewer.stores.openclaw import database, rows, sources
+from viewer.stores.openclaw import database, records
+from viewer.stores.trees import sources
 
 Value = dict[str, Any]
 TIME = "2026-07-01T10:00:00.000Z"
@@ -67,7 +68,7 @@ def entries() -> list[Value]:
 def asked(agent: Agent, session_id: str, says: str, failed: list[str]) -> None:
     """Ask everything of a session, and whether another one is still there."""
     sources.RECORDS.forget()
-    rows.forget()
+    records.forget()
     try:
         with opened(agent) as reader:
             ask_everything(reader, session_id)

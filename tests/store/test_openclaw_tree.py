@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from viewer.stores.openclaw.context import PathContext
-from viewer.stores.openclaw.entries import TreeEntry, entry_of
-from viewer.stores.openclaw.tree import EntryTree, tree_of
+from viewer.stores.trees.plain_tree import EntryTree
+from viewer.stores.trees.records import TreeEntry, entry_of
+from viewer.stores.trees.replay import PathContext, tree_of
 
 STAMP = "2026-11-26T10:00:00.000Z"
 

@@ -27,9 +27,10 @@ from viewer.stores.errors import (
     StoreUnavailable,
 )
 from viewer.stores.lock_owners import new_holder
-from viewer.stores.openclaw import commits, database
+from viewer.stores.openclaw import database
 from viewer.stores.registry import writer_of
 from viewer.stores.sqlite import writing
+from viewer.stores.trees import commit as commits
 
 ASKED = {"role": "user", "content": "And now?"}
 

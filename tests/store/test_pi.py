@@ -16,10 +16,10 @@ from tests.agents.talk import talk
 from tests.slow import one_in
 from viewer.enforcement.reads import reads_of
 from viewer.stores.message import ReportedCompaction, message_of
-from viewer.stores.openclaw.entries import entry_of
-from viewer.stores.openclaw.messages import EntryMessages, grown
-from viewer.stores.openclaw.tree import tree_of
 from viewer.stores.registry import agent_of
+from viewer.stores.trees.messages import EntryMessages, grown
+from viewer.stores.trees.records import entry_of
+from viewer.stores.trees.replay import tree_of
 
 __all__ = ["agent", "session_id"]  # fixtures
 

@@ -14,7 +14,7 @@ import pytest
 from tests.agents.pi.by_hand import CWD, PiByHand, agent, ask, session_id
 from tests.agents.reading import opened, store_of
 from viewer.stores.errors import SessionBusy
-from viewer.stores.openclaw.clients import processes_in
+from viewer.stores.pi.presence import processes_in
 from viewer.stores.registry import writer_of
 
 __all__ = ["agent", "session_id"]  # fixtures

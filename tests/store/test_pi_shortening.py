@@ -21,8 +21,8 @@ from viewer.runs.planning import Options
 from viewer.stores.changes import Commit
 from viewer.stores.errors import CompactionConflict, NotUndoable, StoreReadOnly
 from viewer.stores.lock_owners import new_holder
-from viewer.stores.openclaw import commits
 from viewer.stores.registry import writer_of
+from viewer.stores.trees import commit as commits
 
 LONG = "A line of a log, which says that all is well. " * 200
 OPTIONS = Options(strategy="prune")

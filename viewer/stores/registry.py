@@ -15,8 +15,9 @@ from .gemini.kind import GeminiStores
 from .hermes.demo import ensure_demo
 from .hermes.kind import Hermes
 from .kind import Agent, StoreKind, for_list
-from .openclaw.kind import OpenClawStores, PiStores
+from .openclaw.kind import OpenClawStores
 from .opencode.kind import OpenCodeStores
+from .pi.kind import PiStores
 from .qwen.kind import QwenStores
 from .reader import Reader
 from .writer import Writer

@@ -9,7 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import pyjson5
+
 LARGEST = 1_000_000  # bytes of a file that is read
+DEEPEST = 100  # levels of nested objects in JSON5
 
 
 def value_in(path: Path, parse: Callable[[str], Any], *names: str) -> Any:
@@ -24,6 +27,19 @@ def value_in(path: Path, parse: Callable[[str], Any], *names: str) -> Any:
     if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
         return None
     return _read(path, parse, names, status.st_mtime_ns, status.st_size)
+
+
+def json5_value_in(path: Path, *names: str) -> Any:
+    """The value under these names in a file in JSON5, as `value_in` has it."""
+    return value_in(path, _json5, *names)
+
+
+def _json5(text: str) -> Any:
+    """Raises ValueError."""
+    try:
+        return pyjson5.decode(text, maxdepth=DEEPEST)
+    except pyjson5.Json5Exception as problem:
+        raise ValueError(str(problem)) from problem
 
 
 @lru_cache(maxsize=100)

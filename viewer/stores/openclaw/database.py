@@ -23,8 +23,9 @@ from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.links import leads_away
 from viewer.stores.sqlite import reading
 from viewer.stores.tables import table_columns
+from viewer.stores.trees.paths import NotedEntry
 
-from .noted import FIELDS, NotedEntry, noted_of
+from .session_fields import FIELDS, noted_of
 
 NAME = "openclaw-agent.sqlite"
 KNOWN_SCHEMAS = (19, 21, 23)  # OpenClaw 2026.8.1 to 2026.9.6

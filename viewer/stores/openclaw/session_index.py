@@ -13,9 +13,10 @@ from typing import Any
 
 from viewer.stores.errors import StoreUnavailable
 from viewer.stores.jsonl.files import FileState, state_of
+from viewer.stores.trees.paths import SessionPlace
 
-from . import inherited
-from .places import INDEX, LARGEST_INDEX, SessionPlace
+from . import session_fields
+from .paths import INDEX, LARGEST_INDEX
 
 TRIES = 5  # because the client writes it too
 _OLD = ("contextBudgetStatus", "inputTokens", "outputTokens", "cacheRead", "cacheWrite", "estimatedCostUsd")
@@ -36,15 +37,15 @@ def add(path: Path, location: SessionPlace, session_id: str, *, now: float) -> N
     """
 
     def added(sessions: dict[str, Any]) -> None:
-        sessions[inherited.new_key(location)] = {
-            **inherited.choices(sessions[location.key]),
+        sessions[session_fields.new_key(location)] = {
+            **session_fields.choices(sessions[location.key]),
             "sessionId": session_id,
             "sessionFile": str(path),
             "updatedAt": int(now * 1000),
             "parentSessionKey": location.key,
             "forkedFromParent": True,
             "totalTokensFresh": False,
-            **inherited.title(location),
+            **session_fields.title(location),
         }
 
     _change(path.parent, added)

@@ -1,0 +1,1 @@
+"""The sessions of pi: files of lines, which are trees of entries (`stores/trees`)."""
