@@ -16,6 +16,7 @@ function refocus() {
   for (const old of next ? [next, ...held.chain] : held.chain) {
     const place = old.isConnected ? old : old.id && byId(old.id);
     if (!place || place.disabled || !place.checkVisibility()) continue;
+    if (typeof place.focus !== "function") continue; // a form with a field of that name: htmx would call the field
     focusOn(place.querySelector(place.matches(".lines li") ? "a" : "[autofocus]") || place);
     if (document.activeElement === document.body) continue;
     held = null;
