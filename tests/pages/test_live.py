@@ -159,6 +159,7 @@ def test_a_conversation_that_goes_on_in_a_new_part_is_followed(signed_in: Client
         con.execute("UPDATE sessions SET end_reason = 'compression', ended_at = 3 WHERE id = 's'")
     there = empty_store.session("t", parent_session_id="s")
     assert reader.look()["HX-Redirect"] == there
+    assert signed_in.get(href, {"at": "1"}, headers=FRAGMENT)["HX-Redirect"] == there, "not put into the field"
 
 
 @pytest.mark.slow

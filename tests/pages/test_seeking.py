@@ -124,3 +124,5 @@ def test_nothing_asked_is_nothing_sought(signed_in: Client, days: tuple[str, lis
     for query in ("", "?at=", "?nth=x", "?at=+"):
         page = read(signed_in.get(href + query))
         assert page.one(id="at-problem").text == "", query
+    field = read(signed_in.get(href, {"at": " "}, headers={"HX-Request": "true"}))
+    assert field.one(id="at") and not field.all("main"), "the page is not put into its own field"

@@ -43,13 +43,15 @@ class WindowQuery:
 @shows_refusals
 def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     query, redacting = _query(request), redacts(request)
+    is_for_field = is_fragment(request) and "at" in request.GET
     with open_store(get_store(store)) as reader:
         newest = reader.newest_part(session_id)
         if newest != session_id:
-            return redirect(_elsewhere(SessionUrls(store, newest), query))
+            elsewhere = _elsewhere(SessionUrls(store, newest), query)
+            return HttpResponseClientRedirect(elsewhere) if is_for_field else redirect(elsewhere)
         opened = audited(open_session(reader, session_id, redacting=redacting))
         going = sought(request, opened, query.only)
-        if is_fragment(request) and going != Sought():
+        if is_for_field:
             return _answer(request, going)
         if moved := going.href or _moved(opened, query):
             return redirect(moved)
@@ -74,10 +76,12 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
 
 
 def _answer(request: HttpRequest, going: Sought) -> HttpResponse:
-    """What *Go to* answers to a script: where to go, or the field with what is wrong, and the page stays as it is."""
+    """What *Go to* answers to a script: where to go, or the field with what is wrong, if anything was typed; the page
+    stays as it is.
+    """
     if going.href:
         return HttpResponseClientRedirect(going.href)
-    return page(request, "session/_seek.html", {"sought": going}, status=422)
+    return page(request, "session/_seek.html", {"sought": going}, status=422 if going.problem else 200)
 
 
 def _query(request: HttpRequest) -> WindowQuery:
