@@ -90,6 +90,8 @@ def test_a_form_without_its_token_is_opened_again(signed_in: Client) -> None:
         "https://agents.example",
         "PALIMPSEST_ALLOWED_HOSTS",
     ]
+    page = read(strict.post("/settings/tokens", headers={"Origin": "http://[", "Referer": "http://["}), 403)
+    assert page.one("main").all("code")[0].text == "http://[", "what is no address at all is shown, too"
 
 
 def test_a_stranger_s_form_shows_nothing_of_the_site(db: None) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import DisallowedHost, RequestDataTooBig
@@ -54,7 +53,7 @@ def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
     is_ours = url_has_allowed_host_and_scheme(here, {request.get_host()})
     data = {
         "signed_in": is_signed_in(request),
-        "origin": origin[:LONGEST] if urlsplit(origin).netloc != request.get_host() else "",
+        "origin": origin[:LONGEST] if origin.partition("://")[2] != request.get_host() else "",
         "back": here if is_ours else _page_of(request)[0],
     }
     return render(request, "403.html", data, status=403)
