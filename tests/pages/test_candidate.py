@@ -101,6 +101,8 @@ def test_what_is_put_in_counts_as_kept(signed_in: Client, lossy: Run) -> None:
     assert Run.objects.get().draft == draft, "what is there already is not put in twice"
     assert read(again).one("div", "worth-head").one("button").text == f"Put all {needed - 1} in"
     assert not read(again).all(cls="uncounted"), "the report counts it"
+    ids = [each.attributes["id"] for each in read(again).walk() if "id" in each.attributes]
+    assert len(ids) == len(set(ids)), "each part of the page is sent once"
     assert _after(read(again)) > _after(page), "the tokens are those of the text"
     named = {"put": button.attributes["value"], "summary": draft}
     put = read(signed_in.post(f"/runs/{lossy.pk}/draft", named, headers=FRAGMENT))
