@@ -4,7 +4,7 @@ import { sameDocument } from "./place.js";
 
 const MESSAGES = ".turn, .out, .boundary";
 
-export const wordsOf = (link) => new URLSearchParams(link.search).get("q");
+const wordsOf = (link) => new URLSearchParams(link.search).get("q");
 
 // Until a page is loaded, the browser itself goes to the beginning of what is linked to.
 on("load", () => setTimeout(() => {
