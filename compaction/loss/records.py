@@ -15,7 +15,7 @@ LONGEST_LINE = 600  # characters of an anchor that is a line or a sentence
 # request or what that asks for, something that a later message uses, or a person said it.
 Matters = Literal["instruction", "request", "used", "person", ""]
 MATTERS: tuple[Matters, ...] = ("instruction", "request", "used", "person", "")
-SERIOUS: tuple[Matters, ...] = ("instruction", "request", "used")  # the next turn fails without them
+SERIOUS: tuple[Matters, ...] = ("instruction", "request")  # the next turn fails without them
 COMMAND_KEYS = ("command", "cmd", "script")  # arguments under which tools take a command line
 
 

@@ -200,8 +200,8 @@ def serious(report: Mapping[str, Any], names: Iterable[str]) -> int:
 
 
 def is_needed(one: Mapping[str, Any]) -> bool:
-    """Whether the next turn fails without a lost line. What a later message used is past, so it does not count."""
-    return one.get("matters") in SERIOUS and one["matters"] != "used"
+    """Whether the next turn fails without a lost line."""
+    return one.get("matters") in SERIOUS
 
 
 def counted_in(report: Mapping[str, Any]) -> LossCounts:

@@ -12,7 +12,6 @@ from typing import Any
 
 from django.urls import reverse
 
-from compaction.loss.records import SERIOUS
 from compaction.offline.asks import alike
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line
@@ -170,11 +169,11 @@ def losses_of(report: Mapping[str, Any], urls: SessionUrls, put: Collection[str]
 
 
 def _worth_a_look(report: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
-    """The lost things without which the next turn fails, then one of each other text that is a kind of statement."""
+    """The lost things that matter (`REASONS`), then one of each other text that is a kind of statement."""
     seen: set[str] = set()
     for name in names:
         one = lost_detail(report, name)
-        if one.get("matters") in SERIOUS or (one.get("category") and one["text"] not in seen):
+        if one.get("matters") in REASONS or (one.get("category") and one["text"] not in seen):
             seen.add(one["text"])
             yield name
 
@@ -288,7 +287,7 @@ def lost_page(
 def _group_of(report: Mapping[str, Any], name: str) -> str:
     one = lost_detail(report, name)
     by = one.get("by", "")
-    if one.get("matters") in SERIOUS:
+    if one.get("matters") in REASONS:
         return "needed" if is_needed(one) else "used"
     return "category" if one.get("category") and by != "person" else by if by in GROUPS else ""
 
