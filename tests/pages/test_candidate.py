@@ -12,7 +12,8 @@ from playwright.sync_api import expect
 from tests.browser import Visit, require_accessible
 from tests.html import Element, read
 from viewer.pages.parts.losses import losses_of
-from viewer.runs import drafts
+from viewer.runs import drafts, service
+from viewer.runs.errors import WrongStatus
 from viewer.runs.models import Run
 from viewer.web.session_urls import SessionUrls
 
@@ -213,6 +214,15 @@ def test_an_edited_summary_is_counted_again(signed_in: Client, lossy: Run) -> No
     assert Run.objects.get().summary == typed
     signed_in.post(f"/runs/{lossy.pk}/apply", {"summary": typed})
     assert (Run.objects.get().status, Run.objects.get().summary) == ("applied", typed)
+
+
+def test_a_run_that_waits_for_a_worker_keeps_its_summary(ready: Run) -> None:
+    """Apply was pressed in another window while the session was read to count again."""
+    Run.objects.update(status="waiting")
+    with pytest.raises(WrongStatus):
+        service.count_again(ready, "Another summary.")
+    assert (ready.status, Run.objects.get().summary) == ("waiting", ready.summary)
+    assert "Another" not in ready.summary
 
 
 def test_a_refused_edit_is_seen_where_it_was_made(visit: Visit, ready: Run) -> None:

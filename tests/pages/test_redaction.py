@@ -138,6 +138,8 @@ def test_nothing_that_looks_like_a_secret_is_on_any_page_while_the_switch_is_on(
                 r'<a [^>]*href="\?(?:store=own&amp;)?model=.*?</a>', "", text, flags=re.DOTALL
             )  # filters, by program names
             assert not [secret for secret in SECRETS if secret in text], page
+    offered = read(signed_in.get("/stores/own/sessions/none"), 404).one("section", "projects").text
+    assert MASK in offered and not [secret for secret in SECRETS if secret in offered]
 
 
 @pytest.mark.parametrize("length", one_in(4, range(45, 320, 25)))
