@@ -16,8 +16,10 @@ export function openWork(id) {
 }
 function enter() {
   const first = entering?.parentElement.querySelector(`${FIELD}, .listed-work a, .answer > .note`);
-  if (!first || document.activeElement !== entering) return;
+  if (!first) return;
+  const isLeft = document.activeElement !== entering;
   entering = null;
+  if (isLeft) return;
   if (!first.matches("a, input")) first.tabIndex = -1;
   focusHere(first);
   keys.forEach(press);

@@ -317,3 +317,21 @@ def test_what_is_pressed_before_a_list_is_there_is_for_the_list(visit: Visit, em
     screen.keyboard.press("ArrowUp")
     screen.keyboard.press("Enter")
     expect(screen.locator(".out.marked")).to_be_attached()
+
+
+@pytest.mark.slow
+def test_a_list_that_was_left_before_it_was_there_is_closed_by_keys(visit: Visit, empty_store: EmptyStore) -> None:
+    screen = visit()
+    screen.goto(made_by_hermes(empty_store, [("patch", edit("lib/a.py"), EDITED)]))
+    late: list[Route] = []
+    screen.route("**/files", lambda route: late.append(route))
+    screen.keyboard.press("t")
+    screen.keyboard.press("f")  # is for the list
+    work, find = screen.locator("#files-touched"), screen.locator("#find")
+    find.focus()
+    late[0].continue_()
+    expect(work.locator("a.file")).to_be_visible()
+    expect(find).to_be_focused()
+    work.locator("> summary").focus()
+    screen.keyboard.press("Enter")
+    expect(work).not_to_have_attribute("open", "")
