@@ -20,6 +20,7 @@ CWD = "/home/user/work"
 MODEL = {"providerID": "test", "modelID": "test-model"}
 TOKENS = {"total": 110, "input": 100, "output": 10, "reasoning": 0, "cache": {"write": 0, "read": 0}}
 CLEARED = "[Old tool result content cleared]"
+WHILE = 5_000  # milliseconds
 
 
 def recorded(name: str, path: Path) -> Path:
@@ -77,9 +78,11 @@ class OpenCodeByHand(Agent):
     # -- writing
 
     def now(self) -> int:
-        """A time in milliseconds, later than that of any message: no two calls return the same."""
+        """A time in milliseconds, later than that of any message: no two calls return the same. It is a little in the
+        past, as a test may write faster than a message in a millisecond, and a time that is yet to come says nothing.
+        """
         ((newest,),) = self.sql("SELECT max(time_created) FROM message")
-        self._last = max(self._last + 1, (newest or 0) + 1, time.time_ns() // 1_000_000)
+        self._last = max(self._last + 1, (newest or 0) + 1, time.time_ns() // 1_000_000 - WHILE)
         return self._last
 
     def write(self, session_id: str, messages: Sequence[Message]) -> None:
