@@ -63,7 +63,7 @@ from viewer.stores.pi.reader import PiReader
 from viewer.stores.pi.writer import PiWriter
 from viewer.stores.reader import Reader
 from viewer.stores.search.query import Query, parse
-from viewer.stores.tables import Queries
+from viewer.stores.sqlite.tables import Queries
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
 from viewer.stores.trees.codec import EntrySource
 from viewer.stores.trees.kind import TreeStores

@@ -13,7 +13,7 @@ from viewer.stores.codex import database
 from viewer.stores.errors import StoreUnavailable
 from viewer.stores.hermes import schema
 from viewer.stores.registry import open_store
-from viewer.stores.tables import table_columns
+from viewer.stores.sqlite.tables import table_columns
 
 ENDLESS = "CREATE VIEW {} AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT {} FROM n"
 

@@ -20,7 +20,7 @@ from viewer.stores.base import Store
 from viewer.stores.jsonl.files import FileState, plainly, state_of
 from viewer.stores.jsonl.lines import lines_from
 from viewer.stores.sqlite.reading import without_files
-from viewer.stores.tables import table_columns
+from viewer.stores.sqlite.tables import table_columns
 
 _NAME = re.compile(r"state_(\d{1,6})\.sqlite")
 WAIT = 1.0  # seconds to wait for a client that writes

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from viewer.stores.tables import table_columns
+from viewer.stores.sqlite.tables import table_columns
 
 from .dialect import SQLITE, Dialect, StoreConnection
 

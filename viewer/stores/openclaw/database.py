@@ -22,7 +22,7 @@ from viewer.stores.errors import StoreUnanswered, StoreUnavailable
 from viewer.stores.jsonl.lines import decoded
 from viewer.stores.jsonl.links import leads_away
 from viewer.stores.sqlite import reading
-from viewer.stores.tables import table_columns
+from viewer.stores.sqlite.tables import table_columns
 from viewer.stores.trees.paths import NotedEntry
 
 from .session_fields import FIELDS, noted_of

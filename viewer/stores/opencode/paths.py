@@ -19,7 +19,7 @@ from viewer.stores.jsonl.listing import number_of
 from viewer.stores.listing import is_askable
 from viewer.stores.sqlite import reading
 from viewer.stores.sqlite.reading import ReadOnlyConnection
-from viewer.stores.tables import table_columns
+from viewer.stores.sqlite.tables import table_columns
 
 NAME = "opencode.db"
 KNOWN_MIGRATION = "20260622202450_simplify_session_input"  # the newest one of OpenCode 1.18.33

@@ -1,1 +1,1 @@
-"""Agents' databases in SQLite: read-only connections, short write transactions, errors as sentences."""
+"""Agents' databases in SQLite: their tables, read-only connections, short write transactions, errors as sentences."""
