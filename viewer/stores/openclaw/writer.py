@@ -13,8 +13,9 @@ from typing import ClassVar
 from uuid import uuid4
 
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
-from viewer.stores.errors import CompactionConflict, NotRedoable, NotUndoable, SessionBusy, StoreError, StoreReadOnly
+from viewer.stores.errors import CompactionConflict, NotRedoable, NotUndoable, StoreError, StoreReadOnly
 from viewer.stores.jsonl.append import appending
+from viewer.stores.lock_owners import Holder
 from viewer.stores.sqlite.writing import writing
 from viewer.stores.trees import encode as tree_encode
 from viewer.stores.trees import paths as tree_paths
@@ -22,7 +23,7 @@ from viewer.stores.trees import plan
 from viewer.stores.trees import presence as tree_presence
 from viewer.stores.trees import undo as tree_undo
 from viewer.stores.trees.paths import SessionPlace
-from viewer.stores.trees.writer import TreeFile, TreeWriter
+from viewer.stores.trees.writer import TreeWriter
 from viewer.stores.writer import conflict_as
 
 from . import branch, commit, database, paths, presence, session_index, undo
@@ -33,25 +34,19 @@ class OpenClawWriter(TreeWriter):
     """The writes of a state directory."""
 
     no_rename: ClassVar[str] = presence.NO_TITLE
+    is_strict: ClassVar[bool] = True
 
-    def _location(self, session_id: str) -> SessionPlace:
+    def location_of(self, session_id: str) -> SessionPlace:
         """The session's location; where a rewind made a copy of it, that of the session in which its key continues."""
         sessions = paths.openclaw_sessions(self.store)
         location = tree_paths.find(sessions, self.store, session_id)
         return sessions.get(location.newest, location)
 
-    def _require_idle(self, session_id: str) -> SessionPlace:
-        location = self._location(session_id)
-        turn_holder = presence.holder_at(self.store.path, location)
-        if turn_holder is not None:
-            raise SessionBusy(turn_holder.says)
-        return location
+    def _holder_at(self, location: SessionPlace) -> Holder | None:
+        return presence.holder_at(self.store.path, location)
 
-    def _writable(self, session_id: str) -> SessionPlace:
-        location = self._require_idle(session_id)
-        if reason := presence.of_place(location):
-            raise StoreReadOnly(reason)
-        return location
+    def _reason_at(self, location: SessionPlace) -> str:
+        return presence.of_place(location)
 
     def apply(
         self, session_id: str, token: Json, edits: Sequence[Edit], *, mode: str, holder: str, now: float
@@ -96,13 +91,13 @@ class OpenClawWriter(TreeWriter):
         self._count(session_id, compactions=1)
 
     def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
-        location = self._location(session_id)
+        location = self.location_of(session_id)
         if reason := presence.of_place_to_branch(location):
             raise StoreReadOnly(reason)
         if location.row_id:
             with writing(location.path, prepare=database.prepared) as con:
                 return branch.branch(con, location, self.store.path, message_ids, now=now)
-        self._require_idle(session_id)
+        self.require_idle(session_id)
         new_id = str(uuid4())
         path = location.path.with_name(f"{new_id}{tree_paths.ENDING}")
         own = tree_encode.header(new_id, now) | {"parentSession": str(location.path)}
@@ -115,9 +110,6 @@ class OpenClawWriter(TreeWriter):
         return new_id
 
     # -- sessions in files
-
-    def _file(self, session_id: str) -> TreeFile:
-        return TreeFile(lambda: self._location(session_id), lambda: self._require_idle(session_id), is_strict=True)
 
     def _count(self, session_id: str, *, compactions: int, least: int = 0) -> None:
         """Record the tokens in context now, at least `least`, in the index. The content of the session's file counts in

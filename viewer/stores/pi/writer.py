@@ -8,16 +8,17 @@ from typing import ClassVar
 from uuid import uuid4
 
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
-from viewer.stores.errors import NotRedoable, NotUndoable, SessionBusy, StoreReadOnly
+from viewer.stores.errors import NotRedoable, NotUndoable, StoreReadOnly
 from viewer.stores.jsonl.append import appending
 from viewer.stores.jsonl.files import readable
+from viewer.stores.lock_owners import Holder
 from viewer.stores.trees import encode as tree_encode
 from viewer.stores.trees import facts
 from viewer.stores.trees import paths as tree_paths
 from viewer.stores.trees import presence as tree_presence
 from viewer.stores.trees import undo as tree_undo
 from viewer.stores.trees.paths import SessionPlace
-from viewer.stores.trees.writer import TreeFile, TreeWriter
+from viewer.stores.trees.writer import TreeWriter
 from viewer.stores.writer import conflict_as
 
 from . import paths, presence
@@ -28,24 +29,18 @@ class PiWriter(TreeWriter):
     """The writes of a store of pi's."""
 
     no_rename: ClassVar[str] = presence.NO_RENAME
+    is_strict: ClassVar[bool] = False
 
-    def _location(self, session_id: str) -> SessionPlace:
+    def location_of(self, session_id: str) -> SessionPlace:
         return tree_paths.find(paths.pi_sessions(self.store), self.store, session_id)
 
-    def _require_idle(self, session_id: str) -> SessionPlace:
-        location = self._location(session_id)
+    def _holder_at(self, location: SessionPlace) -> Holder | None:
         with readable(location.path):
             cwd = facts.facts_of(location).cwd
-        client = presence.holder_of(location, cwd)
-        if client is not None:
-            raise SessionBusy(client.says)
-        return location
+        return presence.holder_of(location, cwd)
 
-    def _writable(self, session_id: str) -> SessionPlace:
-        location = self._require_idle(session_id)
-        if reason := presence.of_pi(location):
-            raise StoreReadOnly(reason)
-        return location
+    def _reason_at(self, location: SessionPlace) -> str:
+        return presence.of_pi(location)
 
     def apply(
         self, session_id: str, token: Json, edits: Sequence[Edit], *, mode: str, holder: str, now: float
@@ -56,7 +51,7 @@ class PiWriter(TreeWriter):
             return self._file(session_id).commit(opened, token, edits, now=now)
 
     def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
-        location, new_id = self._location(session_id), str(uuid4())
+        location, new_id = self.location_of(session_id), str(uuid4())
         if reason := presence.of_pi_branch(location):
             raise StoreReadOnly(reason)
         own = tree_encode.header(new_id, now) | {"parentSession": str(location.path)}
@@ -64,9 +59,6 @@ class PiWriter(TreeWriter):
         path = location.path.with_name(f"{time}_{new_id}{tree_paths.ENDING}")
         self._file(session_id).branch(message_ids, self._file(new_id), path, own)
         return new_id
-
-    def _file(self, session_id: str) -> TreeFile:
-        return TreeFile(lambda: self._location(session_id), lambda: self._require_idle(session_id), is_strict=False)
 
     def undo(self, plan: UndoPlan, *, holder: str) -> Json:
         if not isinstance(plan.what, tree_undo.InertEntry):

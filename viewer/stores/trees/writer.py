@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -17,6 +17,7 @@ from viewer.stores.changes import Commit, Edit, Json
 from viewer.stores.errors import CompactionConflict, NotBranchable, NotRedoable, SessionBusy, StoreReadOnly
 from viewer.stores.jsonl.append import WRITTEN_TO, Appending, create
 from viewer.stores.jsonl.files import line_at, plainly
+from viewer.stores.lock_owners import Holder
 from viewer.stores.writer import Writer
 
 from . import branch, commit, encode, presence, shortening, sources, undo
@@ -37,43 +38,64 @@ class TreeWriter(Writer):
 
     refresh_seconds: ClassVar[float] = 3_600.0
     no_rename: ClassVar[str]  # why no name can be given, as a sentence
+    is_strict: ClassVar[bool]  # whether OpenClaw's rules apply, and not pi's
 
     @abstractmethod
-    def _location(self, session_id: str) -> SessionPlace:
+    def location_of(self, session_id: str) -> SessionPlace:
         """The current location of a session. Raises NotFound."""
 
     @abstractmethod
-    def _require_idle(self, session_id: str) -> SessionPlace:
+    def _holder_at(self, location: SessionPlace) -> Holder | None:
+        """The client that works on a session, None for none. Raises StoreUnavailable."""
+
+    @abstractmethod
+    def _reason_at(self, location: SessionPlace) -> str:
+        """Why a session can never be written to, "" where it can. Raises StoreUnavailable."""
+
+    def require_idle(self, session_id: str) -> SessionPlace:
         """The location of a session that no client works on. Raises SessionBusy, NotFound."""
+        location = self.location_of(session_id)
+        if (client := self._holder_at(location)) is not None:
+            raise SessionBusy(client.says)
+        return location
+
+    def _writable(self, session_id: str) -> SessionPlace:
+        """The same of one that may be written to. Raises StoreReadOnly, too."""
+        location = self.require_idle(session_id)
+        if reason := self._reason_at(location):
+            raise StoreReadOnly(reason)
+        return location
+
+    def _file(self, session_id: str) -> TreeFile:
+        return TreeFile(self, session_id)
 
     def take_lock(self, session_id: str, holder: str) -> None:
-        self._require_idle(session_id)
+        self.require_idle(session_id)
 
     def refresh_lock(self, session_id: str, holder: str) -> bool:
         return True
 
     def take_lease(self, session_id: str, holder: str) -> None:
-        self._require_idle(session_id)
+        self.require_idle(session_id)
 
     def rename(self, session_id: str, title: str) -> None:
-        self._location(session_id)
+        self.location_of(session_id)
         raise StoreReadOnly(self.no_rename)
 
 
 @dataclass(frozen=True, slots=True)
 class TreeFile:
-    """A session that is written: `find` says where it is now, `require_idle` raises SessionBusy where a client works on
-    it, `is_strict` says whether OpenClaw's rules apply to it.
+    """A session in a file of lines, which is written. Where it is, and whether a client works on it, is asked anew each
+    time.
     """
 
-    find: Callable[[], SessionPlace]
-    require_idle: Callable[[], object]
-    is_strict: bool
+    writer: TreeWriter
+    session_id: str
 
     def now(self) -> tuple[SessionPlace, EntryMessages]:
         """Its current location and messages. Raises NotFound, StoreUnavailable."""
-        location = self.find()
-        return location, sources.messages_of(location, is_strict=self.is_strict)
+        location = self.writer.location_of(self.session_id)
+        return location, sources.messages_of(location, is_strict=self.writer.is_strict)
 
     def commit(self, opened: Appending, token: Json, edits: Sequence[Edit], *, now: float) -> Commit:
         """Append the line of a compaction. Raises CompactionConflict: then nothing that was written counts."""
@@ -81,12 +103,12 @@ class TreeFile:
         location, messages = self.now()
         if location.path != opened.path or location.state != state:
             raise CompactionConflict(WRITTEN_TO)
-        if self.is_strict and messages.tree.leaf != messages.tree.known_before(messages.tree.append_parent):
+        if self.writer.is_strict and messages.tree.leaf != messages.tree.known_before(messages.tree.append_parent):
             raise SessionBusy(presence.ANOTHER_LEAF)
         with sources.opened(location) as source:
             new_compaction = self._compaction(source, messages, location, token, edits, now)
         lines = [encode.encoded(each) + b"\n" for each in new_compaction.values]
-        self.require_idle()
+        self.writer.require_idle(self.session_id)
         start = opened.append(b"".join(lines), state)
         with opened.taken_back({start: b"".join(lines)}, undo.inert(undo.types_of(lines, start))):
             location, read = self.now()
@@ -103,7 +125,7 @@ class TreeFile:
         now: float,
     ) -> NewCompaction:
         ids = _new_ids(messages)
-        if not self.is_strict and shortening.is_asked_for(edits):
+        if not self.writer.is_strict and shortening.is_asked_for(edits):
             return commit.shortening_of(source, messages, token, edits, ids=ids, now=now)
         tokens = location.noted.tokens
         return commit.compaction_of(source, messages, token, edits, entry_id=next(ids), recorded_tokens=tokens, now=now)
@@ -113,7 +135,7 @@ class TreeFile:
         written, or it was put back.
         """
         location, messages = self.now()
-        self.require_idle()
+        self.writer.require_idle(self.session_id)
         receipt = undo.overwrite(messages, location, opened, what)
         with opened.taken_back(what.inert, what.active):
             opened.read_back(lambda: self.now()[1].live, what.live)
@@ -123,7 +145,7 @@ class TreeFile:
         """Make a compaction that `undo` made inert count again. Raises NotRedoable, CompactionConflict."""
         location, messages = self.now()
         what = undo.redo_planned(location, messages, receipt)
-        self.require_idle()
+        self.writer.require_idle(self.session_id)
         undo.overwrite_again(opened, what)
         _, read = self.now()
         if not read.compactions or read.compactions[-1].entry.id != what.entry:
