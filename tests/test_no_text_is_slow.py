@@ -50,6 +50,7 @@ from viewer.stores.hermes import dialect
 from viewer.stores.hermes.agent import HermesAgent
 from viewer.stores.hermes.reader import HermesReader
 from viewer.stores.hermes.writer import HermesWriter
+from viewer.stores.home import HomeStores
 from viewer.stores.jsonl.reader import FileReader
 from viewer.stores.kind import Agent, StoreKind
 from viewer.stores.openclaw.kind import OpenClaw
@@ -121,7 +122,7 @@ _FOREIGN = (
     QueryDict, dialect.StoreConnection, dialect.Rows, ProgressCallback, Path, Strategy, HermesAgent, HermesReader,
     HermesWriter, ClaudeCode, ClaudeReader, ClaudeWriter, Codex, CodexReader, CodexWriter, FileReader, BinaryIO,
     EntrySource, OpenClaw, OpenClawReader, OpenClawWriter, Pi, PiReader, PiWriter, TreeReader,
-    TreeFile, TreeStores, TreeWriter, OpenCode, OpenCodeReader, OpenCodeWriter, sqlite3.Connection, Queries,
+    HomeStores, TreeFile, TreeStores, TreeWriter, OpenCode, OpenCodeReader, OpenCodeWriter, sqlite3.Connection, Queries,
 )  # fmt: skip
 MADE: filling.Makers = {
     SessionUrls: lambda text: SessionUrls("own", "s"),

@@ -7,14 +7,11 @@ memory, and of many more what lists ask. Nothing here writes.
 from __future__ import annotations
 
 import json
-import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from hashlib import blake2b
-from pathlib import Path
 from threading import Lock
 from typing import ClassVar
 
@@ -25,11 +22,11 @@ from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session
 from viewer.stores.changes import Json
 from viewer.stores.clean_text import shell_word
 from viewer.stores.errors import NotBranchable, NotFound, StoreUnavailable
-from viewer.stores.jsonl import links
+from viewer.stores.home import HomeStores
 from viewer.stores.jsonl.files import TOO_LARGE, readable
 from viewer.stores.jsonl.listing import FileListing
 from viewer.stores.jsonl.reader import FileReader
-from viewer.stores.kind import Agent, StoreKind, newer_than
+from viewer.stores.kind import Agent, newer_than
 from viewer.stores.listing import RowsDigest, SessionFacts
 from viewer.stores.message import (
     AbandonedBranch,
@@ -71,22 +68,16 @@ _facts: LRUCache[ParsedFile, ParsedFacts] = LRUCache(REMEMBERED)
 _lock = Lock()
 
 
-class ParsedStores(StoreKind):
-    """A kind of such stores: a client's home, in which a directory, the `room`, has all sessions. `client` is its
-    name, `command` resumes a session, `tried` is the newest version that was tried ("" where files name none), and
-    `compacts_at` the share of the window at which it compacts by itself (0 for unknown).
+class ParsedStores(HomeStores):
+    """A kind of such stores. `command` resumes a session, `tried` is the newest version of the client that was tried
+    ("" where files name none), and `compacts_at` the share of the window at which it compacts by itself (0 for
+    unknown).
     """
 
-    is_home: ClassVar[bool] = True
-    client: ClassVar[str]
+    endings: ClassVar[tuple[str, ...]] = (".json", ".jsonl")
     command: ClassVar[str]
-    room: ClassVar[str]
     tried: ClassVar[str] = ""
     compacts_at: ClassVar[float] = 0.0
-
-    @abstractmethod
-    def home(self) -> Path:
-        """Where the client keeps its files on this machine."""
 
     @abstractmethod
     def files(self, store: Store) -> Iterable[ParsedFile]:
@@ -156,31 +147,8 @@ class ParsedStores(StoreKind):
 
     # -- as a kind of store
 
-    def discover(self) -> list[tuple[str, str]]:
-        home = self.home()
-        return [(self.name, f"{self.schemes[0][:-1]}{home}")] if os.path.isdir(home / self.room) else []
-
-    def is_here(self, store: Store) -> bool:
-        return os.path.isdir(store.path / self.room)
-
-    def identity(self, store: Store) -> tuple[int, int]:
-        try:
-            status = os.stat(store.path / self.room)
-        except OSError as problem:
-            message = f"Store {store.name}: {store.path} has no sessions of {self.client} that can be read."
-            raise StoreUnavailable(message) from problem
-        return status.st_dev, status.st_ino
-
-    def store_version(self, store: Store) -> str:
-        """Made from the files, their sizes and times."""
-        self.identity(store)
-        with suppress(OSError):
-            return blake2b(repr(sorted(map(repr, self.all_files(store)))).encode(), digest_size=16).hexdigest()
-        return ""
-
-    def remarks(self, store: Store) -> list[str]:
-        room = store.path / self.room
-        return [*links.linked(room), *links.remarks(str(room), (".json", ".jsonl"))]
+    def states(self, store: Store) -> Iterable[ParsedFile]:
+        return self.all_files(store)
 
     @contextmanager
     def open(self, store: Store, *, listed: bool) -> Iterator[Reader]:

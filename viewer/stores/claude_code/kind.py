@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
-from typing import ClassVar
 
 from django.conf import settings
 
 from viewer.stores.base import Session, Store
 from viewer.stores.clean_text import shell_word
-from viewer.stores.errors import NotFound, StoreUnavailable
-from viewer.stores.jsonl import links
-from viewer.stores.kind import Agent, StoreKind, newer_than
+from viewer.stores.errors import NotFound
+from viewer.stores.home import HomeStores
+from viewer.stores.kind import Agent, newer_than
 from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
 
@@ -73,43 +70,24 @@ class ClaudeCode(Agent):
         return "Claude Code goes on from it when the session is resumed."
 
 
-class ClaudeCodeStores(StoreKind):
+class ClaudeCodeStores(HomeStores):
     """A configuration directory of Claude Code, `~/.claude` by default."""
 
     name = "claude-code"
     schemes = ("claude-code:///",)
-    is_home: ClassVar[bool] = True
+    client, room = "Claude Code", paths.ROOM
 
-    def discover(self) -> list[tuple[str, str]]:
+    def home(self) -> Path:
         home: Path = settings.CLAUDE_HOME
-        return [("claude-code", f"claude-code://{home}")] if os.path.isdir(home / "projects") else []
-
-    def remarks(self, store: Store) -> list[str]:
-        projects = paths.projects(store)
-        return [*links.linked(projects), *links.remarks(str(projects), (paths.ENDING,))]
-
-    def is_here(self, store: Store) -> bool:
-        return os.path.isdir(paths.projects(store))
+        return home
 
     @contextmanager
     def open(self, store: Store, *, listed: bool) -> Iterator[Reader]:
         self.identity(store)
         yield ClaudeReader(store)
 
-    def identity(self, store: Store) -> tuple[int, int]:
-        directory = paths.projects(store)
-        try:
-            status = os.stat(directory)
-        except OSError as problem:
-            message = f"Store {store.name}: {store.path} has no sessions of Claude Code that can be read."
-            raise StoreUnavailable(message) from problem
-        return status.st_dev, status.st_ino
-
-    def store_version(self, store: Store) -> str:
-        """Made from the paths, sizes and times of all files."""
-        self.identity(store)
-        files = sorted((path, state.text) for path, state in paths.file_states(store))
-        return blake2b(repr(files).encode(), digest_size=16).hexdigest()
+    def states(self, store: Store) -> Iterable[object]:
+        return ((path, state.text) for path, state in paths.file_states(store))
 
     def session_version(self, store: Store, session_id: str) -> str:
         """Made from its own file: looking at thousands of files for each session would take longer than reading it."""

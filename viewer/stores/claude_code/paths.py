@@ -28,6 +28,7 @@ _SUB_AGENT = re.compile(rf"(?:[A-Za-z0-9_-]{{1,100}}/){{0,4}}agent-[A-Za-z0-9_-]
 START = 65_536  # bytes of a sub-agent's file that are searched for its session
 REMEMBERED = 100_000  # such files
 ENDING = ".jsonl"
+ROOM = "projects"  # the directory that contains a directory for each working directory
 _BESIDE = "agent-"
 
 
@@ -62,7 +63,7 @@ def parent_of(session_id: str) -> str:
 
 def projects(store: Store) -> Path:
     """The directory that contains a directory for each working directory."""
-    return store.path / "projects"
+    return store.path / ROOM
 
 
 def all_files(store: Store) -> list[SessionFile]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,10 +13,10 @@ from django.conf import settings
 
 from viewer.stores.base import Session, Store
 from viewer.stores.clean_text import shell_word
-from viewer.stores.errors import NotFound, StoreUnavailable
-from viewer.stores.jsonl import links
+from viewer.stores.errors import NotFound
+from viewer.stores.home import HomeStores
 from viewer.stores.jsonl.compressed import ENDING
-from viewer.stores.kind import Agent, StoreKind, newer_than
+from viewer.stores.kind import Agent, newer_than
 from viewer.stores.reader import Reader
 from viewer.stores.settings_files import value_in
 from viewer.stores.writer import Writer
@@ -84,45 +82,29 @@ class Codex(Agent):
         return "Codex goes on from it when the session is resumed."
 
 
-class CodexStores(StoreKind):
+class CodexStores(HomeStores):
     """A home of Codex, `~/.codex` by default."""
 
     name = "codex"
     schemes = ("codex:///",)
-    is_home: ClassVar[bool] = True
+    client = "Codex"
+    endings: ClassVar[tuple[str, ...]] = (".jsonl", f".jsonl{ENDING}")
 
-    def discover(self) -> list[tuple[str, str]]:
+    def home(self) -> Path:
         home: Path = settings.CODEX_HOME
-        is_here = any(os.path.isdir(home / each) for each in paths.DIRECTORIES)
-        return [("codex", f"codex://{home}")] if is_here else []
+        return home
 
-    def remarks(self, store: Store) -> list[str]:
-        directories = [store.path / directory for directory in paths.DIRECTORIES]
-        sentences = [
-            each for directory in directories for each in links.remarks(str(directory), (".jsonl", f".jsonl{ENDING}"))
-        ]
-        return [*links.linked(*directories), *sentences]
-
-    def is_here(self, store: Store) -> bool:
-        return any(os.path.isdir(store.path / directory) for directory in paths.DIRECTORIES)
+    def rooms(self, home: Path) -> list[Path]:
+        return [home / directory for directory in paths.DIRECTORIES]
 
     @contextmanager
     def open(self, store: Store, *, listed: bool) -> Iterator[Reader]:
         self.identity(store)
         yield CodexReader(store)
 
-    def identity(self, store: Store) -> tuple[int, int]:
-        for directory in paths.DIRECTORIES:
-            with suppress(OSError):
-                status = os.stat(store.path / directory)
-                return status.st_dev, status.st_ino
-        raise StoreUnavailable(f"Store {store.name}: {store.path} has no sessions of Codex that can be read.")
-
-    def store_version(self, store: Store) -> str:
-        """Made from the paths, sizes and times of all current files, and from their names."""
-        self.identity(store)
-        files = sorted((each.id, each.rollout.path, each.state.text, each.row) for each in paths.all_files(store))
-        return blake2b(repr(files).encode(), digest_size=16).hexdigest()
+    def states(self, store: Store) -> Iterable[object]:
+        """With the names that its database has for them."""
+        return ((each.id, each.rollout.path, each.state.text, each.row) for each in paths.all_files(store))
 
     def session_version(self, store: Store, session_id: str) -> str:
         """Made from its current file: an undo in an earlier file also changes the time of the current one."""

@@ -86,17 +86,21 @@ class OpenClawStores(TreeStores):
 
     name = "openclaw"
     schemes = ("openclaw:///",)
-    room = "agents"
+    client, room = "OpenClaw", "agents"
+
+    def home(self) -> Path:
+        home: Path = settings.OPENCLAW_HOME
+        return home
 
     def discover(self) -> list[tuple[str, str]]:
-        home: Path = settings.OPENCLAW_HOME
+        home = self.home()
         homes = [("openclaw", home)]
         with suppress(OSError):
             names = sorted(
                 each for each in os.listdir(home.parent) if _PROFILES.fullmatch(each.removeprefix(home.name))
             )
             homes += [(f"openclaw-{each.partition(PROFILE)[2]}", home.parent / each) for each in names]
-        return [(name, f"openclaw://{path}") for name, path in homes if os.path.isdir(path / self.room)]
+        return [(name, f"openclaw://{path}") for name, path in homes if self.has_room(path)]
 
     def places(self, store: Store) -> Places:
         return paths.openclaw_sessions(store)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from django.conf import settings
 from viewer.stores.base import Session, Store
 from viewer.stores.clean_text import shell_word
 from viewer.stores.errors import NotFound
-from viewer.stores.jsonl import links
 from viewer.stores.kind import Agent
 from viewer.stores.reader import Reader
 from viewer.stores.trees import facts
@@ -67,11 +65,11 @@ class PiStores(TreeStores):
 
     name = "pi"
     schemes = ("pi:///",)
-    room = "sessions"
+    client, room = "pi", "sessions"
 
-    def discover(self) -> list[tuple[str, str]]:
+    def home(self) -> Path:
         home: Path = settings.PI_HOME
-        return [("pi", f"pi://{home}")] if os.path.isdir(home / self.room) else []
+        return home
 
     def places(self, store: Store) -> Places:
         return paths.pi_sessions(store)
@@ -80,10 +78,6 @@ class PiStores(TreeStores):
     def open(self, store: Store, *, listed: bool) -> Iterator[Reader]:
         self.identity(store)
         yield PiReader(store)
-
-    def remarks(self, store: Store) -> list[str]:
-        room = store.path / self.room
-        return [*links.linked(room), *links.remarks(str(room), (tree_paths.ENDING,))]
 
     def writer(self, store: Store) -> Writer:
         return PiWriter(store)
