@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from viewer.stores.jsonl import compressed
-from viewer.stores.jsonl.files import ReadFile, RecordCache
+from viewer.stores.jsonl.files import RecordCache
 from viewer.stores.jsonl.lines import Line
 from viewer.stores.jsonl.values import interned, seconds
 
@@ -233,9 +233,6 @@ def _is_count(value: Any) -> bool:
 
 def _number(value: Any) -> int | None:
     return value if isinstance(value, int) and 0 <= value < 2**53 else None
-
-
-RolloutRecords = ReadFile[RolloutRecord]
 
 
 def _may_be_undone(record: RolloutRecord) -> bool:
