@@ -272,6 +272,32 @@ def test_a_summary_of_another_kind_is_no_boundary(gemini: GeminiByHand) -> None:
         assert boundary.messages_before == 2
 
 
+RESULT = {"functionResponse": {"id": "call", "name": "look", "response": {"output": "seen"}}}
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        {"id": "first", "type": "info", "content": "No summary."},
+        {"id": "first", "type": "user", "content": [RESULT]},
+        {"id": "kept", "type": "user", "content": "An id that was used before."},
+    ],
+    ids=["note", "result", "kept message"],
+)
+def test_what_is_answered_like_a_summary_and_cannot_be_one_is_no_boundary(gemini: GeminiByHand, first: Line) -> None:
+    gemini.write("s", talk(1))
+    kept = gemini.context("s")[-1] | {"id": "kept"}
+    answers = [{"id": each, "timestamp": now(), "type": "gemini", "content": ACKNOWLEDGED} for each in ("one", "two")]
+    summary = {"id": "summary", "timestamp": now(), "type": "user", "content": "What was said."}
+    gemini.put("s", {"$set": {"messages": [summary, answers[0], kept]}}, {"$set": {"messages": [first, answers[1]]}})
+    gemini.write("other", talk(1))
+    with opened(gemini) as reader:
+        assert {*list_ids(reader)} == {gemini.id_of("s"), gemini.id_of("other")}
+        ask_everything(reader, gemini.id_of("s"))
+        assert len(history(reader, gemini.id_of("s")).boundaries) == 1
+        assert ("assistant", ACKNOWLEDGED) in sent(reader, gemini.id_of("s"))
+
+
 def test_it_is_listed_by_its_title_and_the_time_of_its_newest_message(gemini: GeminiByHand) -> None:
     gemini.write("s", talk(1))
     stub = gemini.path("s").with_name(f"session-2026-11-26T11-00-{gemini.id_of('s')[:8]}.jsonl")

@@ -46,7 +46,7 @@ class ParsedFile:
 
 @dataclass(frozen=True, slots=True)
 class ParsedMessage:
-    """A `conversation.Unit`. The state of `row` does not count: `ParsedSession.states` has it."""
+    """A `conversation.ConversationMessage`. The state of `row` does not count: `ParsedSession.states` has it."""
 
     row: StoredMessage
     copy_of: int | None = None
@@ -67,7 +67,7 @@ class ParsedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ParsedCompaction:
-    """A `conversation.Compacted`, and what the client recorded about it."""
+    """A `conversation.ConversationCompaction`, and what the client recorded about it."""
 
     handoff: int
     time: float
@@ -79,8 +79,7 @@ class ParsedCompaction:
 @dataclass(frozen=True)
 class ParsedSession:
     """A `conversation.Conversation`: what a file says. `rows` are its lines as stored, `live` the messages that a
-    resume sends, in order, `left` those that left the context without a summary, `lost` others that it
-    passes over.
+    resume sends, in order, `left` those that left the context without a summary, `lost` others that it passes over.
     `added` is what the client puts before the first message, "" for none; `sends_thoughts` says that a model is sent
     its own again. Times in epoch seconds.
     """

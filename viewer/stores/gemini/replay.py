@@ -129,15 +129,17 @@ class GeminiReplay:
     def _set(self, records: Sequence[Record]) -> None:
         """The list of all messages, anew: after a start, a resume, a failed request, a rewind, or a compression."""
         body, context = [each for each in records if each["id"] != CONTEXT], {each["id"]: each for each in records}
-        is_new = len(body) > 1 and not {body[0]["id"], body[1]["id"]} & self._stored.keys()
+        is_new = len(body) > 1 and not {body[0]["id"], body[1]["id"]} & (self._stored.keys() | self._again)
         is_summary = is_new and body[1].get("type") == "gemini" and joined_text(body[1].get("content")) == ACKNOWLEDGED
         before = self.live
-        for each in body[: 2 if is_summary else None]:
+        for each in body[:2]:
             self._keep(each)
-        if not is_summary:
+        handoff = self._ids.get(body[0]["id"]) if is_summary else None
+        if handoff is None:  # or what is answered so is no message of its own: a note, or a result
+            for each in body[2:]:
+                self._keep(each)
             self._replace(context)
             return
-        handoff = self._ids[body[0]["id"]]
         summary = replace(self.messages[handoff].row, flagged=True, envelopes=None)
         self.messages[handoff] = ParsedMessage(summary)
         self._keep_end(body[2:], before)
