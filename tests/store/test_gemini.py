@@ -360,6 +360,8 @@ ODD: list[bytes] = [
     b'{"id": "t", "type": "dream", "content": "of the future"}', b'{"id":"q","type":"gemini","tokens":{"input":-1}}',
     b'{"$set": {"directories": [{}], "summary": [1], "sessionId": {}}}',
     b'{"id": "s", "type": "gemini", "thoughts": 1}',
+    b'{"$set": {"messages": [{"id": "r", "type": "user", "content": "a"}, {"id": "r", "type": "gemini",'
+    b'"content": "%s"}, {"id": "r", "type": null}]}}' % ACKNOWLEDGED.encode(),
 ]  # fmt: skip
 
 

@@ -188,6 +188,16 @@ def test_a_compression_that_was_rewound_is_none(qwen: QwenByHand) -> None:
         assert history(reader, qwen.id_of("s")).boundaries == () and len(reader.live(qwen.id_of("s"))) == len(talk(2))
 
 
+def test_a_prompt_that_calls_itself_a_compression_is_none(qwen: QwenByHand) -> None:
+    qwen.write("s", talk(1))
+    qwen.record("s", "user", subtype="chat_compression")
+    qwen.note("s", "chat_compression", {"compressedHistory": [{"role": "user", "parts": [{"text": "So far."}]}]})
+    with opened(qwen) as reader:
+        assert listed(reader) == [qwen.id_of("s")]
+        ask_everything(reader, qwen.id_of("s"))
+        assert sent(reader, qwen.id_of("s")) == [("user", "So far.")]
+
+
 def test_what_a_missing_record_cuts_off_is_shown_and_not_sent(qwen: QwenByHand) -> None:
     qwen.write("s", talk(2))
     lines = qwen.lines("s")

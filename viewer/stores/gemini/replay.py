@@ -145,7 +145,7 @@ class GeminiReplay:
         self._keep_end(body[2:], before)
         self.context = context
         after = self.live
-        if len(body) > 2 and after[-1] in before:  # a result behind it may be stored, and is sent only then
+        if len(body) > 2 and after and after[-1] in before:  # a result behind it may be stored, and is sent only then
             before = before[: before.index(after[-1]) + 1]
         self.compactions.append(ParsedCompaction(handoff, summary.timestamp, tuple(before), tuple(after)))
 

@@ -53,7 +53,8 @@ class QwenTree:
         self._newest = uuid
         message = record.get("message")
         if kind == "system" or not isinstance(message, dict):
-            self._ids.setdefault(uuid, [first_id] if record.get("subtype") == COMPRESSION else [])
+            is_compression = kind == "system" and record.get("subtype") == COMPRESSION
+            self._ids.setdefault(uuid, [first_id] if is_compression else [])
             return
         self._ids.setdefault(uuid, []).extend(self._add(self._rows(message.get("parts"), record), first_id))
 
