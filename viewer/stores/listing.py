@@ -46,18 +46,18 @@ class SessionFacts:
     model: str
     title: str
     base_title: str
-    part_number: int
     parent: str
     started_at: float
-    ended_at: float | None
-    continued: bool
-    archived: bool
     cwd: str
     branched_from: str
     delegated: bool
     forked_from: tuple[str, ...]
     mark: RowsDigest
+    part_number: int = 1
+    ended_at: float | None = None
+    continued: bool = False
     git_branch: str = ""
+    archived: bool = False
     pinned: bool = False
     window: int = 0
 
