@@ -17,7 +17,7 @@ django.setup()
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
-from viewer.stores.hermes.demo import ensure_demo
+from viewer.demo import ensure_demo
 call_command("migrate", verbosity=0)
 ensure_demo(settings.DEMO_STORE)
 with connection.cursor() as cursor:

@@ -14,9 +14,9 @@ from pytest_django import Settings
 from tests.clients import ApiClient, session_path
 from tests.factories.stores import HermesStore
 from viewer.catalog.models import SessionIndex
+from viewer.demo import ensure_demo
 from viewer.history.models import PackedHistory
 from viewer.runs.models import OPEN_STATUSES, Run
-from viewer.stores.hermes.demo import ensure_demo
 from viewer.web import auth
 
 pytestmark = pytest.mark.django_db

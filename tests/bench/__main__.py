@@ -62,7 +62,7 @@ def _set_up() -> None:
     from django.conf import settings
     from django.core.management import call_command
 
-    from viewer.stores.hermes.demo import ensure_demo
+    from viewer.demo import ensure_demo
 
     django.setup()
     plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
@@ -167,10 +167,10 @@ def _reading(store: Any, session_id: str) -> None:
 
 def _engine(store: Any, session: Any) -> None:
     import compaction
-    from viewer.stores import counting
     from viewer.stores.hermes import reading
     from viewer.stores.hermes.reader import open_store
     from viewer.stores.message import message_of
+    from viewer.usage import counting
 
     with open_store(store) as reader:
         messages = [message_of(row) for row in for_model(reading.live_context(reader, session.id))]

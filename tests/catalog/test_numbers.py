@@ -12,9 +12,9 @@ from tests.factories.session_lists import ids, line_of, listed, owner, settle
 from tests.factories.stores import EmptyStore, HermesStore
 from viewer.catalog import numbers, sync_worker
 from viewer.catalog.models import SessionIndex
+from viewer.demo import ensure_demo
 from viewer.history import index_cache
 from viewer.history.models import PackedHistory
-from viewer.stores.hermes.demo import ensure_demo
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
 from viewer.stores.registry import get_store

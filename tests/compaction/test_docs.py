@@ -11,7 +11,7 @@ import compaction
 from compaction import Policy, counter_for, offline
 from compaction.llm.digest import request_of
 from tests.compaction.transcripts import stored
-from viewer.stores.hermes.demo import stocktaking
+from viewer.demo import stocktaking
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "engine.md"
 SUMMARIES = PAGE.with_name("summaries.md")

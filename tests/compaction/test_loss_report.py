@@ -26,7 +26,7 @@ from tests.compaction.transcripts import (
     user,
 )
 from tests.slow import slow
-from viewer.stores.hermes.demo import stocktaking, support
+from viewer.demo import stocktaking, support
 
 
 def _everything(messages: list[Message]) -> str:

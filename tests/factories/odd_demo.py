@@ -10,10 +10,10 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+from viewer.demo import ensure_demo, pictures, transcripts
+from viewer.demo.prompts import PROMPTS
+from viewer.demo.script import Clock, Script, ScriptedCall
 from viewer.stores.hermes.codec import JSON_MARK
-from viewer.stores.hermes.demo import ensure_demo, pictures, transcripts
-from viewer.stores.hermes.demo.prompts import PROMPTS
-from viewer.stores.hermes.demo.script import Clock, Script, ScriptedCall
 
 SESSIONS = Path(__file__).parent / "odd_sessions"
 EXTRA_COLUMNS = ("ALTER TABLE messages ADD COLUMN x_confidence REAL", "ALTER TABLE sessions ADD COLUMN x_mood TEXT")

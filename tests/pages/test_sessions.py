@@ -195,7 +195,7 @@ def test_a_broken_cursor_breaks_nothing(signed_in: Client, empty_store: EmptySto
 def test_what_is_active_now_says_so_in_words(
     signed_in: Client, demo_original: Path, tmp_path: Path, settings: Settings
 ) -> None:
-    from viewer.stores.hermes.demo import ensure_demo
+    from viewer.demo import ensure_demo
 
     settings.DEMO_STORE = tmp_path / "fresh.db"
     ensure_demo(settings.DEMO_STORE)

@@ -37,13 +37,13 @@ from viewer.stores.hermes import (
     guards,
     listing,
     postgres_transaction,
+    practice,
     reading,
     schema,
     schema_postgres,
     undoing,
     writing,
 )
-from viewer.stores.hermes.demo import practice
 from viewer.stores.hermes.dialect import StoreConnection
 from viewer.stores.hermes.opening import compact_reason
 from viewer.stores.hermes.reader import open_store

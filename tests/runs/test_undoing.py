@@ -16,12 +16,12 @@ from viewer.history.models import Compaction
 from viewer.runs import service, undoing
 from viewer.runs.planning import Options
 from viewer.runs.undoing import UndoOutlook
-from viewer.stores import counting
 from viewer.stores.errors import NotFound, StoreError
 from viewer.stores.hermes import lock_time, reading
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
-from viewer.stores.message import for_model
+from viewer.stores.message import for_model, row_tokens
+from viewer.usage import counting
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 
@@ -31,7 +31,7 @@ def context(hermes_store: HermesStore) -> tuple[int, int]:
     with open_store(hermes_store.store) as reader:
         rows = for_model(reading.live_context(reader, hermes_store.session_id))
         count = counting.counter_for(get_session(reader, hermes_store.session_id).model)
-    return len(rows), sum(counting.row_tokens(row, count) for row in rows)
+    return len(rows), sum(row_tokens(row, count) for row in rows)
 
 
 def newest(hermes_store: HermesStore) -> int:

@@ -8,13 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from viewer.stores import counting
 from viewer.stores.base import Session
 from viewer.stores.errors import NotBranchable, StoreError
-from viewer.stores.message import StoredMessage, message_of, parted
+from viewer.stores.message import StoredMessage, message_of, parted, row_tokens
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
 from viewer.stores.search.passages import words_of
+from viewer.usage import counting
 
 Step = str | int
 
@@ -125,6 +125,6 @@ def _made_of(session: Session, rows: Sequence[StoredMessage]) -> None:
     for row in rows:
         words_of(row, redacting=True)
         parted(row)
-        counting.row_tokens(row, count)
+        row_tokens(row, count)
         json.dumps(message_of(row), ensure_ascii=False).encode()
         json.dumps(row.extra, ensure_ascii=False, default=str).encode()  # as exports write it

@@ -12,11 +12,11 @@ from tests.agents.base import Line
 from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader, record
 from tests.agents.claude_code.recorded import RECORDED
 from tests.agents.talk import talk, turn
-from viewer.stores import pricing
 from viewer.stores.base import Store
-from viewer.stores.pricing import TokenUsage
 from viewer.stores.reader import Reader
 from viewer.stores.registry import agent_of, open_store
+from viewer.usage import pricing
+from viewer.usage.pricing import TokenUsage
 
 __all__ = ["agent", "reader"]
 

@@ -21,9 +21,9 @@ from tests.agents.talk import heard, talk
 from viewer.stores.base import Store
 from viewer.stores.codex import database
 from viewer.stores.errors import StoreUnavailable
-from viewer.stores.pricing import Cost
 from viewer.stores.reader import Reader
 from viewer.stores.registry import agent_of, open_store
+from viewer.usage.pricing import Cost
 
 __all__ = ["agent", "reader", "session_id"]
 

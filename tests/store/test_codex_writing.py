@@ -23,9 +23,8 @@ from tests.agents.talk import heard, talk
 from tests.factories.locks import HOLDER
 from viewer.runs import planning
 from viewer.stores.codex import encode
-from viewer.stores.counting import note_tokens, row_tokens
 from viewer.stores.errors import CompactionConflict, SessionBusy, StoreError
-from viewer.stores.message import weighed
+from viewer.stores.message import count_notes, row_tokens, weighed
 from viewer.stores.writer import Writer
 
 __all__ = ["agent", "session_id", "writer"]
@@ -326,7 +325,7 @@ def test_notes_are_in_the_numbers(agent: CodexByHand, session_id: str) -> None:
     add(agent, told("developer", "n" * 500, "hooks.additional_context"))
     reader = fresh(agent)
     rows = reader.live(session_id)
-    assert note_tokens(rows, len) == (1, 500) and rows[-1].notes == ("n" * 500,)
+    assert count_notes(rows, len) == (1, 500) and rows[-1].notes == ("n" * 500,)
     assert sum(row_tokens(row, len) for row in rows) >= bare + 500
     basis = planning.read_basis(reader, session_id)
     assert sum(message_tokens(weighed(row), len) for row in basis.sent) >= bare + 500

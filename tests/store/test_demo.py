@@ -18,12 +18,12 @@ from compaction.handoff import CURRENT_HEADER, END_MARKER, HYPHEN_HEADER, LEGACY
 from compaction.tokens import message_tokens
 from tests.cost import calls
 from tests.factories.odd_demo import make_odd_demo
+from viewer.demo import ensure_demo
 from viewer.stores.base import Store
 from viewer.stores.errors import NotFound, StoreUnavailable
 from viewer.stores.hermes import codec, reading
 from viewer.stores.hermes.columns import read_columns
-from viewer.stores.hermes.demo import ensure_demo
-from viewer.stores.hermes.demo.practice import copy_session
+from viewer.stores.hermes.practice import copy_session
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.sessions import get_session
 from viewer.stores.message import StoredMessage, message_of
@@ -31,7 +31,7 @@ from viewer.stores.message import StoredMessage, message_of
 NOW = 1_795_300_000.0
 ODD = "Odd rows: what no reader expects"
 PROJECT = Path(__file__).resolve().parents[2]
-CHILD = "import sys, pathlib, viewer.stores.hermes.demo as demo; print(demo.ensure_demo(pathlib.Path(sys.argv[1])))"
+CHILD = "import sys, pathlib, viewer.demo as demo; print(demo.ensure_demo(pathlib.Path(sys.argv[1])))"
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.factories.stores import add_row, add_session, create_empty, reader_of, store_at
+from viewer import times
 from viewer.api.schemas import moment
-from viewer.stores import times
 from viewer.stores.errors import TitleTaken
 from viewer.stores.hermes import editing
 from viewer.stores.hermes.agent import HermesAgent

@@ -11,8 +11,8 @@ from tests.agents.base import Line
 from tests.agents.pi.by_hand import HEADER, PiByHand, agent, ask, entry, put, row, session_id, wrapped
 from tests.agents.reading import history, opened, sent, shown, store_of
 from viewer.stores.errors import StoreReadOnly
-from viewer.stores.pricing import Cost
 from viewer.stores.registry import writer_of
+from viewer.usage.pricing import Cost
 
 __all__ = ["agent", "session_id"]  # fixtures
 

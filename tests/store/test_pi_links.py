@@ -11,8 +11,8 @@ from tests.agents.base import Line
 from tests.agents.pi.by_hand import CWD, HEADER, PiByHand, agent, entry, put, row, session_id
 from tests.agents.reading import history, opened, sent, shown
 from viewer.stores.jsonl.values import seconds
-from viewer.stores.pricing import Cost
 from viewer.stores.reader import Reader
+from viewer.usage.pricing import Cost
 
 __all__ = ["agent", "session_id"]  # fixtures
 

@@ -10,10 +10,10 @@ from ninja import Router, Schema
 from compaction.tokens import message_tokens
 from viewer.enforcement import auditing, events
 from viewer.history import index_cache
-from viewer.stores import counting
 from viewer.stores.base import Store
-from viewer.stores.message import for_model
+from viewer.stores.message import count_notes, for_model, row_tokens
 from viewer.stores.registry import agent_of, get_store, open_store
+from viewer.usage import counting
 
 from . import messages
 from .answers import answers
@@ -68,8 +68,8 @@ def _context(store: Store, session_id: str, *, deliver: bool) -> ContextOut:
         rows = for_model(reader.live(session_id))
         prompt = reader.system_prompt(session_id)
     count = counting.counter_for(session.model)
-    _, note_tokens = counting.note_tokens(rows, count)
-    sent, tokens = [messages.openai(row) for row in rows], sum(counting.row_tokens(row, count) for row in rows)
+    _, note_tokens = count_notes(rows, count)
+    sent, tokens = [messages.openai(row) for row in rows], sum(row_tokens(row, count) for row in rows)
     over = {audit.pk for audit in audits if audit.settled or audit.late}
     pending = [event for event in events.pending(store, session_id) if event.audit_id not in over]
     if deliver:  # last: after an earlier failure nothing is marked as delivered

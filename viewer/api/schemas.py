@@ -13,8 +13,8 @@ from ninja import Schema
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from compaction.strategy import OLD_NAMES, STRATEGIES
+from viewer import times
 from viewer.runs.providers import PROVIDERS
-from viewer.stores import times
 from viewer.stores.changes import MODES
 
 from .losses import DetailsOut

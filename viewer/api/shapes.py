@@ -14,10 +14,10 @@ from viewer.runs.compaction_list import CompactionView
 from viewer.runs.detail_loss import counted
 from viewer.runs.models import Run
 from viewer.runs.planning import AS_SET, DryRun, Options, mode_of, setting_of
-from viewer.stores import counting
 from viewer.stores.base import Session
 from viewer.stores.lock_owners import Holder
 from viewer.stores.registry import Reader, agent_of
+from viewer.usage import counting
 from viewer.web.unreadable import UnreadableLine, lines_of
 from viewer.web.url_segments import session_address
 from viewer.workspaces.rules import reason_in

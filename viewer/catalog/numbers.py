@@ -11,13 +11,13 @@ from viewer.catalog.models import SessionIndex, StoreState, day_number
 from viewer.catalog.upsert import Prepared
 from viewer.enforcement import auditing
 from viewer.history import index_cache
-from viewer.stores import counting
 from viewer.stores.base import ReportedUsage, Session
 from viewer.stores.errors import NotFound
-from viewer.stores.message import for_model, message_of
-from viewer.stores.pricing import Cost, Spending
+from viewer.stores.message import for_model, message_of, row_tokens
 from viewer.stores.registry import Reader
 from viewer.stores.transcript import NONE, TranscriptIndex
+from viewer.usage import counting
+from viewer.usage.pricing import Cost, Spending
 
 AT_ONCE = 50  # lines; what was counted is written together
 SMALLEST = 1e-6  # US dollars; less is an error of rounding
@@ -136,5 +136,5 @@ def _count_short(reader: Reader, line: SessionIndex) -> bool:
     line.messages = line.in_context = len(rows)
     line.live, line.compactions = len(sent), 0
     _note_cost(reader, line, reader.usage(line.session_id))
-    line.tokens = sum(counting.row_tokens(row, count) for row in sent)
+    line.tokens = sum(row_tokens(row, count) for row in sent)
     return True

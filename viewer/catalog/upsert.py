@@ -12,15 +12,16 @@ from typing import Any
 
 from django.db.models import F
 
+from viewer import times
 from viewer.catalog import needs_compaction, one_session
 from viewer.catalog.models import FacetGroup, SessionDay, SessionIndex, StoreState, name_of
 from viewer.catalog.search import indexing
-from viewer.stores import counting, times
 from viewer.stores.base import CHAIN_LIMIT, Store
 from viewer.stores.batches import chunks
 from viewer.stores.clean_text import sanitized
 from viewer.stores.listing import SessionFacts, Unaskable, is_askable, is_stand_in, path_start
 from viewer.stores.registry import Reader
+from viewer.usage import counting
 from viewer.web import own_database
 
 LONGEST = 300  # characters that are kept of a text

@@ -24,10 +24,12 @@ from cachetools import LRUCache
 from django.db import DatabaseError
 
 from compaction import tokens
-from viewer.stores import counting, packing
+from viewer.stores import packing
 from viewer.stores.base import ChangeToken, Session, Store
+from viewer.stores.message import row_tokens
 from viewer.stores.registry import Reader, identity, session_version
 from viewer.stores.transcript import TranscriptIndex
+from viewer.usage import counting
 from viewer.web import own_database
 from viewer.web.own_database import OwnDatabaseUnavailable
 
@@ -177,7 +179,7 @@ def _size(index: TranscriptIndex, ids: Sequence[int]) -> int:
 def _counts(reader: Reader, session: Session, ids: Sequence[int]) -> dict[int, int]:
     count = counting.counter_for(session.model)
     rows = reader.messages(session.id, ids)
-    return {row_id: counting.row_tokens(row, count) for row_id, row in rows.items()}
+    return {row_id: row_tokens(row, count) for row_id, row in rows.items()}
 
 
 # -- the index of now ------------------------------------------------------------------------------------------------

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from compaction import tool_groups
 from viewer.history import index_cache
 from viewer.history.undo import compaction_of
-from viewer.stores import counting
 from viewer.stores.base import Store
 from viewer.stores.errors import NotBranchable, SessionEnded, StoreReadOnly
-from viewer.stores.message import StoredMessage, for_model, message_of
+from viewer.stores.message import StoredMessage, for_model, message_of, row_tokens
 from viewer.stores.registry import Reader, open_store, writer_of
+from viewer.usage import counting
 
 from .planning import slow_sentence
 from .undoing import threshold_warning
@@ -46,7 +46,7 @@ def outlook(store: Store, session_id: str, before: int | None) -> BranchOutlook:
             return BranchOutlook(refusal.message, 0, 0, "")
     count = counting.counter_for(session.model)
     rows = for_model(context)
-    tokens = sum(counting.row_tokens(row, count) for row in rows)
+    tokens = sum(row_tokens(row, count) for row in rows)
     slow = slow_sentence(reader.copy_seconds(sum(row.size for row in rows)))
     warnings = filter(None, (_left_out_sentence(left_out), slow, threshold_warning(store, session, tokens)))
     return BranchOutlook("", len(rows), tokens, " ".join(warnings))

@@ -15,13 +15,13 @@ from django.utils import timezone
 import compaction
 from compaction import tokens
 from compaction.strategy import STRATEGIES, Strategy, first_plan, named
-from viewer.stores import counting
 from viewer.stores.base import Session, Store
 from viewer.stores.changes import MODES, Json
 from viewer.stores.errors import StoreReadOnly
 from viewer.stores.lock_owners import Holder
-from viewer.stores.message import StoredMessage, for_model, weighed
+from viewer.stores.message import StoredMessage, count_notes, for_model, row_tokens, weighed
 from viewer.stores.registry import Reader, agent_of, open_store, splits
+from viewer.usage import counting
 from viewer.workspaces.rules import Rules, rules_of
 
 from .errors import UnknownChoice
@@ -75,7 +75,7 @@ class Basis:
 
     def tokens_before(self, plan: compaction.Plan) -> int:
         """Tokens of the messages in context, including those that were written twice."""
-        return plan.tokens_before + sum(counting.row_tokens(row, plan.count) for row in self.repeats)
+        return plan.tokens_before + sum(row_tokens(row, plan.count) for row in self.repeats)
 
     def ids(self, indices: tuple[int, ...]) -> list[int]:
         """Row ids of messages, by their index in the plan."""
@@ -143,7 +143,7 @@ def draft_of(reader: Reader, session_id: str, options: Options, setting: Compact
     lock, lease = reader.lock_of(session_id), reader.lease_of(session_id)
     rules = rules_of(reader.store, basis.session)
     strategy, plan, other_strategy = _planned_as_set(basis, options, setting, rules.text)
-    notes, note_tokens = counting.note_tokens(basis.sent, plan.count)
+    notes, note_tokens = count_notes(basis.sent, plan.count)
     agent = agent_of(reader.store)
     return DryRun(
         session_id=session_id,

@@ -10,12 +10,13 @@ from django.db.models.functions import Now
 
 from viewer.history import index_cache, records
 from viewer.history import undo as rule
-from viewer.stores import counting, lock_owners
+from viewer.stores import lock_owners
 from viewer.stores.base import Session, Store
 from viewer.stores.changes import IS_SPLIT, UndoPlan
 from viewer.stores.errors import NotUndoable, StoreError
-from viewer.stores.message import StoredMessage, for_model
+from viewer.stores.message import StoredMessage, for_model, row_tokens
 from viewer.stores.registry import Reader, agent_of, get_store, open_store, writer_of
+from viewer.usage import counting
 
 from . import outcomes, planning
 from .models import Run
@@ -59,13 +60,13 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
         slow = _slow(reader, [*before, *after])
     count = counting.counter_for(session.model)
     now, then = (for_model(rows) for rows in (before, after))
-    tokens_then = sum(counting.row_tokens(row, count) for row in then)
+    tokens_then = sum(row_tokens(row, count) for row in then)
     return UndoOutlook(
         session=session,
         refusal=problem.message if problem else undo_plan.refusal,
         context_messages_before=len(now),
         context_messages_after=len(then),
-        context_tokens_before=sum(counting.row_tokens(row, count) for row in now),
+        context_tokens_before=sum(row_tokens(row, count) for row in now),
         context_tokens_after=tokens_then,
         later_messages=len(undo_plan.later),
         warning=" ".join(filter(None, [threshold_warning(store, session, tokens_then), slow])),

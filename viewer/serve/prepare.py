@@ -10,7 +10,8 @@ from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.db import DatabaseError
 
-from viewer.stores.registry import all_stores, is_named_rightly, is_of_a_kind, make_demo
+from viewer.demo import ensure_demo
+from viewer.stores.registry import all_stores, is_named_rightly, is_of_a_kind
 from viewer.web.own_database import newer_migrations
 
 BACKLOG = 1024  # connections that wait while the server is started again
@@ -75,7 +76,7 @@ def own_database() -> None:
 
 def demo_store() -> bool:
     """Create the demo store if it is missing; returns whether it was created."""
-    return make_demo()
+    return ensure_demo(settings.DEMO_STORE)
 
 
 def static_files() -> bool:

@@ -10,8 +10,7 @@ from typing import Literal
 from compaction import redaction
 from viewer.stores.clean_text import shortened
 from viewer.stores.errors import StoreUnavailable
-
-from .pricing import Cost, Spending
+from viewer.usage.pricing import Cost, Spending
 
 
 @dataclass(frozen=True, slots=True)

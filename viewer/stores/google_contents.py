@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from viewer.stores.base import ReportedUsage
 from viewer.stores.envelopes import Added, Envelopes, from_line, tags
 from viewer.stores.message import StoredMessage
-from viewer.stores.pricing import TokenUsage, by_quarter, price, total
+from viewer.usage.pricing import TokenUsage, by_quarter, price, total
 
 ACKNOWLEDGED = "Got it. Thanks for the additional context!"  # what the client has the model answer to a summary
 SUMMARY = "<state_snapshot>"  # a summary begins so

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import compaction
-from compaction import messages
+from compaction import messages, tokens
 from compaction.handoff import Part
+from compaction.tokens import Counter
 
 from .envelopes import Envelopes, Split, split
 from .history_types import Boundary, HistoryEntry
@@ -116,6 +117,17 @@ def message_of(row: StoredMessage) -> compaction.Message:
 def weighed(row: StoredMessage) -> compaction.Message:
     """The message of a row together with the agent's notes, which are sent and counted with it."""
     return message_of(row) | ({messages.NOTES: list(row.notes)} if row.notes else {})
+
+
+def row_tokens(row: StoredMessage, count: Counter) -> int:
+    """Tokens of the message in this row, with its calls, images and the agent's notes."""
+    return tokens.message_tokens(weighed(row), count)
+
+
+def count_notes(rows: Iterable[StoredMessage], count: Counter) -> tuple[int, int]:
+    """How many notes the agent sends with these messages, and their tokens."""
+    notes = [note for row in rows for note in row.notes]
+    return len(notes), sum(map(count, notes))
 
 
 @dataclass(frozen=True, slots=True)

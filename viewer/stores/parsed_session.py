@@ -10,7 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from viewer.stores import times
+from viewer import times
 from viewer.stores.base import LONGEST_FIRST_WORDS, ReportedUsage
 from viewer.stores.jsonl.files import FileState, state_of
 from viewer.stores.jsonl.lines import FINISHED, Line, Place, lines_from

@@ -12,7 +12,6 @@ from .base import Store
 from .claude_code.kind import ClaudeCodeStores
 from .codex.kind import CodexStores
 from .gemini.kind import GeminiStores
-from .hermes.demo import ensure_demo
 from .hermes.kind import Hermes
 from .kind import Agent, StoreKind, for_list
 from .openclaw.kind import OpenClawStores
@@ -24,7 +23,7 @@ from .writer import Writer
 
 __all__ = [
     "KINDS", "Agent", "Reader", "Writer", "agent_of", "all_stores", "for_list", "get_store", "identity", "is_here",
-    "is_named_rightly", "is_of_a_kind", "remarks", "make_demo", "make_empty", "open_store", "session_version",
+    "is_named_rightly", "is_of_a_kind", "remarks", "make_empty", "open_store", "session_version",
     "splits", "store_version", "writer_of",
 ]  # fmt: skip
 
@@ -139,8 +138,3 @@ def agent_of(store: Store) -> Agent:
 def make_empty(store: Store) -> str:
     """Make an empty store if there is none; returns a sentence about what was made. Raises StoreError or OSError."""
     return kind_of(store).make_empty(store)
-
-
-def make_demo() -> bool:
-    """Make the demo store if it is missing; returns whether it was made."""
-    return ensure_demo(settings.DEMO_STORE)

@@ -148,7 +148,7 @@ def _message(row: sqlite3.Row) -> Message:
 
 def _demo() -> Iterator[Transcript]:
     """The sessions of the demo store, for where the shared ones are not here."""
-    from viewer.stores.hermes.demo import ensure_demo
+    from viewer.demo import ensure_demo
 
     with TemporaryDirectory() as place:
         store = Path(place) / "demo.db"

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from viewer.enforcement.models import Audit
 from viewer.history import index_cache
 from viewer.pages.redaction import redacted_session
-from viewer.stores import counting
 from viewer.stores.base import Session
 from viewer.stores.errors import StoreError
 from viewer.stores.registry import Reader, get_store, open_store
 from viewer.stores.transcript import TranscriptIndex
+from viewer.usage import counting
 from viewer.web.session_urls import SessionUrls
 
 

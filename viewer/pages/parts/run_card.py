@@ -20,9 +20,9 @@ from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
 from viewer.runs.providers import PROVIDERS
 from viewer.runs.providers.summarizers import OFFLINE
-from viewer.stores import counting
 from viewer.stores.errors import StoreError
 from viewer.stores.registry import get_store, open_store
+from viewer.usage import counting
 from viewer.web.session_urls import SessionUrls
 
 from .losses import SummaryReport, report_of

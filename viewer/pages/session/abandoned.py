@@ -11,9 +11,9 @@ from django.views.decorators.http import require_safe
 from viewer.pages.http import page, shows_refusals
 from viewer.pages.parts.opened import OpenSession, open_session
 from viewer.pages.redaction import redacted, redacts
-from viewer.stores import counting
 from viewer.stores.message import AbandonedBranch
 from viewer.stores.registry import get_store, open_store
+from viewer.usage import counting
 from viewer.web.session_urls import SessionUrls
 
 from .header import header

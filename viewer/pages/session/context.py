@@ -16,10 +16,10 @@ from viewer.pages.parts.opened import open_session
 from viewer.pages.redaction import redacted, redacts, text_for
 from viewer.rendering import blocks
 from viewer.rendering.texts import line, role_label
-from viewer.stores import counting
 from viewer.stores.message import Addition, Parted, StoredMessage, parted
 from viewer.stores.registry import agent_of, get_store, open_store
 from viewer.stores.transcript import TranscriptIndex
+from viewer.usage import counting
 
 from .header import header
 from .messages import MessageContext, MessageToShow, ShownMessage, shown_messages

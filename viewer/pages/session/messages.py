@@ -14,8 +14,7 @@ from viewer.pages.parts.message_notes import not_typed, notes_of
 from viewer.rendering import cache, calls, formats, tools
 from viewer.rendering.marking import WordMarks
 from viewer.rendering.texts import STATES, line, role_label
-from viewer.stores.counting import row_tokens
-from viewer.stores.message import HistoryMessage, StoredMessage
+from viewer.stores.message import HistoryMessage, StoredMessage, row_tokens
 from viewer.web.session_urls import SessionUrls
 
 

@@ -19,9 +19,9 @@ from viewer.pages.parts.opened import OpenSession
 from viewer.pages.redaction import redacted_item
 from viewer.rendering import formats
 from viewer.rendering.marking import WordMarks
-from viewer.stores import counting
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage
 from viewer.stores.transcript import HistoryWindow, TranscriptIndex
+from viewer.usage import counting
 
 from . import filters
 from .contents import Item, prompt_items

@@ -10,11 +10,12 @@ from typing import Any, BinaryIO
 from uuid import uuid4
 
 from compaction.handoff import PRUNED
-from viewer.stores import counting
 from viewer.stores.base import Store
 from viewer.stores.changes import Commit, Edit, Json, edits_to_json
 from viewer.stores.errors import CompactionConflict
 from viewer.stores.jsonl.append import Appending, blank
+from viewer.stores.message import row_tokens
+from viewer.usage import counting
 
 from . import codec, encode, paths, usage
 from .facts import facts_of
@@ -161,7 +162,7 @@ def _tokens(file: SessionFile, reading: BinaryIO, conversation: SessionMessages,
     rows = {
         each: codec.message_of(reading, conversation, conversation.units[each], file.id) for each in conversation.live
     }
-    counted = {each: counting.row_tokens(row, count) for each, row in rows.items()}
+    counted = {each: row_tokens(row, count) for each, row in rows.items()}
     reported = usage.tokens_in_context(conversation.thread)
     kept_tokens = sum(counted[each] for each in set(_kept_ids(conversation, layout)) if each in counted)
     return reported or sum(counted.values()), kept_tokens + count(str(layout.handoff))

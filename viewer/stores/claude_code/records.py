@@ -12,7 +12,7 @@ from viewer.stores.jsonl.lines import Line, Place
 from viewer.stores.jsonl.long_lines import CutText, is_cut
 from viewer.stores.jsonl.values import interned, seconds
 from viewer.stores.message import BOOKKEEPING_ROLES
-from viewer.stores.pricing import TokenUsage
+from viewer.usage.pricing import TokenUsage
 
 from .envelopes import typed_words
 from .schema import BOUNDARY, IN_TREE, MARK, MESSAGE_TYPES, MICROCOMPACTED, unknown_in

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from viewer.stores.message import ReportedCompaction
-from viewer.stores.pricing import Cost, Spending, by_quarter, price, total
+from viewer.usage.pricing import Cost, Spending, by_quarter, price, total
 
 from .codec import read_value
 from .messages import SessionMessages, summary_of

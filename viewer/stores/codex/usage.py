@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from viewer.stores.base import ReportedUsage
 from viewer.stores.message import ReportedCompaction
-from viewer.stores.pricing import TokenUsage, by_quarter, price, total
+from viewer.usage.pricing import TokenUsage, by_quarter, price, total
 
 from .records import CountedTokens, RolloutRecord
 from .replay import Lineage, ReplayedCompaction

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from viewer.stores import times
+from viewer import times
 from viewer.stores.clean_text import sanitized
 from viewer.stores.message import State, StoredMessage, Withheld
 

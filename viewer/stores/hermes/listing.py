@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from viewer.stores import times
+from viewer import times
 from viewer.stores.batches import chunks
 from viewer.stores.listing import (
     LONGEST_ID,

@@ -13,7 +13,7 @@ from typing import Any
 import compaction
 from compaction import messages
 from compaction.handoff import ENGINE_STARTS, LEGACY_HEADER, restated
-from viewer.stores import times
+from viewer import times
 from viewer.stores.base import LONGEST_FIRST_WORDS
 from viewer.stores.envelopes import split
 

@@ -34,10 +34,10 @@ from . import (
     sessions,
     suspicion,
 )
-from .demo.practice import copy_session
 from .envelopes import ADDED_START
 from .listing import HermesListing
 from .opening import OpenStore as Connected
+from .practice import copy_session
 
 
 @dataclass(frozen=True, slots=True)

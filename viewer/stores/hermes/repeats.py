@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 
-from viewer.stores import times
+from viewer import times
 from viewer.stores.message import BOOKKEEPING_ROLES
 
 from .known import NOTHING_NOTED, Noted

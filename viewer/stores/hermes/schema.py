@@ -6,9 +6,15 @@ that makes `message_uid` and full-text layout 3. The tables of Hermes' gateway a
 `display_identity` are left out: both columns may be NULL, and readers then use `id`.
 """
 
+import hashlib
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
+
+from .columns import quoted
+
+Row = dict[str, Any]
 
 SCHEMA_VERSION = 31
 FTS_LAYOUT = 3
@@ -177,3 +183,21 @@ def _substring_search() -> str:
             SELECT new.id, new.content, new.tool_name WHERE new.role <> 'tool';
     END;
     """
+
+
+def store_prompt(connection: sqlite3.Connection, prompt: str) -> str | None:
+    """Put a system prompt into the table of prompts; returns its key, None for no prompt."""
+    if not prompt:
+        return None
+    key = hashlib.sha256(prompt.encode()).hexdigest()
+    connection.execute("INSERT OR IGNORE INTO system_prompts (hash, prompt) VALUES (?, ?)", (key, prompt))
+    return key
+
+
+def insert(connection: sqlite3.Connection, table: str, row: Row) -> int:
+    """Insert one row by its column names, others keep their defaults; returns its rowid."""
+    names = ", ".join(quoted(name) for name in row)
+    marks = ", ".join("?" * len(row))
+    cursor = connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(row.values()))
+    assert cursor.lastrowid is not None  # an INSERT without an error made a row
+    return cursor.lastrowid

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from viewer.stores import times
+from viewer import times
 from viewer.stores.base import redacted_name
 from viewer.stores.batches import chunks
 from viewer.stores.search.pages import INSIDE, Hit, HitPage, HitSession, Key, Note, PageRequest, SearchFilter, Stage

@@ -6,10 +6,11 @@ import json
 import re
 from typing import Any
 
-from viewer.stores import pricing, times
+from viewer import times
 from viewer.stores.base import CHAIN_LIMIT, ReportedUsage, Session
 from viewer.stores.errors import NotFound
-from viewer.stores.pricing import Cost
+from viewer.usage import pricing
+from viewer.usage.pricing import Cost
 
 from .codec import number
 from .columns import selection

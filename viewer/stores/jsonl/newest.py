@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, BinaryIO
 
-from viewer.stores import times
+from viewer import times
 
 from .lines import decoded
 from .values import seconds

@@ -33,11 +33,11 @@ from viewer.stores.jsonl.reader import FileReader
 from viewer.stores.listing import RowsDigest, SessionFacts
 from viewer.stores.lock_owners import Holder
 from viewer.stores.message import Addition, ReportedCompaction, StoredMessage
-from viewer.stores.pricing import Cost, by_quarter, reported_cost
 from viewer.stores.reader import preview
 from viewer.stores.recorded import Recorded
 from viewer.stores.search.pages import SearchableText
 from viewer.stores.transcript import IndexedBoundary
+from viewer.usage.pricing import Cost, by_quarter, reported_cost
 
 from . import codec, commit, paths, presence, undo
 from .paths import SessionRow, whole

@@ -14,7 +14,7 @@ from viewer.stores.envelopes import split
 from viewer.stores.jsonl.lines import Line, Place, is_other_json
 from viewer.stores.jsonl.values import interned, seconds
 from viewer.stores.message import BOOKKEEPING_ROLES
-from viewer.stores.pricing import TokenUsage, reported_cost
+from viewer.usage.pricing import TokenUsage, reported_cost
 
 from .envelopes import OPENCLAW
 from .plain_schema import ROLES, unknown_in, version_in

@@ -6,7 +6,7 @@ from typing import Any
 
 from viewer.stores.base import ReportedUsage
 from viewer.stores.message import ReportedCompaction
-from viewer.stores.pricing import Cost, Spending, by_quarter, price, total
+from viewer.usage.pricing import Cost, Spending, by_quarter, price, total
 
 from .messages import EntryMessages
 from .records import ResponseUsage, tokens_of

@@ -2,8 +2,8 @@
 
 import random
 
-from viewer.stores.hermes.demo.prompts import PROMPTS
-from viewer.stores.hermes.demo.script import Clock, Script, ScriptedCall
+from viewer.demo.prompts import PROMPTS
+from viewer.demo.script import Clock, Script, ScriptedCall
 
 _FOLDERS = (
     "/var/lib/timeseries/wal", "/var/lib/timeseries/chunks", "/var/log/journal/5f1d", "/home/ilse/Videos/garden",

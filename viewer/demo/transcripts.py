@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from viewer.stores.hermes.demo import pictures
-from viewer.stores.hermes.demo.prompts import PROMPTS
-from viewer.stores.hermes.demo.script import Clock, Script, ScriptedCall
+from viewer.demo import pictures
+from viewer.demo.prompts import PROMPTS
+from viewer.demo.script import Clock, Script, ScriptedCall
 
 FOLDER = Path(__file__).parent / "sessions"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
+from viewer.demo import handoffs
 from viewer.stores.hermes import codec
-from viewer.stores.hermes.columns import quoted
-from viewer.stores.hermes.demo import handoffs
+from viewer.stores.hermes.schema import Row, insert, store_prompt
 
-Row = dict[str, Any]
 By = Literal["hermes", "hermes-august", "palimpsest"]
 SUPERSEDED = {"active": 0, "compacted": 0}
 UNDER = {"active": 0, "compacted": 1}
@@ -216,21 +215,3 @@ def _shortened(tail: list[Row]) -> list[Row]:
 def _next_title(title: str | None) -> str:
     name, _, number = (title or "").partition(" #")
     return f"{name} #{int(number or 1) + 1}"
-
-
-def store_prompt(connection: sqlite3.Connection, prompt: str) -> str | None:
-    """Put a system prompt into the table of prompts; returns its key, None for no prompt."""
-    if not prompt:
-        return None
-    key = hashlib.sha256(prompt.encode()).hexdigest()
-    connection.execute("INSERT OR IGNORE INTO system_prompts (hash, prompt) VALUES (?, ?)", (key, prompt))
-    return key
-
-
-def insert(connection: sqlite3.Connection, table: str, row: Row) -> int:
-    """Insert one row by its column names, others keep their defaults; returns its rowid."""
-    names = ", ".join(quoted(name) for name in row)
-    marks = ", ".join("?" * len(row))
-    cursor = connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(row.values()))
-    assert cursor.lastrowid is not None  # an INSERT without an error made a row
-    return cursor.lastrowid

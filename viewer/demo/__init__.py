@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from viewer.demo import disk, stocktaking, support, transcripts
 from viewer.stores.hermes import schema
-from viewer.stores.hermes.demo import disk, stocktaking, support, transcripts
 
 __all__ = ["ensure_demo"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
 from threading import Lock
@@ -12,7 +11,6 @@ from cachetools import LRUCache
 
 from compaction import tokens
 from compaction.tokens import Counter
-from viewer.stores.message import StoredMessage, weighed
 
 REMEMBERED = 100_000  # texts; about 20 MB of hashes and numbers
 SHORT = 64  # characters; counting a shorter text costs less than hashing it
@@ -40,17 +38,6 @@ def counter_for(model: str) -> Counter:
         return tokens_of_text
 
     return remembered
-
-
-def row_tokens(row: StoredMessage, count: Counter) -> int:
-    """Tokens of the message in this row, with its calls, images and the agent's notes."""
-    return tokens.message_tokens(weighed(row), count)
-
-
-def note_tokens(rows: Iterable[StoredMessage], count: Counter) -> tuple[int, int]:
-    """How many notes the agent sends with these messages, and their tokens."""
-    notes = [note for row in rows for note in row.notes]
-    return len(notes), sum(map(count, notes))
 
 
 @lru_cache(maxsize=256)

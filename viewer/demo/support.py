@@ -6,8 +6,8 @@ Its provider counts tool calls from 0 in every message, so that ids repeat, as t
 import json
 import random
 
-from viewer.stores.hermes.demo.prompts import PROMPTS
-from viewer.stores.hermes.demo.script import Clock, Script, ScriptedCall
+from viewer.demo.prompts import PROMPTS
+from viewer.demo.script import Clock, Script, ScriptedCall
 
 MESSAGES = 3000
 _NAMES = (

@@ -6,8 +6,8 @@ Scans, ledger and reports are consistent: the differences in an aisle's report a
 import json
 import random
 
-from viewer.stores.hermes.demo.prompts import PROMPTS
-from viewer.stores.hermes.demo.script import Clock, Script, ScriptedCall
+from viewer.demo.prompts import PROMPTS
+from viewer.demo.script import Clock, Script, ScriptedCall
 
 PLACES = (
     "Ghent North", "Ghent Harbour", "Aalst", "Kortrijk", "Mechelen", "Leuven", "Hasselt", "Genk", "Ostend", "Bruges",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import genai_prices
 from genai_prices.types import PriceCalculation, TieredPrices
 
-from viewer.stores import times
+from viewer import times
 
 LONGEST_NAME = 200  # characters of a model's name that are looked at
 MOST_DOLLARS = 1_000_000.0  # for one session; a larger number in an agent's data is not a price

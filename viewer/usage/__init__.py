@@ -1,0 +1,1 @@
+"""Tokens of texts and windows of models, and what a model's responses cost."""
