@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
+from viewer.stores.hermes import database
+
 if TYPE_CHECKING:
     from django.test import Client
     from pytest_django import Settings
@@ -216,9 +218,8 @@ def _quiet_platformdirs() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def quick_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """A write counts as done as soon as the file system's clock tells it from the next one: disks here are not slow."""
-    from viewer.stores.hermes import opening
 
-    monkeypatch.setattr(opening, "SETTLED", 0.05)
+    monkeypatch.setattr(database, "SETTLED", 0.05)
 
 
 @pytest.fixture(autouse=True)

@@ -47,7 +47,7 @@ from viewer.stores.codex.reader import CodexReader
 from viewer.stores.codex.writer import CodexWriter
 from viewer.stores.errors import StoreError
 from viewer.stores.hermes import dialect
-from viewer.stores.hermes.agent import HermesAgent
+from viewer.stores.hermes.kind import HermesAgent
 from viewer.stores.hermes.reader import HermesReader
 from viewer.stores.hermes.writer import HermesWriter
 from viewer.stores.home import HomeStores
@@ -188,7 +188,7 @@ ELSEWHERE = {
         viewer.pages.parts.losses.shown_lost viewer.pages.session.timeline.apart viewer.runs.candidate
         viewer.runs.detail_loss viewer.pages.search.hits.grouped viewer.pages.preferences.remembered
         viewer.runs.planning.Basis viewer.runs.planning.plan_of viewer.runs.planning.recorded viewer.stores.changes
-        viewer.stores.hermes.receipts
+        viewer.stores.hermes.plan viewer.stores.hermes.encode viewer.stores.hermes.commit viewer.stores.hermes.undo
         viewer.stores.hermes.chains.Chains viewer.stores.hermes.codec.decode_row viewer.stores.hermes.change_tokens
         viewer.stores.transcript viewer.stores.packing viewer.stores.conversation viewer.stores.hermes.placing
         viewer.stores.claude_code.commit viewer.stores.claude_code.encode.compaction

@@ -21,8 +21,8 @@ from tests.factories.stores import HermesStore
 from viewer.enforcement import auditing
 from viewer.enforcement.models import Audit, Event
 from viewer.history import index_cache
+from viewer.stores.hermes.paths import get_session
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.hermes.sessions import get_session
 from viewer.web import auth
 from viewer.workspaces.models import StoreRules
 

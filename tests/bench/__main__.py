@@ -21,6 +21,8 @@ from statistics import median
 from typing import Any
 
 from tests.bench import engine, export, insights, lines, load, memory, runs, sessions, texts, write
+from viewer.stores.hermes import messages as hermes_messages
+from viewer.stores.hermes import paths
 from viewer.stores.message import for_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,14 +106,14 @@ def _filled(sessions: int = 2_000, mean: int = 100, big: int = 20_000) -> Path:
 
 
 def _measure(name: str) -> None:
-    from viewer.stores.hermes import sessions
+
     from viewer.stores.hermes.change_tokens import read_marks
     from viewer.stores.hermes.reader import open_store
     from viewer.stores.registry import get_store
 
     store = get_store(name)
     with open_store(store) as reader:
-        largest = sessions.get_session(reader, _largest(reader, "week 29" if name.startswith("hermes") else ""))
+        largest = paths.get_session(reader, _largest(reader, "week 29" if name.startswith("hermes") else ""))
         mark = read_marks(reader, [largest.id])[largest.id]
     print(f"\n{name}: “{largest.name}”, {mark.rows:,} rows, {mark.live:,} in context")
     _pages(name, largest.id)
@@ -155,25 +157,24 @@ def _pages(name: str, session_id: str) -> None:
 
 
 def _reading(store: Any, session_id: str) -> None:
-    from viewer.stores.hermes import reading
+
     from viewer.stores.hermes.reader import open_store
 
     def history() -> None:
         with open_store(store) as reader:
-            reading.read_history(reader, session_id)
+            hermes_messages.read_history(reader, session_id)
 
     _time("  History from rows", history)
 
 
 def _engine(store: Any, session: Any) -> None:
     import compaction
-    from viewer.stores.hermes import reading
     from viewer.stores.hermes.reader import open_store
     from viewer.stores.message import message_of
     from viewer.usage import counting
 
     with open_store(store) as reader:
-        messages = [message_of(row) for row in for_model(reading.live_context(reader, session.id))]
+        messages = [message_of(row) for row in for_model(hermes_messages.live_context(reader, session.id))]
     count = counting.counter_for(session.model)
     policy = compaction.Policy(context_window=counting.context_window(session.model), handoff="hermes")
     made: list[Any] = []

@@ -37,8 +37,8 @@ def main(stores: list[str]) -> None:
 
 def _print(store: str, session_id: str) -> None:
     from viewer.history import index_cache
+    from viewer.stores.hermes.paths import get_session
     from viewer.stores.hermes.reader import open_store
-    from viewer.stores.hermes.sessions import get_session
     from viewer.stores.registry import get_store
 
     client = signed_in_client()

@@ -19,6 +19,8 @@ from pathlib import Path
 from statistics import median
 
 from viewer.stores import lock_owners
+from viewer.stores.hermes import commit, encode, plan, presence
+from viewer.stores.hermes import undo as hermes_undo
 
 REPEATS = 3
 SIZES = [(200, 0), (2_000, 0), (20_000, 0), (200, 20_000)]  # live rows, rows under boundaries
@@ -59,25 +61,25 @@ def print_line(what: str, path: Path, session_id: str, kept: int) -> None:
 
 def measure(path: Path, session_id: str, kept: int) -> Measured:
     from viewer.stores.base import Store
-    from viewer.stores.hermes import guards, lock_time, writing
+    from viewer.stores.hermes import lock_time
     from viewer.stores.hermes.reader import open_store
-    from viewer.stores.hermes.undoing import Undoing
+    from viewer.stores.hermes.undo import Undoing
 
     store, holder = Store("measured", f"sqlite:///{path}", "configured"), lock_owners.new_holder()
     with open_store(store) as reader:
-        planned = writing.snapshot(reader, session_id)
+        planned = plan.snapshot(reader, session_id)
         ids = [row[0] for row in planned.rows]
         estimate = lock_time.estimate_commit_seconds(reader.columns, planned.sizes, ids[-kept:])
     handoff = {"role": "user", "content": "[CONTEXT SUMMARY]: measured", "_compressed_summary": True}
-    steps: list[writing.Step] = [writing.New(handoff), *map(writing.Clone, ids[-kept:])]
-    guards.take_lock(store, session_id, holder)
-    guards.take_lease(store, session_id, holder)
-    done = writing.commit(store, planned, steps, lock_holder=holder, lease_holder=holder, now=time.time())
+    steps: list[encode.Step] = [encode.New(handoff), *map(encode.Clone, ids[-kept:])]
+    presence.take_lock(store, session_id, holder)
+    presence.take_lease(store, session_id, holder)
+    done = commit.commit(store, planned, steps, lock_holder=holder, lease_holder=holder, now=time.time())
     undoing = Undoing(session_id, done.handoff_id, done.block_ids, {row: done.copies.get(row) for row in ids})
     started = time.perf_counter()
-    writing.undo(store, undoing, lock_holder=holder, lease_holder=holder)
+    hermes_undo.undo(store, undoing, lock_holder=holder, lease_holder=holder)
     undo = time.perf_counter() - started
-    guards.release_quietly(store, session_id, holder)
+    presence.release_quietly(store, session_id, holder)
     return Measured(estimate, done.seconds, undo, len(ids), len(done.block_ids))
 
 

@@ -25,12 +25,12 @@ from viewer.runs import service
 from viewer.runs.planning import Options
 from viewer.stores import packing
 from viewer.stores.base import Store
-from viewer.stores.hermes import history, receipts, row_digests
-from viewer.stores.hermes.light_row import LightRow
-from viewer.stores.hermes.opening import store_version
+from viewer.stores.hermes import commit, history, messages
+from viewer.stores.hermes.database import store_version
+from viewer.stores.hermes.paths import get_session
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.hermes.sessions import get_session
+from viewer.stores.hermes.records import LightRow
 from viewer.stores.registry import get_store
 from viewer.stores.transcript import NONE, TranscriptIndex
 
@@ -48,13 +48,13 @@ def nothing_held() -> Iterator[None]:
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sessions whose History is made anew from now on."""
     seen: list[str] = []
-    plain = row_digests.light_rows
+    plain = messages.light_rows
 
     def counted(reader: Reader, session_id: str) -> list[LightRow]:
         seen.append(session_id)
         return plain(reader, session_id)
 
-    monkeypatch.setattr(row_digests, "light_rows", counted)
+    monkeypatch.setattr(messages, "light_rows", counted)
     return seen
 
 
@@ -66,8 +66,8 @@ def kept(store: Store, session_id: str) -> TranscriptIndex:
 def true(store: Store, session_id: str) -> TranscriptIndex:
     """As it is now, from all rows."""
     with open_store(store) as reader:
-        rows = row_digests.light_rows(reader, session_id)
-        return packing.pack(history.build(rows, receipts.blocks_of(recorded(reader, session_id))), rows)
+        rows = messages.light_rows(reader, session_id)
+        return packing.pack(history.build(rows, commit.blocks_of(recorded(reader, session_id))), rows)
 
 
 def without_counts(index: TranscriptIndex) -> TranscriptIndex:

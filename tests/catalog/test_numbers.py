@@ -15,8 +15,8 @@ from viewer.catalog.models import SessionIndex
 from viewer.demo import ensure_demo
 from viewer.history import index_cache
 from viewer.history.models import PackedHistory
+from viewer.stores.hermes.paths import get_session
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.hermes.sessions import get_session
 from viewer.stores.registry import get_store
 from viewer.stores.transcript import NONE
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from viewer.stores.hermes import receipts
-from viewer.stores.hermes.opening import OpenStore as Connected
-from viewer.stores.hermes.reading import read_history
+from viewer.stores.hermes import commit
+from viewer.stores.hermes.database import OpenStore as Connected
+from viewer.stores.hermes.messages import read_history
 from viewer.stores.history_types import Boundary, History
 from viewer.stores.registry import Reader
 
@@ -20,7 +20,7 @@ def history_of(reader: Reader, session_id: str) -> History:
 
     assert isinstance(reader, Connected)
     known = recorded(reader, session_id)
-    return read_history(reader, session_id, receipts.blocks_of(known), receipts.undone_of(known))
+    return read_history(reader, session_id, commit.blocks_of(known), commit.undone_of(known))
 
 
 def receipt_of(run: Run) -> dict[str, Any]:

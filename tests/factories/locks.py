@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from viewer.stores.base import Store
-from viewer.stores.hermes.guards import release_lease, take_lease
+from viewer.stores.hermes.presence import release_lease, take_lease
 from viewer.stores.lock_owners import new_holder
 from viewer.stores.writer import Writer
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from viewer.catalog.lines import SessionFilter, SessionList, page_of_lines
 from viewer.catalog.models import SessionIndex
-from viewer.stores.hermes import opening, sessions
+from viewer.stores.hermes import database, paths
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.registry import all_stores
 
@@ -41,7 +41,7 @@ def owner(path: Path, sql: str, *values: Any) -> None:
 
 def settle() -> None:
     """Until the file system's clock tells the last write from a later one."""
-    time.sleep(2 * opening.SETTLED)
+    time.sleep(2 * database.SETTLED)
 
 
 def fill(path: Path, sessions: Sequence[str], messages: int = 2) -> None:
@@ -64,4 +64,4 @@ def fill(path: Path, sessions: Sequence[str], messages: int = 2) -> None:
 def tips(reader: Reader) -> list[str]:
     """Ids of all sessions that no part follows."""
     ids = [row[0] for row in reader.con.execute("SELECT id FROM sessions").fetchall()]
-    return [session_id for session_id in ids if sessions.tip(reader, session_id) == session_id]
+    return [session_id for session_id in ids if paths.tip(reader, session_id) == session_id]

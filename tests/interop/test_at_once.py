@@ -23,9 +23,9 @@ from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.errors import CompactionConflict, SessionBusy, SessionEnded, StoreError
-from viewer.stores.hermes import agent_config, guards
-from viewer.stores.hermes.appending import append
-from viewer.stores.hermes.undoing import undoing_of_boundary
+from viewer.stores.hermes import agent_config, presence
+from viewer.stores.hermes.undo import undoing_of_boundary
+from viewer.stores.hermes.writer import append
 from viewer.stores.registry import get_store
 
 
@@ -181,14 +181,14 @@ def test_a_transcript_it_rewrites_while_we_summarise_is_a_conflict(hermes: Herme
 def test_its_own_compaction_while_we_hold_no_lock_is_a_conflict(hermes: Hermes, model: Model, database: Path) -> None:
     write_session(hermes, "without")
     planned = ours.plan(database, "without")
-    guards.release_lock(planned.store, "without", planned.holder)  # lost: we slept beyond its time
+    presence.release_lock(planned.store, "without", planned.holder)  # lost: we slept beyond its time
     hermes.resume("without")
     model.reply = "## Goal\nFinish."
     hermes.compact()
     before = states(hermes, "without")
     with pytest.raises(SessionBusy, match="lost"):
         ours.commit(planned)
-    guards.take_lock(planned.store, "without", planned.holder)
+    presence.take_lock(planned.store, "without", planned.holder)
     with pytest.raises(CompactionConflict):
         ours.commit(planned)
     assert states(hermes, "without") == before

@@ -17,9 +17,9 @@ from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes, HermesError
 from tests.factories.locks import turn_lease
 from viewer.stores.errors import CompactionConflict, NotUndoable, SessionBusy
-from viewer.stores.hermes import guards
+from viewer.stores.hermes import presence
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.hermes.undoing import undoing_of_boundary
+from viewer.stores.hermes.undo import undoing_of_boundary
 
 # -- resuming ----------------------------------------------------------------------------------------------------------
 
@@ -209,9 +209,11 @@ def test_a_message_it_appends_while_we_summarise(hermes: Hermes, database: Path)
 def test_a_message_it_takes_back_while_we_summarise_is_a_conflict(hermes: Hermes, database: Path) -> None:
     write_session(hermes, "conflict")
     planned = ours.plan(database, "conflict")
-    guards.release_lock(planned.store, "conflict", planned.holder)  # schema 31 takes nothing back under a foreign lock
+    presence.release_lock(
+        planned.store, "conflict", planned.holder
+    )  # schema 31 takes nothing back under a foreign lock
     hermes.take_back("conflict", next(row.id for row in planned.basis.sent[::-1] if row.role == "user"))
-    guards.take_lock(planned.store, "conflict", planned.holder)
+    presence.take_lock(planned.store, "conflict", planned.holder)
     before = states(hermes, "conflict")
     with pytest.raises(CompactionConflict):
         ours.commit(planned)

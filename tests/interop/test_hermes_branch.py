@@ -12,14 +12,14 @@ from tests.agents.hermes.loaded import as_loaded, live, loaded, only
 from tests.agents.hermes.model import Model
 from tests.agents.hermes.ours import branch
 from tests.agents.hermes.real import Hermes
-from viewer.stores.hermes import branching
+from viewer.stores.hermes import branch as hermes_branch
 from viewer.stores.hermes.reader import open_store
 
 PROMPT = "You are the careful clerk of a walnut shop."
 
 
 def branch_from(database: Path, session_id: str, ids: list[int]) -> str:
-    return branching.branch(ours.store_of(database), session_id, ids, now=time.time())
+    return hermes_branch.branch(ours.store_of(database), session_id, ids, now=time.time())
 
 
 def written(hermes: Hermes, session_id: str, **columns: Any) -> None:

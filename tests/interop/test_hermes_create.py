@@ -10,7 +10,7 @@ from tests.agents.hermes import ours
 from tests.agents.hermes.loaded import live, loaded
 from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes
-from viewer.stores.hermes import creating
+from viewer.stores.hermes import writer
 from viewer.stores.hermes.reader import open_store
 
 CALL = {"id": "call_1", "type": "function", "function": {"name": "terminal", "arguments": '{"command": "ls"}'}}
@@ -23,7 +23,7 @@ TALK: list[dict[str, Any]] = [
 
 
 def created(database: Path, **wanted: Any) -> str:
-    return creating.create(ours.store_of(database), now=time.time(), **wanted)
+    return writer.create(ours.store_of(database), now=time.time(), **wanted)
 
 
 def test_it_resumes_and_continues_a_session_with_first_messages(hermes: Hermes, model: Model, database: Path) -> None:

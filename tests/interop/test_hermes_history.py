@@ -14,7 +14,7 @@ from tests.agents.hermes.conversations import FILLING, Said, words, write_sessio
 from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes
 from viewer.stores.base import Store
-from viewer.stores.hermes import reading
+from viewer.stores.hermes import messages as hermes_messages
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.history_types import History
 from viewer.stores.message import HistoryMessage
@@ -25,8 +25,8 @@ SUMMARY = "## Goal\nFinish every step.\n\n## Completed Actions\n1. RAN the steps
 def read(hermes: Hermes, database: Path, session_id: str) -> tuple[History, list[Said]]:
     """Our History of a session and the messages it shows; what it calls in context is what Hermes has live."""
     with open_store(Store("hermes", f"sqlite:///{database}", "configured")) as reader:
-        history = reading.read_history(reader, session_id)
-        shown = reading.history_messages(reader, history.entries)
+        history = hermes_messages.read_history(reader, session_id)
+        shown = hermes_messages.history_messages(reader, history.entries)
     in_context = [entry.newest_id for entry in history.entries if entry.state == "live"]
     assert in_context == live_messages(hermes, session_id)
     messages = [item for item in shown if isinstance(item, HistoryMessage)]

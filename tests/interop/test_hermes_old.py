@@ -13,7 +13,7 @@ from tests.agents.hermes.loaded import as_loaded
 from tests.agents.hermes.model import Model
 from tests.agents.hermes.ours import PROMPT, branch, compact_on_top, split
 from tests.agents.hermes.real import Hermes, environment
-from viewer.stores.hermes.opening import compact_reason
+from viewer.stores.hermes.presence import compact_reason
 from viewer.stores.hermes.reader import open_store
 
 

@@ -11,7 +11,8 @@ from tests.agents.hermes import ours
 from tests.agents.hermes.loaded import live
 from tests.agents.hermes.model import Model
 from tests.agents.hermes.real import Hermes
-from viewer.stores.hermes import reading, undoing
+from viewer.stores.hermes import messages as hermes_messages
+from viewer.stores.hermes import undo
 from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.hermes.reader import open_store
 
@@ -48,7 +49,7 @@ def requests(model: Model) -> list[str]:
 def numbers(database: Path, known: list[KnownBlock]) -> tuple[int, int, int, int]:
     """Messages before and after the only compaction, those of them that it summarised or kept, and all in History."""
     with open_store(ours.store_of(database)) as reader:
-        history = reading.read_history(reader, SESSION, known)
+        history = hermes_messages.read_history(reader, SESSION, known)
     [found] = history.boundaries
     return found.messages_before, found.messages_after, found.summarised + found.kept, len(history.entries)
 
@@ -69,7 +70,7 @@ def test_before_is_what_was_sent_and_undo_brings_it_back(hermes: Hermes, model: 
     ours.undo(done.store, done.undoing)
     assert [row["id"] for row in live(hermes, SESSION)] == before
     with open_store(done.store) as reader:
-        history = reading.read_history(reader, SESSION, [replace(known, undone=True)])
+        history = hermes_messages.read_history(reader, SESSION, [replace(known, undone=True)])
     assert (len(history.boundaries), len(history.entries)) == (0, messages)
     hermes.resume(SESSION)
     hermes.turn("Still there?")
@@ -83,6 +84,6 @@ def test_undo_of_its_own_compaction_brings_back_all_or_nothing(hermes: Hermes, m
     model.reply = "The earlier steps were done."
     hermes.compact()
     with open_store(ours.store_of(database)) as reader:
-        history = reading.read_history(reader, SESSION)
-        outlook = undoing.check_undo(reader, undoing.undoing_of_boundary(SESSION, history.boundaries[-1]))
+        history = hermes_messages.read_history(reader, SESSION)
+        outlook = undo.check_undo(reader, undo.undoing_of_boundary(SESSION, history.boundaries[-1]))
     assert outlook.refusal or set(outlook.restored) == before

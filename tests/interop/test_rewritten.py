@@ -11,7 +11,7 @@ import pytest
 from tests.agents.hermes import ours
 from tests.agents.hermes.conversations import write_session
 from tests.agents.hermes.real import Hermes
-from viewer.stores.hermes import reading
+from viewer.stores.hermes import messages
 from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.message import HistoryMessage
@@ -22,8 +22,8 @@ TURNS = 24
 def shown(database: Path, session_id: str, known: list[KnownBlock]) -> list[str]:
     """The texts of the results in History."""
     with open_store(ours.store_of(database)) as reader:
-        history = reading.read_history(reader, session_id, known)
-        found = reading.history_messages(reader, history.items)
+        history = messages.read_history(reader, session_id, known)
+        found = messages.history_messages(reader, history.items)
     rows = [each for each in found if isinstance(each, HistoryMessage) and each.row.role == "tool"]
     return [str(each.content) for each in rows]
 

@@ -52,8 +52,8 @@ def short_demo(demo: Callable[[str], str], settings: Settings) -> Callable[[str]
 def counted(db: None) -> Callable[[str, str], None]:
     """A function that counts all tokens of a session (its store's name and its id), as a worker does."""
     from viewer.history import index_cache
+    from viewer.stores.hermes.paths import get_session
     from viewer.stores.hermes.reader import open_store
-    from viewer.stores.hermes.sessions import get_session
     from viewer.stores.registry import get_store
     from viewer.stores.transcript import NONE
 

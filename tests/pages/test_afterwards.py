@@ -18,8 +18,8 @@ from viewer.history import index_cache
 from viewer.runs import detail_loss, service
 from viewer.runs.detail_loss import losses, lost_detail
 from viewer.runs.planning import Options
+from viewer.stores.hermes.paths import get_session
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.hermes.sessions import get_session
 
 FRAGMENT = {"HX-Request": "true"}
 FIRST, SECOND = 88, 141  # handoffs of the agent's own compactions

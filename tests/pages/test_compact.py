@@ -22,7 +22,7 @@ from viewer.rendering.templatetags.palimpsest import TERMS
 from viewer.runs import planning, service
 from viewer.runs.models import OPEN_STATUSES, STATUSES, Run
 from viewer.runs.providers import connections, limits
-from viewer.stores.hermes import reading
+from viewer.stores.hermes import messages
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.message import for_model
 from viewer.stores.registry import get_store
@@ -375,7 +375,7 @@ def test_a_compaction_is_counted_alike_wherever_it_is_told(
     undo = read(signed_in.get(receipt_undo(page), headers=FRAGMENT)).one("form").text
     assert f"{run.messages_after} → {run.messages_before} messages" in undo
     with open_store(get_store("hermes")) as reader:
-        assert len(for_model(reading.live_context(reader, hermes_store.session_id))) == run.messages_after
+        assert len(for_model(messages.live_context(reader, hermes_store.session_id))) == run.messages_after
     if strategy == "prune":
         shortened = re.search(r"(\d+) shortened", receipt)
         assert shortened and re.search(rf"{shortened[1]} messages? shortened", boundary.one("h2").text)

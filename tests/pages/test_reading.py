@@ -26,8 +26,8 @@ from viewer.history import index_cache
 from viewer.pages.boundary.startup_audit import GIVEN, LATE, OFFERED
 from viewer.runs import service
 from viewer.runs.planning import Options
+from viewer.stores.hermes.paths import get_session
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.hermes.sessions import get_session
 from viewer.stores.registry import get_store
 from viewer.workspaces.sections import carried as carried_text
 

@@ -17,7 +17,7 @@ from tests.postgres.conftest import BothStores
 from viewer.catalog import sync_worker
 from viewer.catalog.models import SessionIndex
 from viewer.exports import CONTENT_TYPES
-from viewer.stores.hermes import change_tokens, listing, reading, row_digests, sessions
+from viewer.stores.hermes import change_tokens, listing, messages, paths
 from viewer.stores.hermes.reader import open_store
 from viewer.web import auth
 
@@ -36,14 +36,14 @@ def test_every_row_and_every_history(both_stores: BothStores) -> None:
     assert len(ids) > 20
     with open_store(both_stores.lite) as lite, open_store(both_stores.pg) as pg:
         for session_id in ids:
-            assert row_digests.light_rows(pg, session_id) == row_digests.light_rows(lite, session_id)
-            assert reading.read_history(pg, session_id) == reading.read_history(lite, session_id)
-            assert reading.live_context(pg, session_id) == reading.live_context(lite, session_id)
-            rows = reading.raw_rows(pg, session_id, before=None, limit=10_000)
-            assert rows == reading.raw_rows(lite, session_id, before=None, limit=10_000)
-            assert sessions.system_prompt(pg, session_id) == sessions.system_prompt(lite, session_id)
-            same = replace(sessions.get_session(pg, session_id), store="lite")
-            assert same == sessions.get_session(lite, session_id)
+            assert messages.light_rows(pg, session_id) == messages.light_rows(lite, session_id)
+            assert messages.read_history(pg, session_id) == messages.read_history(lite, session_id)
+            assert messages.live_context(pg, session_id) == messages.live_context(lite, session_id)
+            rows = messages.raw_rows(pg, session_id, before=None, limit=10_000)
+            assert rows == messages.raw_rows(lite, session_id, before=None, limit=10_000)
+            assert paths.system_prompt(pg, session_id) == paths.system_prompt(lite, session_id)
+            same = replace(paths.get_session(pg, session_id), store="lite")
+            assert same == paths.get_session(lite, session_id)
         assert change_tokens.read_marks(pg, ids) == change_tokens.read_marks(lite, ids)
         assert listing.read_facts(pg, ids) == listing.read_facts(lite, ids)
         assert listing.ends(pg) == listing.ends(lite)
@@ -75,7 +75,7 @@ def pages_of(both_stores: BothStores) -> Iterator[str]:
     """Addresses behind a session's, of the sessions with the most in them."""
     with open_store(both_stores.lite) as reader:
         [(week,)] = reader.con.execute("SELECT id FROM sessions WHERE title = ?", [WEEK_29]).fetchall()
-        handoffs = [boundary.handoff_id for boundary in reading.read_history(reader, week).boundaries]
+        handoffs = [boundary.handoff_id for boundary in messages.read_history(reader, week).boundaries]
         first = reader.con.execute("SELECT MIN(id) FROM messages WHERE session_id = ?", [week]).fetchone()[0]
         odd = reader.con.execute("SELECT MIN(id) FROM messages WHERE session_id = ?", [ODD]).fetchone()[0]
     assert handoffs

@@ -21,11 +21,11 @@ from tests.html import read
 from tests.postgres.conftest import BothStores
 from viewer.stores.base import Store
 from viewer.stores.errors import NotFound, StoreUnavailable
+from viewer.stores.hermes import messages as hermes_messages
 from viewer.stores.hermes import postgres as reader_of_postgres
-from viewer.stores.hermes import reading
-from viewer.stores.hermes.opening import identity, store_version
+from viewer.stores.hermes.database import identity, store_version
+from viewer.stores.hermes.paths import get_session
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.hermes.sessions import get_session
 
 
 def refusal(url: str) -> str:
@@ -135,7 +135,7 @@ def test_columns_of_other_types_are_shown_as_text(postgres: str) -> None:
         store, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', 'x', 1)"
     )
     with open_store(store) as reader:
-        (row,) = reading.live_context(reader, "s")
+        (row,) = hermes_messages.live_context(reader, "s")
     assert row.extra["tags"] == "{a,b}" and row.extra["facts"] == '{"a": 1}' and row.extra["cost"] == "1.50"
     assert row.extra["at"].startswith("2026-01-02")
 
@@ -168,7 +168,7 @@ def test_an_idle_store_keeps_its_signature(both_stores: BothStores) -> None:
     for _ in range(20):  # the server may tidy up meanwhile
         before = store_version(both_stores.pg)
         with open_store(both_stores.pg) as reader:
-            reading.read_history(reader, postgres_stores.ODD)
+            hermes_messages.read_history(reader, postgres_stores.ODD)
         if store_version(both_stores.pg) == before:
             return
     pytest.fail("The signature changed with every look.")

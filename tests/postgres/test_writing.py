@@ -29,23 +29,23 @@ from viewer.stores.errors import (
     TitleTaken,
     WriteDisturbed,
 )
+from viewer.stores.hermes import branch as hermes_branch
 from viewer.stores.hermes import (
-    appending,
-    branching,
-    creating,
-    editing,
-    guards,
+    commit,
+    encode,
     listing,
+    messages,
+    plan,
     postgres_transaction,
     practice,
-    reading,
+    presence,
     schema,
     schema_postgres,
-    undoing,
-    writing,
+    undo,
+    writer,
 )
 from viewer.stores.hermes.dialect import StoreConnection
-from viewer.stores.hermes.opening import compact_reason
+from viewer.stores.hermes.presence import compact_reason
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.transaction import write
 
@@ -90,22 +90,22 @@ def all_rows(store: Store) -> list[Any]:
 
 def held(store: Store, work: Callable[..., Any]) -> Any:
     holder = lock_owners.new_holder()
-    guards.take_lock(store, "s", holder)
+    presence.take_lock(store, "s", holder)
     try:
         with turn_lease(store, "s") as lease:
             return work(lock_holder=holder, lease_holder=lease)
     finally:
-        guards.release_lock(store, "s", holder)
+        presence.release_lock(store, "s", holder)
 
 
-def compacted(store: Store, planned: writing.Snapshot | None = None) -> tuple[writing.Snapshot, writing.BlockCommit]:
+def compacted(store: Store, planned: plan.Snapshot | None = None) -> tuple[plan.Snapshot, commit.BlockCommit]:
     if planned is None:
         with open_store(store) as reader:
-            planned = writing.snapshot(reader, "s")
+            planned = plan.snapshot(reader, "s")
     ids = [row[0] for row in planned.rows]
-    changed = writing.CloneChanged(ids[-9], {"content": [{"type": "text", "text": "short"}]}, "under")
-    steps: list[writing.Step] = [writing.Clone(ids[0]), writing.New(HANDOFF), changed, *map(writing.Clone, ids[-8:])]
-    return planned, held(store, partial(writing.commit, store, planned, steps, now=NOW))
+    changed = encode.CloneChanged(ids[-9], {"content": [{"type": "text", "text": "short"}]}, "under")
+    steps: list[encode.Step] = [encode.Clone(ids[0]), encode.New(HANDOFF), changed, *map(encode.Clone, ids[-8:])]
+    return planned, held(store, partial(commit.commit, store, planned, steps, now=NOW))
 
 
 def test_compacting_appending_and_undoing_leave_the_same_rows(twins: tuple[Store, Store]) -> None:
@@ -113,13 +113,13 @@ def test_compacting_appending_and_undoing_leave_the_same_rows(twins: tuple[Store
     for store in twins:
         planned, commit = compacted(store)
         after = all_rows(store)
-        appended = appending.append(store, "s", [{"role": "user", "content": "more"}], now=NOW + 1)
+        appended = writer.append(store, "s", [{"role": "user", "content": "more"}], now=NOW + 1)
         originals = {row[0]: commit.copies.get(row[0]) for row in planned.rows} | dict(commit.copies)
-        what = undoing.Undoing("s", commit.handoff_id, commit.block_ids, originals)
-        outlook = held(store, partial(writing.undo, store, what))
+        what = undo.Undoing("s", commit.handoff_id, commit.block_ids, originals)
+        outlook = held(store, partial(undo.undo, store, what))
         with open_store(store) as reader:
-            again = undoing.check_undo(reader, what).refusal
-            history = reading.read_history(reader, "s")
+            again = undo.check_undo(reader, what).refusal
+            history = messages.read_history(reader, "s")
         done.append((commit.block_ids, commit.copies, after, appended, outlook, again, history, all_rows(store)))
     lite, pg = done
     for name, one, other in zip(
@@ -133,19 +133,19 @@ def test_compacting_appending_and_undoing_leave_the_same_rows(twins: tuple[Store
 def test_the_rest_of_what_is_written(twins: tuple[Store, Store]) -> None:
     ends = []
     for store in twins:
-        editing.rename(store, "s", "Another title")
-        editing.set_archived(store, "s", True)
-        made = creating.create(
+        writer.rename(store, "s", "Another title")
+        writer.set_archived(store, "s", True)
+        made = writer.create(
             store,
             now=NOW,
             title="Made",
             messages=[{"role": "user", "content": [{"type": "text", "text": "\x00 \ud800"}]}],
         )
         with pytest.raises(TitleTaken):
-            creating.create(store, now=NOW, title="Made")
+            writer.create(store, now=NOW, title="Made")
         with pytest.raises(TitleTaken, match="already named"):
-            editing.rename(store, made, "Another title")
-        branch = branching.branch(store, "s", [1, 2, 40], now=NOW)
+            writer.rename(store, made, "Another title")
+        branch = hermes_branch.branch(store, "s", [1, 2, 40], now=NOW)
         planned, commit = split(store)
         ids = {made: "made", branch: "branch", commit.new_session_id: "part"}
         rows = all_rows(store)
@@ -155,17 +155,17 @@ def test_the_rest_of_what_is_written(twins: tuple[Store, Store]) -> None:
     assert {row[0] for row in ends[1][0]} == {"s", "made", "branch", "part"}
 
 
-def split(store: Store) -> tuple[writing.Snapshot, writing.BlockCommit]:
+def split(store: Store) -> tuple[plan.Snapshot, commit.BlockCommit]:
     with open_store(store) as reader:
-        planned = writing.snapshot(reader, "s")
-    steps: list[writing.Step] = [writing.New(HANDOFF), *(writing.Clone(row[0]) for row in planned.rows[-5:])]
-    return planned, held(store, partial(branching.split, store, planned, steps, now=NOW))
+        planned = plan.snapshot(reader, "s")
+    steps: list[encode.Step] = [encode.New(HANDOFF), *(encode.Clone(row[0]) for row in planned.rows[-5:])]
+    return planned, held(store, partial(hermes_branch.split, store, planned, steps, now=NOW))
 
 
 def test_what_changed_since_the_plan_is_a_conflict(twins: tuple[Store, Store]) -> None:
     store = twins[1]
     with open_store(store) as reader:
-        planned = writing.snapshot(reader, "s")
+        planned = plan.snapshot(reader, "s")
     postgres_stores.owner(store, "UPDATE messages SET content = content || '!' WHERE id = 20")
     before = all_rows(store)
     with pytest.raises(CompactionConflict, match="1 of the 40"):
@@ -176,13 +176,13 @@ def test_what_changed_since_the_plan_is_a_conflict(twins: tuple[Store, Store]) -
 def test_a_message_that_arrives_meanwhile_stays_behind_the_block(twins: tuple[Store, Store]) -> None:
     store = twins[1]
     with open_store(store) as reader:
-        planned = writing.snapshot(reader, "s")
+        planned = plan.snapshot(reader, "s")
     postgres_stores.owner(
         store, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', 'late', 2)"
     )
     _, commit = compacted(store, planned)
     with open_store(store) as reader:
-        assert [row.content for row in reading.live_context(reader, "s")][-1] == "late"
+        assert [row.content for row in messages.live_context(reader, "s")][-1] == "late"
     assert len(commit.block_ids) == 12
 
 
@@ -190,7 +190,7 @@ def test_a_lock_of_another_program_is_respected(twins: tuple[Store, Store]) -> N
     store = twins[1]
     postgres_stores.owner(store, "INSERT INTO compression_locks VALUES ('s', 'pid=1:agent=other', 1, 1e12)")
     with pytest.raises(SessionBusy, match="agent=other"):
-        guards.take_lock(store, "s", lock_owners.new_holder())
+        presence.take_lock(store, "s", lock_owners.new_holder())
 
 
 def test_who_writes_is_waited_for_and_then_refused(twins: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,14 +201,14 @@ def test_who_writes_is_waited_for_and_then_refused(twins: tuple[Store, Store], m
     with psycopg.connect(store.url) as con:
         con.execute("UPDATE messages SET content = 'theirs' WHERE id = 1")
         with pytest.raises(StoreUnavailable, match="stayed locked by another program"):
-            editing.rename(store, "s", "ours")
+            writer.rename(store, "s", "ours")
         con.rollback()
     assert all_rows(store) == before
     monkeypatch.setattr(postgres_transaction, "PATIENCE", 20.0)
     with psycopg.connect(store.url) as con:
         con.execute("UPDATE messages SET content = 'theirs' WHERE id = 1")
         threading.Timer(0.3, con.commit).start()
-        editing.rename(store, "s", "ours")
+        writer.rename(store, "s", "ours")
     assert all_rows(store)[0][0][1] == "ours"
 
 
@@ -276,7 +276,7 @@ def test_ids_are_given_in_the_order_of_commits(twins: tuple[Store, Store]) -> No
         time.sleep(0.01)
     say("quick", 0.0)
     with open_store(store) as reader:
-        seen = [row.content for row in reading.live_context(reader, "s")]
+        seen = [row.content for row in messages.live_context(reader, "s")]
     first.join()
     assert found["slow"] < found["quick"] and seen[-2:] == ["slow", "quick"]
 
@@ -290,9 +290,9 @@ def test_a_user_who_may_only_read_is_told_so(twins: tuple[Store, Store]) -> None
     looker = Store("pg", store.url.replace("postgres:@", "looker@"), "configured")
     with open_store(looker) as reader:
         assert compact_reason(reader) == "The user of this store's URL may not write to its tables."
-        assert len(reading.live_context(reader, "s")) == 40
+        assert len(messages.live_context(reader, "s")) == 40
     with pytest.raises(StoreReadOnly, match="may not write"):
-        editing.rename(looker, "s", "x")
+        writer.rename(looker, "s", "x")
 
 
 def test_the_rights_that_are_documented_are_enough(twins: tuple[Store, Store]) -> None:
@@ -311,8 +311,8 @@ def test_the_rights_that_are_documented_are_enough(twins: tuple[Store, Store]) -
         assert compact_reason(reader) == ""
         assert listing.given_ids(reader) == 40
     compacted(scribe)
-    editing.rename(scribe, "s", "theirs")
-    assert appending.append(scribe, "s", [{"role": "user", "content": "more"}], now=NOW) == [52]
+    writer.rename(scribe, "s", "theirs")
+    assert writer.append(scribe, "s", [{"role": "user", "content": "more"}], now=NOW) == [52]
 
 
 @pytest.mark.parametrize("kind", [0, 1])
@@ -321,9 +321,9 @@ def test_a_session_can_be_practised_on_in_the_demo_store(twins: tuple[Store, Sto
     schema.create(demo)
     with open_store(twins[kind]) as source:
         session_id = practice.copy_session(source, "s", demo, now=NOW)
-        said = [(row.role, row.content, row.state) for row in reading.live_context(source, "s")]
+        said = [(row.role, row.content, row.state) for row in messages.live_context(source, "s")]
     with open_store(Store("demo", f"sqlite:///{demo}", "demo")) as reader:
-        assert [(row.role, row.content, row.state) for row in reading.live_context(reader, session_id)] == said
+        assert [(row.role, row.content, row.state) for row in messages.live_context(reader, session_id)] == said
         assert said[0][1] == [{"type": "text", "text": "hi"}]
 
 
@@ -343,7 +343,7 @@ def test_a_run_on_the_site(twins: tuple[Store, Store], settings: Settings, tmp_p
     store = twins[1]
     settings.STORES = {"pg": store.url}
     for at in range(60):
-        appending.append(
+        writer.append(
             store,
             "s",
             [{"role": ("user", "assistant")[at % 2], "content": f"{at} " + "long words " * 200}],
@@ -377,9 +377,9 @@ def test_a_foreign_trigger_leaves_nothing_written(twins: tuple[Store, Store], ac
     )
     said = [{"role": "user", "content": "Go on."}]
     for write_it in (
-        lambda: appending.append(store, "s", said, now=NOW),
-        lambda: creating.create(store, now=NOW, messages=said),
-        lambda: branching.branch(store, "s", [1, 2, 40], now=NOW),
+        lambda: writer.append(store, "s", said, now=NOW),
+        lambda: writer.create(store, now=NOW, messages=said),
+        lambda: hermes_branch.branch(store, "s", [1, 2, 40], now=NOW),
     ):
         with pytest.raises(WriteDisturbed, match="Nothing was written"):
             write_it()

@@ -26,10 +26,10 @@ from viewer.history import index_cache
 from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
-from viewer.stores.hermes import appending, reading
+from viewer.stores.hermes import messages, writer
+from viewer.stores.hermes.paths import get_session
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.hermes.sessions import get_session
 from viewer.stores.message import StoredMessage
 from viewer.workspaces.models import StoreRules
 from viewer.workspaces.sections import EVENT_CHARS
@@ -62,7 +62,7 @@ def compacted(hermes_store: HermesStore, *, carry: bool = True) -> Run:
 
 
 def say(hermes_store: HermesStore, *messages: dict[str, object]) -> list[int]:
-    return appending.append(hermes_store.store, hermes_store.session_id, messages, now=time.time())
+    return writer.append(hermes_store.store, hermes_store.session_id, messages, now=time.time())
 
 
 def read_call(call_id: str, path: str) -> dict[str, object]:
@@ -339,13 +339,13 @@ def test_looking_again_costs_one_query_and_reads_no_row(
     turn(hermes_store, ends=False)
     look(hermes_store)
     read: list[int] = []
-    whole = reading.read_rows
+    whole = messages.read_rows
 
     def noted(reader: Reader, ids: Sequence[int]) -> dict[int, StoredMessage]:
         read.extend(ids)
         return whole(reader, ids)
 
-    monkeypatch.setattr(reading, "read_rows", noted)
+    monkeypatch.setattr(messages, "read_rows", noted)
     with open_store(hermes_store.store) as reader:
         session = get_session(reader, hermes_store.session_id)
         index = index_cache.index_of(reader, session)
@@ -402,7 +402,7 @@ def test_of_long_texts_beginning_and_end_are_kept(hermes_store: HermesStore) -> 
     call = {"type": "tool_use", "id": "t", "name": "Read", "input": {"file_path": "SOUL.md", "why": "x" * 5_000}}
     result = {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "Be kind."}, image]}
     with open_store(hermes_store.store) as reader:
-        row = next(iter(reading.read_rows(reader, [turn(hermes_store)[0]]).values()))
+        row = next(iter(messages.read_rows(reader, [turn(hermes_store)[0]]).values()))
     content = json.dumps({"output": "x" * 50_000, "exit_code": 1, "error": None}) + "\n\n[a remark]"
     cut = str(auditing._cut(replace(row, content=content)).content)
     assert len(cut) < 5_000 and json.loads(cut)["exit_code"] == 1

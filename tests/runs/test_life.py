@@ -35,7 +35,7 @@ from viewer.stores.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from viewer.stores.hermes import guards
+from viewer.stores.hermes import presence
 from viewer.stores.hermes.reader import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
@@ -226,8 +226,8 @@ def test_a_cancelled_run_frees_its_session_before_its_worker_looks(hermes_store:
     run = service.prepare(hermes_store.store, hermes_store.session_id, Options(), apply=True)
     claimed = claim(run.pk)
     assert claimed
-    guards.take_lock(hermes_store.store, hermes_store.session_id, claimed.holder)
-    guards.take_lease(hermes_store.store, hermes_store.session_id, claimed.holder)
+    presence.take_lock(hermes_store.store, hermes_store.session_id, claimed.holder)
+    presence.take_lease(hermes_store.store, hermes_store.session_id, claimed.holder)
     service.cancel(claimed)
     assert hermes_store.holders("compression_locks") + hermes_store.holders("session_turn_leases") == []
 
@@ -295,7 +295,7 @@ def test_somebody_elses_lock_is_named(hermes_store: HermesStore) -> None:
 def test_a_lock_taken_after_the_start_fails_the_run(hermes_store: HermesStore, settings: Settings) -> None:
     settings.AT_ONCE = False
     run = service.start(hermes_store.store, hermes_store.session_id, Options(), apply=True)
-    guards.take_lock(hermes_store.store, hermes_store.session_id, "pid=1:tid=2:agent=ab:nonce=cd")
+    presence.take_lock(hermes_store.store, hermes_store.session_id, "pid=1:tid=2:agent=ab:nonce=cd")
     job.compact(run.pk)
     run.refresh_from_db()
     assert (run.status, run.error_code) == ("failed", "session_busy")
@@ -454,7 +454,7 @@ def test_an_undo_counts_although_its_lease_could_not_be_released(
         raise StoreUnavailable("stayed locked")
 
     with monkeypatch.context() as patched:
-        patched.setattr(guards, "release_lease", locked)
+        patched.setattr(presence, "release_lease", locked)
         service.undo_run(run)
     run.refresh_from_db()
     assert (run.status, hermes_store.live()) == ("undone", before)

@@ -18,7 +18,7 @@ from viewer.runs import compaction_list, service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.base import Store
-from viewer.stores.hermes import reading
+from viewer.stores.hermes import messages
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.history_types import History
 from viewer.stores.registry import store_version
@@ -55,7 +55,7 @@ def compact(hermes_store: HermesStore, **options: int) -> Run:
 def both(hermes_store: HermesStore) -> tuple[History, History]:
     """History with what our runs know, and by lining up alone."""
     with open_store(hermes_store.store) as reader:
-        return history_of(reader, hermes_store.session_id), reading.read_history(reader, hermes_store.session_id)
+        return history_of(reader, hermes_store.session_id), messages.read_history(reader, hermes_store.session_id)
 
 
 def test_messages_that_nothing_tells_apart_are_each_shown_once(alike: HermesStore) -> None:

@@ -26,7 +26,7 @@ from viewer.runs.run_claim import LeaseLost, RunClaim, claim
 from viewer.stores import lock_owners
 from viewer.stores.changes import edits_from_json
 from viewer.stores.errors import SessionBusy
-from viewer.stores.hermes import guards
+from viewer.stores.hermes import presence
 from viewer.stores.hermes.transaction import write
 from viewer.stores.hermes.writer import HermesWriter
 from viewer.stores.registry import get_store, writer_of
@@ -42,7 +42,7 @@ def queued(hermes_store: HermesStore, apply: bool = True) -> Run:
 
 def died(run: Run, hermes_store: HermesStore, **fields: object) -> Run:
     """The row and the store as a worker leaves them that was killed: lock held, heartbeat old."""
-    guards.take_lock(hermes_store.store, hermes_store.session_id, GONE)
+    presence.take_lock(hermes_store.store, hermes_store.session_id, GONE)
     long_ago = timezone.now() - timedelta(minutes=5)
     Run.objects.filter(pk=run.pk).update(**{"holder": GONE, "heartbeat_at": long_ago, "attempts": 1, **fields})
     run.refresh_from_db()
@@ -105,7 +105,7 @@ def test_a_compaction_of_somebody_else_is_not_taken_for_the_one_that_was_not_not
     run = queued(hermes_store, apply=False)
     job.compact(run.pk)
     died(run, hermes_store, status="applying")
-    guards.release_lock(hermes_store.store, hermes_store.session_id, GONE)
+    presence.release_lock(hermes_store.store, hermes_store.session_id, GONE)
     settings.STORES = {**settings.STORES, "as another site": hermes_store.store.url}
     other = service.start(get_store("as another site"), hermes_store.session_id, Options(keep_last=12), apply=True)
     after = hermes_store.live()
@@ -139,13 +139,13 @@ def test_a_worker_that_was_only_slow_cannot_write_any_more(hermes_store: HermesS
 
 def guards_and_commit(hold: RunClaim) -> None:
     """What `job._commit` writes, by a worker that does not look at its row any more."""
-    guards.take_lease(hold.store, hold.run.session_id, hold.holder)
+    presence.take_lease(hold.store, hold.run.session_id, hold.holder)
     try:
         run, edits = hold.run, edits_from_json(hold.run.edits)
         write = writer_of(hold.store).apply
         write(run.session_id, run.basis, edits, mode=run.mode, holder=hold.holder, now=time.time())
     finally:
-        guards.release_lease(hold.store, hold.run.session_id, hold.holder)
+        presence.release_lease(hold.store, hold.run.session_id, hold.holder)
 
 
 def test_a_run_that_kills_every_worker_ends_with_a_reason(hermes_store: HermesStore) -> None:
@@ -257,7 +257,7 @@ def test_locks_of_a_killed_worker_are_removed_with_the_next_look(hermes_store: H
     for name in (dead, lock_owners.new_holder(), "a worker of another machine"):
         workers.sign(name)
     for session_id, holder in (("dead", dead), ("another", GONE)):
-        guards.take_lock(hermes_store.store, session_id, holder)
+        presence.take_lock(hermes_store.store, session_id, holder)
     assert recovery.sweep() == []
     assert hermes_store.holders("compression_locks") == [GONE]
     assert Worker.objects.count() == 2 and not Worker.objects.filter(name=dead).exists()
@@ -391,13 +391,13 @@ def test_one_that_cannot_be_recovered_keeps_no_other_waiting(
 
 @pytest.mark.parametrize("holder", [GONE, "pid=1:tid=2:agent=palimpsest:nonce=other"])
 def test_a_hold_that_has_run_out_or_is_another_s_writes_nothing(holder: str, hermes_store: HermesStore) -> None:
-    guards.take_lock(hermes_store.store, hermes_store.session_id, GONE)
+    presence.take_lock(hermes_store.store, hermes_store.session_id, GONE)
     with write(hermes_store.store) as con:
-        guards.check_held(con, hermes_store.session_id, GONE)
+        presence.check_held(con, hermes_store.session_id, GONE)
     if holder == GONE:
         hermes_store.rows("UPDATE compression_locks SET expires_at = unixepoch() - 1")
     with pytest.raises(SessionBusy, match="nothing was written"), write(hermes_store.store) as con:
-        guards.check_held(con, hermes_store.session_id, holder)
+        presence.check_held(con, hermes_store.session_id, holder)
 
 
 def test_a_heartbeat_at_a_whole_second_is_recognised(hermes_store: HermesStore) -> None:

@@ -9,8 +9,8 @@ from tests.slow import one_in
 from viewer.runs import planning, service
 from viewer.runs.planning import Options
 from viewer.stores.errors import StoreError
-from viewer.stores.hermes.appending import append
 from viewer.stores.hermes.reader import open_store
+from viewer.stores.hermes.writer import append
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 

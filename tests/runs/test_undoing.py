@@ -17,9 +17,9 @@ from viewer.runs import service, undoing
 from viewer.runs.planning import Options
 from viewer.runs.undoing import UndoOutlook
 from viewer.stores.errors import NotFound, StoreError
-from viewer.stores.hermes import lock_time, reading
+from viewer.stores.hermes import lock_time, messages
+from viewer.stores.hermes.paths import get_session
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.hermes.sessions import get_session
 from viewer.stores.message import for_model, row_tokens
 from viewer.usage import counting
 
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 def context(hermes_store: HermesStore) -> tuple[int, int]:
     """Messages and tokens in context now."""
     with open_store(hermes_store.store) as reader:
-        rows = for_model(reading.live_context(reader, hermes_store.session_id))
+        rows = for_model(messages.live_context(reader, hermes_store.session_id))
         count = counting.counter_for(get_session(reader, hermes_store.session_id).model)
     return len(rows), sum(row_tokens(row, count) for row in rows)
 

@@ -16,10 +16,10 @@ from typing import Any
 from viewer.stores import lock_owners
 from viewer.stores.base import Store
 from viewer.stores.errors import StoreError
-from viewer.stores.hermes import guards, writing
-from viewer.stores.hermes.appending import append
+from viewer.stores.hermes import commit, encode, plan, presence, undo
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.hermes.undoing import Undoing
+from viewer.stores.hermes.undo import Undoing
+from viewer.stores.hermes.writer import append
 
 HANDOFF = {"role": "user", "content": "[CONTEXT SUMMARY]: zebrafinch " * 100, "_compressed_summary": True}
 
@@ -28,18 +28,18 @@ def write_all(store: Store, session_id: str) -> list[str]:
     """Append, commit and undo; what was done."""
     append(store, session_id, [{"role": "user", "content": "appended " * 50}], now=time.time())
     holder = lock_owners.new_holder()
-    guards.take_lock(store, session_id, holder)
+    presence.take_lock(store, session_id, holder)
     with open_store(store) as reader:
-        planned = writing.snapshot(reader, session_id)
+        planned = plan.snapshot(reader, session_id)
     kept = [row[0] for row in planned.rows[-3:]]
-    steps: list[writing.Step] = [writing.New(HANDOFF), *map(writing.Clone, kept)]
-    guards.take_lease(store, session_id, holder)
-    done = writing.commit(store, planned, steps, lock_holder=holder, lease_holder=holder, now=time.time())
+    steps: list[encode.Step] = [encode.New(HANDOFF), *map(encode.Clone, kept)]
+    presence.take_lease(store, session_id, holder)
+    done = commit.commit(store, planned, steps, lock_holder=holder, lease_holder=holder, now=time.time())
     originals = {row[0]: done.copies.get(row[0]) for row in planned.rows}
     undoing = Undoing(session_id, done.handoff_id, done.block_ids, originals)
-    writing.undo(store, undoing, lock_holder=holder, lease_holder=holder)
-    guards.release_lease(store, session_id, holder)
-    guards.release_lock(store, session_id, holder)
+    undo.undo(store, undoing, lock_holder=holder, lease_holder=holder)
+    presence.release_lease(store, session_id, holder)
+    presence.release_lock(store, session_id, holder)
     return ["append", "commit", "undo"]
 
 

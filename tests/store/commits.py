@@ -17,11 +17,7 @@ from tests.factories.messages import HANDOFF
 from tests.factories.stores import WEEK_29, add_row, add_session, create_empty, reader_of, store_at
 from tests.slow import slow
 from viewer.stores import lock_owners
-from viewer.stores.hermes import (
-    guards,
-    undoing,
-    writing,
-)
+from viewer.stores.hermes import commit, encode, plan, presence, undo
 
 VERSIONS = [*slow(21), 31]
 
@@ -45,37 +41,35 @@ def said(path: Path, session_id: str = WEEK_29) -> list[tuple[Any, ...]]:
     return query(path, f"SELECT {columns} FROM messages WHERE session_id = ? AND active = 1 ORDER BY id", session_id)
 
 
-def planned(path: Path, session_id: str = WEEK_29) -> writing.Snapshot:
+def planned(path: Path, session_id: str = WEEK_29) -> plan.Snapshot:
     with reader_of(path) as reader:
-        return writing.snapshot(reader, session_id)
+        return plan.snapshot(reader, session_id)
 
 
-def steps_for(snapshot: writing.Snapshot, head: int = 2, tail: int = 30) -> list[writing.Step]:
+def steps_for(snapshot: plan.Snapshot, head: int = 2, tail: int = 30) -> list[encode.Step]:
     ids = [row[0] for row in snapshot.rows]
-    return [*map(writing.Clone, ids[:head]), writing.New(HANDOFF), *map(writing.Clone, ids[-tail:])]
+    return [*map(encode.Clone, ids[:head]), encode.New(HANDOFF), *map(encode.Clone, ids[-tail:])]
 
 
 def committed(
-    path: Path, snapshot: writing.Snapshot, steps: list[writing.Step], now: float | None = None
-) -> writing.BlockCommit:
+    path: Path, snapshot: plan.Snapshot, steps: list[encode.Step], now: float | None = None
+) -> commit.BlockCommit:
     store, holder = store_at(path), lock_owners.new_holder()
-    guards.take_lock(store, snapshot.session_id, holder)
+    presence.take_lock(store, snapshot.session_id, holder)
     try:
         with turn_lease(store, snapshot.session_id) as lease:
-            return writing.commit(
-                store, snapshot, steps, lock_holder=holder, lease_holder=lease, now=now or time.time()
-            )
+            return commit.commit(store, snapshot, steps, lock_holder=holder, lease_holder=lease, now=now or time.time())
     finally:
-        guards.release_lock(store, snapshot.session_id, holder)
+        presence.release_lock(store, snapshot.session_id, holder)
 
 
-def undone(path: Path, what: undoing.Undoing) -> undoing.Outlook:
+def undone(path: Path, what: undo.Undoing) -> undo.Outlook:
     return ours.undo(store_at(path), what)
 
 
-def map_of(snapshot: writing.Snapshot, commit: writing.BlockCommit) -> undoing.Undoing:
+def map_of(snapshot: plan.Snapshot, commit: commit.BlockCommit) -> undo.Undoing:
     originals = {row[0]: commit.copies.get(row[0]) for row in snapshot.rows} | dict(commit.copies)
-    return undoing.Undoing(snapshot.session_id, commit.handoff_id, commit.block_ids, originals)
+    return undo.Undoing(snapshot.session_id, commit.handoff_id, commit.block_ids, originals)
 
 
 def everything_else(path: Path) -> dict[str, list[tuple[Any, ...]]]:

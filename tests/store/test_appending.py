@@ -14,8 +14,9 @@ from tests.factories.stores import WEEK_29, reader_of, store_at
 from tests.store.commits import committed, everything_else, live, path, planned, query, small, steps_for
 from viewer.stores import lock_owners
 from viewer.stores.errors import NotFound, SessionBusy, SessionEnded, StoreReadOnly
-from viewer.stores.hermes import guards, reading, sessions, writing
-from viewer.stores.hermes.appending import append
+from viewer.stores.hermes import encode, paths, presence
+from viewer.stores.hermes import messages as hermes_messages
+from viewer.stores.hermes.writer import append
 
 __all__ = ["path", "small"]
 
@@ -50,9 +51,9 @@ def test_a_turn_is_appended_as_the_agent_would_write_it(path: Path) -> None:
     ]
     assert counters(path) == (messages + 3, calls + 1)
     with reader_of(path) as reader:
-        rows = reading.live_context(reader, WEEK_29)[-3:]
+        rows = hermes_messages.live_context(reader, WEEK_29)[-3:]
         assert rows[1].tool_calls == [CALL]
-        assert sessions.get_session(reader, WEEK_29).last_active == pytest.approx(1.7957e9)
+        assert paths.get_session(reader, WEEK_29).last_active == pytest.approx(1.7957e9)
         if "message_uid" in reader.columns.messages:
             assert all(len(row.extra["message_uid"]) == 32 for row in rows)
     assert query(path, "SELECT rowid FROM messages_fts WHERE messages_fts MATCH 'lone AND half'") == [(ids[1],)]
@@ -94,7 +95,7 @@ def test_messages_appended_while_a_summary_is_made_stay_live_behind_it(path: Pat
 
 def test_a_compression_lock_is_no_hindrance_and_a_running_turn_is(small: Path) -> None:
     store, message = store_at(small), [{"role": "user", "content": "x"}]
-    guards.take_lock(store, "s1", lock_owners.new_holder())
+    presence.take_lock(store, "s1", lock_owners.new_holder())
     append(store, "s1", message, now=40.0)
     query(small, "INSERT INTO session_turn_leases VALUES ('s1', 'pid=1:turn=9', ?, ?)", time.time(), time.time() + 60)
     before = query(small, "SELECT * FROM messages")
@@ -136,7 +137,7 @@ def test_schema_16_is_appended_to_although_it_cannot_compact(small_hermes_copy: 
 def test_a_handoff_with_a_lone_surrogate_is_written(small: Path) -> None:
     snapshot = planned(small, "s1")
     message = HANDOFF | {"content": "[CONTEXT SUMMARY]: \ud800", "tool_name": "\udfff"}
-    done = committed(small, snapshot, [writing.New(message)])
+    done = committed(small, snapshot, [encode.New(message)])
     assert query(small, "SELECT content, tool_name FROM messages WHERE id = ?", done.handoff_id) == [
         ("[CONTEXT SUMMARY]: \ufffd", "\ufffd")
     ]

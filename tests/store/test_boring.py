@@ -19,7 +19,7 @@ from tests.store.child_process import in_child
 from tests.store.commits import VERSIONS, committed, map_of, path, planned, query, small, steps_for, undone
 from viewer.stores.errors import StoreUnavailable
 from viewer.stores.hermes import transaction
-from viewer.stores.hermes.appending import append
+from viewer.stores.hermes.writer import append
 
 from .child import write_all
 

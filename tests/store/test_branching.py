@@ -12,7 +12,8 @@ from tests.factories.session_lists import tips
 from tests.factories.stores import add_row, add_session, reader_of, small_talk, store_at
 from tests.store.tables import SESSIONS, columns, path, query, rows, session, stored, version
 from viewer.stores.errors import NotBranchable, NotFound, StoreError, StoreReadOnly
-from viewer.stores.hermes import branching, sessions
+from viewer.stores.hermes import branch as hermes_branch
+from viewer.stores.hermes import paths
 
 __all__ = ["path", "version"]  # fixtures
 
@@ -28,7 +29,7 @@ def small(tmp_path: Path) -> Path:
 def branch(path: Path, session_id: str = "s1", ids: list[int] | None = None) -> str:
     """A branch with these rows, or those that are live."""
     ids = ids if ids is not None else [row_id for (row_id,) in rows(path, session_id, "id")]
-    return branching.branch(store_at(path), session_id, ids, now=NOW)
+    return hermes_branch.branch(store_at(path), session_id, ids, now=NOW)
 
 
 # -- what a branch is --------------------------------------------------------------------------------------------------
@@ -67,7 +68,7 @@ def test_its_rows_may_be_those_of_any_earlier_moment(path: Path, version: int) -
     """Rows that lie under a boundary, or in a part before this one, are live in the branch."""
     source = SESSIONS[version]
     with reader_of(path) as reader:
-        parts = sessions.chain(reader, source)
+        parts = paths.chain(reader, source)
     ids = [row[0] for row in query(path, "SELECT id FROM messages WHERE session_id = ? ORDER BY id", parts[0])][:80]
     made = branch(path, source, ids[::-1])
     assert rows(path, made) == rows(path, parts[0], where=f"id <= {ids[-1]}")
@@ -141,13 +142,13 @@ def test_a_configuration_that_cannot_be_read_does_not_hinder(small: Path, config
 def test_it_continues_nobody(path: Path, version: int) -> None:
     source = SESSIONS[version]
     with reader_of(path) as reader:
-        chain, leased = sessions.chain(reader, source), sessions.lease_key(reader, source)
+        chain, leased = paths.chain(reader, source), paths.lease_key(reader, source)
         listed = set(tips(reader))
     made = branch(path, source)
     with reader_of(path) as reader:
-        assert sessions.chain(reader, source) == chain and sessions.tip(reader, chain[0]) == source
-        assert sessions.lease_key(reader, source) == leased
-        assert (sessions.chain(reader, made), sessions.tip(reader, made), sessions.lease_key(reader, made)) == (
+        assert paths.chain(reader, source) == chain and paths.tip(reader, chain[0]) == source
+        assert paths.lease_key(reader, source) == leased
+        assert (paths.chain(reader, made), paths.tip(reader, made), paths.lease_key(reader, made)) == (
             [made],
             made,
             made,
@@ -161,8 +162,8 @@ def test_a_branch_of_a_branch_is_one_of_its_own_parent(small: Path) -> None:
     assert json.loads(session(small, second)["model_config"]) == {"_branched_from": first}
     query(small, "UPDATE sessions SET end_reason = 'compression', ended_at = 5 WHERE id IN ('s1', ?)", first)
     with reader_of(small) as reader:
-        assert sessions.chain(reader, second) == [second]
-        assert sessions.tip(reader, "s1") == "s1"
+        assert paths.chain(reader, second) == [second]
+        assert paths.tip(reader, "s1") == "s1"
 
 
 # -- titles ------------------------------------------------------------------------------------------------------------
@@ -189,7 +190,7 @@ def test_a_summary_lends_no_name_and_a_later_part_has_that_of_the_first(small: P
     add_row(small, "s2", content="[CONTEXT SUMMARY]: what was said")
     add_row(small, "s2", content="and now")
     with reader_of(small) as reader:
-        assert sessions.get_session(reader, "s2").name == "message 0"
+        assert paths.get_session(reader, "s2").name == "message 0"
     assert session(small, branch(small, "s2"))["title"] == "message 0 (branch)"
     query(small, "UPDATE sessions SET end_reason = NULL")
     assert session(small, branch(small, "s2"))["title"] == "and now (branch)"

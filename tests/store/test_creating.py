@@ -24,7 +24,7 @@ from viewer.stores.errors import (
     StoreUnavailable,
     TitleTaken,
 )
-from viewer.stores.hermes import creating, deleting, reading, schema, sessions
+from viewer.stores.hermes import messages, paths, schema, writer
 
 NOW = 1_790_000_000.5
 TALK: list[dict[str, Any]] = [
@@ -54,15 +54,15 @@ def ours(path: Path) -> Store:
 def test_a_session_is_made_in_the_owners_form(small_hermes_copy: Callable[[int], Path], version: int) -> None:
     path = small_hermes_copy(version)
     before = query(path, "SELECT * FROM sessions ORDER BY id"), query(path, "SELECT * FROM messages ORDER BY id")
-    made = creating.create(
+    made = writer.create(
         store_at(path), now=NOW, title="  A new\ttalk ", source="cron", model="m", cwd="/x", messages=TALK
     )
     assert re.fullmatch(r"\d{8}_\d{6}_[0-9a-f]{8}", made)
     with reader_of(path) as reader:
-        found = sessions.get_session(reader, made)
+        found = paths.get_session(reader, made)
         assert (found.title, found.source, found.model, found.cwd) == ("A new talk", "cron", "m", "/x")
         assert (found.started_at, found.ended_at, found.parent) == (NOW, None, "")
-        rows = reading.live_context(reader, made)
+        rows = messages.live_context(reader, made)
     assert [row.role for row in rows] == ["user", "assistant", "tool"]
     assert rows[0].content == "Begin with \x00 and \ufffd." and rows[2].tool_name == "sh"
     assert [row.timestamp for row in rows] == pytest.approx([NOW, NOW + 1e-6, NOW + 2e-6], abs=1e-7)
@@ -78,7 +78,7 @@ def test_a_session_is_made_in_the_owners_form(small_hermes_copy: Callable[[int],
 
 
 def test_an_empty_session_is_made_too(own: Path) -> None:
-    ids = {creating.create(store_at(own), now=NOW) for _ in range(5)}
+    ids = {writer.create(store_at(own), now=NOW) for _ in range(5)}
     assert len(ids) == 5, "two sessions of one second have two ids"
     assert query(own, "SELECT DISTINCT title, model, cwd, message_count FROM sessions") == [(None, None, None, 0)]
 
@@ -88,26 +88,26 @@ def test_what_is_said_of_a_session_is_kept_where_the_owner_looks_for_it(
 ) -> None:
     path = small_hermes_copy(31)
     sql = "SELECT source, created_source, title, title_source FROM sessions WHERE id = ?"
-    made = creating.create(store_at(path), now=NOW, source=" cron\x00 job\n", title="A title")
+    made = writer.create(store_at(path), now=NOW, source=" cron\x00 job\n", title="A title")
     assert query(path, sql, made) == [("cron job", "cron job", "A title", "user")]
-    made = creating.create(store_at(path), now=NOW, source=" \x00")
+    made = writer.create(store_at(path), now=NOW, source=" \x00")
     assert query(path, sql, made) == [("api", "api", None, None)]
 
 
 def test_a_title_that_is_taken_is_refused(own: Path) -> None:
-    creating.create(store_at(own), now=NOW, title="Taken")
+    writer.create(store_at(own), now=NOW, title="Taken")
     with pytest.raises(TitleTaken, match="already named 'Taken'"):
-        creating.create(store_at(own), now=NOW, title=" Taken ", messages=TALK)
+        writer.create(store_at(own), now=NOW, title=" Taken ", messages=TALK)
     assert query(own, "SELECT COUNT(*) FROM sessions") == [(1,)] and not query(own, "SELECT 1 FROM messages")
 
 
 def test_what_cannot_be_written_is_refused_and_nothing_is_written(own: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable):
-        creating.create(store_at(tmp_path / "none.db"), now=NOW)
+        writer.create(store_at(tmp_path / "none.db"), now=NOW)
     with closing(sqlite3.connect(own)) as con:
         con.execute("CREATE TRIGGER messages_fts_cjk_insert AFTER INSERT ON messages BEGIN SELECT 1; END")
     with pytest.raises(StoreReadOnly, match="tokenizer"):
-        creating.create(store_at(own), now=NOW)
+        writer.create(store_at(own), now=NOW)
     assert not query(own, "SELECT 1 FROM sessions")
 
 
@@ -118,7 +118,7 @@ def test_a_failure_in_the_middle_leaves_nothing(own: Path) -> None:
             "BEGIN SELECT RAISE(ABORT, 'no tool'); END"
         )
     with pytest.raises(StoreUnavailable, match="no tool"):
-        creating.create(store_at(own), now=NOW, title="Half", messages=TALK)
+        writer.create(store_at(own), now=NOW, title="Half", messages=TALK)
     assert not query(own, "SELECT 1 FROM sessions") and not query(own, "SELECT 1 FROM messages")
 
 
@@ -129,21 +129,21 @@ def test_only_a_store_of_ours_loses_sessions(own: Path) -> None:
     add_session(own)
     add_row(own)
     with pytest.raises(NotManaged, match="belongs to its agent"):
-        deleting.delete(store_at(own), "s1")
+        writer.delete(store_at(own), "s1")
     assert query(own, "SELECT COUNT(*) FROM messages") == [(1,)]
-    assert deleting.delete(ours(own), "s1") == ["s1"]
+    assert writer.delete(ours(own), "s1") == ["s1"]
     assert not query(own, "SELECT 1 FROM sessions") and not query(own, "SELECT 1 FROM messages")
     with pytest.raises(NotFound):
-        deleting.delete(ours(own), "s1")
+        writer.delete(ours(own), "s1")
 
 
 def test_a_conversation_goes_as_a_whole_and_its_branches_stay(small_hermes_copy: Callable[[int], Path]) -> None:
     path = small_hermes_copy(16)
     with reader_of(path) as reader:
-        parts = sessions.chain(reader, WEEK_30_TIP)
+        parts = paths.chain(reader, WEEK_30_TIP)
     assert len(parts) > 1
     with pytest.raises(SessionEnded, match="goes on in another session"):
-        deleting.delete(ours(path), parts[0])
+        writer.delete(ours(path), parts[0])
     config = json.dumps({"_branched_from": parts[-1]})
     query(
         path,
@@ -156,7 +156,7 @@ def test_a_conversation_goes_as_a_whole_and_its_branches_stay(small_hermes_copy:
         "SELECT COUNT(*) FROM messages WHERE session_id NOT IN (SELECT value FROM json_each(?))",
         json.dumps(parts),
     )
-    assert deleting.delete(ours(path), WEEK_30_TIP) == parts
+    assert writer.delete(ours(path), WEEK_30_TIP) == parts
     assert query(path, "SELECT COUNT(*) FROM messages") == others
     assert query(path, "SELECT parent_session_id, model_config FROM sessions WHERE id = 'b'") == [(None, config)]
     assert query(path, "PRAGMA foreign_key_check") == [] and query(path, "PRAGMA integrity_check") == [("ok",)]
@@ -165,10 +165,10 @@ def test_a_conversation_goes_as_a_whole_and_its_branches_stay(small_hermes_copy:
 def test_what_the_owner_counted_of_a_session_goes_with_it(small_hermes_copy: Callable[[int], Path]) -> None:
     path = small_hermes_copy(31)
     found = query(path, "SELECT DISTINCT session_id FROM session_model_usage")
-    session_id = found[0][0] if found else creating.create(store_at(path), now=NOW)
+    session_id = found[0][0] if found else writer.create(store_at(path), now=NOW)
     if not found:
         query(path, "INSERT INTO session_model_usage (session_id, model) VALUES (?, 'm')", session_id)
-    deleting.delete(ours(path), session_id)
+    writer.delete(ours(path), session_id)
     assert not query(path, "SELECT 1 FROM session_model_usage WHERE session_id = ?", session_id)
 
 
@@ -177,6 +177,6 @@ def test_a_session_that_is_being_worked_on_stays(own: Path, table: str) -> None:
     add_session(own)
     query(own, f"INSERT INTO {table} VALUES ('s1', 'pid=1:platform=telegram', unixepoch(), unixepoch() + 300)")
     with pytest.raises(SessionBusy):
-        deleting.delete(ours(own), "s1")
+        writer.delete(ours(own), "s1")
     query(own, f"UPDATE {table} SET expires_at = 1")
-    assert deleting.delete(ours(own), "s1") == ["s1"] and not query(own, f"SELECT 1 FROM {table}")
+    assert writer.delete(ours(own), "s1") == ["s1"] and not query(own, f"SELECT 1 FROM {table}")

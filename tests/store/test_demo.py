@@ -21,11 +21,11 @@ from tests.factories.odd_demo import make_odd_demo
 from viewer.demo import ensure_demo
 from viewer.stores.base import Store
 from viewer.stores.errors import NotFound, StoreUnavailable
-from viewer.stores.hermes import codec, reading
+from viewer.stores.hermes import codec, messages
 from viewer.stores.hermes.columns import read_columns
+from viewer.stores.hermes.paths import get_session
 from viewer.stores.hermes.practice import copy_session
 from viewer.stores.hermes.reader import HermesReader as Reader
-from viewer.stores.hermes.sessions import get_session
 from viewer.stores.message import StoredMessage, message_of
 
 NOW = 1_795_300_000.0
@@ -304,7 +304,7 @@ BOUNDARIES = {  # live messages before and after each compaction, as its transcr
 @pytest.mark.parametrize("title", BOUNDARIES)
 def test_history_shows_each_message_once_around_its_boundaries(demo: sqlite3.Connection, title: str) -> None:
     reader = Reader(Store("demo", "sqlite:///demo.db", "demo"), demo, read_columns(demo))
-    history = reading.read_history(reader, session_id(demo, title))
+    history = messages.read_history(reader, session_id(demo, title))
     assert [(found.messages_before, found.messages_after) for found in history.boundaries] == BOUNDARIES[title]
     name = title.split(" #")[0]
     said = {
@@ -403,7 +403,7 @@ def test_a_copy_has_the_history_of_its_original(path: Path, own: Path) -> None:
     copy, _ = copied(path, session["id"], own)
     with closing(sqlite3.connect(own)) as connection:
         reader = Reader(Store("demo", f"sqlite:///{own}", "demo"), connection, read_columns(connection))
-        found = reading.read_history(reader, copy["id"]).boundaries
+        found = messages.read_history(reader, copy["id"]).boundaries
     assert [(boundary.messages_before, boundary.messages_after) for boundary in found] == BOUNDARIES[title]
 
 
@@ -415,7 +415,7 @@ def test_a_copy_of_a_conversation_in_parts_has_all_its_parts(
     copy, _ = copied(source, newest["id"], own)
     with closing(sqlite3.connect(own)) as connection:
         reader = reading_from(connection)
-        session, history = get_session(reader, copy["id"]), reading.read_history(reader, copy["id"])
+        session, history = get_session(reader, copy["id"]), messages.read_history(reader, copy["id"])
     assert (session.name, session.parts, session.end_reason) == ("Airline desk, week 30 (practice copy)", 4, "")
     assert [(b.messages_before, b.messages_after) for b in history.boundaries] == [(416, 126), (234, 122), (246, 79)]
     assert len(history.entries) == 758

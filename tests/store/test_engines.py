@@ -13,7 +13,7 @@ from compaction.handoff import OBJECTIVE
 from tests.factories.other_engines import ASKED, FRAMES, SENT, compacted_by_engine, handoff_rows
 from tests.factories.stores import add_row, add_session, reader_of, small_talk
 from tests.slow import slow
-from viewer.stores.hermes import reading, undoing
+from viewer.stores.hermes import messages, undo
 from viewer.stores.hermes.reader import HermesReader
 from viewer.stores.history_types import History
 from viewer.stores.message import Handoff, HistoryMessage, message_of
@@ -21,8 +21,8 @@ from viewer.stores.message import Handoff, HistoryMessage, message_of
 
 def history_of(path: Path) -> tuple[History, list[HistoryMessage | Handoff]]:
     with reader_of(path) as reader:
-        history = reading.read_history(reader, "s1")
-        return history, reading.history_messages(reader, history.items)
+        history = messages.read_history(reader, "s1")
+        return history, messages.history_messages(reader, history.items)
 
 
 @pytest.mark.parametrize("role", ["user", *slow("assistant")])
@@ -60,10 +60,10 @@ def test_it_is_undone_where_its_rows_allow(tmp_path: Path, form: str) -> None:
     path = small_talk(tmp_path / "state.db", 20)
     compacted_by_engine(path, SENT[form])
     history, _ = history_of(path)
-    what = undoing.undoing_of_boundary("s1", history.boundaries[-1])
+    what = undo.undoing_of_boundary("s1", history.boundaries[-1])
     assert len(what.originals) == 20
     with reader_of(path) as reader:
-        outlook = undoing.check_undo(reader, what)
+        outlook = undo.check_undo(reader, what)
     assert outlook.refusal == ""
     assert (len(outlook.restored), outlook.later) == (20, ())
 

@@ -16,8 +16,8 @@ from tests.factories.stores import reader_of, small_talk
 from tests.slow import slow
 from tests.store.malformed import ask_everything
 from viewer.stores.errors import StoreError
+from viewer.stores.hermes.messages import read_history
 from viewer.stores.hermes.reader import HermesReader
-from viewer.stores.hermes.reading import read_history
 from viewer.stores.message import message_of
 from viewer.stores.search.pages import PageRequest, SearchFilter
 from viewer.stores.search.query import parse

@@ -12,8 +12,8 @@ from tests.agents.hermes.in_memory import HermesInMemory, texts
 from viewer.stores.hermes.alignment import related
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownUndone
-from viewer.stores.hermes.light_row import LightRow
-from viewer.stores.hermes.undoing import undoing_of_boundary
+from viewer.stores.hermes.records import LightRow
+from viewer.stores.hermes.undo import undoing_of_boundary
 from viewer.stores.history_types import Boundary, HistoryEntry
 
 

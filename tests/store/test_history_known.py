@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.agents.hermes.in_memory import HermesInMemory
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownBlock
-from viewer.stores.hermes.light_row import LightRow
+from viewer.stores.hermes.records import LightRow
 from viewer.stores.history_types import History
 
 

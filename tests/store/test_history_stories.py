@@ -18,11 +18,12 @@ from tests.factories.histories import boundary_of
 from tests.factories.locks import turn_lease
 from viewer.stores import lock_owners
 from viewer.stores.base import Store
-from viewer.stores.hermes import guards, reading, writing
+from viewer.stores.hermes import messages as hermes_messages
+from viewer.stores.hermes import presence, undo
 from viewer.stores.hermes.codec import decode_content
 from viewer.stores.hermes.known import KnownBlock, KnownUndone
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.hermes.undoing import check_undo, undoing_of_boundary
+from viewer.stores.hermes.undo import check_undo, undoing_of_boundary
 from viewer.stores.history_types import History
 from viewer.stores.message import HistoryMessage
 
@@ -70,8 +71,8 @@ def history_of(store: Store, story: dict[str, Any]) -> tuple[History, list[Row]]
             each["handoff_id"]: KnownUndone(*each.get("noted", ())) for each in story["compactions"] if each["undone"]
         }
         undone.pop(story["undone_last"], None)  # the file is the one before
-        history = reading.read_history(reader, SESSION, known, undone)
-        shown = reading.history_messages(reader, history.items)
+        history = hermes_messages.read_history(reader, SESSION, known, undone)
+        shown = hermes_messages.history_messages(reader, history.items)
     messages = [each for each in shown if isinstance(each, HistoryMessage)]
     return history, [
         row_of({
@@ -106,9 +107,9 @@ def test_undo_puts_back_what_was_live(story: dict[str, Any], store: Store, tmp_p
         assert "message_uid" not in story["columns"]["messages"]
         return
     holder = lock_owners.new_holder()
-    guards.take_lock(store, SESSION, holder)
+    presence.take_lock(store, SESSION, holder)
     with turn_lease(store, SESSION) as lease:
-        writing.undo(store, undoing, lock_holder=holder, lease_holder=lease)
+        undo.undo(store, undoing, lock_holder=holder, lease_holder=lease)
     wanted = story["live_wanted_after_last_undo"] if made["undone"] else made["live_before"]
     since = max(undoing.block_ids)
     expected = [row for row in before if row.id in wanted or (row.state == "live" and row.id > since)]

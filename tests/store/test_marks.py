@@ -14,18 +14,18 @@ import pytest
 from tests.factories.stores import create_empty
 from viewer.stores.base import Store
 from viewer.stores.errors import StoreUnavailable
-from viewer.stores.hermes import opening, schema
-from viewer.stores.hermes.opening import store_version
+from viewer.stores.hermes import database, schema
+from viewer.stores.hermes.database import store_version
 from viewer.stores.hermes.reader import open_store
 
-SETTLED = opening.SETTLED  # the tests wait less
+SETTLED = database.SETTLED  # the tests wait less
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "own.db"
     create_empty(path)
-    time.sleep(2 * opening.SETTLED)
+    time.sleep(2 * database.SETTLED)
     return path
 
 
@@ -66,11 +66,11 @@ def test_it_changes_with_a_write_that_stays_in_the_log(path: Path) -> None:
         con.execute("PRAGMA journal_mode = wal")
         con.execute("PRAGMA wal_autocheckpoint = 0")
         write(path, 1)
-        time.sleep(2 * opening.SETTLED)
+        time.sleep(2 * database.SETTLED)
         before, octets = store_version(store_at(path)), path.stat().st_mtime_ns
         write(path, 2)
         assert path.stat().st_mtime_ns == octets
-        time.sleep(2 * opening.SETTLED)
+        time.sleep(2 * database.SETTLED)
         assert store_version(store_at(path)) != before
 
 
@@ -78,9 +78,9 @@ def test_within_moments_of_a_write_it_equals_none(path: Path, monkeypatch: pytes
     """Another write in the same step of the file system's clock would look the same."""
     write(path)
     with monkeypatch.context() as longer:
-        longer.setattr(opening, "SETTLED", 60.0)  # longer than this test is held up
+        longer.setattr(database, "SETTLED", 60.0)  # longer than this test is held up
         assert store_version(store_at(path)) != store_version(store_at(path))
-    time.sleep(2 * opening.SETTLED)
+    time.sleep(2 * database.SETTLED)
     assert store_version(store_at(path)) == store_version(store_at(path))
 
 
@@ -89,7 +89,7 @@ def test_a_backup_that_is_copied_over_it_with_its_times_changes_it(path: Path, t
     shutil.copy2(path, tmp_path / "backup.db")
     write(path)
     shutil.copy2(tmp_path / "backup.db", path)
-    time.sleep(2 * opening.SETTLED)
+    time.sleep(2 * database.SETTLED)
     assert path.stat().st_mtime_ns == (tmp_path / "backup.db").stat().st_mtime_ns
     assert store_version(store_at(path)) != before
 
@@ -99,7 +99,7 @@ def test_a_log_that_a_slow_disk_has_not_taken_yet_counts_as_being_written(
 ) -> None:
     """A commit is seen by others when it is on disk, and the files do not change at that moment."""
     assert SETTLED >= 2, "seconds; a disk takes more than moments"
-    monkeypatch.setattr(opening, "SETTLED", 60.0)  # longer than this test is held up
+    monkeypatch.setattr(database, "SETTLED", 60.0)  # longer than this test is held up
     with closing(sqlite3.connect(path)) as con:
         con.execute("PRAGMA journal_mode = wal")
         write(path)

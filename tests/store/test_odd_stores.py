@@ -14,8 +14,8 @@ from tests.factories.stores import add_row, add_session, create_empty, reader_of
 from viewer import times
 from viewer.api.schemas import moment
 from viewer.stores.errors import TitleTaken
-from viewer.stores.hermes import editing
-from viewer.stores.hermes.agent import HermesAgent
+from viewer.stores.hermes import writer
+from viewer.stores.hermes.kind import HermesAgent
 from viewer.stores.search.pages import PageRequest, SearchFilter
 from viewer.stores.search.query import parse
 from viewer.stores.sqlite import reading as sqlite
@@ -115,7 +115,7 @@ def test_the_session_that_has_a_name_is_named(path: Path) -> None:
     add_session(path, "first", title="Desk", end_reason="compression", ended_at=NOW)
     add_session(path, "tip", title="Desk #2", parent_session_id="first")
     with pytest.raises(TitleTaken, match="first"):
-        editing.rename(store_at(path), "tip", "Desk")
+        writer.rename(store_at(path), "tip", "Desk")
 
 
 def test_a_session_that_was_closed_without_a_next_part_is_to_be_branched(path: Path) -> None:

@@ -15,11 +15,11 @@ from tests.slow import slow
 from viewer.stores import packing
 from viewer.stores.base import Store
 from viewer.stores.errors import NotFound, StoreUnavailable
-from viewer.stores.hermes import opening, reading, sessions
+from viewer.stores.hermes import messages, paths, presence
 from viewer.stores.hermes.change_tokens import read_marks
 from viewer.stores.hermes.codec import JSON_MARK
+from viewer.stores.hermes.messages import light_rows
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.hermes.row_digests import light_rows
 from viewer.stores.history_types import History, HistoryEntry
 from viewer.stores.message import Handoff, HistoryMessage
 from viewer.stores.transcript import Item, TranscriptIndex
@@ -30,12 +30,12 @@ Copies = Callable[[int], Path]
 
 def history_of(path: Path, session_id: str) -> History:
     with reader_of(path) as reader:
-        return reading.read_history(reader, session_id)
+        return messages.read_history(reader, session_id)
 
 
 def index_of(path: Path, session_id: str) -> TranscriptIndex:
     with reader_of(path) as reader:
-        return packing.pack(reading.read_history(reader, session_id), light_rows(reader, session_id))
+        return packing.pack(messages.read_history(reader, session_id), light_rows(reader, session_id))
 
 
 def said(items: Iterable[Item]) -> list[int]:
@@ -83,7 +83,7 @@ def test_every_session_shows_each_stored_text_once(copies: Copies, version: int)
     path = copies(version)
     with reader_of(path) as reader:
         for session_id in tips(reader):
-            history = reading.read_history(reader, session_id)
+            history = messages.read_history(reader, session_id)
             ids = [entry.id for entry in history.entries]
             assert len(ids) == len(set(ids))
             if not history.boundaries:
@@ -93,8 +93,8 @@ def test_every_session_shows_each_stored_text_once(copies: Copies, version: int)
 @pytest.mark.parametrize("version", [21, 31])
 def test_the_live_messages_of_history_are_the_live_context(copies: Copies, version: int) -> None:
     with reader_of(copies(version)) as reader:
-        history = reading.read_history(reader, WEEK_29)
-        live = [row.id for row in reading.live_context(reader, WEEK_29)]
+        history = messages.read_history(reader, WEEK_29)
+        live = [row.id for row in messages.live_context(reader, WEEK_29)]
     standalone = {b.handoff_id for b in history.boundaries} - set(history.message_of)
     assert {e.newest_id for e in history.entries if e.state == "live"} == set(live) - standalone
 
@@ -105,9 +105,9 @@ def test_a_merged_carrier_is_shown_as_a_handoff_and_as_its_message(
     copies: Copies, version: int, session_id: str, role: str, calls: int
 ) -> None:
     with reader_of(copies(version)) as reader:
-        history = reading.read_history(reader, session_id)
+        history = messages.read_history(reader, session_id)
         place = history.items.index(history.boundaries[0])
-        handoff, message = reading.history_messages(reader, history.items[place : place + 2])
+        handoff, message = messages.history_messages(reader, history.items[place : place + 2])
     assert isinstance(handoff, Handoff)
     assert isinstance(message, HistoryMessage)
     assert handoff.row.id == handoff.boundary.handoff_id != message.row.id
@@ -122,8 +122,8 @@ def test_a_merged_carrier_is_shown_as_a_handoff_and_as_its_message(
 def test_no_handoff_text_is_part_of_any_message(copies: Copies, version: int) -> None:
     with reader_of(copies(version)) as reader:
         for session_id in tips(reader):
-            history = reading.read_history(reader, session_id)
-            for shown in reading.history_messages(reader, history.entries):
+            history = messages.read_history(reader, session_id)
+            for shown in messages.history_messages(reader, history.entries):
                 assert isinstance(shown, HistoryMessage)
                 assert "[CONTEXT COMPACTION" not in str(shown.content)
                 assert "END OF CONTEXT SUMMARY" not in str(shown.content)
@@ -131,13 +131,13 @@ def test_no_handoff_text_is_part_of_any_message(copies: Copies, version: int) ->
 
 def test_a_chain_of_split_sessions_is_one_line_and_one_history(small_hermes_copy: Copies) -> None:
     with reader_of(small_hermes_copy(16)) as reader:
-        session = sessions.get_session(reader, WEEK_30_TIP)
+        session = paths.get_session(reader, WEEK_30_TIP)
         assert (session.parts, session.name) == (4, "Airline desk, week 30")
-        assert not set(sessions.chain(reader, WEEK_30_TIP)[:-1]) & set(tips(reader))
-        first = sessions.chain(reader, WEEK_30_TIP)[0]
-        assert sessions.tip(reader, first) == WEEK_30_TIP
-        assert sessions.lease_key(reader, WEEK_30_TIP) == first
-        states = [entry.state for entry in reading.read_history(reader, WEEK_30_TIP).entries]
+        assert not set(paths.chain(reader, WEEK_30_TIP)[:-1]) & set(tips(reader))
+        first = paths.chain(reader, WEEK_30_TIP)[0]
+        assert paths.tip(reader, first) == WEEK_30_TIP
+        assert paths.lease_key(reader, WEEK_30_TIP) == first
+        states = [entry.state for entry in messages.read_history(reader, WEEK_30_TIP).entries]
         assert (states.count("live"), states.count("under")) == (186, 572)
 
 
@@ -145,7 +145,7 @@ def test_what_the_databases_can_do_is_read_from_their_columns(small_hermes_copy:
     found = {}
     for version in (16, 21, 31):
         with reader_of(small_hermes_copy(version)) as reader:
-            found[version] = opening.capabilities(reader)
+            found[version] = presence.capabilities(reader)
     assert [found[version].can_compact for version in (16, 21, 31)] == [False, True, True]
     assert "compacted" in found[16].compact_reason
     assert [found[version].schema for version in (16, 21, 31)] == [16, 21, 31]
@@ -210,9 +210,9 @@ def test_odd_rows_are_read_and_nothing_is_lost(empty: Path) -> None:
     ]
     ids = [add_row(empty, **values) for values in odd]
     with reader_of(empty) as reader:
-        history = reading.read_history(reader, "s1")
-        rows = reading.read_rows(reader, ids)
-        shown = reading.history_messages(reader, history.items)
+        history = messages.read_history(reader, "s1")
+        rows = messages.read_rows(reader, ids)
+        shown = messages.history_messages(reader, history.items)
     assert [entry.id for entry in history.entries] == ids
     assert rows[ids[0]].content == JSON_MARK + "{broken"
     assert rows[ids[1]].content == "a\x00b"
@@ -233,11 +233,11 @@ def test_unknown_columns_travel_and_missing_ones_have_defaults(tmp_path: Path) -
     add_session(path)
     row_id = add_row(path, content="hello", **{'odd ""name': "kept"})
     with reader_of(path) as reader:
-        session = sessions.get_session(reader, "s1")
+        session = paths.get_session(reader, "s1")
         assert (session.parts, session.title) == (1, "")
-        assert reading.live_context(reader, "s1")[0].extra == {'odd "name': "kept", "timestamp": 2.0}
-        assert reading.read_history(reader, "s1").entries[0].id == row_id
-        assert not opening.capabilities(reader).can_compact
+        assert messages.live_context(reader, "s1")[0].extra == {'odd "name': "kept", "timestamp": 2.0}
+        assert messages.read_history(reader, "s1").entries[0].id == row_id
+        assert not presence.capabilities(reader).can_compact
 
 
 def test_text_that_quotes_a_marker_is_no_handoff(empty: Path) -> None:
@@ -245,7 +245,7 @@ def test_text_that_quotes_a_marker_is_no_handoff(empty: Path) -> None:
     add_row(empty, content="The block starts with [CONTEXT SUMMARY]: and then goes on.")
     add_row(empty, role="assistant", content="[CONTEXT SUMMARY]: a real one\n\n## Goal\nx")
     with reader_of(empty) as reader:
-        history = reading.read_history(reader, "s1")
+        history = messages.read_history(reader, "s1")
     assert len(history.entries) == 1
     assert len(history.boundaries) == 1
 
@@ -256,8 +256,8 @@ def test_a_continuation_of_a_branch_is_a_chain_although_it_inherits_the_mark(emp
     add_session(empty, "b", parent_session_id="a", model_config=mark, ended_at=2.0, end_reason="compression")
     add_session(empty, "c", parent_session_id="b", model_config=mark)
     with reader_of(empty) as reader:
-        assert sessions.chain(reader, "c") == ["b", "c"]
-        assert sessions.tip(reader, "b") == "c"
+        assert paths.chain(reader, "c") == ["b", "c"]
+        assert paths.tip(reader, "b") == "c"
         assert set(tips(reader)) == {"a", "c"}
 
 
@@ -266,7 +266,7 @@ def test_a_handoff_of_ours_is_no_activity(empty: Path) -> None:
     add_row(empty, content="hello", timestamp=1.79e9)
     add_row(empty, content="[CONTEXT SUMMARY]: and so on", timestamp=1.791e9)
     with reader_of(empty) as reader:
-        assert sessions.get_session(reader, "s1").last_active == 1.79e9
+        assert paths.get_session(reader, "s1").last_active == 1.79e9
 
 
 def test_lone_surrogates_in_json_are_replaced_and_pairs_kept(empty: Path) -> None:
@@ -279,7 +279,7 @@ def test_lone_surrogates_in_json_are_replaced_and_pairs_kept(empty: Path) -> Non
         tool_calls=calls,
     )
     with reader_of(empty) as reader:
-        row = reading.read_rows(reader, [row_id, 10**30])[row_id]
+        row = messages.read_rows(reader, [row_id, 10**30])[row_id]
     assert row.content == [{"type": "text", "text": "a? \U0001f600"}]
     assert row.tool_calls[0]["function"]["name"] == "x?"
 
@@ -294,8 +294,8 @@ def test_rows_without_an_active_flag_are_shown_and_keep_the_store_from_being_com
         con.execute("UPDATE messages SET active = old WHERE id > 100")
     con.close()
     with reader_of(path) as reader:
-        assert "no “active” flag" in opening.compact_reason(reader)
-        assert len(reading.read_history(reader, WEEK_29).entries) >= 124
+        assert "no “active” flag" in presence.compact_reason(reader)
+        assert len(messages.read_history(reader, WEEK_29).entries) >= 124
 
 
 # -- files that are no good ------------------------------------------------------------------------------------------
@@ -330,9 +330,9 @@ def test_reading_a_store_goes_on_while_another_writes_and_never_holds_it_up(smal
     writer.execute("BEGIN IMMEDIATE")
     writer.execute("UPDATE sessions SET title = 'held' WHERE id = ?", [WEEK_29])
     with reader_of(path) as reader:
-        assert sessions.get_session(reader, WEEK_29).title == "Airline desk, week 29"
+        assert paths.get_session(reader, WEEK_29).title == "Airline desk, week 29"
         writer.execute("COMMIT")
-        assert sessions.get_session(reader, WEEK_29).title == "held"
+        assert paths.get_session(reader, WEEK_29).title == "held"
     writer.close()
 
 
@@ -347,7 +347,7 @@ def test_nothing_is_written_by_reading(small_hermes_copy: Copies) -> None:
     path = small_hermes_copy(31)
     before = path.read_bytes()
     with reader_of(path) as reader:
-        reading.read_history(reader, WEEK_29)
+        messages.read_history(reader, WEEK_29)
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
             reader.con.execute("DELETE FROM messages")
     assert path.read_bytes() == before

@@ -21,8 +21,9 @@ from tests.store.child_process import in_child
 from tests.store.commits import committed, live, planned, query, small, steps_for
 from viewer.stores.base import Store
 from viewer.stores.errors import StoreError, StoreReadOnly, StoreUnavailable
-from viewer.stores.hermes import editing, guards, opening, transaction, writing
-from viewer.stores.hermes.appending import append
+from viewer.stores.hermes import commit as hermes_commit
+from viewer.stores.hermes import database, plan, presence, transaction, writer
+from viewer.stores.hermes.writer import append
 
 __all__ = ["small"]
 
@@ -31,17 +32,17 @@ AS_ROOT = os.geteuid() == 0
 MESSAGE = [{"role": "user", "content": "x"}]
 
 
-def attempts(store: Store, snapshot: writing.Snapshot) -> Iterator[Callable[[], object]]:
+def attempts(store: Store, snapshot: plan.Snapshot) -> Iterator[Callable[[], object]]:
     """Every kind of write."""
     yield lambda: append(store, snapshot.session_id, MESSAGE, now=40.0)
-    yield lambda: guards.take_lock(store, snapshot.session_id, "somebody")
-    yield lambda: editing.rename(store, snapshot.session_id, "another title")
-    yield lambda: writing.commit(
+    yield lambda: presence.take_lock(store, snapshot.session_id, "somebody")
+    yield lambda: writer.rename(store, snapshot.session_id, "another title")
+    yield lambda: hermes_commit.commit(
         store, snapshot, steps_for(snapshot, 1, 2), lock_holder="held", lease_holder="held", now=40.0
     )
 
 
-def commit(path: Path, snapshot: writing.Snapshot) -> None:
+def commit(path: Path, snapshot: plan.Snapshot) -> None:
     """The commit among the attempts, with the lock and the lease it needs."""
     for table in ("compression_locks", "session_turn_leases"):
         query(path, f"INSERT INTO {table} VALUES ('s1', 'held', 1, ?)", time.time() + 300)
@@ -53,7 +54,7 @@ def all_rows(path: Path) -> list[Any]:
     return [query(path, f"SELECT * FROM {table}") for table in ("messages", "sessions")]
 
 
-def refuses_all(path: Path, snapshot: writing.Snapshot, kind: type[StoreError], words: str) -> None:
+def refuses_all(path: Path, snapshot: plan.Snapshot, kind: type[StoreError], words: str) -> None:
     for attempt in attempts(store_at(path), snapshot):
         with pytest.raises(kind, match=words) as refused:
             attempt()
@@ -236,16 +237,16 @@ def test_a_store_that_lacks_what_a_compaction_needs(tmp_path: Path, change: str,
     for number in range(8):
         add_row(path, role=("user", "assistant")[number % 2], content="x", timestamp=number + 1.0)
     with reader_of(path) as reader:
-        assert opening.compact_reason(reader) == ""
+        assert presence.compact_reason(reader) == ""
     query(path, change)
     before = query(path, "SELECT * FROM messages")
     with reader_of(path) as reader:
-        assert words in opening.compact_reason(reader)
+        assert words in presence.compact_reason(reader)
         refusal = reader.compact_refusal("s1")
-        assert isinstance(refusal, StoreReadOnly) and refusal.message == opening.compact_reason(reader)
-    snapshot = writing.Snapshot("s1", ((1, 1, -1),), opening.identity(store_at(path)))
+        assert isinstance(refusal, StoreReadOnly) and refusal.message == presence.compact_reason(reader)
+    snapshot = plan.Snapshot("s1", ((1, 1, -1),), database.identity(store_at(path)))
     with pytest.raises(StoreError):
-        writing.commit(store_at(path), snapshot, [], lock_holder="x", lease_holder="x", now=1.0)
+        hermes_commit.commit(store_at(path), snapshot, [], lock_holder="x", lease_holder="x", now=1.0)
     assert query(path, "SELECT * FROM messages") == before
 
 
@@ -256,7 +257,7 @@ def test_rows_whose_flag_is_not_set(small_hermes_copy: Callable[[int], Path]) ->
     query(path, "ALTER TABLE messages ADD COLUMN active INTEGER DEFAULT 1")
     query(path, "UPDATE messages SET active = old")
     with reader_of(path) as reader:
-        assert opening.compact_reason(reader) == ""
+        assert presence.compact_reason(reader) == ""
     snapshot = planned(path)
     query(path, "UPDATE messages SET active = NULL WHERE id = ?", snapshot.rows[5][0])
     with reader_of(path) as reader:

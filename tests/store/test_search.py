@@ -19,10 +19,10 @@ from tests.factories.stores import create_empty
 from tests.slow import slow
 from viewer.stores.base import Store
 from viewer.stores.errors import StoreUnavailable
-from viewer.stores.hermes import candidates, reading, search
+from viewer.stores.hermes import candidates, messages, search
+from viewer.stores.hermes.paths import tip
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.hermes.sessions import tip
 from viewer.stores.search.pages import Hit, HitPage, Key, PageRequest, SearchFilter, Stage
 from viewer.stores.search.query import fold, parse, trigram_expression, word_expression
 from viewer.stores.sqlite import reading as sqlite
@@ -666,7 +666,7 @@ def test_each_message_of_a_real_store_is_found_once(
         for hit in hits:
             newest = tip(reader, hit.session.id)
             if newest not in histories:
-                histories[newest] = reading.read_history(reader, newest)
+                histories[newest] = messages.read_history(reader, newest)
             history = histories[newest]
             if hit.kind == "summary":
                 assert hit.id in {boundary.handoff_id for boundary in history.boundaries}

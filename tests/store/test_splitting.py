@@ -19,9 +19,9 @@ from tests.store.commits import planned, steps_for
 from tests.store.tables import COPIED, SESSIONS, path, query, rows, session, stored, version
 from viewer.stores import lock_owners
 from viewer.stores.errors import CompactionConflict, SessionBusy, StoreError, StoreReadOnly
-from viewer.stores.hermes import branching, guards, sessions, writing
+from viewer.stores.hermes import branch, commit, encode, paths, plan, presence
+from viewer.stores.hermes.messages import history_messages, read_history
 from viewer.stores.hermes.reader import HermesReader as Reader
-from viewer.stores.hermes.reading import history_messages, read_history
 from viewer.stores.message import HistoryMessage
 
 __all__ = ["path", "version"]  # fixtures
@@ -35,19 +35,19 @@ def small(tmp_path: Path) -> Path:
     return small_talk(tmp_path / "small.db", 8)
 
 
-def split(path: Path, snapshot: writing.Snapshot, steps: list[writing.Step], lease: bool = True) -> writing.BlockCommit:
+def split(path: Path, snapshot: plan.Snapshot, steps: list[encode.Step], lease: bool = True) -> commit.BlockCommit:
     store, holder = store_at(path), lock_owners.new_holder()
-    guards.take_lock(store, snapshot.session_id, holder)
+    presence.take_lock(store, snapshot.session_id, holder)
     try:
         if not lease:
-            return branching.split(store, snapshot, steps, lock_holder=holder, lease_holder=holder, now=NOW)
+            return branch.split(store, snapshot, steps, lock_holder=holder, lease_holder=holder, now=NOW)
         with turn_lease(store, snapshot.session_id) as held:
-            return branching.split(store, snapshot, steps, lock_holder=holder, lease_holder=held, now=NOW)
+            return branch.split(store, snapshot, steps, lock_holder=holder, lease_holder=held, now=NOW)
     finally:
-        guards.release_lock(store, snapshot.session_id, holder)
+        presence.release_lock(store, snapshot.session_id, holder)
 
 
-def small_split(path: Path) -> writing.BlockCommit:
+def small_split(path: Path) -> commit.BlockCommit:
     snapshot = planned(path, "s1")
     return split(path, snapshot, steps_for(snapshot, head=2, tail=2))
 
@@ -136,8 +136,8 @@ def test_the_next_part_of_a_chain_is_numbered_on(small: Path) -> None:
         titles.append(session(small, last)["title"])
     assert titles == ["Small talk #2", "Small talk #3", "Small talk #4"]
     with reader_of(small) as reader:
-        assert sessions.tip(reader, "s1") == last and len(sessions.chain(reader, last)) == 4
-        assert sessions.lease_key(reader, last) == "s1"
+        assert paths.tip(reader, "s1") == last and len(paths.chain(reader, last)) == 4
+        assert paths.lease_key(reader, last) == "s1"
         assert tips(reader) == [last]
 
 
@@ -148,7 +148,7 @@ def test_titles_that_are_taken_long_or_missing(small: Path) -> None:
         add_session(small, f"titled {expected}", title=title)
         add_row(small, f"titled {expected}", content="a", timestamp=3.0)
         snapshot = planned(small, f"titled {expected}")
-        done = split(small, snapshot, [writing.New(HANDOFF)])
+        done = split(small, snapshot, [encode.New(HANDOFF)])
         assert session(small, done.new_session_id)["title"] == expected
 
 
@@ -167,7 +167,7 @@ def test_rows_that_arrived_meanwhile_go_along_behind(small: Path) -> None:
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
 
-def unchanged(path: Path, snapshot: writing.Snapshot, kind: type[StoreError], match: str, **options: Any) -> None:
+def unchanged(path: Path, snapshot: plan.Snapshot, kind: type[StoreError], match: str, **options: Any) -> None:
     before = stored(path)
     with pytest.raises(kind, match=match):
         split(path, snapshot, steps_for(snapshot, head=1, tail=1), **options)
@@ -185,7 +185,7 @@ def test_it_needs_lock_and_lease(small: Path) -> None:
     unchanged(small, snapshot, SessionBusy, "hold on this session was lost", lease=False)
     before = stored(small)
     with turn_lease(store_at(small), "s1") as lease, pytest.raises(SessionBusy, match="hold on this session was lost"):
-        branching.split(store_at(small), snapshot, [], lock_holder="me", lease_holder=lease, now=time.time())
+        branch.split(store_at(small), snapshot, [], lock_holder="me", lease_holder=lease, now=time.time())
     assert stored(small) == before
 
 
@@ -234,8 +234,8 @@ def test_a_write_that_fails_on_the_way_leaves_no_session(small: Path) -> None:
 
 def test_columns_that_changed_go_into_the_new_session_alone(small: Path) -> None:
     snapshot = planned(small, "s1")
-    changed = writing.CloneChanged(snapshot.rows[1][0], {"content": "shorter"}, "under")
-    done = split(small, snapshot, [writing.Clone(snapshot.rows[0][0]), changed, writing.New(HANDOFF)])
+    changed = encode.CloneChanged(snapshot.rows[1][0], {"content": "shorter"}, "under")
+    done = split(small, snapshot, [encode.Clone(snapshot.rows[0][0]), changed, encode.New(HANDOFF)])
     assert [row[1] for row in rows(small, done.new_session_id)] == ["message 0", "shorter", HANDOFF["content"]]
     assert [row[1] for row in rows(small, "s1", COPIED)] == [f"message {number}" for number in range(8)]
 

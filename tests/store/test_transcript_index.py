@@ -14,7 +14,7 @@ from tests.agents.hermes.in_memory import HermesInMemory
 from viewer.stores.conversation import MessageRow
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownBlock
-from viewer.stores.hermes.light_row import LightRow
+from viewer.stores.hermes.records import LightRow
 from viewer.stores.history_types import Boundary, History, HistoryEntry
 from viewer.stores.packing import VERSION, extended, from_bytes, pack, to_bytes, with_counts_of
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex

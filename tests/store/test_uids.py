@@ -15,11 +15,11 @@ import pytest
 
 from compaction.handoff import END_MARKER, LEGACY_HEADER, MERGE_DELIMITER, NO_USER_START, PRIOR_HEADER, TASK_LIST
 from tests.agents.hermes.in_memory import texts
-from viewer.stores.hermes import notices, row_digests, undoing
+from viewer.stores.hermes import envelopes, messages, undo
 from viewer.stores.hermes.alignment import State
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownUndone
-from viewer.stores.hermes.light_row import LightRow
+from viewer.stores.hermes.records import LightRow
 from viewer.stores.history_types import History
 from viewer.stores.packing import extended, pack
 
@@ -75,9 +75,9 @@ class Script:
     def shown(self) -> list[str]:
         return texts(self.history(), self.rows)
 
-    def undo(self) -> undoing.Undoing:
+    def undo(self) -> undo.Undoing:
         history = self.history()
-        return undoing.undoing_of_boundary("s", history.boundaries[-1])
+        return undo.undoing_of_boundary("s", history.boundaries[-1])
 
 
 def running_turn() -> Script:
@@ -393,7 +393,7 @@ def test_an_index_is_not_extended_by_rows_that_carry_older_messages() -> None:
     ],
 )
 def test_what_a_compaction_added_to_typed_words_is_none_of_them(content: str, words: str, restated: bool) -> None:
-    summary, said, repeats = row_digests.parted(content, flagged=LEGACY_HEADER in content)
+    summary, said, repeats = messages.parts_of(content, flagged=LEGACY_HEADER in content)
     assert (said, repeats, summary is not None) == (words, restated, LEGACY_HEADER in content)
 
 
@@ -411,12 +411,12 @@ def test_what_was_typed_into_a_marker_is_shown_without_it() -> None:
     row_id = script.row("user", f"{marker} fix it", **merged)
     script.copy(row_id)
     assert [entry.rows for entry in script.history().entries] == [(1,), (2, 3)]
-    assert notices.without_marker(f"{marker}\n\nfix it") == "fix it"
-    assert notices.without_marker(marker) == marker
+    assert envelopes.without_marker(f"{marker}\n\nfix it") == "fix it"
+    assert envelopes.without_marker(marker) == marker
 
 
 def test_boundaries_are_found_where_every_summary_has_another_shape() -> None:
     """Flagged rows are summaries whatever is in them."""
     for text in ("## Goal", "- a list\n- of two", "One sentence of prose."):
-        summary, said, _ = row_digests.parted(text, flagged=True)
+        summary, said, _ = messages.parts_of(text, flagged=True)
         assert (summary, said) == (text, "")

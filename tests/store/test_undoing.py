@@ -17,7 +17,7 @@ from tests.factories.stores import WEEK_29, reader_of
 from tests.slow import slow
 from tests.store.commits import committed, live, map_of, path, planned, query, said, steps_for, undone
 from viewer.stores.errors import StoreError
-from viewer.stores.hermes import reading, receipts, undoing
+from viewer.stores.hermes import messages, undo
 
 __all__ = ["path"]
 
@@ -29,7 +29,7 @@ class Done:
     """A compaction that stands: what was in context before it, its block, and what was said after it."""
 
     path: Path
-    what: undoing.Undoing
+    what: undo.Undoing
     before: Said
     since: Said
     agent: HermesAtWork
@@ -87,8 +87,8 @@ def ours(path: Path) -> Done:
 def agents(path: Path) -> Done:
     """The newest compaction in the database, which the agent made; 16 messages came after it."""
     with reader_of(path) as reader:
-        history = reading.read_history(reader, WEEK_29)
-    what = undoing.undoing_of_boundary(WEEK_29, history.boundaries[-1])
+        history = messages.read_history(reader, WEEK_29)
+    what = undo.undoing_of_boundary(WEEK_29, history.boundaries[-1])
     agent = HermesAtWork(path, WEEK_29)
     by_id = {row[0]: row[1:] for row in agent.rows("1")}
     before = [by_id[row_id] for row_id in sorted(what.originals)]
@@ -102,8 +102,8 @@ def agents_new(path: Path) -> Done:
     before, agent = said(path), HermesAtWork(path, WEEK_29)
     agent.compact()
     with reader_of(path) as reader:
-        history = reading.read_history(reader, WEEK_29)
-    what = undoing.undoing_of_boundary(WEEK_29, history.boundaries[-1])
+        history = messages.read_history(reader, WEEK_29)
+    what = undo.undoing_of_boundary(WEEK_29, history.boundaries[-1])
     return Done(path, what, before, [], agent)
 
 
@@ -131,9 +131,9 @@ def done(path: Path, request: pytest.FixtureRequest) -> Done:
     return made
 
 
-def outlook_of(done: Done) -> undoing.Outlook:
+def outlook_of(done: Done) -> undo.Outlook:
     with reader_of(done.path) as reader:
-        return undoing.check_undo(reader, done.what)
+        return undo.check_undo(reader, done.what)
 
 
 @pytest.mark.parametrize("since", RESTORED)
@@ -165,14 +165,14 @@ def test_what_was_taken_back_by_then_is_noted(done: Done, kept: bool) -> None:
     sources = {source for source in done.what.originals if gone.intersection(done.what.copies_of(source))}
     behind = {row_id for row_id in gone if row_id > end}
     assert behind and bool(sources) == kept
-    assert set(receipts.undo_receipt(done.what, outlook_of(done))["taken_back"]) == sources | behind
+    assert set(undo.undo_receipt(done.what, outlook_of(done))["taken_back"]) == sources | behind
 
 
 def shown(path: Path) -> list[tuple[str, float, Any]]:
     """Every message of History: role, time and text."""
     with reader_of(path) as reader:
-        history = reading.read_history(reader, WEEK_29)
-        rows = [item.row for item in reading.history_messages(reader, history.entries)]
+        history = messages.read_history(reader, WEEK_29)
+        rows = [item.row for item in messages.history_messages(reader, history.entries)]
     return [(row.role, row.timestamp, row.content) for row in rows]
 
 
@@ -227,7 +227,7 @@ def test_what_would_come_back_without_its_call_or_result_is_refused(
     (handoff,) = by_hand(path, [("assistant", "[CONTEXT SUMMARY]: sum", {})])
     originals: dict[int, int | None] = {row_id: None for at, row_id in enumerate(before) if at not in left_out}
     with reader_of(path) as reader:
-        said = undoing.check_undo(reader, undoing.Undoing(WEEK_29, handoff, (handoff,), originals)).refusal
+        said = undo.check_undo(reader, undo.Undoing(WEEK_29, handoff, (handoff,), originals)).refusal
     assert reason in said if reason else said == ""
 
 
@@ -246,8 +246,8 @@ def test_a_message_that_came_with_the_block_is_not_taken_out_of_context(
     (before,) = by_hand(path, [("user", "hello", UNDER)])
     handoff, loose = by_hand(path, [("assistant", "[CONTEXT SUMMARY]: sum", {}), ("user", content, {})])
     with reader_of(path) as reader:
-        what = undoing.Undoing(WEEK_29, handoff, (handoff, loose), {before: None})
-        said = undoing.check_undo(reader, what).refusal
+        what = undo.Undoing(WEEK_29, handoff, (handoff, loose), {before: None})
+        said = undo.check_undo(reader, what).refusal
     assert ("would take 1 message out of context" in said) == refused
 
 
@@ -264,9 +264,9 @@ def test_a_message_that_would_be_in_context_twice_is_not_brought_back(path: Path
     (handoff,) = by_hand(path, [("assistant", "[CONTEXT SUMMARY]: sum", {})])
     by_hand(path, [("user", "later", {"timestamp": 1.98e9, **name(later)})] if later else [])
     with reader_of(path) as reader:
-        what = undoing.Undoing(WEEK_29, handoff, (handoff,), {before: None}, found=True)
-        said = undoing.check_undo(reader, what).refusal
-    assert (said == undoing.UNTOLD) == (first == "live" or (named and later == "u1"))
+        what = undo.Undoing(WEEK_29, handoff, (handoff,), {before: None}, found=True)
+        said = undo.check_undo(reader, what).refusal
+    assert (said == undo.UNTOLD) == (first == "live" or (named and later == "u1"))
 
 
 def test_a_boundary_that_is_not_sure_is_not_undone(done: Done) -> None:
@@ -287,6 +287,6 @@ def test_a_name_of_the_trigger_that_looks_given_is_not_believed(path: Path) -> N
     for (row_id,) in query(path, "SELECT id FROM messages WHERE id > ? ORDER BY id LIMIT 2", newest):
         query(path, "UPDATE messages SET message_uid = ? WHERE id = ?", uuid.UUID(int=row_id, version=4).hex, row_id)
     with reader_of(path) as reader:
-        history = reading.read_history(reader, WEEK_29)
-    undone(path, undoing.undoing_of_boundary(WEEK_29, history.boundaries[-1]))
+        history = messages.read_history(reader, WEEK_29)
+    undone(path, undo.undoing_of_boundary(WEEK_29, history.boundaries[-1]))
     assert said(path) == before

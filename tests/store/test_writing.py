@@ -38,16 +38,7 @@ from viewer.stores.errors import (
     StoreUnavailable,
     TitleTaken,
 )
-from viewer.stores.hermes import (
-    editing,
-    guards,
-    lock_time,
-    reading,
-    sessions,
-    transaction,
-    undoing,
-    writing,
-)
+from viewer.stores.hermes import commit, encode, lock_time, messages, paths, plan, presence, transaction, undo, writer
 
 __all__ = ["path", "small"]  # fixtures
 
@@ -77,7 +68,7 @@ def test_only_the_session_changes_and_its_counters_are_right(path: Path) -> None
     )[0]
     assert (count, ended) == (33, None) == (commit.live, None)
     with reader_of(path) as reader:
-        assert calls == sum(len(row.tool_calls) for row in reading.live_context(reader, WEEK_29))
+        assert calls == sum(len(row.tool_calls) for row in messages.live_context(reader, WEEK_29))
     assert query(path, "PRAGMA integrity_check") == [("ok",)]
     for table in ("compression_locks", "session_turn_leases"):
         if query(path, "SELECT 1 FROM sqlite_master WHERE name = ?", table):
@@ -117,10 +108,10 @@ def test_a_changed_clone_drops_what_was_derived_from_its_text(small: Path) -> No
     snapshot = planned(small, "s1")
     ids = [row[0] for row in snapshot.rows]
     changes = {"content": [{"type": "text", "text": "stub"}], "_compressed_summary": True, "no_such_column": 1}
-    steps: list[writing.Step] = [
-        writing.New(HANDOFF),
-        writing.CloneChanged(ids[6], changes, "under"),
-        writing.CloneChanged(ids[7], {"content": "merged"}, "out", is_handoff=True),
+    steps: list[encode.Step] = [
+        encode.New(HANDOFF),
+        encode.CloneChanged(ids[6], changes, "under"),
+        encode.CloneChanged(ids[7], {"content": "merged"}, "out", is_handoff=True),
     ]
     commit = committed(small, snapshot, steps)
     clone = commit.copies[ids[6]]
@@ -191,12 +182,12 @@ def test_a_session_that_the_agent_split_meanwhile_is_a_conflict(small: Path) -> 
 @pytest.mark.parametrize("missing", ["compression_locks", "session_turn_leases"])
 def test_no_write_without_lock_and_lease(small: Path, missing: str) -> None:
     store, snapshot, holder = store_at(small), planned(small, "s1"), lock_owners.new_holder()
-    guards.take_lock(store, "s1", holder)
-    guards.take_lease(store, "s1", holder)
+    presence.take_lock(store, "s1", holder)
+    presence.take_lease(store, "s1", holder)
     query(small, f"DELETE FROM {missing}")
     before = query(small, "SELECT * FROM messages")
     with pytest.raises(SessionBusy):
-        writing.commit(store, snapshot, steps_for(snapshot, 1, 2), lock_holder=holder, lease_holder=holder, now=1.0)
+        commit.commit(store, snapshot, steps_for(snapshot, 1, 2), lock_holder=holder, lease_holder=holder, now=1.0)
     assert query(small, "SELECT * FROM messages") == before
 
 
@@ -224,7 +215,7 @@ def test_a_store_locked_beyond_patience_says_so(small: Path, monkeypatch: pytest
     with closing(sqlite3.connect(small, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreUnavailable, match="stayed locked"):
-            guards.take_lock(store_at(small), "s1", lock_owners.new_holder())
+            presence.take_lock(store_at(small), "s1", lock_owners.new_holder())
 
 
 def test_an_old_schema_is_refused(small_hermes_copy: Callable[[int], Path]) -> None:
@@ -240,7 +231,7 @@ def test_the_lock_time_estimate_knows_what_is_indexed_again(small_hermes_copy: C
     kept, 5.5 and 0.6.
     """
     rows = tuple((row_id, 1000, 90) for row_id in range(20_000))
-    planned = writing.Snapshot("s1", rows, (0, 0))
+    planned = plan.Snapshot("s1", rows, (0, 0))
     for version, little, much in [(21, 4.6, 5.5), (31, 0.31, 0.6)]:
         with reader_of(small_hermes_copy(version)) as reader:
             for measured, kept in [(little, range(100)), (much, range(4_000))]:
@@ -272,7 +263,7 @@ def test_undo_restores_the_live_context_and_keeps_what_came_since(path: Path) ->
     assert query(path, "SELECT message_count FROM sessions WHERE id = ?", WEEK_29) == [(len(before) + 1,)]
     assert everything_else(path) == others
     with reader_of(path) as reader:
-        assert len(reading.read_history(reader, WEEK_29).entries) == 125
+        assert len(messages.read_history(reader, WEEK_29).entries) == 125
 
 
 def test_a_copy_the_agent_took_back_since_stays_down(path: Path) -> None:
@@ -285,17 +276,17 @@ def test_a_copy_the_agent_took_back_since_stays_down(path: Path) -> None:
 
 def test_the_agents_own_newest_compaction_can_be_undone(path: Path) -> None:
     with reader_of(path) as reader:
-        history = reading.read_history(reader, WEEK_29)
+        history = messages.read_history(reader, WEEK_29)
         newest = history.boundaries[-1]
-        what = undoing.undoing_of_boundary(WEEK_29, newest)
-        outlook = undoing.check_undo(reader, what)
+        what = undo.undoing_of_boundary(WEEK_29, newest)
+        outlook = undo.check_undo(reader, what)
     assert outlook.refusal == ""
     assert len(outlook.restored) == newest.messages_before
     later = len(live(path)) - newest.messages_after
     undone(path, what)
     assert len(live(path)) == newest.messages_before + later
     with reader_of(path) as reader:
-        again = reading.read_history(reader, WEEK_29)
+        again = messages.read_history(reader, WEEK_29)
     assert len(again.boundaries) == 1
     assert len(again.entries) == 124
     assert [entry.id for entry in again.entries] == [entry.id for entry in history.entries]
@@ -332,18 +323,18 @@ def test_an_undo_whose_copies_are_not_known_is_refused(small: Path) -> None:
     add_row(small, role="assistant", content=HANDOFF["content"], timestamp=30.0)
     add_row(small, role="user", content="something else altogether", timestamp=17.5)
     with reader_of(small) as reader:
-        history = reading.read_history(reader, "s1")
-        what = undoing.undoing_of_boundary("s1", history.boundaries[0])
-        assert "is not known" in undoing.check_undo(reader, what).refusal
+        history = messages.read_history(reader, "s1")
+        what = undo.undoing_of_boundary("s1", history.boundaries[0])
+        assert "is not known" in undo.check_undo(reader, what).refusal
 
 
 def test_a_boundary_where_the_agent_split_the_session_says_so(small_hermes_copy: Callable[[int], Path]) -> None:
     with reader_of(small_hermes_copy(16)) as reader:
         tip = "20260715_063924_8490d0"
-        history = reading.read_history(reader, tip)
+        history = messages.read_history(reader, tip)
         assert len(history.boundaries) == 3
-        what = undoing.undoing_of_boundary(tip, history.boundaries[-1])
-        assert undoing._exist_elsewhere(reader.con, reader.columns.dialect, what)
+        what = undo.undoing_of_boundary(tip, history.boundaries[-1])
+        assert undo._exist_elsewhere(reader.con, reader.columns.dialect, what)
 
 
 # -- guards ----------------------------------------------------------------------------------------------------------
@@ -354,10 +345,10 @@ def test_somebody_elses_lock_is_named_and_never_taken(small: Path) -> None:
     now = time.time()
     query(small, "INSERT INTO compression_locks VALUES ('s1', 'pid=1:agent=hermes', ?, ?)", now, now + 60)
     with pytest.raises(SessionBusy, match="pid=1:agent=hermes"):
-        guards.take_lock(store, "s1", lock_owners.new_holder())
+        presence.take_lock(store, "s1", lock_owners.new_holder())
     assert query(small, "SELECT holder FROM compression_locks") == [("pid=1:agent=hermes",)]
     with reader_of(small) as reader:
-        held = guards.lock_of(reader, "s1")
+        held = presence.lock_of(reader, "s1")
     assert held is not None and not held.is_palimpsest
 
 
@@ -369,23 +360,23 @@ def test_a_stale_lock_is_replaced(small: Path) -> None:
         query(small, "DELETE FROM compression_locks")
         query(small, "INSERT INTO compression_locks VALUES ('s1', ?, 1, ?)", stale, expires)
         holder = lock_owners.new_holder()
-        guards.take_lock(store, "s1", holder)
+        presence.take_lock(store, "s1", holder)
         assert query(small, "SELECT holder FROM compression_locks") == [(holder,)]
 
 
 def test_a_foreign_namespace_waits_out_its_time(small: Path) -> None:
     query(small, "INSERT INTO compression_locks VALUES ('s1', 'pid=4194304:pidns=1:x', 1, ?)", time.time() + 60)
     with pytest.raises(SessionBusy):
-        guards.take_lock(store_at(small), "s1", lock_owners.new_holder())
+        presence.take_lock(store_at(small), "s1", lock_owners.new_holder())
 
 
 def test_only_the_holder_refreshes_and_releases(small: Path) -> None:
     store, holder = store_at(small), lock_owners.new_holder()
-    guards.take_lock(store, "s1", holder)
-    guards.release_lock(store, "s1", "somebody else")
-    assert not guards.refresh_lock(store, "s1", "somebody else")
-    assert guards.refresh_lock(store, "s1", holder)
-    guards.release_lock(store, "s1", holder)
+    presence.take_lock(store, "s1", holder)
+    presence.release_lock(store, "s1", "somebody else")
+    assert not presence.refresh_lock(store, "s1", "somebody else")
+    assert presence.refresh_lock(store, "s1", holder)
+    presence.release_lock(store, "s1", holder)
     assert query(small, "SELECT * FROM compression_locks") == []
 
 
@@ -395,15 +386,15 @@ def test_the_turn_lease_of_a_chain_is_held_under_its_first_part(small: Path) -> 
     with turn_lease(store_at(small), "s2") as holder:
         assert query(small, "SELECT conversation_id, holder FROM session_turn_leases") == [("s1", holder)]
         with reader_of(small) as reader:
-            assert guards.lease_of(reader, "s2") == guards.lease_of(reader, "s1")
-            assert guards.lease_of(reader, "s1")
+            assert presence.lease_of(reader, "s2") == presence.lease_of(reader, "s1")
+            assert presence.lease_of(reader, "s1")
     assert query(small, "SELECT * FROM session_turn_leases") == []
 
 
 def test_a_store_without_leases_needs_none(small_hermes_copy: Callable[[int], Path]) -> None:
     path = small_hermes_copy(21)
     with turn_lease(store_at(path), WEEK_29), reader_of(path) as reader:
-        assert guards.lease_of(reader, WEEK_29) is None
+        assert presence.lease_of(reader, WEEK_29) is None
 
 
 # -- titles ----------------------------------------------------------------------------------------------------------
@@ -412,13 +403,13 @@ def test_a_store_without_leases_needs_none(small_hermes_copy: Callable[[int], Pa
 def test_rename_and_archive(small: Path) -> None:
     add_session(small, "s2", title="taken")
     store: Store = store_at(small)
-    editing.rename(store, "s1", "  a\x00 new\n\u202ename ")
-    editing.set_archived(store, "s1", True)
+    writer.rename(store, "s1", "  a\x00 new\n\u202ename ")
+    writer.set_archived(store, "s1", True)
     with reader_of(small) as reader:
-        session = sessions.get_session(reader, "s1")
+        session = paths.get_session(reader, "s1")
     assert (session.title, session.archived) == ("a new name", True)
     assert query(small, "SELECT title_source FROM sessions WHERE id = 's1'") == [("user",)]
     with pytest.raises(TitleTaken, match="already named"):
-        editing.rename(store, "s1", "taken")
+        writer.rename(store, "s1", "taken")
     with pytest.raises(StoreError, match="no session"):
-        editing.rename(store, "s3", "x")
+        writer.rename(store, "s3", "x")

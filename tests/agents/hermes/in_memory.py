@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from viewer.stores.hermes.alignment import State
-from viewer.stores.hermes.light_row import LightRow
+from viewer.stores.hermes.records import LightRow
 from viewer.stores.history_types import Boundary, History
 
 

@@ -15,10 +15,14 @@ from viewer.runs import branching as branching_runs
 from viewer.runs import candidate, planning
 from viewer.stores import lock_owners
 from viewer.stores.base import Store
-from viewer.stores.hermes import branching, guards, reading, receipts, row_digests, writing
+from viewer.stores.hermes import branch as hermes_branch
+from viewer.stores.hermes import commit as hermes_commit
+from viewer.stores.hermes import encode, messages, presence
+from viewer.stores.hermes import plan as hermes_plan
+from viewer.stores.hermes import undo as hermes_undo
 from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.hermes.undoing import Outlook, Undoing
+from viewer.stores.hermes.undo import Outlook, Undoing
 from viewer.stores.history_types import History
 from viewer.stores.message import message_of
 
@@ -41,11 +45,11 @@ class Planned:
         return self.basis.session.id
 
     @property
-    def snapshot(self) -> writing.Snapshot:
-        return receipts.snapshot_of(self.session_id, self.basis.token)
+    def snapshot(self) -> hermes_plan.Snapshot:
+        return hermes_plan.snapshot_of(self.session_id, self.basis.token)
 
-    def steps(self, result: compaction.Result) -> list[writing.Step]:
-        return receipts.steps_of(self.basis.token, candidate.edits_of(self.basis, result))
+    def steps(self, result: compaction.Result) -> list[encode.Step]:
+        return encode.steps_of(self.basis.token, candidate.edits_of(self.basis, result))
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Done:
 
     store: Store
     messages: list[compaction.Message]
-    commit: writing.BlockCommit
+    commit: hermes_commit.BlockCommit
     undoing: Undoing
 
 
@@ -67,7 +71,7 @@ def plan(
 ) -> Planned:
     """Take the lock and plan, for a model with this context window. Raises SessionBusy when somebody else has it."""
     store, holder = store_of(database), lock_owners.new_holder()
-    guards.take_lock(store, session_id, holder)
+    presence.take_lock(store, session_id, holder)
     with open_store(store) as reader:
         basis = planning.read_basis(reader, session_id, mode)
     messages = [message_of(row) for row in basis.sent]
@@ -76,7 +80,7 @@ def plan(
     try:
         return Planned(store, basis, make(messages, policy, compaction.counter_for("gpt-5")), holder)
     except compaction.NothingToCompact:
-        guards.release_lock(store, session_id, holder)
+        presence.release_lock(store, session_id, holder)
         raise
 
 
@@ -86,14 +90,14 @@ def commit(planned: Planned) -> Done:
         with turn_lease(planned.store, planned.session_id) as lease:
             return commit_leased(planned, lease)
     finally:
-        guards.release_lock(planned.store, planned.session_id, planned.holder)
+        presence.release_lock(planned.store, planned.session_id, planned.holder)
 
 
 def commit_leased(planned: Planned, lease: str, now: float = 0.0) -> Done:
     """Commit while `lease` holds the turn lease."""
     plan = planned.plan
     result = pruning.apply(plan) if isinstance(plan, pruning.PrunePlan) else compaction.apply(plan, SUMMARY)
-    done = writing.commit(
+    done = hermes_commit.commit(
         planned.store, planned.snapshot, planned.steps(result),
         lock_holder=planned.holder, lease_holder=lease, now=now or time.time(),
     )  # fmt: skip
@@ -113,32 +117,32 @@ def compact_at(database: Path, session_id: str, now: float, strategy: str, windo
         with turn_lease(planned.store, session_id) as lease:
             return commit_leased(planned, lease, now)
     finally:
-        guards.release_lock(planned.store, session_id, planned.holder)
+        presence.release_lock(planned.store, session_id, planned.holder)
 
 
 def known_of(done: Done) -> KnownBlock:
     """What this site notes of the compaction."""
     with open_store(done.store) as reader:
-        row = reading.read_rows(reader, [done.commit.handoff_id])[done.commit.handoff_id]
+        row = messages.read_rows(reader, [done.commit.handoff_id])[done.commit.handoff_id]
     copies = {copy: source for source, copy in done.commit.copies.items()}
-    key, before = row_digests.handoff_key(row.content), [*done.undoing.originals]
+    key, before = messages.handoff_key(row.content), [*done.undoing.originals]
     return KnownBlock(1, done.commit.handoff_id, key, copies, undone=False, before=before)
 
 
 def undo(store: Store, undoing: Undoing) -> Outlook:
     """Take a compaction back under lock and lease."""
     holder = lock_owners.new_holder()
-    guards.take_lock(store, undoing.session_id, holder)
+    presence.take_lock(store, undoing.session_id, holder)
     try:
         with turn_lease(store, undoing.session_id) as lease:
-            return writing.undo(store, undoing, lock_holder=holder, lease_holder=lease)
+            return hermes_undo.undo(store, undoing, lock_holder=holder, lease_holder=lease)
     finally:
-        guards.release_lock(store, undoing.session_id, holder)
+        presence.release_lock(store, undoing.session_id, holder)
 
 
 def history_of(database: Path, session_id: str) -> History:
     with open_store(store_of(database)) as reader:
-        return reading.read_history(reader, session_id)
+        return messages.read_history(reader, session_id)
 
 
 PROMPT = "You are the careful clerk of a walnut shop."
@@ -149,7 +153,7 @@ class Split:
     """A session that was split: the messages that the new one should hold, and what was committed."""
 
     messages: list[compaction.Message]
-    commit: writing.BlockCommit
+    commit: hermes_commit.BlockCommit
 
     @property
     def part(self) -> str:
@@ -161,12 +165,12 @@ def split(database: Path, session_id: str, planned: Planned | None = None) -> Sp
     result = compaction.apply(planned.plan, SUMMARY)
     try:
         with turn_lease(planned.store, session_id) as lease:
-            commit = branching.split(
+            commit = hermes_branch.split(
                 planned.store, planned.snapshot, planned.steps(result),
                 lock_holder=planned.holder, lease_holder=lease, now=time.time(),
             )  # fmt: skip
     finally:
-        guards.release_lock(planned.store, session_id, planned.holder)
+        presence.release_lock(planned.store, session_id, planned.holder)
     return Split(result.messages, commit)
 
 

@@ -35,11 +35,12 @@ from tests.agents.hermes.told import (
 )
 from tests.factories.histories import boundary_of
 from viewer.stores.errors import StoreError
-from viewer.stores.hermes import reading, receipts
+from viewer.stores.hermes import messages as hermes_messages
+from viewer.stores.hermes import undo
 from viewer.stores.hermes.codec import decode_content
 from viewer.stores.hermes.known import KnownBlock, KnownUndone
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.hermes.undoing import Undoing, check_undo, undoing_of_boundary
+from viewer.stores.hermes.undo import Undoing, check_undo, undoing_of_boundary
 from viewer.stores.history_types import History
 from viewer.stores.message import HistoryMessage, message_of, parted
 
@@ -227,7 +228,7 @@ class Story:
         if not newest:
             return [Fault("no boundary", "the agent compacted and History does not say so")]
         with open_store(ours.store_of(self.path)) as reader:
-            rows = reading.read_rows(reader, newest)
+            rows = hermes_messages.read_rows(reader, newest)
         telling = [row_id for row_id in newest if mark in parted(rows[row_id]).summary]
         made.handoff_id = [*newest, *telling][-1]
         if telling or not any(mark in row.text for row in live):  # the model failed, or its summary was refused
@@ -280,7 +281,7 @@ class Story:
             outlook = ours.undo(store, undoing)
         except StoreError as refused:
             return self._refused(made, f"{type(refused).__name__}: {refused}")
-        made.undone, made.noted = True, KnownUndone(**receipts.undo_receipt(undoing, outlook))
+        made.undone, made.noted = True, KnownUndone(**undo.undo_receipt(undoing, outlook))
         self.ledger.undone |= set(undoing.block_ids)
         made.known = replace(made.known, undone=True) if made.known else None
         self.ledger.back -= self._summarised_again()
@@ -396,7 +397,7 @@ class Story:
         known = [each.known for each in self.compacted if each.known]
         undone = {each.handoff_id: each.noted for each in self.compacted if each.undone}
         with open_store(ours.store_of(self.path)) as reader:
-            return reading.read_history(reader, self.session_id, known, undone)
+            return hermes_messages.read_history(reader, self.session_id, known, undone)
 
     def boundaries(self) -> list[int]:
         """The handoffs of the compactions that History shows, oldest first."""
@@ -405,7 +406,7 @@ class Story:
     def history_faults(self) -> list[Fault]:
         history = self.history()
         with open_store(ours.store_of(self.path)) as reader:
-            shown = reading.history_messages(reader, history.items)
+            shown = hermes_messages.history_messages(reader, history.items)
         messages = [each for each in shown if isinstance(each, HistoryMessage)]
         rows = list(map(_shown_row, messages))
         faults = history_faults(rows, self.rows(), self.ledger)

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from viewer.stores.hermes.light_row import LightRow
-
-from .notices import without_marker
+from .envelopes import without_marker
+from .records import LightRow
 
 State = Literal["live", "under", "out"]
 

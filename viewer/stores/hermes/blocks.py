@@ -8,9 +8,9 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from compaction.handoff import NO_USER_START
-from viewer.stores.hermes.light_row import LightRow
 
 from .alignment import Pair
+from .records import LightRow
 
 
 class Block(NamedTuple):

@@ -18,8 +18,8 @@ from viewer.stores.search.query import Query, spellings, trigram_expression, wor
 
 from . import postgres_search
 from .columns import marks
+from .database import OpenStore
 from .dialect import POSTGRES
-from .opening import OpenStore
 
 LOOKED = 10_000  # rows from an index that one page looks at: about 15 ms
 RANKED = 5_000  # newest matches that are ranked

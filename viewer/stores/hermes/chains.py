@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from viewer.stores.hermes.light_row import LightRow
+from .records import LightRow
 
 
 class Chains:

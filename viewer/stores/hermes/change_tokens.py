@@ -16,7 +16,7 @@ from viewer.stores.listing import RowsDigest
 
 from .codec import number, state_of
 from .columns import marks
-from .opening import OpenStore
+from .database import OpenStore
 
 _MODULUS = 4_294_967_291  # the largest prime below 2^32
 AT_MOST = 500  # appended rows that are distinguished from other changes

@@ -12,8 +12,8 @@ from typing import Any
 
 from .codec import state_of
 from .columns import marks, selection
-from .opening import OpenStore
-from .sessions import FORKS, chain, read_config
+from .database import OpenStore
+from .paths import FORKS, chain, read_config
 
 COPIES = 32  # rows of one moment that are searched for copies: an import may give all its rows one time
 _CALL_ID = re.compile(r'"(?:call_id|id)":\s*"([^"]*)"')

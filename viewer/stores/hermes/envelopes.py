@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from compaction.handoff import NO_USER_MARKERS, NO_USER_START, TASK_LIST
 from viewer.stores.envelopes import Envelopes, pattern
 
 ADDED_START = "["  # the beginning of everything that is added
+
+
 _INVOKED = r'\[(?:IMPORTANT|SYSTEM): The user has invoked the "'
+
+
 _INSTRUCTION = "The user has provided the following instruction alongside the skill invocation:"
+
 
 ENVELOPES = Envelopes(
     "Hermes Agent",
@@ -24,3 +30,19 @@ ENVELOPES = Envelopes(
         pattern(r"\[(?:System note|Note): [^\]]*\]"),
     ),
 )
+
+
+def without_task_list(text: str) -> str:
+    """The text without a list of tasks that a compaction appended to it."""
+    own, header, _ = text.partition(f"\n\n{TASK_LIST}")
+    return own.rstrip() if header else text
+
+
+def without_marker(text: str) -> str:
+    """The text without the marker of a compaction that found nothing typed, where typed words were merged into it. In
+    text with folded white space only markers that are known completely are separated from what follows.
+    """
+    marker_found = next((marker for marker in NO_USER_MARKERS if text.startswith(marker)), "")
+    if marker_found:
+        return text[len(marker_found) :].lstrip() or text
+    return (text.partition("\n\n")[2] if text.startswith(NO_USER_START) else "") or text

@@ -20,7 +20,6 @@ from dataclasses import replace
 from functools import reduce
 from itertools import pairwise, takewhile
 
-from viewer.stores.hermes.light_row import LightRow
 from viewer.stores.history_types import Boundary, History, HistoryEntry
 
 from . import uids
@@ -30,6 +29,7 @@ from .chains import Chains
 from .known import NOT_KNOWN, KnownBlock, KnownUndone, Noted, borne_out
 from .naming import Named, named, own_name
 from .openers import ONE_WRITE, Stamp, one_a_write, openers
+from .records import LightRow
 from .repeats import written_again
 
 

@@ -8,11 +8,11 @@ from viewer.stores.listing import NOTHING
 from viewer.stores.recorded import Recorded
 from viewer.stores.transcript import TranscriptIndex
 
-from . import history, repeats, row_digests
+from . import history, messages, repeats
 from .change_tokens import appended, counted_rows, read_marks
-from .opening import OpenStore
-from .receipts import blocks_of, undone_of
-from .sessions import chain
+from .commit import blocks_of, undone_of
+from .database import OpenStore
+from .paths import chain
 
 EXTENDED = 500  # appended rows up to which an index is extended
 
@@ -29,7 +29,7 @@ def token_of(reader: OpenStore, session_id: str) -> ChangeToken:
 
 def build_index(reader: OpenStore, session_id: str, recorded: Recorded, newest: int) -> TranscriptIndex:
     """The index of all rows up to `newest`."""
-    rows = [row for row in row_digests.light_rows(reader, session_id) if row.id <= newest]
+    rows = [row for row in messages.light_rows(reader, session_id) if row.id <= newest]
     return packing.pack(history.build(rows, blocks_of(recorded), undone_of(recorded)), rows)
 
 
@@ -43,7 +43,7 @@ def extended(
     more, last = counted_rows(digests[1]) - counted_rows(digests[0]), max(index.ids[-1:], default=0)
     if not 0 < more <= EXTENDED:
         return None
-    rows = row_digests.rows_above(reader, session_id, [part for part, _ in now.parts], last, more)
+    rows = messages.rows_above(reader, session_id, [part for part, _ in now.parts], last, more)
     if not appended(*digests, [(row.id, row.time) for row in rows]):
         return None
     if repeats.written_again(rows) or repeats.is_near(rows[0], index.newest_time):

@@ -1,23 +1,61 @@
-"""Hermes Agent's databases as a kind of store: where they are, how one is opened."""
+"""Hermes Agent's databases as a kind of store: where they are, how one is opened, and the agent that owns it."""
 
 from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 
-from viewer.stores.base import Store
-from viewer.stores.kind import Agent, StoreKind
+from viewer.stores.base import Session, Store
+from viewer.stores.clean_text import shell_word
+from viewer.stores.kind import Agent, StoreKind, said_of_engine
 from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
 
-from . import opening, schema, schema_postgres
-from .agent import HermesAgent
+from . import agent_config, database, schema, schema_postgres
+from .paths import CONTINUED
 from .reader import open_store
 from .writer import HermesWriter
+
+# Sources whose open process keeps its own context in memory until the session is resumed.
+_HELD_IN_MEMORY = frozenset({"cli", "tui", "desktop", "acp", "local"})
+
+
+@dataclass(frozen=True, slots=True)
+class HermesAgent(Agent):
+    """Hermes Agent, as far as its store and its settings say."""
+
+    @property
+    def name(self) -> str:
+        return "Hermes" if self.is_known else "its agent"
+
+    @property
+    def is_known(self) -> bool:
+        """Whether an agent owns the store: no known agent writes to PostgreSQL."""
+        return not self.store.is_on_server
+
+    def threshold(self, model: str, window: int) -> int | None:
+        return agent_config.threshold(self.store, model, window)
+
+    def zone(self) -> ZoneInfo | None:
+        return agent_config.zone(self.store)
+
+    def sends_otherwise(self) -> str:
+        return said_of_engine(agent_config.engine(self.store), agent_config.OWN_ENGINE)
+
+    def resumes(self, session: Session) -> bool:
+        return session.end_reason != CONTINUED
+
+    def resume_command(self, session_id: str) -> str:
+        return f"hermes --resume {shell_word(session_id)}"
+
+    def holds_in_memory(self, session: Session) -> bool:
+        return session.source.lower() in _HELD_IN_MEMORY and not self.store.is_managed
 
 
 class Hermes(StoreKind):
@@ -41,10 +79,10 @@ class Hermes(StoreKind):
         return open_store(store, listed=listed)
 
     def identity(self, store: Store) -> tuple[int, int]:
-        return opening.identity(store)
+        return database.identity(store)
 
     def store_version(self, store: Store) -> str:
-        return opening.store_version(store)
+        return database.store_version(store)
 
     def writer(self, store: Store) -> Writer:
         return HermesWriter(store)

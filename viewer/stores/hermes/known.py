@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
-from viewer.stores.hermes.light_row import LightRow
+from .records import LightRow
 
 
 class KnownUndone(NamedTuple):

@@ -28,9 +28,9 @@ from viewer.stores.listing import (
 from . import previews
 from .change_tokens import read_marks, rows_said
 from .columns import marks, selection
+from .database import OpenStore
 from .dialect import SQLITE
-from .opening import OpenStore
-from .sessions import BRANCHED, CONTINUED, FORKS, circle, read_config, split_title
+from .paths import BRANCHED, CONTINUED, FORKS, circle, read_config, split_title
 
 DELEGATED = "_delegate_from"
 

@@ -16,11 +16,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from viewer.stores.hermes.light_row import LightRow
-
 from .alignment import STEP, may_be_head, related, typed_in, words
 from .known import KnownBlock, Noted
 from .placing import Past, runs
+from .records import LightRow
 
 _BESIDE = 3  # rows on each side of a name that must be named, too: by chance that is one in 64 for each
 _LONGEST = 1e-3  # seconds between the first and the last row of one write: a microsecond each

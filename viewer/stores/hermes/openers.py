@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from itertools import takewhile
 
-from viewer.stores.hermes.light_row import LightRow
-
 from .alignment import STEP
+from .records import LightRow
 
 Stamp = tuple[str, float]  # identifies a handoff: its text, and its time
 MessageKey = str | tuple[str, float]  # identifies a copy's message: its name, or role and time

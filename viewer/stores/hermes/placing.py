@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from viewer.stores.hermes.light_row import LightRow
-
 from .alignment import ending, may_pair, related, text_limit, without_image, words
+from .records import LightRow
 
 _SHORTENED = "["  # the beginning of an agent's replacement for a result (`docs/hermes.md`, section 4)
 _ASKED = 1_000  # messages that are searched for requests which were moved

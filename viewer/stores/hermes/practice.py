@@ -12,11 +12,12 @@ from typing import Any
 from urllib.parse import quote
 
 from viewer.stores.errors import NotFound, StoreUnavailable
-from viewer.stores.hermes.columns import read_columns
-from viewer.stores.hermes.dialect import StoreConnection
-from viewer.stores.hermes.opening import OpenStore
-from viewer.stores.hermes.schema import Row, insert, store_prompt
-from viewer.stores.hermes.sessions import chain, split_title, system_prompt
+
+from .columns import read_columns
+from .database import OpenStore
+from .dialect import StoreConnection
+from .paths import chain, split_title, system_prompt
+from .schema import Row, insert, store_prompt
 
 TITLE_CHARACTERS = 95  # Hermes accepts 100; the newer parts of a conversation have " #2" after it
 BUSY_SECONDS = 5.0

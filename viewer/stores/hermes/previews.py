@@ -18,8 +18,8 @@ from viewer.stores.base import LONGEST_FIRST_WORDS
 from viewer.stores.envelopes import split
 
 from .codec import JSON_MARK, decode_content
+from .database import OpenStore
 from .envelopes import ENVELOPES
-from .opening import OpenStore
 
 READ = 20_000  # bytes of a first request that are read
 EARLIEST, NEWEST = 12, 3  # rows of each state that are searched for the first request, and for the last activity

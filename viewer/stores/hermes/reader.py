@@ -20,23 +20,10 @@ from viewer.stores.search.pages import HitPage, PageRequest, SearchFilter
 from viewer.stores.search.query import Query
 from viewer.stores.transcript import IndexedBoundary, Item, TranscriptIndex
 
-from . import (
-    guards,
-    indexing,
-    lock_time,
-    opening,
-    reading,
-    receipts,
-    refusals,
-    relations,
-    row_digests,
-    search,
-    sessions,
-    suspicion,
-)
+from . import commit, database, indexing, lock_time, messages, paths, plan, presence, search, suspicion, undo
+from .database import OpenStore as Connected
 from .envelopes import ADDED_START
 from .listing import HermesListing
-from .opening import OpenStore as Connected
 from .practice import copy_session
 
 
@@ -45,16 +32,16 @@ class HermesReader(Connected, Reader):
     """An open store. Ids of messages are row ids; lists are read completely, no cursor stays open."""
 
     def capabilities(self) -> Capabilities:
-        return opening.capabilities(self)
+        return presence.capabilities(self)
 
     def compact_reason(self) -> str:
-        return opening.compact_reason(self)
+        return presence.compact_reason(self)
 
     def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
-        return refusals.to_compact(self, session_id, mode)
+        return presence.to_compact(self, session_id, mode)
 
     def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
-        return refusals.to_branch(self, session_id)
+        return presence.to_branch(self, session_id)
 
     @property
     def listing(self) -> Listing:
@@ -63,36 +50,36 @@ class HermesReader(Connected, Reader):
     # -- what a compaction asks
 
     def basis(self, session_id: str, planned: Json | None = None) -> LiveContext:
-        return receipts.basis(self, session_id, planned)
+        return plan.basis(self, session_id, planned)
 
     def check_basis(self, session_id: str, token: Json) -> None:
-        receipts.check_basis(self, session_id, token)
+        plan.check_basis(self, session_id, token)
 
     def find_commit(
         self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
     ) -> Commit | None:
-        return receipts.find_commit(self, session_id, token, edits, recorded, mode)
+        return commit.find_commit(self, session_id, token, edits, recorded, mode)
 
     def wrote(self, session_id: str, receipt: Json) -> bool:
-        return receipts.wrote(self, receipt)
+        return commit.wrote(self, receipt)
 
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
-        return receipts.undo_plan(self, session_id, compaction)
+        return undo.undo_plan(self, session_id, compaction)
 
     def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
-        return receipts.context_before(session_id, compaction)
+        return undo.context_before(session_id, compaction)
 
     def find_undo(self, session_id: str, receipt: Json) -> Json | None:
-        return receipts.find_undo(self, receipt)
+        return undo.find_undo(self, receipt)
 
     def lock_of(self, session_id: str) -> Holder | None:
-        return guards.lock_of(self, session_id)
+        return presence.lock_of(self, session_id)
 
     def lease_of(self, session_id: str) -> Holder | None:
-        return guards.lease_of(self, session_id)
+        return presence.lease_of(self, session_id)
 
     def sees_turns(self) -> bool:
-        return guards.has_leases(self)
+        return presence.has_leases(self)
 
     def commit_seconds(self, sizes: Mapping[int, int], kept: Collection[int]) -> float:
         return lock_time.estimate_commit_seconds(self.columns, sizes, kept)
@@ -103,40 +90,40 @@ class HermesReader(Connected, Reader):
     # -- sessions
 
     def session(self, session_id: str) -> Session:
-        return sessions.get_session(self, session_id)
+        return paths.get_session(self, session_id)
 
     def usage(self, session_id: str) -> ReportedUsage:
-        return sessions.usage(self, session_id)
+        return paths.usage(self, session_id)
 
     def reply_times(self, session_id: str) -> list[float]:
-        return sessions.reply_times(self, session_id)
+        return paths.reply_times(self, session_id)
 
     def parts(self, session_id: str) -> list[str]:
-        return sessions.chain(self, session_id)
+        return paths.chain(self, session_id)
 
     def newest_part(self, session_id: str) -> str:
-        return sessions.tip(self, session_id)
+        return paths.tip(self, session_id)
 
     def children(self, parts: Sequence[str]) -> list[ChildSession]:
-        return relations.children(self, parts)
+        return paths.children(self, parts)
 
     def system_prompt(self, session_id: str) -> str:
-        return sessions.system_prompt(self, session_id)
+        return paths.system_prompt(self, session_id)
 
     # -- messages
 
     def messages(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
-        return reading.read_rows(self, ids)
+        return messages.read_rows(self, ids)
 
     def shown(self, session_id: str, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
-        return reading.history_messages(self, items)
+        return messages.history_messages(self, items)
 
     def previews(self, session_id: str, ids: Sequence[int]) -> dict[int, Preview]:
-        rows = row_digests.rows_of(self, session_id, ids)
+        rows = messages.rows_of(self, session_id, ids)
         begun = [row.id for row in rows.values() if row.role == "user" and row.text.startswith(ADDED_START)]
         added = [row.id for row in self.messages(session_id, begun).values() if own_words(row).added] if begun else []
         return {
-            row.id: Preview(row.id, row.role, row.text, row.size > row_digests.START_BYTES, bool(row.calls))
+            row.id: Preview(row.id, row.role, row.text, row.size > messages.START_BYTES, bool(row.calls))
             for row in rows.values()
         } | Reader.previews(self, session_id, added)
 
@@ -155,16 +142,16 @@ class HermesReader(Connected, Reader):
         return copy_session(self, session_id, settings.DEMO_STORE, now=now)
 
     def live(self, session_id: str) -> list[StoredMessage]:
-        return reading.live_context(self, session_id)
+        return messages.live_context(self, session_id)
 
     def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
-        return reading.raw_rows(self, session_id, before=before, limit=limit, live_only=live_only)
+        return messages.raw_rows(self, session_id, before=before, limit=limit, live_only=live_only)
 
     def suspected_handoff(self, session_id: str, live_ids: Sequence[int]) -> int | None:
         return suspicion.suspected_handoff(self, session_id, live_ids)
 
     def next_message(self, session_id: str, after: int) -> StoredMessage | None:
-        return reading.next_row(self, session_id, after)
+        return messages.next_row(self, session_id, after)
 
     def search(self, query: Query, search_filter: SearchFilter, page: PageRequest) -> HitPage:
         return search.search(self, query, search_filter, page)
@@ -173,5 +160,5 @@ class HermesReader(Connected, Reader):
 @contextmanager
 def open_store(store: Store, *, listed: bool = False) -> Iterator[HermesReader]:
     """An open store of Hermes Agent, for one request. Raises StoreUnavailable."""
-    with opening.open_store(store, listed=listed) as opened:
+    with database.open_store(store, listed=listed) as opened:
         yield HermesReader(opened.store, opened.con, opened.columns)

@@ -17,7 +17,7 @@ from viewer import times
 from viewer.stores.message import BOOKKEEPING_ROLES
 
 from .known import NOTHING_NOTED, Noted
-from .light_row import LightRow
+from .records import LightRow
 
 AT_ONCE = 0.1  # seconds between two requests with the same words, within which nobody sends the second
 

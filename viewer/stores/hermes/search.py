@@ -30,10 +30,10 @@ from .candidates import candidates, narrowed, narrowing_of
 from .codec import JSON_MARK, decode_calls, decode_content, state_of
 from .columns import marks, selection
 from .copies import call_ids, copies_of, older_of
+from .database import OpenStore
 from .envelopes import ENVELOPES
-from .opening import OpenStore
+from .paths import CONTINUED
 from .previews import first_words
-from .sessions import CONTINUED
 
 START_BYTES = 400_000  # of a row's content that are searched
 TEXTS = 2_000  # rows whose words one page reads to fill itself

@@ -14,9 +14,9 @@ from compaction.handoff import COMPACTION_STARTS, RESTATED_STARTS, SYNTHETIC_USE
 from viewer.stores.message import StoredMessage, message_of
 
 from .columns import marks
-from .opening import OpenStore
-from .reading import live_context, read_rows
-from .sessions import chain
+from .database import OpenStore
+from .messages import live_context, read_rows
+from .paths import chain
 
 SHORTEST = 400  # characters: a shorter text summarises nothing
 _HEAD = re.compile(r"\[(?![ xX]\])[^\[\]\n]{3,160}\](?!\()|<[a-zA-Z][\w-]{2,60}[^<>\n]{0,200}>")

@@ -18,8 +18,8 @@ from viewer.stores.sqlite import reading as sqlite
 from viewer.stores.sqlite.writing import LOCKED, NOT_WRITABLE, code_of, opened
 
 from . import postgres_transaction
+from .database import check_is_store, columns_of, identity
 from .dialect import StoreConnection
-from .opening import check_is_store, columns_of, identity
 
 PATIENCE = 20.0  # seconds to wait for another writer: the agent's own for routine writes
 COMMIT_PATIENCE = 5.0  # seconds to wait for readers in journal mode "delete"; nobody else can write meanwhile

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, dropwhile, takewhile
 from typing import Any
 
-from viewer.stores.hermes.light_row import LightRow
+from .records import LightRow
 
 _UUID4 = re.compile(r"[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}")  # uuid4().hex
 

@@ -11,36 +11,46 @@ takes over its connection to its chat. The old one is ended with the reason "com
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import count
 from typing import Any
 
 from viewer.stores.base import Store
-from viewer.stores.errors import CompactionConflict, NotBranchable, NotFound, StoreReadOnly
+from viewer.stores.errors import CompactionConflict, NotBranchable, NotFound, StoreReadOnly, TitleTaken
 
-from . import titles
-from .columns import Columns, quoted, selection
+from .columns import Columns, quoted
+from .commit import BlockCommit, check_planned
+from .database import OpenStore, columns_of
 from .dialect import StoreConnection
-from .opening import OpenStore, branch_reason, columns_of, split_reason
-from .sessions import BRANCHED, FORKS, get_session, read_config
+from .encode import Step, clone, insert_block, recount
+from .paths import BRANCHED, ended_reason, get_session, read_config
+from .plan import Snapshot
+from .presence import branch_reason, split_reason
 from .tally import Tally
 from .transaction import write
-from .writing import BlockCommit, Snapshot, Step, check_planned, clone, insert_block, recount
 
 # Columns of a session's row: its kind, its working place, and its prompt, inline or by hash.
 _TAKEN_ALONG = (
     "source", "created_source", "user_id", "model", "system_prompt", "system_prompt_hash", "tool_names", "cwd",
     "git_branch", "git_repo_root", "profile_name",
 )  # fmt: skip
+
+
 _OF_THE_CONVERSATION = (
     "title_source", "session_key", "chat_id", "chat_type", "thread_id", "display_name", "origin_json",
     "transport_profile", "pinned", "archived", "auto_archived",
 )  # fmt: skip
+
+
 # Keys of `model_config`, in addition to those that begin with "_" (marks of other sessions, measurements of one
 # context): a provider's thread of one session, and a record of the conversation that does not apply to a branch.
 _OF_ONE_SESSION = ("codex_thread_id",)
+
+
 _OF_ONE_CONVERSATION = (*_OF_ONE_SESSION, "onboarding_run")
 
 
@@ -61,7 +71,7 @@ def branch(store: Store, session_id: str, row_ids: Sequence[int], *, now: float)
         own = {
             "parent_session_id": session_id,
             "model_config": json.dumps(_config(con, session_id, _OF_ONE_CONVERSATION) | {BRANCHED: session_id}),
-            "title": titles.of_branch(con, source.name),
+            "title": of_branch(con, source.name),
             "title_source": "branch",
             "started_at": now,
         }
@@ -97,7 +107,7 @@ def split(
         own = {
             "parent_session_id": planned.session_id,
             "model_config": json.dumps(config) if config else None,
-            "title": titles.of_next_part(con, title) if title else None,
+            "title": of_next_part(con, title) if title else None,
             "started_at": now,  # agents of schema 16 require that it is not before the end of the old one
         }
         part_id = _insert_session(con, reader.columns, planned.session_id, (*_TAKEN_ALONG, *_OF_THE_CONVERSATION), own)
@@ -107,29 +117,6 @@ def split(
         )
         tally.check(messages=len(block), sessions=1)
     return BlockCommit(handoff_id, block, copies, len(block), time.monotonic() - started, part_id)
-
-
-def ended_reason(reader: OpenStore, session_id: str) -> str:
-    """Why a session that has ended cannot be split, as one sentence; "" when it can.
-
-    A split sets its end reason to compression: whatever follows it in its chat, or as an unmarked child, would then
-    count as its continuation.
-    """
-    selected = {"ended_at": "NULL", "end_reason": "NULL", "session_key": "NULL"}
-    row = reader.con.execute(
-        f"SELECT {selection(reader.columns.sessions, selected)} FROM sessions WHERE id = ?", [session_id]
-    ).fetchone()
-    if row is None or row[0] is None or not (row[2] or _has_successor(reader, session_id)):
-        return ""
-    ended = f"This session was ended ({row[1] or 'closed'})"
-    return f"{ended}: splitting it would join it to what came after. It can be compacted in place."
-
-
-def _has_successor(reader: OpenStore, session_id: str) -> bool:
-    children = reader.con.execute(
-        "SELECT model_config FROM sessions WHERE parent_session_id = ?", [session_id]
-    ).fetchall()
-    return any(session_id not in map(read_config(config).get, FORKS) for (config,) in children)
 
 
 def _insert_session(
@@ -164,3 +151,42 @@ def _config(con: StoreConnection, session_id: str, left_behind: Sequence[str]) -
     (stored,) = con.execute("SELECT model_config FROM sessions WHERE id = ?", [session_id]).fetchone()
     config = read_config(stored).items()
     return {name: value for name, value in config if not name.startswith("_") and name not in left_behind}
+
+
+LONGEST = 100  # characters
+
+
+_NUMBERED = re.compile(r"(.+?) #(\d+)", re.DOTALL)
+
+
+def cleaned(title: str) -> str:
+    """The title as the agent would store it: printable, single spaces, not too long."""
+    printable = "".join(character if character.isprintable() else " " for character in title)
+    return " ".join(printable.split())[:LONGEST].rstrip()
+
+
+def check_free(con: StoreConnection, title: str, *, but: str = "") -> None:
+    """Inside a transaction: raise TitleTaken if a session other than `but` has this title."""
+    other = title and con.execute("SELECT id FROM sessions WHERE title = ? AND id <> ?", [title, but]).fetchone()
+    if other:  # it may be in no list: an older part of the same conversation keeps the name without a number
+        raise TitleTaken(f"Session {other[0]} of this store is already named {title!r}; nothing was written.")
+
+
+def of_branch(con: StoreConnection, name: str) -> str:
+    """`name (branch)`, numbered when that is taken."""
+    return _first_free(con, name, (f" (branch{'' if number == 1 else f' {number}'})" for number in count(1)))
+
+
+def of_next_part(con: StoreConnection, title: str) -> str:
+    """`title #2` for the part that follows the first one, `#3` for the next: the agent's way of numbering them."""
+    numbered = _NUMBERED.fullmatch(title)
+    base, newest = (numbered[1], int(numbered[2])) if numbered else (title, 1)
+    return _first_free(con, base, (f" #{number}" for number in count(newest + 1)))
+
+
+def _first_free(con: StoreConnection, name: str, endings: Iterator[str]) -> str:
+    for ending in endings:
+        title = cleaned(name)[: LONGEST - len(ending)].rstrip() + ending
+        if con.execute("SELECT 1 FROM sessions WHERE title = ?", [title]).fetchone() is None:
+            return title
+    raise AssertionError("unreachable")

@@ -1,4 +1,6 @@
-"""Light rows: what History needs from each row, read without its whole text except for the few that may contain a
+"""Messages of a session: its rows, its History, windows of it, the live context.
+
+Light rows are what History needs from each row, read without its whole text except for the few that may contain a
 handoff.
 """
 
@@ -6,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import compaction
@@ -25,17 +27,26 @@ from compaction.handoff import (
 )
 from compaction.messages import RESULT_ROLES
 from viewer.stores.batches import chunks
-from viewer.stores.hermes.light_row import LightRow
+from viewer.stores.history_types import Boundary, History, HistoryEntry
+from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, parted
+from viewer.stores.transcript import IndexedBoundary, Item
 
-from . import notices, uids
+from . import envelopes, uids
+from . import history as histories
 from .alignment import ASKED_CHARACTERS, END_CHARACTERS, text_limit
-from .codec import JSON_MARK, decode_calls, decode_content, encode_content, number, state_of
+from .codec import JSON_MARK, decode_calls, decode_content, decode_row, encode_content, number, state_of
 from .columns import marks, selection
-from .opening import OpenStore
-from .sessions import chain
+from .database import OpenStore
+from .known import KnownBlock, KnownUndone
+from .paths import chain
+from .records import LightRow
 
 START_BYTES = 600  # of a row's content, enough to distinguish messages and to see whether it may contain a handoff
+
+
 ASKED_BYTES = 4 * ASKED_CHARACTERS  # of a user's
+
+
 END_BYTES = 4 * END_CHARACTERS
 
 
@@ -83,9 +94,15 @@ def _needs_decoding(start: bytes | None) -> bool:
 
 
 _JSON_MARK = JSON_MARK.encode()
+
+
 # Every handoff begins with one of these; the dash after them is escaped in stored JSON.
 _MARKERS = (*HEADERS, PRIOR_HEADER, *RESTATED_STARTS, *ENGINE_STARTS)
+
+
 _HINTS = tuple({marker.split("—")[0].strip().encode() for marker in _MARKERS})
+
+
 _CALL_ID = re.compile(r'"(?:call_id|id)":\s*"([^"]*)"')
 
 
@@ -96,7 +113,7 @@ def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) 
     if row_id in contents:
         live = contents[row_id]
         if role not in RESULT_ROLES:
-            summary, live, is_restated = parted(live, bool(flagged))
+            summary, live, is_restated = parts_of(live, bool(flagged))
         text = end = " ".join(messages.text(live).split())
         size = len((encode_content(live) or "").strip().encode())
     calls_text = calls if isinstance(calls, str) else ""
@@ -125,14 +142,14 @@ def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) 
 
 def handoff_key(content: Any) -> str:
     """`LightRow.handoff_key` of a row with this content: the same for the same summary."""
-    return _key(parted(content, flagged=True)[0])
+    return _key(parts_of(content, flagged=True)[0])
 
 
 def _key(summary: str | None) -> str:
     return "" if summary is None else hashlib.blake2b(summary.encode("utf-8", "replace")).hexdigest()
 
 
-def parted(content: Any, flagged: bool) -> tuple[str | None, Any, bool]:
+def parts_of(content: Any, flagged: bool) -> tuple[str | None, Any, bool]:
     """The text of the handoff in a content, None for none; the content without it and without the agent's additions;
     and whether that is only a repeated request.
     """
@@ -148,7 +165,7 @@ def parted(content: Any, flagged: bool) -> tuple[str | None, Any, bool]:
 
 
 def _own_words(part: Part) -> Any:
-    return notices.without_task_list(part.content) if isinstance(part.content, str) else part.content
+    return envelopes.without_task_list(part.content) if isinstance(part.content, str) else part.content
 
 
 def _folded(data: bytes | None) -> str:
@@ -164,3 +181,85 @@ def _contents(reader: OpenStore, ids: Sequence[int]) -> dict[int, Any]:
             f"SELECT id, content FROM messages WHERE id IN ({marks(chunk)})", chunk
         ).fetchall()
     }
+
+
+# -- history ---------------------------------------------------------------------------------------------------------
+
+
+def read_history(
+    reader: OpenStore,
+    session_id: str,
+    known: Iterable[KnownBlock] = (),
+    undone: Mapping[int, KnownUndone] | None = None,
+) -> History:
+    """The History of a session and the parts it continues. Reads the start of every row's content."""
+    return histories.build(light_rows(reader, session_id), known, undone)
+
+
+def history_messages(reader: OpenStore, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
+    """The rows of a stretch of History, in its order. A row that was deleted since the History was read is left out."""
+    listed = list(items)
+    rows = read_rows(reader, [item.full_id if isinstance(item, HistoryEntry) else item.handoff_id for item in listed])
+    shown: list[HistoryMessage | Handoff] = []
+    for item in listed:
+        row = rows.get(item.full_id if isinstance(item, HistoryEntry) else item.handoff_id)
+        if row is None:
+            continue
+        shown.append(
+            HistoryMessage(item, row, own_words(row)) if isinstance(item, HistoryEntry) else handoff_of(item, row)
+        )
+    return shown
+
+
+def own_words(row: StoredMessage) -> Any:
+    """The row's live content without the additions of an agent's compaction."""
+    content = parts_of(row.content, row.flagged)[1]
+    return envelopes.without_marker(content) if isinstance(content, str) else content
+
+
+def handoff_of(boundary: Boundary | IndexedBoundary, row: StoredMessage) -> Handoff:
+    parts = parted(row)
+    return Handoff(boundary, row, parts.summary, parts.directive)
+
+
+# -- rows ------------------------------------------------------------------------------------------------------------
+
+
+def read_rows(reader: OpenStore, ids: Sequence[int]) -> dict[int, StoredMessage]:
+    """The rows of these ids, whole and decoded; ids that do not exist are absent."""
+    rows: dict[int, StoredMessage] = {}
+    for chunk in chunks([row_id for row_id in ids if abs(row_id) < 2**63]):
+        for row in _decoded(reader, f"id IN ({marks(chunk)})", chunk):
+            rows[row.id] = row
+    return rows
+
+
+def live_context(reader: OpenStore, session_id: str) -> list[StoredMessage]:
+    """The rows the agent reloads, in id order: what the model would be sent, including bookkeeping rows."""
+    if "active" not in reader.columns.messages:
+        return _decoded(reader, "session_id = ? ORDER BY id", [session_id])
+    # In a compacted session few rows are live: the index over sessions and ids would read all of them.
+    live = "SELECT id FROM messages WHERE session_id = ? AND active = 1"
+    return _decoded(reader, f"id IN ({live}) ORDER BY id", [session_id])
+
+
+def raw_rows(
+    reader: OpenStore, session_id: str, *, before: int | None, limit: int, live_only: bool = False
+) -> list[StoredMessage]:
+    """At most `limit` rows of the session as stored, the newest or those below `before`, in id order."""
+    narrowed = " AND active = 1" if live_only and "active" in reader.columns.messages else ""
+    below = before if before is not None else 2**63 - 1
+    where = f"session_id = ? AND id < ?{narrowed} ORDER BY id DESC LIMIT ?"
+    return _decoded(reader, where, [session_id, below, limit])[::-1]
+
+
+def next_row(reader: OpenStore, session_id: str, after: int) -> StoredMessage | None:
+    """The first row of the session above this id, or None."""
+    rows = _decoded(reader, "session_id = ? AND id > ? ORDER BY id LIMIT 1", [session_id, after])
+    return rows[0] if rows else None
+
+
+def _decoded(reader: OpenStore, where: str, values: Sequence[Any]) -> list[StoredMessage]:
+    cursor = reader.con.execute(f"SELECT * FROM messages WHERE {where}", values)
+    names = [column[0] for column in cursor.description]
+    return [decode_row(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]

@@ -1,30 +1,37 @@
-"""One session of a store, and the chain of parts that an older agent splits one conversation into."""
+"""One session of a store, the parts that an older agent splits one conversation into, and what came from it."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from viewer import times
-from viewer.stores.base import CHAIN_LIMIT, ReportedUsage, Session
+from viewer.stores.base import CHAIN_LIMIT, ChildSession, ReportedUsage, Session
 from viewer.stores.errors import NotFound
 from viewer.usage import pricing
 from viewer.usage.pricing import Cost
 
 from .codec import number
-from .columns import selection
-from .opening import OpenStore
+from .columns import marks, selection
+from .database import OpenStore
 from .previews import first_words, last_active
 
 # Keys of a child's model_config that name the parent: such a child continues nobody. A continuation inherits the whole
 # model_config, so a mark that names another session does not count (hermes_state_common._non_continuation_child_sql).
 BRANCHED, DELEGATED = "_branched_from", "_delegate_from"
+
+
 FORKS = (BRANCHED, DELEGATED, "_reset_from")
 
 
 _COSTS = ("actual_cost_usd", "estimated_cost_usd")
+
+
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+
+
 _WANTED = {
     "id": "NULL", "source": "''", "model": "NULL", "title": "NULL", "parent_session_id": "NULL", "started_at": "0",
     "ended_at": "NULL", "end_reason": "NULL", "archived": "0", "cwd": "NULL", "model_config": "NULL",
@@ -33,6 +40,8 @@ _WANTED = {
 
 
 _NUMBERED = re.compile(r"(.+) #(\d{1,3})", re.DOTALL)  # a longer number is part of a name
+
+
 CONTINUED = "compression"  # the end reason of a session whose conversation continues in another one
 
 
@@ -194,3 +203,50 @@ def _continued_parent(reader: OpenStore, session_id: str) -> str:
         [row[0]],
     ).fetchone()
     return str(parent[0]) if parent and parent[1] == CONTINUED else ""
+
+
+def ended_reason(reader: OpenStore, session_id: str) -> str:
+    """Why a session that has ended cannot be split, as one sentence; "" when it can.
+
+    A split sets its end reason to compression: whatever follows it in its chat, or as an unmarked child, would then
+    count as its continuation.
+    """
+    selected = {"ended_at": "NULL", "end_reason": "NULL", "session_key": "NULL"}
+    row = reader.con.execute(
+        f"SELECT {selection(reader.columns.sessions, selected)} FROM sessions WHERE id = ?", [session_id]
+    ).fetchone()
+    if row is None or row[0] is None or not (row[2] or _has_successor(reader, session_id)):
+        return ""
+    ended = f"This session was ended ({row[1] or 'closed'})"
+    return f"{ended}: splitting it would join it to what came after. It can be compacted in place."
+
+
+def _has_successor(reader: OpenStore, session_id: str) -> bool:
+    children = reader.con.execute(
+        "SELECT model_config FROM sessions WHERE parent_session_id = ?", [session_id]
+    ).fetchall()
+    return any(session_id not in map(read_config(config).get, FORKS) for (config,) in children)
+
+
+CHILDREN = 1_000  # read at most; no known session has so many
+
+
+def children(reader: OpenStore, parts: Sequence[str]) -> list[ChildSession]:
+    """The children of a conversation's parts, oldest first. Read with the agent's index over parents."""
+    if "parent_session_id" not in reader.columns.sessions:
+        return []
+    selected = {"id": "NULL", "title": "NULL", "model_config": "NULL", "parent_session_id": "NULL"}
+    rows = reader.con.execute(
+        f"SELECT {selection(reader.columns.sessions, selected)} FROM sessions "
+        f"WHERE parent_session_id IN ({marks(parts)}) ORDER BY started_at, id LIMIT ?",
+        [*parts, CHILDREN],
+    ).fetchall()
+    return [ChildSession(str(row[0]), str(row[1] or ""), _kind(row[2], row[3])) for row in rows]
+
+
+def _kind(model_config: object, parent: object) -> Literal["branch", "delegate", ""]:
+    """A continuation inherits the whole configuration: only a mark that names the parent itself counts."""
+    config = read_config(model_config)
+    if config.get(BRANCHED) == parent:
+        return "branch"
+    return "delegate" if config.get(DELEGATED) == parent else ""

@@ -1,4 +1,7 @@
-"""What taking back a compaction would do, and why it cannot be done. Only reads; `writing.undo` writes."""
+"""Take back a compaction: what that would do, why it cannot be done, and the write, which is one transaction.
+
+Its receipt is JSON: {"block": [ids], "taken_back": [ids]}.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,31 @@ from itertools import takewhile
 from compaction import messages as engine
 from compaction import tool_groups
 from compaction.handoff import is_handoff, restated
-from viewer.stores.changes import COVERED, IS_SPLIT
+from viewer.stores.base import Store
+from viewer.stores.changes import (
+    COVERED,
+    IS_SPLIT,
+    Json,
+    UndoPlan,
+)
+from viewer.stores.errors import (
+    NotBranchable,
+    NotUndoable,
+)
 from viewer.stores.history_types import Boundary
 from viewer.stores.transcript import IndexedBoundary
 
-from . import notices
+from . import envelopes
 from .alignment import STEP
 from .codec import decode_content, number
 from .columns import Columns, selection
+from .database import OpenStore, columns_of
 from .dialect import Dialect, StoreConnection
-from .opening import OpenStore
+from .encode import recount
+from .messages import read_rows
+from .presence import check_flags, check_guards
+from .tally import Tally
+from .transaction import write
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +79,13 @@ class Outlook:
 
 
 UNTOLD = "It is not known which messages this compaction kept: undoing might show some twice."
+
+
 UNSURE = (
     "It is not known what was in context before this compaction: an earlier one was undone elsewhere, or taken back."
 )
+
+
 _BEHIND = 200  # rows after a block that are checked
 
 
@@ -163,7 +185,7 @@ def _counted(count: int) -> str:
 
 def _is_the_agents(row: engine.Message) -> bool:
     content = row.get("content")
-    typed = notices.without_marker(content) if isinstance(content, str) else content
+    typed = envelopes.without_marker(content) if isinstance(content, str) else content
     return (
         is_handoff(row)
         or (row["role"] == "user" and not engine.is_typed({**row, "content": typed}))
@@ -308,3 +330,80 @@ def _states(con: StoreConnection, dialect: Dialect, session_id: str, ids: Sequen
             [session_id, json.dumps(list(ids))],
         ).fetchall()
     }
+
+
+# -- undo ------------------------------------------------------------------------------------------------------------
+
+
+def undo(store: Store, undoing: Undoing, *, lock_holder: str, lease_holder: str) -> Outlook:
+    """Take a compaction back in one transaction: its block leaves the context, the rows before it return through their
+    copies.
+
+    A row whose copy the agent has taken back does not return; rows written since stay live after the restored ones.
+    Raises NotUndoable with the reason, SessionBusy, StoreReadOnly or StoreUnavailable: then nothing is written.
+    """
+    with write(store) as con:
+        columns = columns_of(store, con)
+        check_flags(store, columns)
+        tally = Tally(con, columns)
+        check_guards(con, store, columns, undoing.session_id, lock_holder, lease_holder)
+        outlook = outlook_of(con, columns, undoing)
+        if outlook.refusal:
+            raise NotUndoable(outlook.refusal)
+        taken_back = set(undoing.originals) - set(outlook.restored)
+        _set_active(con, columns, undoing.session_id, [*outlook.hidden, *taken_back], 0)
+        _set_active(con, columns, undoing.session_id, outlook.restored, 1)
+        recount(con, columns, undoing.session_id)
+        tally.check()
+    return outlook
+
+
+def _set_active(con: StoreConnection, columns: Columns, session_id: str, ids: Sequence[int], active: int) -> None:
+    session = columns.dialect.unsought.format("session_id")
+    con.execute(
+        f"UPDATE messages SET active = ?, compacted = 0 WHERE {session} = ? AND id IN {columns.dialect.ids}",
+        [active, session_id, json.dumps(list(ids))],
+    )
+
+
+def undo_receipt(undoing: Undoing, outlook: Outlook) -> Json:
+    """The receipt of an undo with this outlook."""
+    taken_back = {*undoing.originals, *outlook.taken_back} - set(outlook.restored)
+    return {"block": list(undoing.block_ids), "taken_back": sorted(taken_back)}
+
+
+def undoing_of(session_id: str, compaction: Json | IndexedBoundary) -> Undoing:
+    """The data for taking back a compaction: the receipt's map original -> clone, or the one that History found."""
+    if isinstance(compaction, IndexedBoundary):
+        return undoing_of_boundary(session_id, compaction)
+    copies = {int(original): copy for original, copy in compaction["copies"].items()}
+    originals = {row_id: copies.get(row_id) for row_id in compaction["before"]} | copies
+    return Undoing(session_id, compaction["handoff"], tuple(compaction["block"]), originals)
+
+
+def undo_plan(reader: OpenStore, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
+    """What taking back a compaction would do now, or why it cannot be done."""
+    if isinstance(compaction, dict) and compaction["split"]:
+        return UndoPlan((), (), (), IS_SPLIT)
+    undoing = undoing_of(session_id, compaction)
+    outlook = check_undo(reader, undoing)
+    return UndoPlan(outlook.restored, outlook.hidden, outlook.later, outlook.refusal, what=undoing)
+
+
+def context_before(session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
+    """Ids of the rows that were in context before it, in order. Raises NotBranchable if that is unknown."""
+    undoing = undoing_of(session_id, compaction)
+    if undoing.unmapped or not undoing.originals:
+        raise NotBranchable("It is not known which messages were in context before this compaction.")
+    return sorted(undoing.originals)
+
+
+def find_undo(reader: OpenStore, receipt: Json) -> Json | None:
+    """The receipt of an undo whose process died before it was recorded: the block has left the context, and the earlier
+    messages are there again. None where it was not undone.
+    """
+    rows = read_rows(reader, [*receipt["before"], receipt["handoff"]])
+    handoff = rows.pop(receipt["handoff"], None)
+    if handoff is None or handoff.state != "out" or all(row.state != "live" for row in rows.values()):
+        return None
+    return {"block": receipt["block"], "taken_back": []}
