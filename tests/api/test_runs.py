@@ -27,7 +27,7 @@ PLAN_FIELDS = {
     "sends_otherwise", "strategy", "mode", "fallback",
     "head", "middle", "tail", "lifted", "earlier_tokens", "reasons", "tokens_before", "tokens_after_estimate",
     "notes", "note_tokens", "recompaction",
-    "lock_seconds_estimate", "context_window", "tokens_are_estimates", "pick_up", "busy", "rules",
+    "context_window", "tokens_are_estimates", "pick_up", "busy", "rules",
 }  # fmt: skip
 
 

@@ -29,9 +29,8 @@ KEPT = 100  # rows, about what a plan keeps of a large session
 
 @dataclass(frozen=True)
 class Measured:
-    """One commit and its undo: seconds estimated before, of the lock held, of the undo; rows flagged and inserted."""
+    """One commit and its undo: seconds of the lock held, of the undo; rows flagged and inserted."""
 
-    estimate: float
     commit: float
     undo: float
     flagged: int
@@ -41,7 +40,7 @@ class Measured:
 def main(data: Path, cache: Path) -> None:
     """Print the table for stores of schema 31 and 21."""
     print("\nwriting: seconds the write lock is held, the median of", REPEATS)
-    print(f"{'':34} {'estimate':>9} {'commit':>9} {'undo':>9} {'flagged':>9} {'inserted':>9}")
+    print(f"{'':34} {'commit':>9} {'undo':>9} {'flagged':>9} {'inserted':>9}")
     for version in (31, 21):
         path = Path(shutil.copyfile(_made(version, cache), data / f"write-{version}.db"))
         for live, under in SIZES:
@@ -52,7 +51,7 @@ def main(data: Path, cache: Path) -> None:
 def print_line(what: str, path: Path, session_id: str, kept: int) -> None:
     """Commit and undo `REPEATS` times, keeping so many of the newest rows."""
     found = [measure(path, session_id, kept) for _ in range(REPEATS)]
-    times = [median(getattr(one, name) for one in found) for name in ("estimate", "commit", "undo")]
+    times = [median(getattr(one, name) for one in found) for name in ("commit", "undo")]
     print(
         f"{what:34} {' '.join(f'{seconds:8.3f}s' for seconds in times)} {found[0].flagged:9,} {found[0].inserted:9,}",
         flush=True,
@@ -61,7 +60,6 @@ def print_line(what: str, path: Path, session_id: str, kept: int) -> None:
 
 def measure(path: Path, session_id: str, kept: int) -> Measured:
     from viewer.stores.base import Store
-    from viewer.stores.hermes import lock_time
     from viewer.stores.hermes.reader import open_store
     from viewer.stores.hermes.undo import Undoing
 
@@ -69,7 +67,6 @@ def measure(path: Path, session_id: str, kept: int) -> Measured:
     with open_store(store) as reader:
         planned = plan.snapshot(reader, session_id)
         ids = [row[0] for row in planned.rows]
-        estimate = lock_time.estimate_commit_seconds(reader.columns, planned.sizes, ids[-kept:])
     handoff = {"role": "user", "content": "[CONTEXT SUMMARY]: measured", "_compressed_summary": True}
     steps: list[encode.Step] = [encode.New(handoff), *map(encode.Clone, ids[-kept:])]
     presence.take_lock(store, session_id, holder)
@@ -80,7 +77,7 @@ def measure(path: Path, session_id: str, kept: int) -> Measured:
     hermes_undo.undo(store, undoing, lock_holder=holder, lease_holder=holder)
     undo = time.perf_counter() - started
     presence.release_quietly(store, session_id, holder)
-    return Measured(estimate, done.seconds, undo, len(ids), len(done.block_ids))
+    return Measured(done.seconds, undo, len(ids), len(done.block_ids))
 
 
 # -- stores ------------------------------------------------------------------------------------------------------------

@@ -153,15 +153,6 @@ def test_it_needs_no_lock(hermes_store: HermesStore) -> None:
     assert context(hermes_store, made) == context(hermes_store, hermes_store.session_id)
 
 
-def test_a_very_long_context_is_said_to_hold_up_the_agent(hermes_store: HermesStore) -> None:
-    """By the estimate that `make bench` is held against."""
-    assert "block the agent" not in branching.outlook(hermes_store.store, hermes_store.session_id, None).warning
-    hermes_store.append("walnut " * 800_000)
-    assert (
-        "block the agent for about 1 s" in branching.outlook(hermes_store.store, hermes_store.session_id, None).warning
-    )
-
-
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from pytest_django import Settings
 from tests.factories.stores import HermesStore
 from tests.runs.commands import run
 from viewer.runs.models import Run
-from viewer.stores.hermes import lock_time
 from viewer.workspaces.models import StoreRules
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -85,18 +83,6 @@ def test_rules_stand_in_the_handoff_unless_left_out(hermes_store: HermesStore, w
     assert (made["rules"]["text"], made["rules"]["carried"]) == (RED_LINES, carried)
     (handoff,) = [content for _, content, _, _ in hermes_store.live() if str(content).startswith("[CONTEXT SUMMARY]")]
     assert (RED_LINES in handoff) == carried
-
-
-def test_the_plan_says_when_the_commit_will_hold_up_the_agent(
-    open_hermes_store: Callable[[int], HermesStore], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where update triggers fire on any column; here as if the session were five thousand times as large."""
-    hermes_store = open_hermes_store(21)
-    assert "hold up" not in run("compact", "hermes", hermes_store.session_id, "--plan")
-    monkeypatch.setattr(lock_time, "REINDEXED", 1e-3)
-    assert "Writing will block the agent for about" in run("compact", "hermes", hermes_store.session_id, "--plan")
-    plan = json.loads(run("compact", "hermes", hermes_store.session_id, "--plan", "--json"))
-    assert plan["lock_seconds_estimate"] > 10
 
 
 def test_refusals_are_one_line_and_exit_1(hermes_store: HermesStore) -> None:

@@ -17,7 +17,7 @@ from viewer.runs import service, undoing
 from viewer.runs.planning import Options
 from viewer.runs.undoing import UndoOutlook
 from viewer.stores.errors import NotFound, StoreError
-from viewer.stores.hermes import lock_time, messages
+from viewer.stores.hermes import messages
 from viewer.stores.hermes.paths import get_session
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.message import for_model, row_tokens
@@ -103,16 +103,6 @@ def test_the_warning_goes_by_the_agents_own_threshold(open_hermes_store: Callabl
     assert outlook(hermes_store).warning == ""
     config.write_text(f"compression: {{enabled: false, threshold_tokens: {after}}}")
     assert outlook(hermes_store).warning == ""
-
-
-def test_an_undo_that_would_hold_up_the_agent_says_so(
-    open_hermes_store: Callable[[int], HermesStore], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hermes_store = open_hermes_store(21)
-    assert outlook(hermes_store).warning == ""
-    monkeypatch.setattr(lock_time, "REINDEXED", 1e-3)  # as if the session were five thousand times as large
-    assert "Writing will block the agent for about" in outlook(hermes_store).warning
-    assert "long enough for it to report an error" in outlook(hermes_store).warning
 
 
 @pytest.mark.parametrize("version", [21, 31])

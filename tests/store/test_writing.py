@@ -38,7 +38,7 @@ from viewer.stores.errors import (
     StoreUnavailable,
     TitleTaken,
 )
-from viewer.stores.hermes import commit, encode, lock_time, messages, paths, plan, presence, transaction, undo, writer
+from viewer.stores.hermes import commit, encode, messages, paths, presence, transaction, undo, writer
 
 __all__ = ["path", "small"]  # fixtures
 
@@ -224,19 +224,6 @@ def test_an_old_schema_is_refused(small_hermes_copy: Callable[[int], Path]) -> N
     snapshot = planned(path, session_id)
     with pytest.raises(StoreReadOnly, match="compacted"):
         committed(path, snapshot, steps_for(snapshot))
-
-
-def test_the_lock_time_estimate_knows_what_is_indexed_again(small_hermes_copy: Callable[[int], Path]) -> None:
-    """Measured in seconds, 20,000 rows of 22 MB, 0.1 MB of it kept: 4.6 on schema 21, 0.31 on schema 31; of 4.4 MB
-    kept, 5.5 and 0.6.
-    """
-    rows = tuple((row_id, 1000, 90) for row_id in range(20_000))
-    planned = plan.Snapshot("s1", rows, (0, 0))
-    for version, little, much in [(21, 4.6, 5.5), (31, 0.31, 0.6)]:
-        with reader_of(small_hermes_copy(version)) as reader:
-            for measured, kept in [(little, range(100)), (much, range(4_000))]:
-                estimate = lock_time.estimate_commit_seconds(reader.columns, planned.sizes, kept)
-                assert measured / 2 < estimate < measured * 2
 
 
 def test_the_rearm_mark_leaves_the_configuration_and_nothing_else_does(small: Path) -> None:

@@ -372,7 +372,6 @@ class PlanOut(Schema):
     notes: int
     note_tokens: int
     recompaction: bool
-    lock_seconds_estimate: float
     context_window: int
     tokens_are_estimates: bool
     pick_up: str

@@ -143,7 +143,6 @@ def plan(draft: DryRun) -> PlanOut:
         notes=draft.notes,
         note_tokens=draft.note_tokens,
         recompaction=engine_plan.recompaction,
-        lock_seconds_estimate=round(draft.lock_seconds, 2),
         context_window=draft.window,
         tokens_are_estimates=draft.estimate,
         pick_up=draft.pick_up,

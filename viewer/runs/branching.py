@@ -15,7 +15,6 @@ from viewer.stores.message import StoredMessage, for_model, message_of, row_toke
 from viewer.stores.registry import Reader, open_store, writer_of
 from viewer.usage import counting
 
-from .planning import slow_sentence
 from .undoing import threshold_warning
 
 
@@ -47,8 +46,7 @@ def outlook(store: Store, session_id: str, before: int | None) -> BranchOutlook:
     count = counting.counter_for(session.model)
     rows = for_model(context)
     tokens = sum(row_tokens(row, count) for row in rows)
-    slow = slow_sentence(reader.copy_seconds(sum(row.size for row in rows)))
-    warnings = filter(None, (_left_out_sentence(left_out), slow, threshold_warning(store, session, tokens)))
+    warnings = filter(None, (_left_out_sentence(left_out), threshold_warning(store, session, tokens)))
     return BranchOutlook("", len(rows), tokens, " ".join(warnings))
 
 

@@ -28,7 +28,6 @@ from .errors import UnknownChoice
 from .models import CompactionSetting
 from .providers.summarizers import get_summarizer
 
-SLOW_SECONDS, TOO_SLOW_SECONDS = 1.0, 10.0  # of a held write lock: worth a warning; longer than the agent may wait
 RECENT = 2  # sessions with the same options whose plans a process keeps, each with its messages
 
 FIRST = ""  # the strategy that the engine offers first for this session
@@ -90,10 +89,9 @@ class DryRun:
     nothing.
 
     Ids are rows. `estimate`: the model's own token count is not known exactly. `lock` is who compacts the session now,
-    `lease` who runs a turn, which only some stores show (`sees_turns`). `lock_seconds` is how long the commit would
-    keep the agent from writing. `rules` are the rules read from the workspace, carried or not. `notes` counts the
-    agent's notes that are not messages, `note_tokens` their tokens. A commit compares the session with `token`; `basis`
-    is what was planned.
+    `lease` who runs a turn, which only some stores show (`sees_turns`). `rules` are the rules read from the workspace,
+    carried or not. `notes` counts the agent's notes that are not messages, `note_tokens` their tokens. A commit
+    compares the session with `token`; `basis` is what was planned.
     """
 
     session_id: str
@@ -113,7 +111,6 @@ class DryRun:
     lock: Holder | None
     lease: Holder | None
     sees_turns: bool
-    lock_seconds: float
     pick_up: str
     sends_otherwise: str
     tokens_before: int
@@ -163,7 +160,6 @@ def draft_of(reader: Reader, session_id: str, options: Options, setting: Compact
         lock=lock,
         lease=lease,
         sees_turns=reader.sees_turns(),
-        lock_seconds=reader.commit_seconds(basis.sizes, basis.ids(plan.written)),
         pick_up=agent.notices(basis.session),
         sends_otherwise=agent.sends_otherwise(),
         tokens_before=basis.tokens_before(plan),
@@ -269,14 +265,6 @@ def read_basis(reader: Reader, session_id: str, mode: str = "in_place", planned:
     sizes, token = live_context.sizes, live_context.token
     refusal = reader.prune_refusal(session_id)
     return Basis(session, sent, sizes, token, window, reader.tail_only, refusal, live_context.repeats)
-
-
-def slow_sentence(seconds: float) -> str:
-    """A warning about a commit that holds the write lock for this long; "" if nobody would notice."""
-    if seconds < SLOW_SECONDS:
-        return ""
-    more = " That is long enough for it to report an error." if seconds > TOO_SLOW_SECONDS else ""
-    return f"Writing will block the agent for about {seconds:.0f} s: its search index is slow.{more}"
 
 
 def plan_of(basis: Basis, options: Options, rules: str) -> compaction.Plan:

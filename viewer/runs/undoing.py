@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db import models, transaction
@@ -18,7 +17,7 @@ from viewer.stores.message import StoredMessage, for_model, row_tokens
 from viewer.stores.registry import Reader, agent_of, get_store, open_store, writer_of
 from viewer.usage import counting
 
-from . import outcomes, planning
+from . import outcomes
 from .models import Run
 from .signals import undone
 
@@ -57,7 +56,6 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
         undo_plan = rule.plan(reader, session_id, handoff_id, index_cache.index_of(reader, session))
         problem = reader.compact_refusal(session_id)
         before, after = _contexts(reader, session_id, undo_plan)
-        slow = _slow(reader, [*before, *after])
     count = counting.counter_for(session.model)
     now, then = (for_model(rows) for rows in (before, after))
     tokens_then = sum(row_tokens(row, count) for row in then)
@@ -69,7 +67,7 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
         context_tokens_before=sum(row_tokens(row, count) for row in now),
         context_tokens_after=tokens_then,
         later_messages=len(undo_plan.later),
-        warning=" ".join(filter(None, [threshold_warning(store, session, tokens_then), slow])),
+        warning=threshold_warning(store, session, tokens_then),
     )
 
 
@@ -78,12 +76,6 @@ def _contexts(reader: Reader, session_id: str, undo_plan: UndoPlan) -> tuple[lis
     before, hidden = reader.live(session_id), set(undo_plan.hidden)
     restored = reader.messages(session_id, undo_plan.restored)
     return before, [*restored.values(), *(row for row in before if row.id not in hidden)]
-
-
-def _slow(reader: Reader, rows: Iterable[StoredMessage]) -> str:
-    """A sentence if changing the flags of these rows holds the write lock for long, else ""."""
-    sizes = {row.id: row.size for row in rows}
-    return planning.slow_sentence(reader.commit_seconds(sizes, ()))
 
 
 def undo(store: Store, session_id: str, handoff_id: int) -> Undone:

@@ -7,7 +7,7 @@ Ids of messages are integers, unique within a session and its earlier parts. Not
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from compaction import messages
@@ -259,16 +259,6 @@ class Reader(ABC):
     def sees_turns(self) -> bool:
         """Whether the agent says that it runs a turn."""
         return False
-
-    def commit_seconds(self, sizes: Mapping[int, int], kept: Collection[int]) -> float:
-        """Seconds for which a commit would keep the agent from writing, if it flags messages of these bytes and keeps
-        `kept`.
-        """
-        return 0.0
-
-    def copy_seconds(self, size: int) -> float:
-        """Seconds for which copying messages with this many bytes of text would keep the agent from writing."""
-        return 0.0
 
 
 def preview(row: StoredMessage) -> str:

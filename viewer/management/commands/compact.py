@@ -87,7 +87,7 @@ class Command(QuickCommand):
         self.stdout.write(f"context         {draft.tokens_before:,} -> about {draft.tokens_after_estimate:,} tokens")
         if draft.notes:
             self.stdout.write(f"of which        {draft.notes:,} notes of the agent, {draft.note_tokens:,} tokens")
-        for sentence in (draft.fallback, *plan.reasons, planning.slow_sentence(draft.lock_seconds)):
+        for sentence in (draft.fallback, *plan.reasons):
             if sentence:
                 self.stdout.write(sentence)
         if not shortens:

@@ -64,7 +64,6 @@ class ShownPlan:
     draft: DryRun
     parts: tuple[PlanPart, ...]
     busy: tuple[str, ...]
-    slow: str
     little: str
     question: str
     rules: ShownRules | None
@@ -231,7 +230,6 @@ def shown_plan(draft: DryRun, redacting: bool) -> ShownPlan:
         draft=draft,
         parts=_parts(draft),
         busy=_busy(draft),
-        slow=planning.slow_sentence(draft.lock_seconds),
         little=_little(draft),
         question=_question(draft),
         rules=None if plan.keeps_middle else shown_workspace_rules(draft.rules, redacting=redacting),

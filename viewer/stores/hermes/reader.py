@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ from viewer.stores.search.pages import HitPage, PageRequest, SearchFilter
 from viewer.stores.search.query import Query
 from viewer.stores.transcript import IndexedBoundary, Item, TranscriptIndex
 
-from . import commit, database, indexing, lock_time, messages, paths, plan, presence, search, suspicion, undo
+from . import commit, database, indexing, messages, paths, plan, presence, search, suspicion, undo
 from .database import OpenStore as Connected
 from .envelopes import ADDED_START
 from .listing import HermesListing
@@ -80,12 +80,6 @@ class HermesReader(Connected, Reader):
 
     def sees_turns(self) -> bool:
         return presence.has_leases(self)
-
-    def commit_seconds(self, sizes: Mapping[int, int], kept: Collection[int]) -> float:
-        return lock_time.estimate_commit_seconds(self.columns, sizes, kept)
-
-    def copy_seconds(self, size: int) -> float:
-        return lock_time.estimate_copy_seconds(size)
 
     # -- sessions
 
