@@ -14,7 +14,6 @@ from . import codec, encode
 from .facts import facts_of
 from .messages import SessionMessages, messages_of
 from .paths import ENDING, SessionFile
-from .schema import BOUNDARY
 
 
 def branch(file: SessionFile, ids: Sequence[int], *, now: float) -> str:
@@ -46,19 +45,8 @@ def _with_boundary(
     """
     if not any(conversation.units[each].is_summary for each in ids if each in conversation.units):
         return values
-    boundary = {
-        "type": "system",
-        "subtype": BOUNDARY,
-        "content": "Conversation compacted",
-        "isMeta": False,
-        "level": "info",
-        "isSidechain": False,
-        "uuid": str(uuid4()),
-        "timestamp": values[0].get("timestamp", ""),
-        "compactMetadata": {"trigger": "manual", "preTokens": 0},
-        **encode.surroundings(values[0]),
-    }
-    return [boundary, *values]
+    first = values[0]
+    return [encode.boundary(str(uuid4()), first.get("timestamp", ""), {"preTokens": 0}, first), *values]
 
 
 def _in_a_row(values: Iterable[dict[str, Any]], session_id: str) -> Iterable[dict[str, Any]]:

@@ -39,31 +39,17 @@ def compaction(
     """Boundary and summary. `layout` contains no messages that still have to change, `last` is the record that the
     thread ended with; `facts` are extra fields of the boundary.
     """
-    boundary, summary = str(uuid4()), str(uuid4())
+    boundary_id, summary = str(uuid4()), str(uuid4())
     head, tail = [str(each) for each in layout.head], [str(each) for each in layout.tail]
-    uuids, anchor = ([*head, summary, *tail], boundary) if head else (tail, summary)
+    uuids, anchor = ([*head, summary, *tail], boundary_id) if head else (tail, summary)
     kept_fields: dict[str, Any] = {"preservedMessages": {"anchorUuid": anchor, "uuids": uuids, "allUuids": uuids}}
     if not head:
         kept_fields["preservedSegment"] = {"headUuid": tail[0], "anchorUuid": summary, "tailUuid": tail[-1]}
     common = {"isSidechain": False, "timestamp": stamp(now), **surroundings(last)}
-    first = {
-        "parentUuid": None,
-        "logicalParentUuid": last["uuid"],
-        "type": "system",
-        "subtype": BOUNDARY,
-        "content": "Conversation compacted",
-        "isMeta": False,
-        "uuid": boundary,
-        "level": "info",
-        "compactMetadata": {
-            "trigger": "manual",
-            **facts,
-            **kept_fields,
-        },
-        **common,
-    }
+    links = {"parentUuid": None, "logicalParentUuid": last["uuid"]}
+    first = links | boundary(boundary_id, stamp(now), {**facts, **kept_fields}, last)
     second = {
-        "parentUuid": boundary,
+        "parentUuid": boundary_id,
         "type": "user",
         "message": {"role": "user", "content": layout.handoff},
         "isVisibleInTranscriptOnly": True,
@@ -72,6 +58,24 @@ def compaction(
         **common,
     }
     return [first, second]
+
+
+def boundary(uuid: str, timestamp: str, metadata: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str, Any]:
+    """The record that begins a compaction, without its links. `last` is the record whose directory and version it
+    takes over.
+    """
+    return {
+        "type": "system",
+        "subtype": BOUNDARY,
+        "content": "Conversation compacted",
+        "isMeta": False,
+        "uuid": uuid,
+        "level": "info",
+        "compactMetadata": {"trigger": "manual", **metadata},
+        "isSidechain": False,
+        "timestamp": timestamp,
+        **surroundings(last),
+    }
 
 
 def undone(

@@ -27,7 +27,7 @@ OTHER_AGENT = "from another agent"
 ENCRYPTED = "[The summary is encrypted: {size:,} characters that the model alone can read.]"
 NOT_TAKEN = "Codex leaves this line out"
 IN_BOUNDARY = "It is what the model was sent from then on."
-_REPLY = ("reasoning", "function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
+_REPLY = ("reasoning", *items.CALLS)
 ADDITION_NAMES = {
     "additional_tools": "tools",
     "model.base_instructions": "instructions of the model",
