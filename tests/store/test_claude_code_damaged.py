@@ -124,7 +124,7 @@ def test_what_stands_around_an_object_cuts_nothing(
     session_id = write(agent, damaged(change))
     assert live(reader, session_id) == [str(number) for number in range(8)]
     assert history(reader, session_id) == all_of(8)
-    assert reader.compact_refusal(session_id) is None
+    assert reader.refusal(session_id) is None
 
 
 @pytest.mark.parametrize("in_message", [True, False])
@@ -142,11 +142,11 @@ def test_a_line_that_is_too_long_is_a_link_and_is_never_summarised_unread(
     assert len(rows) == 8
     index = reader.index(session_id, Recorded(), reader.change_token(session_id))
     assert index.messages == len(index.live) == 8
-    refused = reader.compact_refusal(session_id)
+    refused = reader.refusal(session_id)
     if in_message:
         assert rows[4].content.endswith("[Too long to show: 40,000 bytes]")
         assert refused is not None and "too long to be read here" in refused.message
-        assert reader.branch_refusal(session_id) is None
+        assert reader.refusal(session_id, "branch") is None
     else:
         assert rows[4].content == "request 4" and refused is None
 
@@ -171,7 +171,7 @@ def test_a_record_that_the_client_does_not_read_is_shown_and_a_summary_refused(
     assert live(reader, session_id) == [str(number) for number in range(lost, count)]
     assert history(reader, session_id) == all_of(count, lost=lost)
     assert reader.abandoned(session_id) == []
-    refused = reader.compact_refusal(session_id)
+    refused = reader.refusal(session_id)
     assert refused is not None and f"{lost} of its messages are not reached" in refused.message
     raw = reader.raw(session_id, before=None, limit=100)
     assert len(raw) >= count and "lost" in {row.state for row in raw}
@@ -183,7 +183,7 @@ def test_a_record_that_is_gone_cuts_what_stands_before_it(agent: ClaudeByHand, r
         (str(each), "lost" if each < 3 else "live") for each in (0, 1, 2, 4, 5, 6, 7)
     ]
     before = (agent.project / f"{session_id}.jsonl").read_bytes()
-    refused = reader.compact_refusal(session_id)
+    refused = reader.refusal(session_id)
     assert refused is not None and "3 of its messages are not reached" in refused.message
     with pytest.raises(type(refused), match="3 of its messages"):
         ClaudeWriter(reader.store).apply(session_id, {}, [], mode="in_place", holder="h", now=0.0)
@@ -192,7 +192,7 @@ def test_a_record_that_is_gone_cuts_what_stands_before_it(agent: ClaudeByHand, r
 
 def test_a_long_name_of_a_record_is_said_in_part(agent: ClaudeByHand, reader: Reader) -> None:
     session_id = write(agent, [*talk(4), line(4, 3) | {"parentUuid": "n" * 5_000}])
-    refused = reader.compact_refusal(session_id)
+    refused = reader.refusal(session_id)
     assert refused is not None and "4 of its messages" in refused.message and len(refused.message) < 400
 
 
@@ -215,7 +215,7 @@ def test_where_a_parent_is_not_there_the_client_goes_on_by_time(
     session_id = write(agent, lines)
     assert live(reader, session_id) == [str(number) for number in reached]
     assert history(reader, session_id) == all_of(8, lost=reached[0])
-    assert (reader.compact_refusal(session_id) is None) == (len(reached) == 8)
+    assert (reader.refusal(session_id) is None) == (len(reached) == 8)
 
 
 def test_a_circle_of_parents_is_sent_as_it_stands(agent: ClaudeByHand, reader: Reader) -> None:
@@ -223,7 +223,7 @@ def test_a_circle_of_parents_is_sent_as_it_stands(agent: ClaudeByHand, reader: R
     lines[0]["parentUuid"] = name(5)
     session_id = write(agent, lines)
     assert live(reader, session_id) == ["0", "1", "2", "3", "4", "5"]
-    refused = reader.compact_refusal(session_id)
+    refused = reader.refusal(session_id)
     assert refused is not None and "each other as parents" in refused.message
 
 
@@ -240,7 +240,7 @@ def test_a_circle_of_parents_is_sent_as_it_stands(agent: ClaudeByHand, reader: R
 def test_a_refusal_says_how_the_chain_is_broken(agent: ClaudeByHand, reader: Reader, parent: Any, said: str) -> None:
     lines = talk()
     lines[4]["parentUuid"] = parent
-    refused = reader.compact_refusal(write(agent, lines))
+    refused = reader.refusal(write(agent, lines))
     assert refused is not None and said in refused.message and refused.message.isprintable()
 
 
@@ -252,7 +252,7 @@ def test_the_way_up_ends_at_a_boundary_whatever_its_parent_is(agent: ClaudeByHan
         *((str(number), "under") for number in range(4)),
         *((str(number), "live") for number in range(8, 12)),
     ]
-    assert reader.compact_refusal(session_id) is None
+    assert reader.refusal(session_id) is None
 
 
 def test_one_id_of_all_responses_makes_no_one_response(agent: ClaudeByHand, reader: Reader) -> None:
@@ -262,7 +262,7 @@ def test_one_id_of_all_responses_makes_no_one_response(agent: ClaudeByHand, read
     session_id = write(agent, lines)
     assert live(reader, session_id) == [str(number) for number in range(8)]
     assert history(reader, session_id) == all_of(8)
-    assert reader.compact_refusal(session_id) is None
+    assert reader.refusal(session_id) is None
 
 
 def test_calls_of_one_id_in_several_places_are_not_compacted(agent: ClaudeByHand, reader: Reader) -> None:
@@ -270,7 +270,7 @@ def test_calls_of_one_id_in_several_places_are_not_compacted(agent: ClaudeByHand
     call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {}}
     for each in (lines[1], lines[5]):
         each["message"] |= {"id": "msg_1", "content": [*each["message"]["content"], call]}
-    refused = reader.compact_refusal(write(agent, lines))
+    refused = reader.refusal(write(agent, lines))
     assert refused is not None and "id of one response in several places" in refused.message
 
 
@@ -282,7 +282,7 @@ def test_a_line_of_a_response_beside_the_way_is_sent_in_its_place(agent: ClaudeB
     session_id = write(agent, lines)
     (reply,) = [row.content for row in reader.live(session_id) if isinstance(row.content, list)]
     assert numbers([block["text"] for block in reply]) == ["3", "4", "5"]
-    assert reader.compact_refusal(session_id) is None
+    assert reader.refusal(session_id) is None
 
 
 def test_a_rewind_is_left_by_going_back_and_what_hangs_on_nothing_is_lost(agent: ClaudeByHand, reader: Reader) -> None:
@@ -297,7 +297,7 @@ def test_a_rewind_is_left_by_going_back_and_what_hangs_on_nothing_is_lost(agent:
     (branch,) = reader.abandoned(session_id)
     rows = reader.messages(session_id, list(branch.ids))
     assert numbers([rows[each].content for each in branch.ids]) == ["2", "3"]
-    assert reader.compact_refusal(session_id) is None
+    assert reader.refusal(session_id) is None
 
 
 def test_going_back_to_the_very_start_is_going_back(agent: ClaudeByHand, reader: Reader) -> None:
@@ -461,9 +461,9 @@ def test_what_was_typed_beside_the_way_is_sent_and_so_the_session_is_not_compact
     agent: ClaudeByHand, reader: Reader
 ) -> None:
     session_id = write(agent, [*talk(4), typed(4, 3)])
-    assert reader.compact_refusal(session_id) is None
+    assert reader.refusal(session_id) is None
     session_id = write(agent, [*talk(4), typed(4, 3), note(6, 3)])
-    assert "not known" in str(reader.compact_refusal(session_id))
+    assert "not known" in str(reader.refusal(session_id))
 
 
 def test_a_damaged_line_that_is_written_later_is_noticed(agent: ClaudeByHand, reader: Reader, tmp_path: Path) -> None:

@@ -92,13 +92,13 @@ def test_a_session_in_a_form_that_is_not_known_is_read_and_not_written(
     write(agent)
     session_id, before = agent.id_of("s"), agent.rows()
     assert reader.live(session_id) and reader.raw(session_id, before=None, limit=5)
-    refused = reader.compact_refusal(session_id)
+    refused = reader.refusal(session_id)
     said = (
         f"This session has {what}, which is not known here; what Claude Code sends because of it is not known either."
     )
     assert refused is not None and refused.message == f"{said} It can be read, and is not changed."
     writer = writer_of(reader.store)
-    assert reader.branch_refusal(session_id) is not None
+    assert reader.refusal(session_id, "branch") is not None
     with pytest.raises(StoreReadOnly, match="not known here"):
         writer.apply(session_id, reader.basis(session_id).token, [], mode="in_place", holder="me", now=0.0)
     with pytest.raises(StoreReadOnly, match="not known here"):
@@ -118,9 +118,9 @@ def test_what_was_left_out_of_the_context_refuses_nothing_and_an_undo_that_bring
     for message in talk(6):
         agent.say("s", message)
     session_id = agent.id_of("s")
-    assert reader.compact_refusal(session_id) is not None
+    assert reader.refusal(session_id) is not None
     boundary(agent)
-    assert reader.compact_refusal(session_id) is None
+    assert reader.refusal(session_id) is None
     (made,) = reader.index(session_id, Recorded(), reader.change_token(session_id)).compactions
     assert "not known here" in reader.undo_plan(session_id, made).refusal
 
@@ -133,12 +133,12 @@ def test_beside_the_way_and_in_lines_without_an_id_anything_may_stand(agent: Cla
     hang(agent, {"type": "system", "subtype": "a_new_note"})
     boundary(agent, trigger="auto", somethingCounted=7)
     agent.hang("s", "a record that is not there", {"type": "a-new-record"})
-    assert reader.compact_refusal(agent.id_of("s")) is None
+    assert reader.refusal(agent.id_of("s")) is None
 
 
 @pytest.mark.parametrize("recorded", sorted(RECORDED.glob("*/")), ids=lambda path: path.name)
 def test_all_that_the_clients_wrote_is_known(recorded: Any) -> None:
     with open_store(Store("work", f"claude-code:///{recorded}", "configured")) as found:
         for session_id in found.listing.active_lately(100):
-            refused = found.compact_refusal(session_id)
+            refused = found.refusal(session_id)
             assert refused is None or "sub-agent" in refused.message

@@ -60,7 +60,7 @@ def test_a_session_that_begins_with_a_summary_was_continued(
     assert searched is not None and "harbour was surveyed" in searched.messages[0].text
     assert reader.live(session_id)[0].flagged
     assert "no boundary" in reader.undo_plan(session_id, boundary).refusal
-    assert reader.compact_refusal(session_id) is None
+    assert reader.refusal(session_id) is None
 
 
 def test_a_summary_in_the_middle_sums_up_what_it_does_not_hang_on(agent: ClaudeByHand, reader: Reader) -> None:
@@ -176,7 +176,7 @@ def test_sub_agents_of_older_clients_are_sessions_that_calls_lead_to(
         searched = reader.searchable(each, "")
         assert searched is not None
         assert [said.text for said in searched.messages] == [PROMPTS[number], f"found {number}"]
-        assert "sub-agent" in str(reader.compact_refusal(each))
+        assert "sub-agent" in str(reader.refusal(each))
     one = reader.usage(ids[0]).cost
     own = reader.usage(session_id).cost
     assert one is not None and own is not None and own.dollars == 2 * one.dollars > 0
@@ -281,7 +281,7 @@ def test_words_that_only_the_queue_kept_are_the_persons_and_not_sent(
     assert STEERING not in [row.content for row in reader.live(session_id)]
     searched = reader.searchable(session_id, "")
     assert searched is not None and STEERING in [message.text for message in searched.messages]
-    assert reader.compact_refusal(session_id) is None
+    assert reader.refusal(session_id) is None
 
 
 def test_words_that_a_request_has_or_that_were_taken_back_are_not_shown_twice(

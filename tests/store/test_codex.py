@@ -307,7 +307,7 @@ def test_whoever_reviews_is_a_sub_agent(agent: CodexByHand, session_id: str, fir
     )  # fmt: skip
     assert [(child.id, child.kind) for child in found.children([session_id])] == [(helper, "delegate")]
     assert found.session(helper).delegated_from == session_id
-    refused = found.compact_refusal(helper)
+    refused = found.refusal(helper)
     assert refused is not None and "sub-agent" in refused.message
     assert agent_of(Store("codex", agent.url, "configured")).resume_command(helper) == ""
 

@@ -172,7 +172,7 @@ def test_of_what_no_branch_is_made(agent: CodexByHand, writer: Writer, session_i
             branched(writer, session_id, wrong)
     agent.write("helper", talk(1))
     with_meta(agent, "helper", {"source": {"subagent": {"thread_spawn": {"parent_thread_id": session_id}}}})
-    refused = fresh(agent).branch_refusal(agent.id_of("helper"))
+    refused = fresh(agent).refusal(agent.id_of("helper"), "branch")
     assert refused is not None and "sub-agent" in refused.message
     with pytest.raises(StoreReadOnly, match="sub-agent"):
         branched(writer, agent.id_of("helper"), live(fresh(agent), agent.id_of("helper")))

@@ -88,7 +88,7 @@ def test_what_the_client_leaves_out_is_there_and_not_in_context(
     assert found is not None and [each.text for each in found.messages if "asked for" in each.text]
     assert [each for each in reader.raw(session_id, before=None, limit=99) if "asked for" in str(each.content)]
     assert reader.abandoned(session_id) == []
-    assert reader.compact_refusal(session_id) is None
+    assert reader.refusal(session_id) is None
 
 
 def test_a_damaged_line_and_the_same_one_whole(agent: CodexByHand, session_id: str) -> None:
@@ -122,7 +122,7 @@ def test_a_line_that_is_too_long_is_in_context_and_not_written_behind(
     *others, (role, content) = sent(reader, session_id)
     assert others == heard(talk(3)) and role == "user" and content.startswith(WORDS)
     assert len(content) < 100_000
-    refused = reader.compact_refusal(session_id)
+    refused = reader.refusal(session_id)
     assert refused is not None and "a line of 200," in refused.message and "shown in part" in refused.message
 
 
@@ -134,7 +134,7 @@ def test_bytes_that_are_no_text_stop_the_client_in_a_file_without_numbers(agent:
             del each["ordinal"]
         data = "".join(json.dumps(each) + "\n" for each in stored).encode()
         agent.path("s").write_bytes(data + b'{"timestamp":"\xff","type":"event_msg","payload":{}}\n')
-        refused = fresh(agent).compact_refusal(session_id)
+        refused = fresh(agent).refusal(session_id)
         assert ("no text (UTF-8)" in refused.message if refused else False) is not numbered
         agent.path("s").write_bytes(data)
 
@@ -166,7 +166,7 @@ def test_a_first_line_that_is_damaged(agent: CodexByHand, session_id: str, how: 
     agent.path("s").write_bytes(made)
     reader = fresh(agent)
     assert sent(reader, session_id) == (heard(talk(3)) if rest in made else [])
-    for refused in (reader.compact_refusal(session_id), reader.branch_refusal(session_id)):
+    for refused in (reader.refusal(session_id), reader.refusal(session_id, "branch")):
         assert refused is not None and "is damaged or not there: Codex cannot go on" in refused.message
     found = reader.session(session_id)
     assert found.source == ("codex" if how in UNREADABLE else "cli")
@@ -180,7 +180,7 @@ def test_the_oldest_files_are_called_so(tmp_path: Path, agent: CodexByHand, sess
     lines = [{"id": session_id, "timestamp": "2025-05-01T10:00:00Z", "instructions": None}]
     lines += [each["payload"] for each in lines_of(agent.path("s")) if each["type"] == "response_item"]
     agent.path("s").write_text("".join(json.dumps(each) + "\n" for each in lines))
-    refused = fresh(agent).compact_refusal(session_id)
+    refused = fresh(agent).refusal(session_id)
     assert refused is not None and "before its files had a first line" in refused.message
     assert sent(fresh(agent), session_id) == heard(talk(1))
 
@@ -209,7 +209,7 @@ def test_a_form_that_is_not_known_is_not_written_to(
     agent.append("s", kind, payload)
     agent.say("s", ASKED)
     reader = fresh(agent)
-    for refused in (reader.compact_refusal(session_id), reader.branch_refusal(session_id)):
+    for refused in (reader.refusal(session_id), reader.refusal(session_id, "branch")):
         assert refused is not None and refused.message.startswith(f"This session has {named}, which is not known here")
     assert sent(reader, session_id)[-1] == ("user", WORDS)
 
@@ -218,7 +218,7 @@ def test_a_form_that_is_not_known_is_not_written_to(
 def test_a_history_mode_that_is_not_known(agent: CodexByHand, session_id: str, mode: object) -> None:
     agent.write("s", talk(8))
     with_meta(agent, "s", {"history_mode": mode})
-    refused = fresh(agent).compact_refusal(session_id)
+    refused = fresh(agent).refusal(session_id)
     assert refused is not None and f"the history mode “{mode}”" in refused.message
 
 
@@ -227,4 +227,4 @@ def test_a_newer_client_alone_is_no_reason(agent: CodexByHand, session_id: str) 
     with_meta(agent, "s", {"cli_version": "1.4.0", "a_new_field": {"x": 1}})
     agent.append("s", "event_msg", {"type": "a_new_event"})
     agent.append("s", "turn_context", {**meta(session_id), "turn_id": "t", "new": []})
-    assert fresh(agent).compact_refusal(session_id) is None
+    assert fresh(agent).refusal(session_id) is None

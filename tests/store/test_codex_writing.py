@@ -213,12 +213,12 @@ def test_sessions_that_are_never_written_to(agent: CodexByHand, writer: Writer, 
     for name, reason in (
         ("archived", "unarchive"), ("packed", "compressed"), ("helper", "sub-agent"), ("fork", session_id),
     ):  # fmt: skip
-        refused = fresh(agent).compact_refusal(agent.id_of(name))
+        refused = fresh(agent).refusal(agent.id_of(name))
         assert refused is not None and reason in refused.message
         with pytest.raises(StoreError):
             compacted(agent, writer, agent.id_of(name))
     assert agent.rows() == before
-    assert fresh(agent).compact_refusal(agent.id_of("fork"), "split") is not None
+    assert fresh(agent).refusal(agent.id_of("fork"), "split") is not None
 
 
 # -- locks -------------------------------------------------------------------------------------------------------------

@@ -308,7 +308,7 @@ def test_it_is_listed_by_its_title_and_the_time_of_its_newest_message(gemini: Ge
         session = reader.session(gemini.id_of("s"))
         assert (session.title, session.cwd) == ("Steps", CWD)
         assert session.last_active == reader.live(session.id)[-1].timestamp
-        assert "can be read" in reader.compact_reason() and reader.compact_reason().count(". ") == 0
+        assert "can be read" in str(reader.refusal(None)) and str(reader.refusal(None)).count(". ") == 0
     agent = agent_of(store_of(gemini))
     assert agent.resume_command(gemini.id_of("s")) == f"cd {CWD} && gemini --resume {gemini.id_of('s')}"
     assert agent.threshold("gemini-2.5-pro", 1_000_000) == 500_000

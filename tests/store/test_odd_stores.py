@@ -121,9 +121,9 @@ def test_the_session_that_has_a_name_is_named(path: Path) -> None:
 def test_a_session_that_was_closed_without_a_next_part_is_to_be_branched(path: Path) -> None:
     add_session(path, end_reason="compression", ended_at=NOW)
     with reader_of(path) as reader:
-        refusal = reader.compact_refusal("s1")
+        refusal = reader.refusal("s1")
         assert refusal is not None and "Branch it" in refusal.message
-        assert reader.branch_refusal("s1") is None
+        assert reader.refusal("s1", "branch") is None
         assert not HermesAgent(reader.store).resumes(reader.session("s1"))
 
 

@@ -141,7 +141,7 @@ def test_a_rewind_and_then_a_reset(agent: OpenClawByHand) -> None:
     with opened(agent) as reader:
         assert {each.id for each in reader.listing.files()} == {copy, new}  # type: ignore[attr-defined]
         assert reader.newest_part(old) == copy and reader.newest_part(copy) == copy
-        refused = reader.compact_refusal(old)
+        refused = reader.refusal(old)
         assert refused and "goes on in another session" in refused.message
 
 
@@ -302,7 +302,7 @@ def test_a_cold_archive_is_listed_and_said_to_be_one(agent: OpenClawByHand) -> N
         assert history(reader, session).messages == 0
         (note, *_) = reader.additions(session, [], end=True)
         assert note.name == "cold archive" and "restored" in note.text
-        refusal = reader.compact_refusal(session)
+        refusal = reader.refusal(session)
         assert refusal is not None and "cold archive" in refusal.message
 
 
@@ -315,7 +315,7 @@ def test_an_unknown_schema_is_browsed_and_says_so(agent: OpenClawByHand) -> None
     agent.sql("ALTER TABLE transcript_events ADD COLUMN novelty TEXT")
     with opened(agent) as reader:
         assert sent(reader, agent.id_of("s")) == heard(talk(1))
-        assert reader.compact_reason().startswith(
+        assert str(reader.refusal(None)).startswith(
             "The database of this OpenClaw has schema 99, which is not known here"
         )
     agent.sql("DROP TABLE session_windows")
@@ -336,7 +336,7 @@ def test_nothing_is_written(agent: OpenClawByHand) -> None:
     before = sorted((path, path.stat().st_mtime_ns) for path in agent.root.rglob("*"))
     with opened(agent) as reader:
         reader.live(session)
-        assert reader.compact_reason() == ""
+        assert reader.refusal(None) is None
     assert sorted((path, path.stat().st_mtime_ns) for path in agent.root.rglob("*")) == before
 
 
@@ -375,7 +375,7 @@ def test_a_database_that_is_none_takes_no_other_agent_with_it(agent: OpenClawByH
     with opened(agent) as reader:
         assert sent(reader, session) == heard(talk(1))
         assert {each.id for each in reader.listing.files()} == {session, file.stem}  # type: ignore[attr-defined]
-        assert reader.compact_reason() == "" and reader.capabilities().schema == 23
+        assert reader.refusal(None) is None and reader.capabilities().schema == 23
     (said,) = remarks(store_of(agent))
     assert said.startswith("The sessions of agent garden are left out:") and str(broken) in said
 

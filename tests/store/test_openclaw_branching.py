@@ -321,7 +321,7 @@ def test_a_reset_session_has_no_branch(openclaw: OpenClawByHand) -> None:
     openclaw.window(openclaw.key("s"), "another", previous_session_id=old, reason="reset")
     openclaw.sql("UPDATE session_nodes SET current_session_id = 'another'")
     with opened(openclaw) as reader:
-        refused = reader.branch_refusal(old)
+        refused = reader.refusal(old, "branch")
     assert refused and "goes on in another session" in refused.message
 
 
@@ -331,7 +331,7 @@ def test_an_older_form_of_pi(tmp_path: Path) -> None:
     header, rest = agent.path("s").read_text().split("\n", 1)
     agent.path("s").write_text(json.dumps(json.loads(header) | {"version": 2}) + "\n" + rest)
     with opened(agent) as reader:
-        refused = reader.branch_refusal(agent.id_of("s"))
+        refused = reader.refusal(agent.id_of("s"), "branch")
     assert refused and "older form" in refused.message
 
 
@@ -357,5 +357,5 @@ def test_a_directory_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest
     allowed = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK and allowed(path, mode))
     with opened(agent) as reader:
-        refused = reader.branch_refusal(agent.id_of("s"))
+        refused = reader.refusal(agent.id_of("s"), "branch")
     assert refused and f"{agent.directory} cannot be written" in refused.message

@@ -42,7 +42,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> OpenClawByHand:
 def test_what_is_sent_is_shown_or_nothing_is_written(agent: OpenClawByHand, number: int) -> None:
     case, session = DAMAGED[number], str(number)
     with opened(agent) as reader:
-        refused = reader.compact_refusal(session)
+        refused = reader.refusal(session)
         read = views.read(for_model(reader.live(session)))
         ids = [row.id for row in reader.raw(session, before=None, limit=1_000)]
         index = history(reader, session)

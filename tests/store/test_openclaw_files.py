@@ -98,9 +98,9 @@ def test_what_a_reset_put_away_is_there(tmp_path: Path) -> None:
         found_text = reader.searchable(ids[0], "")
         assert found_text is not None and [each.text for each in found_text.messages] == ["old 2026-11-16"]
         assert [each.id for each in reader.children([ids[0]])] == [ids[1]]
-        refused = reader.compact_refusal(ids[0])
+        refused = reader.refusal(ids[0])
         assert refused is not None and "A reset put this transcript away" in refused.message
-        assert reader.compact_refusal("new") is None
+        assert reader.refusal("new") is None
         facts = reader.listing.facts([ids[0]])[ids[0]]
         assert facts.ended_at and not facts.archived
     assert agent_of(store_of(agent)).resume_command(ids[0]) == ""
@@ -115,8 +115,8 @@ def test_what_no_index_names_says_so(tmp_path: Path) -> None:
     agent = OpenClawByHand(tmp_path / "unused")
     agent.url = f"openclaw://{home}"
     with opened(agent) as reader:
-        assert reader.compact_refusal("one") is None
-        refused = reader.compact_refusal("two")
+        assert reader.refusal("one") is None
+        refused = reader.refusal("two")
         assert refused is not None and refused.message.startswith("OpenClaw's own list of sessions does not name this")
 
 
@@ -131,7 +131,7 @@ def test_the_file_that_an_index_names(tmp_path: Path, file: Any) -> None:
     agent = OpenClawByHand(tmp_path / "unused")
     agent.url = f"openclaw://{home}"
     with opened(agent) as reader:
-        assert reader.session("one").title == "Garden" and reader.compact_refusal("one") is None
+        assert reader.session("one").title == "Garden" and reader.refusal("one") is None
 
 
 @pytest.mark.parametrize(

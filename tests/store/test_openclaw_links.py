@@ -21,7 +21,7 @@ def form(request: pytest.FixtureRequest) -> str:
 
 def refusal(agent: OpenClawByHand) -> str:
     with opened(agent) as reader:
-        found = reader.compact_refusal("s")
+        found = reader.refusal("s")
         return found.message if found else ""
 
 
@@ -47,7 +47,7 @@ def test_a_link_to_nothing(tmp_path: Path, form: str, parent: Any) -> None:
             assert reader.abandoned("s") == [], "nobody went back"
             found = reader.searchable("s", "")
             assert found is not None and [each.text for each in found.messages] == [f"words{at}" for at in range(10)]
-            assert reader.branch_refusal("s") is None, "of what is there"
+            assert reader.refusal("s", "branch") is None, "of what is there"
     with pytest.raises(StoreReadOnly):
         writer_of(store_of(agent)).apply("s", {"ids": [], "digest": ""}, (), mode="in_place", holder="h", now=1.0)
 
@@ -95,7 +95,7 @@ def test_what_is_not_known_is_not_written_to(tmp_path: Path, form: str, entry: L
     reason = refusal(agent)
     assert reason.startswith(f"This session has {what}" if what else "") and bool(reason) == bool(what)
     with opened(agent) as reader:
-        assert bool(reader.branch_refusal("s")) == bool(what)
+        assert bool(reader.refusal("s", "branch")) == bool(what)
         assert len(reader.live("s")) >= 4 and reader.raw("s", before=None, limit=100)
 
 

@@ -41,7 +41,7 @@ def test_what_was_sent(tmp_path: Path, version: str, case: dict[str, Any]) -> No
 @pytest.mark.parametrize("version", SCHEMAS)
 def test_the_list(tmp_path: Path, version: str) -> None:
     with open_store(Kept(tmp_path, version).store) as reader:
-        assert reader.capabilities().schema == SCHEMAS[version] and reader.compact_reason() == ""
+        assert reader.capabilities().schema == SCHEMAS[version] and reader.refusal(None) is None
         listed = [each for each in reader.listing.all() if each.is_listed]  # type: ignore[attr-defined]
         assert len(listed) == 4 and sum(bool(each.branched_from) for each in listed) == 1
         assert all(reader.session(each.id).model == "model-1" for each in listed)

@@ -237,9 +237,9 @@ def test_a_cold_session_and_one_in_a_file(agent: OpenClawByHand) -> None:
     file.write_text(json.dumps({"type": "session", "version": 3, "id": "old", "timestamp": "2026-01-01T00:00:00Z"}))
     agent.sql("INSERT INTO session_transcript_cold_archives VALUES (?, 'g', 'a', 1)", agent.id_of("s"))
     with opened(agent) as reader:
-        assert "cold archive" in str(getattr(reader.compact_refusal(agent.id_of("s")), "message", ""))
-        assert "does not name this one" in str(getattr(reader.compact_refusal("old"), "message", "")), "no key has it"
-        assert reader.compact_reason() == ""
+        assert "cold archive" in str(getattr(reader.refusal(agent.id_of("s")), "message", ""))
+        assert "does not name this one" in str(getattr(reader.refusal("old"), "message", "")), "no key has it"
+        assert reader.refusal(None) is None
 
 
 def test_a_database_that_is_locked(agent: OpenClawByHand, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,7 +121,7 @@ def test_a_sub_agent(tmp_path: Path) -> None:
         assert (child.title, child.kind) == ("sub work (@general subagent)", "delegate")
         assert [row.sub_agents for row in reader.live(session_id) if row.sub_agents] == [(child.id,)]
         assert reader.session(child.id).delegated_from == session_id
-        refusal = reader.compact_refusal(child.id)
+        refusal = reader.refusal(child.id)
         assert refusal is not None and refusal.message == presence.SUB_AGENT
     with pytest.raises(StoreReadOnly, match="sub-agent"):
         writer_of(store_of(agent)).take_lock(child.id, new_holder())
@@ -332,7 +332,7 @@ def test_tables_of_another_version(agent: OpenCodeByHand) -> None:
     agent.sql("INSERT INTO migration VALUES ('20990101000000_next', 1)")
     rows = agent.rows()
     with opened(agent) as reader:
-        assert "20990101000000_next" in reader.compact_reason() and len(reader.live("s")) == len(talk(8))
+        assert "20990101000000_next" in str(reader.refusal(None)) and len(reader.live("s")) == len(talk(8))
     with pytest.raises(StoreReadOnly, match="another version"):
         compacted(agent)
     assert agent.rows() == rows
@@ -357,7 +357,7 @@ def test_unknown_forms(agent: OpenCodeByHand, table: str, field: str, value: Any
 def test_a_database_that_may_not_be_written(agent: OpenCodeByHand, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
     with opened(agent) as reader:
-        assert reader.compact_reason() == presence.NOT_WRITABLE
+        assert str(reader.refusal(None)) == presence.NOT_WRITABLE
 
 
 def test_what_changed_is_a_conflict(agent: OpenCodeByHand) -> None:
@@ -394,7 +394,7 @@ def test_what_it_cannot_do_is_said(agent: OpenCodeByHand) -> None:
     with pytest.raises(NotFound):
         writer.branch("nobody", [], now=0.0)
     with opened(agent) as reader:
-        assert reader.prune_refusal("s") == presence.NO_PRUNE
+        assert str(reader.refusal("s", "prune")) == presence.NO_PRUNE
 
 
 # -- where it is -------------------------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def test_rows_that_are_no_object(agent: OpenCodeByHand, data: Any, at: int) -> N
     put(agent, at, data)
     with opened(agent) as reader:
         ask_everything(reader, "s")
-        refusal = reader.compact_refusal("s")
+        refusal = reader.refusal("s")
         assert refusal is not None and "not known here" in refusal.message
 
 

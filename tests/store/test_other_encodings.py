@@ -39,6 +39,6 @@ def test_a_file_in_another_encoding_says_so(tmp_path: Path, made: Callable[[Path
     file.write_bytes(file.read_text().encode(encoding))
     with opened(agent) as reader:
         assert [each for _, each in reader.listing.sessions_above(0, 100)] == [session_id]
-        for question in (reader.live, reader.compact_refusal):
+        for question in (reader.live, reader.refusal):
             with pytest.raises(StoreUnavailable, match="not UTF-8"):
                 question(session_id)

@@ -37,7 +37,7 @@ def test_the_example_of_the_guide_reads_lists_and_searches(store: Store) -> None
         found = reader.searchable("a", "")
         assert found is not None and len(found.messages) == 6
         assert (reader.session("a").name, reader.capabilities().sessions) == ("said 0", 1)
-        assert reader.compact_reason().startswith("Sessions of Notes can be read")
+        assert str(reader.refusal(None)).startswith("Sessions of Notes can be read")
     assert agent_of(store).resume_command("a") == "notes --resume a" and remarks(store) == []
 
 

@@ -61,7 +61,7 @@ def test_a_line_that_is_too_long(agent: PiByHand, session_id: str) -> None:
         assert (one, two) == (("user", "one"), ("user", "two"))
         assert "Too long to show: 32,000,000 bytes" in long[1] and len(long[1]) < 2_000
         assert shown(reader, session_id) == ["one", long[1], "two"]
-        assert reader.compact_refusal(session_id) is None
+        assert reader.refusal(session_id) is None
         assert [each.state for each in history(reader, session_id).entries] == ["live"] * 3
 
 

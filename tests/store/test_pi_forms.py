@@ -22,7 +22,7 @@ TALK = row("m1", "m2", "m3", "m4")
 def refusal(agent: PiByHand, session_id: str) -> str:
     """Why nothing is written to the session, "" where something is. The writer refuses in the same words."""
     with opened(agent) as reader:
-        problem = reader.compact_refusal(session_id)
+        problem = reader.refusal(session_id)
     said = problem.message if problem else ""
     if said:
         with pytest.raises(StoreReadOnly) as refused:
@@ -58,7 +58,7 @@ def test_what_is_not_known_is_not_written_to(agent: PiByHand, session_id: str, c
     said = refusal(agent, session_id)
     assert named in said and "not known here" in said
     with opened(agent) as reader:
-        problem = reader.branch_refusal(session_id)
+        problem = reader.refusal(session_id, "branch")
         assert problem is not None and problem.message == said
         assert len(shown(reader, session_id)) >= 4
     assert agent.path("s").read_bytes() == before

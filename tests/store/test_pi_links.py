@@ -50,7 +50,7 @@ def test_what_a_damaged_line_says_is_shown(agent: PiByHand, session_id: str, cas
         assert history(reader, session_id).unlinked == (start or 2)
         found = reader.searchable(session_id, "")
         assert found is not None and [each.text for each in found.messages] == ALL
-        problem = reader.compact_refusal(session_id)
+        problem = reader.refusal(session_id)
         assert (problem is None) is (not start)
 
 
@@ -63,7 +63,7 @@ def test_a_byte_order_mark(agent: PiByHand, session_id: str, version: int) -> No
         assert contents(reader, session_id) == ALL and shown(reader, session_id) == ALL
         session = reader.session(session_id)
         assert (session.cwd, session.started_at) == (CWD, seconds(HEADER["timestamp"]))
-        problem = reader.compact_refusal(session_id)
+        problem = reader.refusal(session_id)
         assert problem is not None and "begins with a byte order mark" in problem.message
 
 
@@ -89,7 +89,7 @@ def test_where_a_link_is_lost(agent: PiByHand, session_id: str, case: str) -> No
         assert not reader.abandoned(session_id), "nobody went back"
         found = reader.searchable(session_id, "")
         assert found is not None and [each.text for each in found.messages] == messages
-        problem = reader.compact_refusal(session_id)
+        problem = reader.refusal(session_id)
         assert problem is not None and f"{unreached} of its messages are not reached" in problem.message
 
 
@@ -102,7 +102,7 @@ def test_what_a_compaction_stands_before_is_no_matter(agent: PiByHand, session_i
         put(agent, compacted(first))
         with opened(agent) as reader:
             assert contents(reader, session_id)[1:] == [*kept, "m9"], first
-            assert bool(reader.compact_refusal(session_id)) is is_refused, first
+            assert bool(reader.refusal(session_id)) is is_refused, first
             assert history(reader, session_id).unlinked == 2
 
 
@@ -118,7 +118,7 @@ def test_only_what_stands_beside_the_path_was_left(agent: PiByHand, session_id: 
             ["m4", "m5", "m6", "m7", "m8", "m9", "m10"], ["m12"],
         ]  # fmt: skip
         assert history(reader, session_id).unlinked == 2
-        assert reader.compact_refusal(session_id) is None, "what is sent goes back to the beginning"
+        assert reader.refusal(session_id) is None, "what is sent goes back to the beginning"
 
 
 def test_two_beginnings(agent: PiByHand, session_id: str) -> None:
@@ -152,7 +152,7 @@ def test_other_words_under_an_id_that_repeats_are_shown(agent: PiByHand, session
     put(agent, [HEADER, *TEN[:7], other, TEN[8] | {"parentId": "m4"}])
     with opened(agent) as reader:
         assert sorted(shown(reader, session_id)) == sorted([*ALL[:9]])
-        assert reader.compact_refusal(session_id) is not None
+        assert reader.refusal(session_id) is not None
 
 
 CIRCLES: dict[str, list[Line]] = {
@@ -168,7 +168,7 @@ def test_a_circle_is_shown_and_not_compacted(agent: PiByHand, session_id: str, c
     with opened(agent) as reader:
         assert shown(reader, session_id) == [each["id"] for each in CIRCLES[case]]
         assert not reader.abandoned(session_id)
-        problem = reader.compact_refusal(session_id)
+        problem = reader.refusal(session_id)
         assert problem is not None and "name one another as their parents" in problem.message
 
 
@@ -177,7 +177,7 @@ def test_a_circle_beside_the_path_is_no_matter(agent: PiByHand, session_id: str)
     with opened(agent) as reader:
         assert contents(reader, session_id) == ALL
         assert shown(reader, session_id) == ["m20", "m21", "m22", *ALL]
-        assert not reader.abandoned(session_id) and reader.compact_refusal(session_id) is None
+        assert not reader.abandoned(session_id) and reader.refusal(session_id) is None
 
 
 def test_what_was_lost_is_left_once_it_goes_on_beside_it(agent: PiByHand, session_id: str) -> None:

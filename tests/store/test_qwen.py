@@ -233,7 +233,7 @@ def test_it_is_listed_by_its_title_and_says_why_it_is_only_read(qwen: QwenByHand
         assert listed(reader) == [qwen.id_of("s")]
         session = reader.session(qwen.id_of("s"))
         assert (session.title, session.cwd, session.model) == ("s", CWD, "test-model")
-        assert reader.compact_reason().startswith("Sessions of Qwen Code can be read")
+        assert str(reader.refusal(None)).startswith("Sessions of Qwen Code can be read")
     agent = agent_of(store_of(qwen))
     assert agent.resume_command(session.id) == f"cd {CWD} && qwen --resume {session.id}"
     assert agent.untried_version(session.id) == ""

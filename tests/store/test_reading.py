@@ -142,12 +142,13 @@ def test_a_chain_of_split_sessions_is_one_line_and_one_history(small_hermes_copy
 
 
 def test_what_the_databases_can_do_is_read_from_their_columns(small_hermes_copy: Copies) -> None:
-    found = {}
+    found, reasons = {}, {}
     for version in (16, 21, 31):
         with reader_of(small_hermes_copy(version)) as reader:
             found[version] = presence.capabilities(reader)
-    assert [found[version].can_compact for version in (16, 21, 31)] == [False, True, True]
-    assert "compacted" in found[16].compact_reason
+            reasons[version] = presence.compact_reason(reader)
+    assert [not reasons[version] for version in (16, 21, 31)] == [False, True, True]
+    assert "compacted" in reasons[16]
     assert [found[version].schema for version in (16, 21, 31)] == [16, 21, 31]
     assert [found[version].turn_leases for version in (16, 21, 31)] == [False, False, True]
 
@@ -237,7 +238,7 @@ def test_unknown_columns_travel_and_missing_ones_have_defaults(tmp_path: Path) -
         assert (session.parts, session.title) == (1, "")
         assert messages.live_context(reader, "s1")[0].extra == {'odd "name': "kept", "timestamp": 2.0}
         assert messages.read_history(reader, "s1").entries[0].id == row_id
-        assert not presence.capabilities(reader).can_compact
+        assert presence.compact_reason(reader)
 
 
 def test_text_that_quotes_a_marker_is_no_handoff(empty: Path) -> None:

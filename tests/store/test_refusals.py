@@ -242,7 +242,7 @@ def test_a_store_that_lacks_what_a_compaction_needs(tmp_path: Path, change: str,
     before = query(path, "SELECT * FROM messages")
     with reader_of(path) as reader:
         assert words in presence.compact_reason(reader)
-        refusal = reader.compact_refusal("s1")
+        refusal = reader.refusal("s1")
         assert isinstance(refusal, StoreReadOnly) and refusal.message == presence.compact_reason(reader)
     snapshot = plan.Snapshot("s1", ((1, 1, -1),), database.identity(store_at(path)))
     with pytest.raises(StoreError):
@@ -261,7 +261,7 @@ def test_rows_whose_flag_is_not_set(small_hermes_copy: Callable[[int], Path]) ->
     snapshot = planned(path)
     query(path, "UPDATE messages SET active = NULL WHERE id = ?", snapshot.rows[5][0])
     with reader_of(path) as reader:
-        refusal = reader.compact_refusal(WEEK_29)
+        refusal = reader.refusal(WEEK_29)
     assert isinstance(refusal, StoreReadOnly) and "no “active” flag" in refusal.message
     before = query(path, "SELECT * FROM messages")
     with pytest.raises(StoreError):
@@ -280,7 +280,7 @@ def test_a_tokenizer_that_is_not_here(small: Path) -> None:
                  "INSERT INTO messages_fts_cjk(rowid, content) VALUES (new.id, new.content); END")  # fmt: skip
     before = all_rows(small)
     with reader_of(small) as reader:
-        refusal = reader.compact_refusal("s1")
+        refusal = reader.refusal("s1")
     assert isinstance(refusal, StoreReadOnly) and "cjk_unicode61" in refusal.message
     refused = pytest.raises(StoreReadOnly, match="tokenizer that is not here; nothing was written")
     with refused:

@@ -7,6 +7,7 @@ from viewer.catalog.lines import Order, SessionFilter, SessionList
 from viewer.catalog.models import SessionIndex, name_of
 from viewer.stores.base import NAME, Store
 from viewer.stores.errors import StoreUnavailable
+from viewer.stores.refused import reason_of
 from viewer.stores.registry import open_store
 from viewer.web.unreadable import UnreadableLine, lines_of
 from viewer.web.url_segments import session_address
@@ -25,11 +26,11 @@ def page(store: Store, session_filter: SessionFilter, limit: int, cursor: str) -
     if problem := listed.listings[0].problem:
         raise StoreUnavailable(problem)
     with open_store(store, listed=True) as reader:
-        reason = reader.compact_reason()
+        refusal = reader.refusal(None)
     active = listed.active()
     items, broken = lines_of(
         listed.lines,
-        lambda line: session_out(line, store.name, reason, active=line.pk in active),
+        lambda line: session_out(line, store.name, reason_of(refusal), active=line.pk in active),
         lambda line: (line.session_id, store.name),
     )
     return SessionsOut(items=list(items), next=_next(kind, listed, session_filter.order), broken=shapes.broken(broken))

@@ -13,9 +13,10 @@ from viewer.runs import planning, service
 from viewer.runs.compaction_list import CompactionView
 from viewer.runs.detail_loss import counted
 from viewer.runs.models import Run
-from viewer.runs.planning import AS_SET, DryRun, Options, mode_of, setting_of
+from viewer.runs.planning import AS_SET, DryRun, Options, compacting, mode_of, setting_of
 from viewer.stores.base import Session
 from viewer.stores.lock_owners import Holder
+from viewer.stores.refused import reason_of
 from viewer.stores.registry import Reader, agent_of
 from viewer.usage import counting
 from viewer.web.unreadable import UnreadableLine, lines_of
@@ -47,7 +48,7 @@ def session(reader: Reader, stored: Session) -> SessionOut:
     index = index_cache.count_some(reader, stored, COUNTING_SECONDS, context_alone=True)
     reported = reader.usage(stored.id)
     mode, _ = mode_of(reader, stored.id, Options(), setting_of(reader.store))
-    refusal = reader.compact_refusal(stored.id, mode)
+    refusal = reader.refusal(stored.id, compacting(mode))
     return SessionOut(
         id=stored.id,
         address=session_address(stored.store, stored.id),
@@ -72,7 +73,7 @@ def session(reader: Reader, stored: Session) -> SessionOut:
         cost_is_least=bool(reported.cost and reported.cost.is_least),
         parts=stored.parts,
         can_compact=refusal is None,
-        compact_reason=refusal.message if refusal else "",
+        compact_reason=reason_of(refusal),
         sends_otherwise=agent_of(reader.store).sends_otherwise(),
         untried_version=agent_of(reader.store).untried_version(stored.id),
     )

@@ -8,6 +8,7 @@ from ninja import Router
 
 from viewer.stores.base import Store
 from viewer.stores.errors import StoreError
+from viewer.stores.refused import reason_of
 from viewer.stores.registry import all_stores, open_store, remarks
 from viewer.web.unreadable import lines_of
 
@@ -39,7 +40,7 @@ def store_out(store: Store) -> StoreOut:
     """A store with what it can do, or the error if it cannot be opened."""
     try:
         with open_store(store, listed=True) as reader:
-            able, is_indexed_here = reader.capabilities(), reader.offers_text
+            able, refusal, is_indexed_here = reader.capabilities(), reader.refusal(None), reader.offers_text
     except StoreError as problem:
         error = ErrorOut(code=problem.code, message=problem.message)
         return StoreOut(name=store.name, origin=store.origin, error=error)
@@ -49,8 +50,8 @@ def store_out(store: Store) -> StoreOut:
         schema_version=able.schema,
         sessions=able.sessions,
         size=able.size,
-        can_compact=able.can_compact,
-        compact_reason=able.compact_reason,
+        can_compact=refusal is None,
+        compact_reason=reason_of(refusal),
         search=able.search or is_indexed_here,
         turn_leases=able.turn_leases,
         remarks=remarks(store),

@@ -82,10 +82,10 @@ def _refusal(reader: Reader, session_id: str) -> str | None:
     """Why this session alone cannot be compacted, "" if it can; None if no session of its store can be
     at the moment.
     """
-    refusal = reader.compact_refusal(session_id)
+    refusal = reader.refusal(session_id)
     if refusal is None:
         return ""
-    return None if reader.compact_reason() else upsert.storable(refusal.message)
+    return None if reader.refusal(None) else upsert.storable(refusal.message)
 
 
 def _index(reader: Reader, session: Session, reported: ReportedUsage, seconds: float) -> tuple[TranscriptIndex, bool]:

@@ -48,7 +48,7 @@ def refusal(reader: Reader, session: Session, handoff_id: int) -> str:
     """Why a compaction cannot be undone, as a sentence; "" if it can. Cached while the session is unchanged. Raises
     NotFound, or AlreadyUndone.
     """
-    if (problem := reader.compact_refusal(session.id)) is not None:
+    if (problem := reader.refusal(session.id)) is not None:
         return problem.message
     key = (reader.store.name, reader.store.url, session.id, handoff_id)
     mark, index = index_cache.marked(reader, session)
@@ -94,7 +94,7 @@ def _in_effect(reader: Reader, session_id: str, compactions: list[Compaction]) -
 
 def _is_undoable(reader: Reader, record: Compaction) -> bool:
     try:
-        if reader.compact_refusal(record.session_id) is not None or not reader.wrote(record.session_id, record.receipt):
+        if reader.refusal(record.session_id) is not None or not reader.wrote(record.session_id, record.receipt):
             return False
         return not reader.undo_plan(record.session_id, record.receipt).refusal
     except NotFound:  # its session is gone

@@ -69,7 +69,7 @@ def branch(store: Store, session_id: str, before: int | None) -> str:
 
 def _rows(reader: Reader, session_id: str, before: int | None) -> tuple[Sequence[StoredMessage], int]:
     """The rows that a branch gets, and how many of the newest rows in context it leaves out (`settled`)."""
-    if (refusal := reader.branch_refusal(session_id)) is not None:
+    if (refusal := reader.refusal(session_id, "branch")) is not None:
         raise refusal
     if before is None:
         rows: Sequence[StoredMessage] = reader.live(session_id)

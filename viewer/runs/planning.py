@@ -20,6 +20,7 @@ from viewer.stores.changes import MODES, Json
 from viewer.stores.errors import StoreReadOnly
 from viewer.stores.lock_owners import Holder
 from viewer.stores.message import StoredMessage, count_notes, for_model, row_tokens, weighed
+from viewer.stores.refused import Action, reason_of
 from viewer.stores.registry import Reader, agent_of, open_store, splits
 from viewer.usage import counting
 from viewer.workspaces.rules import Rules, rules_of
@@ -194,6 +195,11 @@ def setting_of(store: Store) -> CompactionSetting:
     return CompactionSetting.objects.filter(store=store.name).first() or CompactionSetting(store=store.name)
 
 
+def compacting(mode: str) -> Action:
+    """The action of a compaction in this mode."""
+    return "split" if mode == "split" else "compact"
+
+
 def mode_of(reader: Reader, session_id: str, options: Options, setting: CompactionSetting) -> tuple[str, str]:
     """The mode in which this session is compacted, and sentences that say why it is not the store's; "" if it is, or if
     the options name a mode. Raises NotFound.
@@ -202,8 +208,8 @@ def mode_of(reader: Reader, session_id: str, options: Options, setting: Compacti
         return options.mode, ""
     if setting.mode != "split":
         return "in_place", ""
-    refusal = reader.compact_refusal(session_id, "split")
-    if splits(reader.store) and (refusal is None or reader.compact_refusal(session_id) is not None):
+    refusal = reader.refusal(session_id, "split")
+    if splits(reader.store) and (refusal is None or reader.refusal(session_id) is not None):
         return "split", ""  # if neither is possible, the refusal of a split says why
     reason = f" {refusal.message}" if refusal else ""
     return "in_place", f"This store is set to split sessions, which is not possible here.{reason}"
@@ -257,14 +263,14 @@ def read_basis(reader: Reader, session_id: str, mode: str = "in_place", planned:
     Raises why the session cannot be compacted, or SessionBusy; CompactionConflict if a message of `planned` was changed
     or taken back.
     """
-    if (problem := reader.compact_refusal(session_id, mode)) is not None:
+    if (problem := reader.refusal(session_id, compacting(mode))) is not None:
         raise problem
     session, live_context = reader.session(session_id), reader.basis(session_id, planned)
     window = counting.context_window(session.model, session.window)
     sent = for_model(live_context.messages)
     sizes, token = live_context.sizes, live_context.token
-    refusal = reader.prune_refusal(session_id)
-    return Basis(session, sent, sizes, token, window, reader.tail_only, refusal, live_context.repeats)
+    refusal = reader.refusal(session_id, "prune")
+    return Basis(session, sent, sizes, token, window, reader.tail_only, reason_of(refusal), live_context.repeats)
 
 
 def plan_of(basis: Basis, options: Options, rules: str) -> compaction.Plan:

@@ -31,7 +31,7 @@ def refusal(run: Run) -> str:
     if run.status != "undone" or receipt is None:
         return f"Run {run.pk} is {run.status}: only a run that was undone can be applied again."
     with open_store(get_store(run.store)) as reader:
-        if (problem := reader.compact_refusal(run.session_id)) is not None:
+        if (problem := reader.refusal(run.session_id)) is not None:
             return problem.message
         return reader.redo_refusal(run.session_id, receipt)
 

@@ -54,7 +54,7 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
     with open_store(store) as reader:
         session = reader.session(session_id)
         undo_plan = rule.plan(reader, session_id, handoff_id, index_cache.index_of(reader, session))
-        problem = reader.compact_refusal(session_id)
+        problem = reader.refusal(session_id)
         before, after = _contexts(reader, session_id, undo_plan)
     count = counting.counter_for(session.model)
     now, then = (for_model(rows) for rows in (before, after))
@@ -84,7 +84,7 @@ def undo(store: Store, session_id: str, handoff_id: int) -> Undone:
     Raises NotFound, NotUndoable, SessionBusy, SessionEnded, StoreReadOnly or StoreUnavailable; nothing is written then.
     """
     with open_store(store) as reader:
-        if (problem := reader.compact_refusal(session_id)) is not None:
+        if (problem := reader.refusal(session_id)) is not None:
             raise problem
         index = index_cache.of(reader, session_id)
         plan = rule.plan(reader, session_id, handoff_id, index)

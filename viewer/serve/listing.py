@@ -18,11 +18,11 @@ def lines() -> Iterator[str]:
 def _state(store: Store) -> str:
     try:
         with open_store(store) as reader:
-            able, finds = reader.capabilities(), reader.offers_text
+            able, refusal, finds = reader.capabilities(), reader.refusal(None), reader.offers_text
     except StoreError as problem:
         return f"not open: {problem.message}"
     sessions = f"{able.sessions:,} session{'' if able.sessions == 1 else 's'}"
     search = "" if able.search or finds else ", no full-text search"
-    compacts = "can compact" if able.can_compact else f"cannot compact: {able.compact_reason}"
+    compacts = f"cannot compact: {refusal.message}" if refusal else "can compact"
     schema = f"schema {able.schema}, " if able.schema is not None else ""
     return " ".join([f"{schema}{sessions}{search}, {compacts}", *remarks(store)])

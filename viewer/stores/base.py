@@ -51,19 +51,14 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a store can do here. `compact_reason` says in a sentence why it cannot compact, "" when it can."""
+    """What a store has."""
 
     schema: int | None
     sessions: int
     size: int  # bytes of the database file, or of the tables on a server
-    compact_reason: str
     search: bool
     summary_flag: bool
     turn_leases: bool
-
-    @property
-    def can_compact(self) -> bool:
-        return not self.compact_reason
 
 
 CHAIN_LIMIT = 1000  # parts of one conversation that are followed: as many as Hermes resumes

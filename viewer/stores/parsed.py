@@ -21,7 +21,7 @@ from viewer.stores import conversation
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Json
 from viewer.stores.clean_text import shell_word
-from viewer.stores.errors import NotBranchable, NotFound, StoreUnavailable
+from viewer.stores.errors import NotBranchable, NotFound, StoreReadOnly, StoreUnavailable
 from viewer.stores.home import HomeStores
 from viewer.stores.jsonl.files import TOO_LARGE, readable
 from viewer.stores.jsonl.listing import FileListing
@@ -36,6 +36,7 @@ from viewer.stores.message import (
 )
 from viewer.stores.parsed_session import ParsedFile, ParsedSession
 from viewer.stores.reader import Reader
+from viewer.stores.refused import Action, Refusal
 from viewer.stores.search.pages import SearchableText
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
 
@@ -228,8 +229,10 @@ class ParsedReader(FileReader):
     store: Store
     kind: ParsedStores
 
-    def compact_reason(self) -> str:
-        return READ_ONLY.format(client=self.kind.client)
+    def refusal(self, session_id: str | None, action: Action = "compact") -> Refusal | None:
+        if session_id is not None:
+            self._file(session_id)
+        return StoreReadOnly(READ_ONLY.format(client=self.kind.client))
 
     @cached_property
     def listing(self) -> ParsedListing:  # cached: it looks at every file
@@ -320,7 +323,7 @@ class ParsedReader(FileReader):
 
     def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
         if not isinstance(compaction, IndexedBoundary):  # no commit of this site is in such a store
-            raise NotBranchable(self.compact_reason())
+            raise NotBranchable(READ_ONLY.format(client=self.kind.client))
         return list(compaction.before_ids)
 
     def change_token(self, session_id: str) -> ChangeToken:

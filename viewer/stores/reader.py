@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from compaction import messages
-from viewer.stores.errors import SessionEnded, StoreReadOnly
+from viewer.stores.errors import StoreReadOnly
 from viewer.stores.lock_owners import Holder
 
 from .base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
@@ -20,14 +20,11 @@ from .history_types import HistoryEntry
 from .listing import Listing
 from .message import AbandonedBranch, Addition, Handoff, HistoryMessage, Preview, StoredMessage, live_content, own_words
 from .recorded import Recorded
+from .refused import READ_ONLY, Action, Refusal
 from .search.pages import HitPage, PageRequest, SearchableText, SearchFilter
 from .search.query import Query
 from .transcript import IndexedBoundary, Item, TranscriptIndex
 
-NOT_SHORTENED = (
-    "The agent of this store keeps messages as they are, after a summary: tool output cannot be shortened in its "
-    "sessions. Choose a summary."
-)
 NO_REDO = "A compaction that was undone is not applied again in this kind of store: compact again."
 
 
@@ -49,25 +46,14 @@ class Reader(ABC):
     def capabilities(self) -> Capabilities:
         """What this store can do here."""
 
-    def compact_reason(self) -> str:
-        """Why sessions of this store cannot be compacted in place, as one sentence; "" when they can."""
-        return "Sessions of this kind of store can be read, but not be changed here."
-
-    def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
-        """Why this session can never be compacted here, as the exception to raise; None when it can. `mode` is one of
-        `changes.MODES`. Raises NotFound.
+    def refusal(self, session_id: str | None, action: Action = "compact") -> Refusal | None:
+        """Why this can never be done with this session here, as the exception to raise, with one sentence; None when it
+        can. Without a session, why it can be done with no session of the store. Whether a session can be pruned is
+        asked of those that can be compacted. Raises NotFound.
         """
-        self.session(session_id)
-        reason = self.compact_reason()
-        return StoreReadOnly(reason) if reason else None
-
-    def prune_refusal(self, session_id: str) -> str:
-        """Why old tool output cannot be shortened in this session, as one sentence; "" when it can."""
-        return NOT_SHORTENED if self.tail_only else ""
-
-    def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
-        """Why no branch of this session can be made, as the exception to raise; None when one can. Raises NotFound."""
-        return self.compact_refusal(session_id)
+        if session_id is not None:
+            self.session(session_id)
+        return StoreReadOnly(READ_ONLY)
 
     # -- sessions
 
@@ -204,11 +190,11 @@ class Reader(ABC):
 
         Raises SessionBusy, and with a token what `check_basis` raises.
         """
-        raise StoreReadOnly(self.compact_reason())
+        raise StoreReadOnly(READ_ONLY)
 
     def check_basis(self, session_id: str, token: Json) -> None:
         """Raise CompactionConflict when a message of this basis was changed or taken back since."""
-        raise StoreReadOnly(self.compact_reason())
+        raise StoreReadOnly(READ_ONLY)
 
     def find_commit(
         self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
@@ -230,11 +216,11 @@ class Reader(ABC):
         """What taking back a compaction would do now, or why it cannot be done: one of ours is given by the receipt of
         its commit, any other by its boundary in History.
         """
-        return UndoPlan((), (), (), self.compact_reason())
+        return UndoPlan((), (), (), READ_ONLY)
 
     def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
         """Ids of the messages that were in context before a compaction, in order. Raises NotBranchable."""
-        raise StoreReadOnly(self.compact_reason())
+        raise StoreReadOnly(READ_ONLY)
 
     def find_undo(self, session_id: str, receipt: Json) -> Json | None:
         """The receipt of an undo of the commit with this receipt whose process died before it was recorded; None when

@@ -1,10 +1,34 @@
-"""Sentences that several kinds of stores give as the reason of a refusal; those of a single kind are in its own
-`presence`, or `refusals`.
+"""What is refused: the actions that a store may refuse, and sentences that several kinds of stores give as the reason.
+Those of a single kind are in its own `presence`, or `refusals`.
 """
 
 from __future__ import annotations
 
+from typing import Literal
+
+from viewer.stores.errors import SessionEnded, StoreReadOnly
+
+# Compact a session in place; split it: compact it into a new session; prune: shorten its tool output in a compaction;
+# branch: make a new session of its messages.
+Action = Literal["compact", "split", "prune", "branch"]
+Refusal = StoreReadOnly | SessionEnded  # with its sentence, and to be raised by who goes on all the same
+
+READ_ONLY = "Sessions of this kind of store can be read, but not be changed here."
+NOT_SHORTENED = (
+    "The agent of this store keeps messages as they are, after a summary: tool output cannot be shortened in its "
+    "sessions. Choose a summary."
+)
 NOT_WRITABLE = "The session's file belongs to another user, or is read-only."
+
+
+def read_only(reason: str) -> StoreReadOnly | None:
+    """The refusal with this reason; None for ""."""
+    return StoreReadOnly(reason) if reason else None
+
+
+def reason_of(refusal: Refusal | None) -> str:
+    """Its sentence; "" for none."""
+    return refusal.message if refusal else ""
 
 
 def unknown_form(what: str, client: str) -> str:

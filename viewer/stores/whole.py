@@ -161,7 +161,6 @@ class WholeReader(Reader):
             schema=None,
             sessions=len(self._conversations),
             size=self._size,
-            compact_reason=self.compact_reason(),
             search=False,
             summary_flag=False,
             turn_leases=False,

@@ -26,9 +26,6 @@ class Writer:
     longest_title: ClassVar[int] = 100  # characters
     refresh_seconds: ClassVar[float] = 60.0  # how often the owner of a lock refreshes it
 
-    def _refusal(self) -> StoreReadOnly:
-        return StoreReadOnly(f"Store {self.store.name} can be read, but not be changed here.")
-
     # -- sessions
 
     def create(
@@ -42,45 +39,45 @@ class Writer:
         messages: Sequence[Mapping[str, Any]],
     ) -> str:
         """Make a session with these first messages; returns its id. Raises TitleTaken."""
-        raise self._refusal()
+        raise _read_only(self.store)
 
     def append(self, session_id: str, messages: Sequence[Mapping[str, Any]], *, now: float) -> list[int]:
         """Append messages in OpenAI chat shape to the live context; returns their ids. Raises SessionEnded,
         SessionBusy.
         """
-        raise self._refusal()
+        raise _read_only(self.store)
 
     def rename(self, session_id: str, title: str) -> None:
         """Give a session another title, "" for none. Raises TitleTaken."""
-        raise self._refusal()
+        raise _read_only(self.store)
 
     def set_archived(self, session_id: str, archived: bool) -> None:
         """Put a session into the agent's own archive, or take it out."""
-        raise self._refusal()
+        raise _read_only(self.store)
 
     def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
         """Make a session whose context is these messages; returns its id. Raises NotBranchable."""
-        raise self._refusal()
+        raise _read_only(self.store)
 
     def delete(self, session_id: str) -> list[str]:
         """Delete a conversation; returns the ids of the deleted sessions. Raises NotManaged except in a store of this
         site.
         """
-        raise self._refusal()
+        raise _read_only(self.store)
 
     # -- holding a session
 
     def take_lock(self, session_id: str, holder: str) -> None:
         """Keep others from compacting the session. Raises SessionBusy."""
-        raise self._refusal()
+        raise _read_only(self.store)
 
     def refresh_lock(self, session_id: str, holder: str) -> bool:
         """Prolong it; False when `holder` does not have it any more."""
-        raise self._refusal()
+        raise _read_only(self.store)
 
     def take_lease(self, session_id: str, holder: str) -> None:
         """Keep the agent from beginning a turn, if it says when it runs one. Raises SessionBusy."""
-        raise self._refusal()
+        raise _read_only(self.store)
 
     def release_quietly(self, session_id: str, holder: str) -> None:
         """Release lease and lock after the work. Never raises: what cannot be released expires."""
@@ -104,19 +101,23 @@ class Writer:
         session, which continues this one and ends it. `holder` has lock and lease. Raises CompactionConflict,
         SessionBusy.
         """
-        raise self._refusal()
+        raise _read_only(self.store)
 
     def undo(self, plan: UndoPlan, *, holder: str) -> Json:
         """Take a compaction back; returns the receipt. `holder` has lock and lease. Raises NotUndoable
         with the reason.
         """
-        raise self._refusal()
+        raise _read_only(self.store)
 
     def redo(self, session_id: str, receipt: Json, *, holder: str) -> None:
         """Apply the undone commit with this receipt again. `holder` has lock and lease. Raises NotRedoable with the
         reason.
         """
-        raise self._refusal()
+        raise _read_only(self.store)
+
+
+def _read_only(store: Store) -> StoreReadOnly:
+    return StoreReadOnly(f"Store {store.name} can be read, but not be changed here.")
 
 
 @contextmanager

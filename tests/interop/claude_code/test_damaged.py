@@ -40,7 +40,7 @@ def test_a_damaged_session_is_read_as_it_is_sent_or_refused(found: Path, tmp_pat
         (directory / f"{SESSION}.jsonl").write_bytes(data)
         with open_store(Store("work", f"claude-code:///{client.config}", "configured")) as reader:
             read = views.conversation(views.told(reader.live(SESSION)))
-            refused = reader.compact_refusal(SESSION)
+            refused = reader.refusal(SESSION)
         sent = _sent(client, service)
     assert refused is not None or sent is None or read == sent, f"{seed}: {done}"
 

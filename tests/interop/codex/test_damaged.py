@@ -108,7 +108,7 @@ def shown(found: Sound, data: bytes, home: Path) -> tuple[list[Block], str]:
     """What we show as sent, and why the session is not written to, "" where it is."""
     _put(home, found, data)
     with open_store(Store("work", f"codex:///{home}", "configured")) as reader:
-        refused = reader.compact_refusal(found.session_id)
+        refused = reader.refusal(found.session_id)
         return views.of_rows(reader.live(found.session_id)), refused.message if refused else ""
 
 

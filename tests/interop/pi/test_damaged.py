@@ -44,7 +44,7 @@ def test_files_that_are_damaged_at_random(client: PiClient, tmp_path: Path) -> N
     compacted = 0
     for seed, built in enumerate(client.contexts(*copies)):
         with opened(agent) as reader:
-            refusal = reader.compact_refusal(str(seed))
+            refusal = reader.refusal(str(seed))
             compacted += refusal is None
             if "error" in built:
                 assert refusal is not None, (seed, built["error"])

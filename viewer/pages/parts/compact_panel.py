@@ -22,6 +22,7 @@ from viewer.runs.providers.limits import Estimate, estimate
 from viewer.runs.providers.summarizers import OFFLINE, Summarizer, summarizers
 from viewer.stores.base import Session, Store
 from viewer.stores.errors import StoreError
+from viewer.stores.refused import reason_of
 from viewer.stores.registry import Reader, agent_of
 from viewer.web.session_urls import SessionUrls
 
@@ -124,7 +125,7 @@ def panel(
     options = options or Options(summarizer=_usual(store, usable))
     setting = planning.setting_of(store)
     mode, _ = planning.mode_of(reader, session.id, options, setting)
-    reason = _refusal(reader, session, mode)
+    reason = reason_of(reader.refusal(session.id, planning.compacting(mode)))
     later = in_context > LIVE_LIMIT and not reason
     plan, nothing, instead = (
         (None, "", "") if later or reason else _planned(reader, session, options, setting, redacting)
@@ -167,12 +168,6 @@ def _keep_choices(options: Options) -> list[tuple[str, str]]:
     own = str(options.keep_last or "")
     more = [] if any(value == own for value, _ in KEPT) else [(own, f"at least the last {own}")]
     return [*KEPT, *more]
-
-
-def _refusal(reader: Reader, session: Session, mode: str) -> str:
-    """Why the session can never be compacted here, "" if it can."""
-    refusal = reader.compact_refusal(session.id, mode)
-    return "" if refusal is None else refusal.message
 
 
 def _planned(

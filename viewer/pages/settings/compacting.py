@@ -67,7 +67,7 @@ def _only_splits(store: Store) -> bool:
     """Whether the store's sessions cannot be compacted in place; not while it cannot be read."""
     try:
         with open_store(store, listed=True) as reader:
-            return bool(reader.compact_reason())
+            return reader.refusal(None) is not None
     except StoreError:
         return False
 

@@ -19,6 +19,7 @@ from viewer.pages.sessions.views import why_open
 from viewer.runs import workers
 from viewer.stores.base import Capabilities, Store
 from viewer.stores.errors import StoreError
+from viewer.stores.refused import Refusal, reason_of
 from viewer.stores.registry import all_stores, get_store, open_store, remarks
 from viewer.web.unreadable import lines_of
 
@@ -62,7 +63,7 @@ def _shown(store: Store) -> dict[str, Any]:
     shown = {"store": store, "why": why_open(store), "problem": ""}
     try:
         with open_store(store, listed=True) as reader:
-            capabilities = reader.capabilities()
+            capabilities, refusal = reader.capabilities(), reader.refusal(None)
             state = sync.state_at(store)
             index = indexing.progress(state) if reader.offers_text else None
             sub_agents = min(lines.delegated_in(state), capabilities.sessions)
@@ -73,7 +74,7 @@ def _shown(store: Store) -> dict[str, Any]:
         "capabilities": capabilities,
         "sessions": capabilities.sessions - sub_agents,
         "sub_agents": sub_agents,
-        "abilities": _abilities(capabilities, index),
+        "abilities": _abilities(capabilities, refusal, index),
         "remarks": remarks(store),
         "index": index,
     }
@@ -87,11 +88,13 @@ def index(request: HttpRequest, store: str) -> HttpResponse:
     return redirect("pages:stores")
 
 
-def _abilities(capabilities: Capabilities, index: TextProgress | None) -> list[tuple[str, str]]:
+def _abilities(
+    capabilities: Capabilities, refusal: Refusal | None, index: TextProgress | None
+) -> list[tuple[str, str]]:
     """The possible abilities of a store, and why it lacks each, "" if it has it."""
     return [
         ("Read sessions, History and what the model sees", ""),
-        ("Compact and undo", capabilities.compact_reason),
+        ("Compact and undo", reason_of(refusal)),
         _search(capabilities, index),
         (
             "Summaries are marked",

@@ -16,7 +16,7 @@ from cachetools import LRUCache, cached
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.conversation import searchable
-from viewer.stores.errors import NotBranchable, SessionEnded, StoreReadOnly
+from viewer.stores.errors import NotBranchable
 from viewer.stores.jsonl.files import FileState, readable
 from viewer.stores.jsonl.listing import FileListing
 from viewer.stores.jsonl.reader import FileReader
@@ -32,6 +32,7 @@ from viewer.stores.message import (
     StoredMessage,
 )
 from viewer.stores.recorded import Recorded
+from viewer.stores.refused import Action, Refusal, read_only
 from viewer.stores.search.pages import SearchableText
 from viewer.stores.transcript import IndexedBoundary, Item
 
@@ -52,18 +53,15 @@ class ClaudeReader(FileReader):
 
     store: Store
 
-    def compact_reason(self) -> str:
-        return presence.store_refusal(self.store)
-
-    def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
-        reason = presence.session_refusal(self.store, self._file(session_id)) or (
-            presence.NO_SPLIT if mode != "in_place" else presence.context_refusal(self._messages(session_id))
-        )
-        return StoreReadOnly(reason) if reason else None
-
-    def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
+    def refusal(self, session_id: str | None, action: Action = "compact") -> Refusal | None:
+        if session_id is None:
+            return read_only(presence.store_refusal(self.store))
+        if action == "prune":
+            return None
         reason = presence.session_refusal(self.store, self._file(session_id))
-        return StoreReadOnly(reason) if reason else None
+        if action == "compact":
+            reason = reason or presence.context_refusal(self._messages(session_id))
+        return read_only(reason or (presence.NO_SPLIT if action == "split" else ""))
 
     @cached_property
     def listing(self) -> ClaudeListing:  # cached: it looks at every file

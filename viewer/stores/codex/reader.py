@@ -12,7 +12,7 @@ from functools import cached_property
 from viewer.stores import conversation
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
-from viewer.stores.errors import NotBranchable, NotRedoable, SessionEnded, StoreError, StoreReadOnly
+from viewer.stores.errors import NotBranchable, NotRedoable, StoreError
 from viewer.stores.jsonl.files import readable
 from viewer.stores.jsonl.listing import FileListing
 from viewer.stores.jsonl.reader import FileReader
@@ -26,6 +26,7 @@ from viewer.stores.message import (
     StoredMessage,
 )
 from viewer.stores.recorded import Recorded
+from viewer.stores.refused import Action, Refusal, read_only
 from viewer.stores.search.pages import SearchableText
 from viewer.stores.transcript import IndexedBoundary
 
@@ -47,18 +48,16 @@ class CodexReader(FileReader):
 
     store: Store
 
-    def compact_reason(self) -> str:
-        return presence.store_refusal(self.store)
-
-    def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
-        reason = presence.session_refusal(self.store, self._file(session_id), self._threads) or (
-            presence.NO_SPLIT if mode != "in_place" else ""
-        )
-        return StoreReadOnly(reason) if reason else None
-
-    def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
-        reason = presence.branch_refusal(self.store, self._file(session_id), self._threads)
-        return StoreReadOnly(reason) if reason else None
+    def refusal(self, session_id: str | None, action: Action = "compact") -> Refusal | None:
+        if session_id is None:
+            return read_only(presence.store_refusal(self.store))
+        if action == "prune":
+            return None
+        file = self._file(session_id)
+        if action == "branch":
+            return read_only(presence.branch_refusal(self.store, file, self._threads))
+        reason = presence.session_refusal(self.store, file, self._threads)
+        return read_only(reason or (presence.NO_SPLIT if action == "split" else ""))
 
     @cached_property
     def listing(self) -> CodexListing:  # cached: it looks at every file

@@ -24,6 +24,7 @@ from viewer.stores.errors import (
     StoreReadOnly,
 )
 from viewer.stores.lock_owners import OUR_NAME, Holder, is_dead, is_gone
+from viewer.stores.refused import Action, Refusal
 
 from . import paths, postgres
 from .columns import Columns
@@ -42,7 +43,6 @@ def capabilities(reader: OpenStore) -> Capabilities:
         schema=_schema(reader),
         sessions=reader.con.execute("SELECT COUNT(*) FROM sessions").fetchone()[0],
         size=_size(reader),
-        compact_reason=compact_reason(reader),
         search="messages_fts" in columns.tables,
         summary_flag="_compressed_summary" in columns.messages,
         turn_leases="session_turn_leases" in columns.tables,
@@ -151,10 +151,10 @@ def _schema(reader: OpenStore) -> int | None:
     return int(row[0]) if row and isinstance(row[0], int) else None
 
 
-def to_compact(reader: OpenStore, session_id: str, mode: str) -> StoreReadOnly | SessionEnded | None:
-    """Why this session can never be compacted here, None when it can. Raises NotFound."""
+def to_compact(reader: OpenStore, session_id: str, action: Action) -> Refusal | None:
+    """Why this session can never be compacted here, in place or by a "split", None when it can. Raises NotFound."""
     session = get_session(reader, session_id)
-    if reason := split_reason(reader) if mode == "split" else compact_reason(reader):
+    if reason := split_reason(reader) if action == "split" else compact_reason(reader):
         return StoreReadOnly(reason)
     if session.end_reason == CONTINUED:
         newest = tip(reader, session_id)
@@ -163,12 +163,12 @@ def to_compact(reader: OpenStore, session_id: str, mode: str) -> StoreReadOnly |
             if newest != session_id
             else "An older compaction ended this session; the agent does not go on with it. Branch it to go on."
         )
-    if mode == "split" and (reason := paths.ended_reason(reader, session_id)):
+    if action == "split" and (reason := paths.ended_reason(reader, session_id)):
         return SessionEnded(reason)
     return None
 
 
-def to_branch(reader: OpenStore, session_id: str) -> StoreReadOnly | SessionEnded | None:
+def to_branch(reader: OpenStore, session_id: str) -> Refusal | None:
     """Why no branch of this session's context can be made, None when one can. Raises NotFound."""
     session = get_session(reader, session_id)
     if reason := branch_reason(reader):

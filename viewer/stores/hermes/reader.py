@@ -10,12 +10,12 @@ from django.conf import settings
 
 from viewer.stores.base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
-from viewer.stores.errors import SessionEnded, StoreReadOnly
 from viewer.stores.listing import Listing
 from viewer.stores.lock_owners import Holder
 from viewer.stores.message import Handoff, HistoryMessage, Preview, StoredMessage, own_words
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
+from viewer.stores.refused import Action, Refusal, read_only
 from viewer.stores.search.pages import HitPage, PageRequest, SearchFilter
 from viewer.stores.search.query import Query
 from viewer.stores.transcript import IndexedBoundary, Item, TranscriptIndex
@@ -34,14 +34,14 @@ class HermesReader(Connected, Reader):
     def capabilities(self) -> Capabilities:
         return presence.capabilities(self)
 
-    def compact_reason(self) -> str:
-        return presence.compact_reason(self)
-
-    def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
-        return presence.to_compact(self, session_id, mode)
-
-    def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
-        return presence.to_branch(self, session_id)
+    def refusal(self, session_id: str | None, action: Action = "compact") -> Refusal | None:
+        if session_id is None:
+            return read_only(presence.compact_reason(self))
+        if action == "prune":
+            return None
+        if action == "branch":
+            return presence.to_branch(self, session_id)
+        return presence.to_compact(self, session_id, action)
 
     @property
     def listing(self) -> Listing:

@@ -48,7 +48,6 @@ class FileReader(Reader):
             schema=None,
             sessions=len(files),
             size=sum(each.state.size for each in files),
-            compact_reason=self.compact_reason(),
             search=False,
             summary_flag=True,
             turn_leases=True,

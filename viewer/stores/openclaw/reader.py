@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from viewer.stores.base import Capabilities
-from viewer.stores.errors import SessionEnded, StoreReadOnly, StoreUnavailable
+from viewer.stores.errors import StoreReadOnly, StoreUnavailable
 from viewer.stores.lock_owners import Holder
 from viewer.stores.message import StoredMessage
+from viewer.stores.refused import NOT_SHORTENED, Action, Refusal, read_only
 from viewer.stores.trees import presence as tree_presence
 from viewer.stores.trees.codec import EntrySource
 from viewer.stores.trees.facts import TreeFacts
@@ -72,22 +73,23 @@ class OpenClawReader(TreeReader):
         size = files + database.sizes(all_databases)
         return replace(capabilities_of_files, schema=max(schemas, default=None), size=size)
 
-    def compact_reason(self) -> str:
+    def refusal(self, session_id: str | None, action: Action = "compact") -> Refusal | None:
         """For a store whose databases are all refused, the reason for the first one."""
+        if session_id is None:
+            return read_only(self._store_refusal())
+        location = self._location(self._following(session_id))
+        if action == "branch":
+            return read_only(presence.of_place_to_branch(location))
+        if action == "compact":
+            return read_only(presence.of_place(location))
+        return StoreReadOnly(tree_presence.NO_SPLIT if action == "split" else NOT_SHORTENED)
+
+    def _store_refusal(self) -> str:
         reasons = []
         for _, path in database.databases(self.store.path):
             with suppress(StoreUnavailable):
                 reasons.append(presence.of_database(path))
         return reasons[0] if reasons and all(reasons) else ""
-
-    def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
-        location = self._location(self._following(session_id))
-        reason = tree_presence.NO_SPLIT if mode != "in_place" else presence.of_place(location)
-        return StoreReadOnly(reason) if reason else None
-
-    def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
-        reason = presence.of_place_to_branch(self._location(self._following(session_id)))
-        return StoreReadOnly(reason) if reason else None
 
     def lock_of(self, session_id: str) -> Holder | None:
         return presence.holder_at(self.store.path, self._location(session_id))

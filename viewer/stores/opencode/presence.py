@@ -24,6 +24,7 @@ NO_PRUNE = (
     "shortened in its sessions. Choose a summary."
 )
 NO_BRANCH = "Branches of OpenCode's sessions are made in OpenCode: /fork, or `opencode -s SESSION --fork`."
+NEVER = {"prune": NO_PRUNE, "branch": NO_BRANCH}
 NO_RENAME = "Sessions of OpenCode are renamed in OpenCode: /rename."
 OTHER_TABLES = (
     "The tables of this database are of another version of OpenCode than the one that is known here ({newest} in place "

@@ -27,7 +27,7 @@ from viewer.stores.base import (
     Store,
 )
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
-from viewer.stores.errors import NotBranchable, NotRedoable, SessionEnded, StoreReadOnly
+from viewer.stores.errors import NotBranchable, NotRedoable, StoreReadOnly
 from viewer.stores.jsonl.listing import FileListing
 from viewer.stores.jsonl.reader import FileReader
 from viewer.stores.listing import RowsDigest, SessionFacts
@@ -35,6 +35,7 @@ from viewer.stores.lock_owners import Holder
 from viewer.stores.message import Addition, ReportedCompaction, StoredMessage
 from viewer.stores.reader import preview
 from viewer.stores.recorded import Recorded
+from viewer.stores.refused import Action, Refusal, read_only
 from viewer.stores.search.pages import SearchableText
 from viewer.stores.transcript import IndexedBoundary
 from viewer.usage.pricing import Cost, by_quarter, reported_cost
@@ -140,23 +141,16 @@ class OpenCodeReader(FileReader):
             with suppress(OSError):
                 size += os.stat(path).st_size
         ((sessions,),) = self.con.execute("SELECT count(*) FROM session").fetchall()
-        return Capabilities(None, sessions, size, self.compact_reason(), False, True, True)
+        return Capabilities(None, sessions, size, False, True, True)
 
-    def compact_reason(self) -> str:
-        return presence.of_store(self.store, self.con)
-
-    def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
+    def refusal(self, session_id: str | None, action: Action = "compact") -> Refusal | None:
+        if session_id is None:
+            return read_only(presence.of_store(self.store, self.con))
         row = self._row(session_id)
-        reason = self.compact_reason() or presence.of_session(row, self._messages(session_id))
-        reason = reason or (presence.NO_SPLIT if mode != "in_place" else "")
-        return StoreReadOnly(reason) if reason else None
-
-    def prune_refusal(self, session_id: str) -> str:
-        return presence.NO_PRUNE
-
-    def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
-        self._row(session_id)
-        return StoreReadOnly(presence.NO_BRANCH)
+        if action in presence.NEVER:
+            return StoreReadOnly(presence.NEVER[action])
+        reason = presence.of_store(self.store, self.con) or presence.of_session(row, self._messages(session_id))
+        return read_only(reason or (presence.NO_SPLIT if action == "split" else ""))
 
     # -- sessions
 

@@ -6,8 +6,9 @@ import os
 from dataclasses import dataclass
 from typing import ClassVar
 
-from viewer.stores.errors import SessionEnded, StoreReadOnly
+from viewer.stores.errors import StoreReadOnly
 from viewer.stores.lock_owners import Holder
+from viewer.stores.refused import Action, Refusal, read_only
 from viewer.stores.trees import presence as tree_presence
 from viewer.stores.trees.paths import Places
 from viewer.stores.trees.reader import TreeReader
@@ -26,22 +27,20 @@ class PiReader(TreeReader):
     def _all(self) -> Places:
         return paths.pi_sessions(self.store)
 
-    def compact_reason(self) -> str:
-        room = self.store.path / "sessions"
-        return "" if os.access(room, os.R_OK | os.X_OK) else f"This user may not read {room}."
+    def refusal(self, session_id: str | None, action: Action = "compact") -> Refusal | None:
+        if session_id is None:
+            room = self.store.path / "sessions"
+            return None if os.access(room, os.R_OK | os.X_OK) else StoreReadOnly(f"This user may not read {room}.")
+        if action == "split":
+            return StoreReadOnly(tree_presence.NO_SPLIT)
+        if action == "prune":
+            return None if self._shortens(session_id) else StoreReadOnly(presence.NO_EDITS)
+        of = presence.of_pi_branch if action == "branch" else presence.of_pi
+        return read_only(of(self._location(session_id)))
 
-    def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
-        reason = tree_presence.NO_SPLIT if mode != "in_place" else presence.of_pi(self._location(session_id))
-        return StoreReadOnly(reason) if reason else None
-
-    def prune_refusal(self, session_id: str) -> str:
+    def _shortens(self, session_id: str) -> bool:
         """Edits are written only once a client that knows them was used; an older client ignores them."""
-        is_known = presence.pi_version(self.store.path) >= SHORTENS
-        return "" if is_known or self._messages(session_id).edits else presence.NO_EDITS
-
-    def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
-        reason = presence.of_pi_branch(self._location(session_id))
-        return StoreReadOnly(reason) if reason else None
+        return presence.pi_version(self.store.path) >= SHORTENS or bool(self._messages(session_id).edits)
 
     def lock_of(self, session_id: str) -> Holder | None:
         location = self._location(session_id)
