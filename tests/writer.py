@@ -72,8 +72,13 @@ def main(asking: Connection, name: str, url: str, session_id: str, moment: str) 
     """Plan; commit when asked to; answer with the code of what refused it, or ""."""
     store, holder = Store(name, url, "configured"), lock_owners.new_holder()
     writer = writer_of(store)
-    writer.take_lock(session_id, holder)
-    writer.take_lease(session_id, holder)
+    with writer.hold(session_id, holder), writer.hold_turn(session_id, holder):
+        refused = _commit(asking, store, session_id, moment, holder)
+    asking.send(refused)
+
+
+def _commit(asking: Connection, store: Store, session_id: str, moment: str, holder: str) -> str:
+    """The code of what refused it, or ""."""
     with open_store(store) as reader:
         basis = planning.read_basis(reader, session_id)
     plan = compaction.plan(
@@ -95,11 +100,10 @@ def main(asking: Connection, name: str, url: str, session_id: str, moment: str) 
         case ["steps", count]:
             _killed_in("pwrite", 1, int(count) - 1)
     try:
-        writer.apply(session_id, basis.token, edits, mode="in_place", holder=holder, now=time.time())
+        writer_of(store).apply(session_id, basis.token, edits, mode="in_place", holder=holder, now=time.time())
         refused = ""
     except StoreError as problem:
         refused = problem.code
     if moment == "behind":
         os.kill(os.getpid(), signal.SIGKILL)
-    writer.release_quietly(session_id, holder)
-    asking.send(refused)
+    return refused

@@ -151,10 +151,8 @@ def commit(name: str, session: str, token: Any, edits: Any) -> None:
     from viewer.stores.registry import get_store, writer_of
 
     writer, holder = writer_of(get_store(name)), lock_owners.new_holder()
-    writer.take_lock(session, holder)
-    writer.take_lease(session, holder)
-    writer.apply(session, token, edits, mode="in_place", holder=holder, now=time.time())
-    writer.release_quietly(session, holder)
+    with writer.hold(session, holder), writer.hold_turn(session, holder):
+        writer.apply(session, token, edits, mode="in_place", holder=holder, now=time.time())
 
 
 if __name__ == "__main__":

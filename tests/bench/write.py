@@ -69,14 +69,12 @@ def measure(path: Path, session_id: str, kept: int) -> Measured:
         ids = [row[0] for row in planned.rows]
     handoff = {"role": "user", "content": "[CONTEXT SUMMARY]: measured", "_compressed_summary": True}
     steps: list[encode.Step] = [encode.New(handoff), *map(encode.Clone, ids[-kept:])]
-    presence.take_lock(store, session_id, holder)
-    presence.take_lease(store, session_id, holder)
-    done = commit.commit(store, planned, steps, lock_holder=holder, lease_holder=holder, now=time.time())
-    undoing = Undoing(session_id, done.handoff_id, done.block_ids, {row: done.copies.get(row) for row in ids})
-    started = time.perf_counter()
-    hermes_undo.undo(store, undoing, lock_holder=holder, lease_holder=holder)
-    undo = time.perf_counter() - started
-    presence.release_quietly(store, session_id, holder)
+    with presence.locked(store, session_id, holder), presence.leased(store, session_id, holder):
+        done = commit.commit(store, planned, steps, lock_holder=holder, lease_holder=holder, now=time.time())
+        undoing = Undoing(session_id, done.handoff_id, done.block_ids, {row: done.copies.get(row) for row in ids})
+        started = time.perf_counter()
+        hermes_undo.undo(store, undoing, lock_holder=holder, lease_holder=holder)
+        undo = time.perf_counter() - started
     return Measured(done.seconds, undo, len(ids), len(done.block_ids))
 
 

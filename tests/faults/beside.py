@@ -121,12 +121,8 @@ class Ours:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        self.writer.take_lock(self.session_id, HOLDER)
-        try:
-            self.writer.take_lease(self.session_id, HOLDER)
+        with self.writer.hold(self.session_id, HOLDER), self.writer.hold_turn(self.session_id, HOLDER):
             yield
-        finally:
-            self.writer.release_quietly(self.session_id, HOLDER)
 
     def compact(self, chance: random.Random) -> str:
         with self._locked():

@@ -28,7 +28,6 @@ from viewer.stores.changes import edits_from_json
 from viewer.stores.errors import SessionBusy
 from viewer.stores.hermes import presence
 from viewer.stores.hermes.transaction import write
-from viewer.stores.hermes.writer import HermesWriter
 from viewer.stores.registry import get_store, writer_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
@@ -356,7 +355,7 @@ def test_a_worker_whose_run_another_one_has_changes_it_no_more(hermes_store: Her
 
 
 def test_a_hold_beats_and_renews_its_lock(hermes_store: HermesStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(HermesWriter, "refresh_seconds", 0.1)
+    monkeypatch.setattr(presence, "REFRESH_EVERY", 0.1)
     run = queued(hermes_store)
     claimed = claim(run.pk)
     assert claimed and claim(run.pk) is None

@@ -18,6 +18,7 @@ from viewer.enforcement.models import Audit
 from viewer.history.models import Compaction
 from viewer.runs import recovery
 from viewer.runs.models import Run
+from viewer.stores.codex import paths, presence
 from viewer.stores.codex.writer import CodexWriter
 from viewer.stores.registry import get_store, writer_of
 
@@ -95,7 +96,7 @@ def test_whoever_was_killed_is_found(store_api: StoreApi, is_written: bool) -> N
     if is_written:
         writer, receipt = writer_of(get_store(store_api.store)), Compaction.objects.get().receipt
         assert isinstance(writer, CodexWriter)
-        writer.take_lock(run.session_id, DEAD)
+        presence.take_lock(writer.store, run.session_id, paths.find(writer.store, run.session_id).path, DEAD)
         writer.redo(run.session_id, receipt, holder=DEAD)
     assert [each.pk for each in recovery.sweep(0)] == [run.pk]
     assert (run_of(store_api).status, run_of(store_api).holder) == ("applied" if is_written else "undone", "")

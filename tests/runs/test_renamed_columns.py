@@ -62,7 +62,7 @@ def test_what_a_compaction_needs(chat_store: HermesStore, column: str) -> None:
     ) == before
     with open_store(chat_store.store) as reader:
         assert reader.session("small").title == "Small"
-        assert reader.lock_of("small") is None and reader.lease_of("small") is None
+        assert reader.presence("small").holder is None and reader.presence("small").turn is None
         assert len(reader.raw("small", before=None, limit=100)) == 80
 
 

@@ -120,7 +120,7 @@ def test_a_client_is_seen_or_not_whatever_its_note_says(agent: ClaudeByHand, rea
     with agent.compacting("s"):
         for variant in variants([NOTE]):
             (directory / "3.json").write_text(json.dumps(variant.records[0]))
-            lock = reader.lock_of(agent.id_of("s"))
+            lock = reader.presence(agent.id_of("s")).holder
             assert lock is not None and lock.says
             assert agent.id_of("s") in (agent_of(reader.store).open_sessions() or ()), variant.says
 

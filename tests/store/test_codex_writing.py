@@ -227,23 +227,23 @@ def test_sessions_that_are_never_written_to(agent: CodexByHand, writer: Writer, 
 def test_the_clients_own_lock(agent: CodexByHand, writer: Writer, session_id: str) -> None:
     agent.write("s", talk(8))
     place = agent.root / "thread-writer-locks" / f"{session_id}.lock"
-    writer.take_lock(session_id, HOLDER)
-    with place.open("a") as lock, pytest.raises(BlockingIOError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    with pytest.raises(SessionBusy):
-        writer.take_lock(session_id, "another")
-    writer.release_lock(session_id, "another")
-    held = fresh(agent).lock_of(session_id)
-    assert held is not None and held.is_palimpsest
-    writer.release_quietly(session_id, HOLDER)
-    assert not place.exists() and fresh(agent).lock_of(session_id) is None
+    with writer.hold(session_id, HOLDER):
+        with place.open("a") as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with pytest.raises(SessionBusy), writer.hold(session_id, "another"):
+            pass
+        writer.release(session_id, "another")
+        held = fresh(agent).presence(session_id).holder
+        assert held is not None and held.is_palimpsest
+    assert not place.exists() and fresh(agent).presence(session_id).holder is None
     token, edits = planned(agent, session_id)
     with pytest.raises(SessionBusy):
         writer.apply(session_id, token, edits, mode="in_place", holder=HOLDER, now=time.time())
     place.touch()  # a client that was killed
     compacted(agent, writer, session_id)
-    with agent.compacting("s"), pytest.raises(SessionBusy, match="has this session open"):
-        writer.take_lock(session_id, HOLDER)
+    refused = pytest.raises(SessionBusy, match="has this session open")
+    with agent.compacting("s"), refused, writer.hold(session_id, HOLDER):
+        pass
 
 
 @pytest.mark.slow
@@ -255,7 +255,7 @@ def test_a_client_that_locks_nothing_has_the_file_open(agent: CodexByHand, write
             [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         ) as client:
             assert client.stdout is not None and client.stdout.readline() == "open\n"
-            assert bool(fresh(agent).lock_of(session_id)) is is_busy
+            assert bool(fresh(agent).presence(session_id).holder) is is_busy
             if is_busy:
                 with pytest.raises(SessionBusy, match="has this session open"):
                     compacted(agent, writer, session_id)

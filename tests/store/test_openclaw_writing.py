@@ -166,7 +166,7 @@ def test_a_turn_that_runs(agent: OpenClawByHand) -> None:
         agent.sql("UPDATE session_nodes SET status = 'running'")
         refused(agent, SessionBusy, "runs a turn of this session")
         with opened(agent) as reader:
-            assert reader.lock_of(agent.id_of("s")) is not None
+            assert reader.presence(agent.id_of("s")).holder is not None
         agent.sql("UPDATE session_nodes SET status = 'done'")
         agent.say("s", ASKED)
     with agent.owned(role="agent-embedded"):
@@ -174,7 +174,7 @@ def test_a_turn_that_runs(agent: OpenClawByHand) -> None:
     agent.sql("UPDATE session_nodes SET status = 'running'")  # what one left that was killed
     for left in ({"pid": 2**22 + 1}, {"startTime": 1}):
         with agent.owned(role="agent-embedded", **left), opened(agent) as reader:
-            assert reader.lock_of(agent.id_of("s")) is None
+            assert reader.presence(agent.id_of("s")).holder is None
 
 
 @pytest.mark.parametrize("said", [None, "", '{"pid":'])
@@ -188,7 +188,7 @@ def test_an_owner_that_cannot_be_seen_from_here(agent: OpenClawByHand, said: str
         held.execute("PRAGMA locking_mode = EXCLUSIVE")
         held.execute("CREATE TABLE held (a)")
         with opened(agent) as reader:
-            lock = reader.lock_of(agent.id_of("s"))
+            lock = reader.presence(agent.id_of("s")).holder
         assert lock is not None and ("does not name itself" in lock.says) == (said is not None)
         refused(agent, SessionBusy, "works on these sessions by itself")
         held.close()

@@ -123,8 +123,8 @@ def test_a_sub_agent(tmp_path: Path) -> None:
         assert reader.session(child.id).delegated_from == session_id
         refusal = reader.refusal(child.id)
         assert refusal is not None and refusal.message == presence.SUB_AGENT
-    with pytest.raises(StoreReadOnly, match="sub-agent"):
-        writer_of(store_of(agent)).take_lock(child.id, new_holder())
+    with pytest.raises(StoreReadOnly, match="sub-agent"), writer_of(store_of(agent)).hold(child.id, new_holder()):
+        pass
 
 
 def test_rows_of_ours_that_the_client_went_on_from(tmp_path: Path) -> None:
@@ -324,7 +324,7 @@ def test_a_client_that_rests_is_no_reason(agent: OpenCodeByHand) -> None:
 def test_what_an_open_turn_is(agent: OpenCodeByHand, finish: str, parts: list[Any]) -> None:
     agent.reply("s", parts, finish, completes=bool(finish))
     with agent.running(), opened(agent) as reader:
-        holder = reader.lock_of("s")
+        holder = reader.presence("s").holder
         assert holder is not None and "process" in holder.says
 
 

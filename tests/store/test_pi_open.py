@@ -54,9 +54,9 @@ def test_a_host_of_pi_that_has_it_open_is_named(agent: PiByHand, session_id: str
     path.write_text(path.read_text().replace(CWD, str(tmp_path)))
     ask(agent, "one")
     with process(tmp_path, "pi-rpc") as number, opened(agent) as reader:
-        held = reader.lock_of(session_id)
+        held = reader.presence(session_id).holder
         assert held is not None and f"process {number}" in held.says
-        with pytest.raises(SessionBusy):
-            writer_of(store_of(agent)).take_lock(session_id, "me")
+        with pytest.raises(SessionBusy), writer_of(store_of(agent)).hold(session_id, "me"):
+            pass
     with opened(agent) as reader:
-        assert reader.lock_of(session_id) is None
+        assert reader.presence(session_id).holder is None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
@@ -104,29 +104,29 @@ def _summary(hold: RunClaim, plan: compaction.Plan, doing: str) -> str:
 def _commit(hold: RunClaim) -> None:
     run = hold.run
     edits = edits_from_json(run.edits)
-    _wait_for_turn(hold)
-    hold.update(status="applying", progress={"sentence": "Writing."})  # from here on it cannot be cancelled
-    done = writer_of(hold.store).apply(
-        run.session_id, run.basis, edits, mode=run.mode, holder=hold.holder, now=time.time()
-    )
-    with suppress(StoreError):  # repeated at the end; the agent's next turn need not wait for our records
-        writer_of(hold.store).release_lease(run.session_id, hold.holder)
+    with _held_turn(hold):  # the agent's next turn need not wait for our records
+        hold.update(status="applying", progress={"sentence": "Writing."})  # from here on it cannot be cancelled
+        done = writer_of(hold.store).apply(
+            run.session_id, run.basis, edits, mode=run.mode, holder=hold.holder, now=time.time()
+        )
     note = partial(records.note_written, run.pk, run.store, run.session_id, done)
     hold.update(also=note, **outcomes.applied(done, timezone.now()))
     applied.send(Run, run=run)
 
 
-def _wait_for_turn(hold: RunClaim) -> None:
-    """Take the turn lease; waits while somebody else has it.
+def _held_turn(hold: RunClaim) -> AbstractContextManager[object]:
+    """Holds the session's turn, entered; waits while somebody else runs one.
 
     Raises SessionBusy after `WAIT_SECONDS`, LeaseLost if the run is cancelled.
     """
-    until = time.time() + settings.WAIT_SECONDS
+    until, held = time.time() + settings.WAIT_SECONDS, ExitStack()
     while True:
         with open_store(hold.store) as reader:  # a read does not take the write lock from the agent, an attempt would
-            lease = reader.lease_of(hold.run.session_id)
-        if lease is None and _took_lease(hold):
-            return
+            lease = reader.presence(hold.run.session_id).turn
+        if lease is None:
+            with suppress(SessionBusy):
+                held.enter_context(writer_of(hold.store).hold_turn(hold.run.session_id, hold.holder))
+                return held
         sentence = planning.busy_sentence(lease, "running a turn") if lease else "A turn has just begun."
         if time.time() >= until:
             raise SessionBusy(
@@ -136,14 +136,6 @@ def _wait_for_turn(hold: RunClaim) -> None:
         holder = {"holder": lease.holder, "since": _iso(lease.since)} if lease else {}
         hold.report_progress(f"Waiting for the agent's turn to end. {sentence}", until=_iso(until), **holder)
         time.sleep(POLL_SECONDS)
-
-
-def _took_lease(hold: RunClaim) -> bool:
-    try:
-        writer_of(hold.store).take_lease(hold.run.session_id, hold.holder)
-    except SessionBusy:
-        return False
-    return True
 
 
 def _iso(seconds: float) -> str:

@@ -138,7 +138,7 @@ def draft_of(reader: Reader, session_id: str, options: Options, setting: Compact
     setting = setting or setting_of(reader.store)
     mode, not_split = mode_of(reader, session_id, options, setting)
     basis = read_basis(reader, session_id, mode)
-    lock, lease = reader.lock_of(session_id), reader.lease_of(session_id)
+    presence = reader.presence(session_id)
     rules = rules_of(reader.store, basis.session)
     strategy, plan, other_strategy = _planned_as_set(basis, options, setting, rules.text)
     notes, note_tokens = count_notes(basis.sent, plan.count)
@@ -158,9 +158,9 @@ def draft_of(reader: Reader, session_id: str, options: Options, setting: Compact
         model=basis.session.model,
         window=basis.window,
         estimate=tokens.encoding_for(basis.session.model)[1],
-        lock=lock,
-        lease=lease,
-        sees_turns=reader.sees_turns(),
+        lock=presence.holder,
+        lease=presence.turn,
+        sees_turns=presence.sees_turns,
         pick_up=agent.notices(basis.session),
         sends_otherwise=agent.sends_otherwise(),
         tokens_before=basis.tokens_before(plan),

@@ -118,9 +118,7 @@ def tidy() -> None:
 
 def _release(run: Run) -> None:
     """Release the locks of a run's worker in the store. Raises StoreError."""
-    writer = writer_of(get_store(run.store))
-    writer.release_lock(run.session_id, run.holder)
-    writer.release_lease(run.session_id, run.holder)
+    writer_of(get_store(run.store)).release(run.session_id, run.holder)
 
 
 def recover(run: Run) -> bool:

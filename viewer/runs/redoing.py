@@ -44,7 +44,7 @@ def receipt_of(run: Run) -> Json | None:
 
 
 def redo_run(run: Run) -> None:
-    """Apply it again, under lock and lease.
+    """Apply it again, with the session and its turn held.
 
     Raises NotFound, NotRedoable, SessionBusy, StoreReadOnly or StoreUnavailable; nothing is written then.
     """
@@ -53,19 +53,16 @@ def redo_run(run: Run) -> None:
         raise NotRedoable(reason)
     receipt, holder, ours = receipt_of(run) or {}, lock_owners.new_holder(), _undone(run)
     writer = writer_of(get_store(run.store))
-    writer.take_lock(run.session_id, holder)
     try:
-        writer.take_lease(run.session_id, holder)
-        ours.update(holder=holder, heartbeat_at=Now())  # for recovery: the redo may die before it is recorded
-        writer.redo(run.session_id, receipt, holder=holder)
-        with transaction.atomic():
-            ours.update(**outcomes.redone())
-            records.note_redone(run.pk)
+        with writer.hold(run.session_id, holder), writer.hold_turn(run.session_id, holder):
+            ours.update(holder=holder, heartbeat_at=Now())  # for recovery: the redo may die before it is recorded
+            writer.redo(run.session_id, receipt, holder=holder)
+            with transaction.atomic():
+                ours.update(**outcomes.redone())
+                records.note_redone(run.pk)
     except StoreError:
         ours.filter(holder=holder).update(holder="")
         raise
-    finally:
-        writer.release_quietly(run.session_id, holder)
     run.refresh_from_db()
     applied.send(Run, run=run)
 

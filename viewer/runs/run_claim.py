@@ -1,7 +1,7 @@
 """One worker's claim on a run: it claims the row, sends heartbeats while it works, and loses the run if somebody else
 changes it.
 
-The holder's name is on the row and on the store's compression lock. Every change of the row is one UPDATE that requires
+The holder's name is on the row and on what is held in the store. Every change of the row is one UPDATE that requires
 this holder and an open status, so a worker cannot change a run that was cancelled or that another worker resumed.
 """
 
@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from functools import cached_property
 from types import TracebackType
 from typing import Any
@@ -23,7 +23,6 @@ from django.db.models.functions import Now
 
 from viewer.stores import lock_owners
 from viewer.stores.base import Store
-from viewer.stores.errors import StoreError
 from viewer.stores.registry import get_store, writer_of
 
 from .models import OPEN_STATUSES, Run
@@ -54,9 +53,8 @@ def claim(run_id: int) -> Run | None:
 
 
 class RunClaim:
-    """A claimed run with its compression lock, as a context manager. A thread sends heartbeats and refreshes the lock.
-
-    Entering takes the lock (raises SessionBusy); leaving releases it and a turn lease in every case.
+    """A claimed run whose session is held, as a context manager. A thread sends heartbeats. Entering raises
+    SessionBusy.
     """
 
     def __init__(self, run: Run, beat: float = BEAT_SECONDS) -> None:
@@ -64,6 +62,7 @@ class RunClaim:
         self.beat = beat  # seconds between two heartbeats
         self.holder = run.holder
         self._ended = threading.Event()
+        self._held = ExitStack()
         self._thread = threading.Thread(target=self._beat, name=f"heartbeat of run {run.pk}", daemon=True)
 
     @cached_property
@@ -72,9 +71,9 @@ class RunClaim:
         return get_store(self.run.store)
 
     def __enter__(self) -> RunClaim:
-        self._thread.start()  # before the lock, for which it may have to wait
+        self._thread.start()  # first, because it may have to wait
         try:
-            writer_of(self.store).take_lock(self.run.session_id, self.holder)
+            self._held.enter_context(writer_of(self.store).hold(self.run.session_id, self.holder))
         except BaseException:
             self._stop()
             raise
@@ -84,7 +83,7 @@ class RunClaim:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop()
-        writer_of(self.store).release_quietly(self.run.session_id, self.holder)
+        self._held.close()
 
     def _stop(self) -> None:
         self._ended.set()
@@ -121,17 +120,13 @@ class RunClaim:
         self.update(progress={"sentence": sentence, **details})
 
     def _beat(self) -> None:
-        refreshed = time.monotonic()
         try:
             while not self._ended.wait(self.beat):
                 try:
                     alive = _ours(self.run.pk, self.holder).update(heartbeat_at=Now())
                     if not alive:
                         return
-                    if time.monotonic() - refreshed >= writer_of(self.store).refresh_seconds - self.beat:
-                        writer_of(self.store).refresh_lock(self.run.session_id, self.holder)
-                        refreshed = time.monotonic()
-                except (Error, StoreError) as problem:  # a missed beat does no harm; the commit checks the lock itself
+                except Error as problem:  # a missed beat does no harm
                     logger.warning("Heartbeat of %s: %s", self.run, problem)
                     connection.close()  # a broken connection stays broken
         finally:

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 import compaction
 from viewer.stores.base import Store
-from viewer.stores.errors import CompactionConflict, NotFound, SessionBusy
+from viewer.stores.errors import CompactionConflict, NotFound, SessionBusy, StoreError
 from viewer.stores.registry import get_store, open_store, writer_of
 
 from . import candidate, outcomes, planning
@@ -198,8 +198,8 @@ def cancel(run: Run) -> Run:
     holder = run.holder
     cancelled = _change(run, CANCELLABLE, **outcomes.closed("cancelled", "Cancelled; nothing was written."))
     if holder:  # its worker would also release the lock, but only after the summariser has answered
-        with suppress(NotFound):  # a store that is no longer configured
-            writer_of(get_store(run.store)).release_quietly(run.session_id, holder)
+        with suppress(StoreError):  # such as a store that is no longer configured; what is not released expires
+            writer_of(get_store(run.store)).release(run.session_id, holder)
     return cancelled
 
 

@@ -79,7 +79,7 @@ def _contexts(reader: Reader, session_id: str, undo_plan: UndoPlan) -> tuple[lis
 
 
 def undo(store: Store, session_id: str, handoff_id: int) -> Undone:
-    """Undo the compaction, under lock and lease. The store is read once, before it is written.
+    """Undo the compaction, with the session and its turn held. The store is read once, before it is written.
 
     Raises NotFound, NotUndoable, SessionBusy, SessionEnded, StoreReadOnly or StoreUnavailable; nothing is written then.
     """
@@ -94,20 +94,18 @@ def undo(store: Store, session_id: str, handoff_id: int) -> Undone:
     boundary = index.boundary_at(handoff_id)
     cut_id = boundary.cut_id if boundary else None
     holder, ours = lock_owners.new_holder(), _applied(store, session_id, handoff_id)
-    writer_of(store).take_lock(session_id, holder)
+    writer = writer_of(store)
     try:
-        writer_of(store).take_lease(session_id, holder)
-        ours.update(holder=holder, heartbeat_at=Now())  # for recovery: the undo may die before it is recorded
-        receipt = writer_of(store).undo(plan, holder=holder)
-        with transaction.atomic():
-            ours.update(**outcomes.undone())
-            records.note_undone(store.name, session_id, handoff_id, receipt, cut_id)
-        undone.send(Run, store=store.name, session_id=session_id, handoff_id=handoff_id)
+        with writer.hold(session_id, holder), writer.hold_turn(session_id, holder):
+            ours.update(holder=holder, heartbeat_at=Now())  # for recovery: the undo may die before it is recorded
+            receipt = writer.undo(plan, holder=holder)
+            with transaction.atomic():
+                ours.update(**outcomes.undone())
+                records.note_undone(store.name, session_id, handoff_id, receipt, cut_id)
+            undone.send(Run, store=store.name, session_id=session_id, handoff_id=handoff_id)
     except StoreError:
         ours.filter(holder=holder).update(holder="")
         raise
-    finally:
-        writer_of(store).release_quietly(session_id, holder)
     return Undone(len(for_model(after)), None if cut_id is None else index.message_of(cut_id))
 
 

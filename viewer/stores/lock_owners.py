@@ -38,6 +38,17 @@ class Holder:
         return f":agent={OUR_NAME}:" in self.holder
 
 
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """Who is at a session: `holder` compacts it, or would go on with what it has in memory; `turn` runs a turn of it.
+    None for nobody. `sees_turns` says that the agent shows who runs a turn, as one or the other.
+    """
+
+    holder: Holder | None = None
+    turn: Holder | None = None
+    sees_turns: bool = False
+
+
 def new_holder() -> str:
     """A name in the agent's form, for this process and thread, and the boot of this machine's kernel."""
     namespace, boot = own_namespace(), own_boot()

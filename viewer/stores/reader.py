@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from compaction import messages
 from viewer.stores.errors import StoreReadOnly
-from viewer.stores.lock_owners import Holder
+from viewer.stores.lock_owners import Presence
 
 from .base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
 from .changes import Commit, Edit, Json, LiveContext, UndoPlan
@@ -234,17 +234,9 @@ class Reader(ABC):
         """
         return NO_REDO
 
-    def lock_of(self, session_id: str) -> Holder | None:
-        """Who is compacting this session now, or None."""
-        return None
-
-    def lease_of(self, session_id: str) -> Holder | None:
-        """Who is running a turn of this session now; None if nobody is, or if the agent does not say."""
-        return None
-
-    def sees_turns(self) -> bool:
-        """Whether the agent says that it runs a turn."""
-        return False
+    def presence(self, session_id: str) -> Presence:
+        """Who is at a session now. Raises NotFound."""
+        return Presence()
 
 
 def preview(row: StoredMessage) -> str:

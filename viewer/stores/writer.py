@@ -7,7 +7,7 @@ is unchanged. Times are in epoch seconds; a holder is a name from `lock_owners.n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,7 +24,6 @@ class Writer:
     store: Store
 
     longest_title: ClassVar[int] = 100  # characters
-    refresh_seconds: ClassVar[float] = 60.0  # how often the owner of a lock refreshes it
 
     # -- sessions
 
@@ -67,29 +66,21 @@ class Writer:
 
     # -- holding a session
 
-    def take_lock(self, session_id: str, holder: str) -> None:
-        """Keep others from compacting the session. Raises SessionBusy."""
+    def hold(self, session_id: str, holder: str) -> AbstractContextManager[None]:
+        """Keeps others from compacting the session, for as long as it takes. Entering raises SessionBusy; leaving
+        raises nothing: what cannot be released expires.
+        """
         raise _read_only(self.store)
 
-    def refresh_lock(self, session_id: str, holder: str) -> bool:
-        """Prolong it; False when `holder` does not have it any more."""
-        raise _read_only(self.store)
+    def hold_turn(self, session_id: str, holder: str) -> AbstractContextManager[None]:
+        """Within `hold`, keeps the agent from beginning a turn, if it says when it runs one. Raises as `hold` does."""
+        return self.hold(session_id, holder)
 
-    def take_lease(self, session_id: str, holder: str) -> None:
-        """Keep the agent from beginning a turn, if it says when it runs one. Raises SessionBusy."""
-        raise _read_only(self.store)
-
-    def release_quietly(self, session_id: str, holder: str) -> None:
-        """Release lease and lock after the work. Never raises: what cannot be released expires."""
+    def release(self, session_id: str, holder: str) -> None:
+        """Release what another process, or thread, of ours holds of a session."""
 
     def release_dead(self) -> None:
         """Release what processes of ours held when they were killed."""
-
-    def release_lock(self, session_id: str, holder: str) -> None:
-        """Let others compact the session again."""
-
-    def release_lease(self, session_id: str, holder: str) -> None:
-        """Let the agent begin a turn again."""
 
     # -- compactions
 
@@ -98,20 +89,20 @@ class Writer:
     ) -> Commit:
         """Replace the live context, as it was when a basis had this token, by the result of `edits`, with `now` as the
         handoff's time; messages that were added since stay after it. With the `mode` "split" it goes into a new
-        session, which continues this one and ends it. `holder` has lock and lease. Raises CompactionConflict,
-        SessionBusy.
+        session, which continues this one and ends it. `holder` holds the session and its turn. Raises
+        CompactionConflict, SessionBusy.
         """
         raise _read_only(self.store)
 
     def undo(self, plan: UndoPlan, *, holder: str) -> Json:
-        """Take a compaction back; returns the receipt. `holder` has lock and lease. Raises NotUndoable
+        """Take a compaction back; returns the receipt. `holder` holds the session and its turn. Raises NotUndoable
         with the reason.
         """
         raise _read_only(self.store)
 
     def redo(self, session_id: str, receipt: Json, *, holder: str) -> None:
-        """Apply the undone commit with this receipt again. `holder` has lock and lease. Raises NotRedoable with the
-        reason.
+        """Apply the undone commit with this receipt again. `holder` holds the session and its turn. Raises
+        NotRedoable with the reason.
         """
         raise _read_only(self.store)
 

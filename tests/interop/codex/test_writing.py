@@ -113,10 +113,8 @@ def test_while_it_is_open_nothing_is_written(opened: Open) -> None:
 def test_while_we_write_it_is_not_resumed(opened: Open) -> None:
     work = opened("paginated")
     writer, holder = writer_of(get_store("work")), new_holder()
-    writer.take_lock(work.session, holder)
-    with pytest.raises(ClientFailed, match="active writer"):
+    with writer.hold(work.session, holder), pytest.raises(ClientFailed, match="active writer"):
         work.server.resume(work.session)
-    writer.release_lock(work.session, holder)
     work.say("And now?")
 
 

@@ -21,7 +21,7 @@ from viewer.stores.jsonl.files import FileState, readable
 from viewer.stores.jsonl.listing import FileListing
 from viewer.stores.jsonl.reader import FileReader
 from viewer.stores.listing import RowsDigest, SessionFacts
-from viewer.stores.lock_owners import Holder
+from viewer.stores.lock_owners import Presence
 from viewer.stores.message import (
     AbandonedBranch,
     Addition,
@@ -194,11 +194,9 @@ class ClaudeReader(FileReader):
         conversation = self._messages(session_id)
         return {"boundary": receipt["boundary"]} if undo.is_undone(conversation.tree, receipt["boundary"]) else None
 
-    def lock_of(self, session_id: str) -> Holder | None:
-        return next((each.holder for each in presence.clients_of(self.store, session_id)), None)
-
-    def sees_turns(self) -> bool:
-        return True
+    def presence(self, session_id: str) -> Presence:
+        clients = presence.clients_of(self.store, session_id)
+        return Presence(next((each.holder for each in clients), None), sees_turns=True)
 
     def _records(self, session_id: str) -> list[Record]:
         return records_of(self._file(session_id))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar
 
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.errors import NotUndoable, SessionBusy, StoreReadOnly
@@ -17,24 +17,18 @@ from .messages import messages_of
 
 @dataclass(frozen=True, slots=True)
 class ClaudeWriter(Writer):
-    """The writes of a store. A client records that it has a session open and cannot be kept from that, so a lock is a
-    check whether one has.
+    """The writes of a store. A client records that it has a session open and cannot be kept from that, so holding it
+    is a check whether one has.
     """
-
-    refresh_seconds: ClassVar[float] = 3_600.0
 
     def _require_closed(self, session_id: str) -> None:
         for client in presence.clients_of(self.store, session_id):
             raise SessionBusy(client.holder.says)
 
-    def take_lock(self, session_id: str, holder: str) -> None:
+    @contextmanager
+    def hold(self, session_id: str, holder: str) -> Iterator[None]:
         self._require_closed(session_id)
-
-    def refresh_lock(self, session_id: str, holder: str) -> bool:
-        return True
-
-    def take_lease(self, session_id: str, holder: str) -> None:
-        self._require_closed(session_id)
+        yield
 
     def rename(self, session_id: str, title: str) -> None:
         file = self._writable(session_id)

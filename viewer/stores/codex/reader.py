@@ -17,7 +17,7 @@ from viewer.stores.jsonl.files import readable
 from viewer.stores.jsonl.listing import FileListing
 from viewer.stores.jsonl.reader import FileReader
 from viewer.stores.listing import RowsDigest, SessionFacts
-from viewer.stores.lock_owners import Holder
+from viewer.stores.lock_owners import Presence
 from viewer.stores.message import (
     AbandonedBranch,
     Addition,
@@ -180,9 +180,6 @@ class CodexReader(FileReader):
         newest = current.start + current.records[-1].offset if current.records else 0
         return ChangeToken(((session_id, lineage.text),), newest)
 
-    def sees_turns(self) -> bool:
-        return True
-
     # -- what a compaction asks
 
     def basis(self, session_id: str, planned: Json | None = None) -> LiveContext:
@@ -225,8 +222,8 @@ class CodexReader(FileReader):
             return refused.message
         return ""
 
-    def lock_of(self, session_id: str) -> Holder | None:
-        return presence.holder_of(self.store, session_id, self._file(session_id).path)
+    def presence(self, session_id: str) -> Presence:
+        return Presence(presence.holder_of(self.store, session_id, self._file(session_id).path), sees_turns=True)
 
 
 def _newest_first(lineage: Lineage) -> Iterator[tuple[RolloutPart, RolloutRecord]]:

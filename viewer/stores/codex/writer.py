@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.errors import NotRedoable, NotUndoable, SessionBusy, StoreReadOnly
@@ -23,22 +23,21 @@ class CodexWriter(Writer):
     with the process.
     """
 
-    refresh_seconds: ClassVar[float] = 3_600.0
-
-    def take_lock(self, session_id: str, holder: str) -> None:
+    @contextmanager
+    def hold(self, session_id: str, holder: str) -> Iterator[None]:
         presence.take_lock(self.store, session_id, paths.find(self.store, session_id).path, holder)
+        try:
+            yield
+        finally:
+            presence.release_lock(self.store, session_id, holder)
 
-    def refresh_lock(self, session_id: str, holder: str) -> bool:
-        return presence.own_holder(self.store, session_id) == holder
-
-    def take_lease(self, session_id: str, holder: str) -> None:
+    @contextmanager
+    def hold_turn(self, session_id: str, holder: str) -> Iterator[None]:
         """No turn can begin while the session is locked."""
         self._require_held(session_id, holder)
+        yield
 
-    def release_quietly(self, session_id: str, holder: str) -> None:
-        presence.release_lock(self.store, session_id, holder)
-
-    def release_lock(self, session_id: str, holder: str) -> None:
+    def release(self, session_id: str, holder: str) -> None:
         presence.release_lock(self.store, session_id, holder)
 
     def _require_held(self, session_id: str, holder: str) -> ThreadFile:

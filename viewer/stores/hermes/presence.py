@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from django.conf import settings
 
@@ -248,16 +250,48 @@ def release_lease(store: Store, session_id: str, holder: str) -> None:
             con.execute("DELETE FROM session_turn_leases WHERE conversation_id = ? AND holder = ?", [key, holder])
 
 
-def release_quietly(store: Store, session_id: str, holder: str) -> None:
-    """Release this holder's lease and lock after the work; what cannot be released now will expire.
+@contextmanager
+def locked(store: Store, session_id: str, holder: str) -> Iterator[None]:
+    """Has the compression lock, which a thread refreshes. Raises SessionBusy."""
+    take_lock(store, session_id, holder)
+    ended = threading.Event()
+    refreshing = threading.Thread(
+        target=_refresh, args=(store, session_id, holder, ended), name="the lock of a session", daemon=True
+    )
+    refreshing.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        refreshing.join()
+        with _logged(session_id, "released"):
+            release_lock(store, session_id, holder)
 
-    Unlike a release, it never raises for the store: an error must not hide the result of the work.
-    """
-    for release in (release_lease, release_lock):
-        try:
-            release(store, session_id, holder)
-        except StoreError as refused:
-            logger.warning("Hold on %s not released: %s", session_id, refused.message)
+
+@contextmanager
+def leased(store: Store, session_id: str, holder: str) -> Iterator[None]:
+    """Has the turn lease, where the store has any. Raises SessionBusy."""
+    take_lease(store, session_id, holder)
+    try:
+        yield
+    finally:
+        with _logged(session_id, "released"):
+            release_lease(store, session_id, holder)
+
+
+def _refresh(store: Store, session_id: str, holder: str, ended: threading.Event) -> None:
+    while not ended.wait(REFRESH_EVERY):
+        with _logged(session_id, "refreshed"):  # the commit checks the lock itself
+            refresh_lock(store, session_id, holder)
+
+
+@contextmanager
+def _logged(session_id: str, done: str) -> Iterator[None]:
+    """What cannot be released now will expire: an error must not hide the result of the work."""
+    try:
+        yield
+    except StoreError as refused:
+        logger.warning("Hold on %s not %s: %s", session_id, done, refused.message)
 
 
 def release_dead(store: Store) -> None:

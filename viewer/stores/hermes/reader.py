@@ -11,7 +11,7 @@ from django.conf import settings
 from viewer.stores.base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.listing import Listing
-from viewer.stores.lock_owners import Holder
+from viewer.stores.lock_owners import Presence
 from viewer.stores.message import Handoff, HistoryMessage, Preview, StoredMessage, own_words
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
@@ -72,14 +72,9 @@ class HermesReader(Connected, Reader):
     def find_undo(self, session_id: str, receipt: Json) -> Json | None:
         return undo.find_undo(self, receipt)
 
-    def lock_of(self, session_id: str) -> Holder | None:
-        return presence.lock_of(self, session_id)
-
-    def lease_of(self, session_id: str) -> Holder | None:
-        return presence.lease_of(self, session_id)
-
-    def sees_turns(self) -> bool:
-        return presence.has_leases(self)
+    def presence(self, session_id: str) -> Presence:
+        turn = presence.lease_of(self, session_id)
+        return Presence(presence.lock_of(self, session_id), turn, sees_turns=presence.has_leases(self))
 
     # -- sessions
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
@@ -30,7 +31,6 @@ class HermesWriter(Writer):
     """The writes of one store of Hermes Agent."""
 
     longest_title: ClassVar[int] = branch.LONGEST
-    refresh_seconds: ClassVar[float] = presence.REFRESH_EVERY
 
     # -- sessions
 
@@ -63,23 +63,15 @@ class HermesWriter(Writer):
 
     # -- holding a session
 
-    def take_lock(self, session_id: str, holder: str) -> None:
-        presence.take_lock(self.store, session_id, holder)
+    def hold(self, session_id: str, holder: str) -> AbstractContextManager[None]:
+        return presence.locked(self.store, session_id, holder)
 
-    def refresh_lock(self, session_id: str, holder: str) -> bool:
-        return presence.refresh_lock(self.store, session_id, holder)
+    def hold_turn(self, session_id: str, holder: str) -> AbstractContextManager[None]:
+        return presence.leased(self.store, session_id, holder)
 
-    def take_lease(self, session_id: str, holder: str) -> None:
-        presence.take_lease(self.store, session_id, holder)
-
-    def release_lock(self, session_id: str, holder: str) -> None:
+    def release(self, session_id: str, holder: str) -> None:
         presence.release_lock(self.store, session_id, holder)
-
-    def release_lease(self, session_id: str, holder: str) -> None:
         presence.release_lease(self.store, session_id, holder)
-
-    def release_quietly(self, session_id: str, holder: str) -> None:
-        presence.release_quietly(self.store, session_id, holder)
 
     def release_dead(self) -> None:
         presence.release_dead(self.store)

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from viewer.stores.base import Capabilities
 from viewer.stores.errors import StoreReadOnly, StoreUnavailable
-from viewer.stores.lock_owners import Holder
+from viewer.stores.lock_owners import Presence
 from viewer.stores.message import StoredMessage
 from viewer.stores.refused import NOT_SHORTENED, Action, Refusal, read_only
 from viewer.stores.trees import presence as tree_presence
@@ -91,8 +91,5 @@ class OpenClawReader(TreeReader):
                 reasons.append(presence.of_database(path))
         return reasons[0] if reasons and all(reasons) else ""
 
-    def lock_of(self, session_id: str) -> Holder | None:
-        return presence.holder_at(self.store.path, self._location(session_id))
-
-    def sees_turns(self) -> bool:
-        return True
+    def presence(self, session_id: str) -> Presence:
+        return Presence(presence.holder_at(self.store.path, self._location(session_id)), sees_turns=True)

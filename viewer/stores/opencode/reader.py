@@ -31,7 +31,7 @@ from viewer.stores.errors import NotBranchable, NotRedoable, StoreReadOnly
 from viewer.stores.jsonl.listing import FileListing
 from viewer.stores.jsonl.reader import FileReader
 from viewer.stores.listing import RowsDigest, SessionFacts
-from viewer.stores.lock_owners import Holder
+from viewer.stores.lock_owners import Presence
 from viewer.stores.message import Addition, ReportedCompaction, StoredMessage
 from viewer.stores.reader import preview
 from viewer.stores.recorded import Recorded
@@ -260,9 +260,6 @@ class OpenCodeReader(FileReader):
         messages = self._messages(session_id)
         return ChangeToken(((session_id, messages.text),), messages.ids[-1] if messages.ids else 0)
 
-    def sees_turns(self) -> bool:
-        return True
-
     # -- what a compaction asks
 
     def basis(self, session_id: str, planned: Json | None = None) -> LiveContext:
@@ -303,8 +300,9 @@ class OpenCodeReader(FileReader):
             return refused.message
         return ""
 
-    def lock_of(self, session_id: str) -> Holder | None:
-        return presence.holder_of(self.store, self._row(session_id), self._messages(session_id))
+    def presence(self, session_id: str) -> Presence:
+        holder = presence.holder_of(self.store, self._row(session_id), self._messages(session_id))
+        return Presence(holder, sees_turns=True)
 
 
 def _digest(messages: OpenCodeMessages, last: int) -> str:

@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar
 
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.errors import NotRedoable, NotUndoable, SessionBusy, StoreReadOnly
@@ -21,19 +20,13 @@ from .replay import OpenCodeMessages
 
 @dataclass(frozen=True, slots=True)
 class OpenCodeWriter(Writer):
-    """The writes of a store. A client locks nothing and cannot be kept from a session, so a lock is a check."""
+    """The writes of a store. A client locks nothing and cannot be kept from a session, so holding one is a check."""
 
-    refresh_seconds: ClassVar[float] = 3_600.0
-
-    def take_lock(self, session_id: str, holder: str) -> None:
+    @contextmanager
+    def hold(self, session_id: str, holder: str) -> Iterator[None]:
         with self._reading(session_id):
             pass
-
-    def refresh_lock(self, session_id: str, holder: str) -> bool:
-        return True
-
-    def take_lease(self, session_id: str, holder: str) -> None:
-        self.take_lock(session_id, holder)
+        yield
 
     def _free(self, con: sqlite3.Connection, session_id: str) -> OpenCodeMessages:
         """The messages of a session that nobody is at. Raises NotFound, SessionBusy."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from viewer.stores.errors import StoreReadOnly
-from viewer.stores.lock_owners import Holder
+from viewer.stores.lock_owners import Presence
 from viewer.stores.refused import Action, Refusal, read_only
 from viewer.stores.trees import presence as tree_presence
 from viewer.stores.trees.paths import Places
@@ -42,9 +42,6 @@ class PiReader(TreeReader):
         """Edits are written only once a client that knows them was used; an older client ignores them."""
         return presence.pi_version(self.store.path) >= SHORTENS or bool(self._messages(session_id).edits)
 
-    def lock_of(self, session_id: str) -> Holder | None:
+    def presence(self, session_id: str) -> Presence:
         location = self._location(session_id)
-        return presence.holder_of(location, self._known_facts(location).cwd)
-
-    def sees_turns(self) -> bool:
-        return True
+        return Presence(presence.holder_of(location, self._known_facts(location).cwd), sees_turns=True)

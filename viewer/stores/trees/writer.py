@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -32,11 +33,10 @@ from .undo import InertEntry
 
 @dataclass(frozen=True, slots=True)
 class TreeWriter(Writer):
-    """The writes of a store of trees. Neither client can be locked out of a session, so a lock is a check whether one
-    works on it.
+    """The writes of a store of trees. Neither client can be locked out of a session, so holding one is a check
+    whether one works on it.
     """
 
-    refresh_seconds: ClassVar[float] = 3_600.0
     no_rename: ClassVar[str]  # why no name can be given, as a sentence
     is_strict: ClassVar[bool]  # whether OpenClaw's rules apply, and not pi's
 
@@ -69,14 +69,10 @@ class TreeWriter(Writer):
     def _file(self, session_id: str) -> TreeFile:
         return TreeFile(self, session_id)
 
-    def take_lock(self, session_id: str, holder: str) -> None:
+    @contextmanager
+    def hold(self, session_id: str, holder: str) -> Iterator[None]:
         self.require_idle(session_id)
-
-    def refresh_lock(self, session_id: str, holder: str) -> bool:
-        return True
-
-    def take_lease(self, session_id: str, holder: str) -> None:
-        self.require_idle(session_id)
+        yield
 
     def rename(self, session_id: str, title: str) -> None:
         self.location_of(session_id)
