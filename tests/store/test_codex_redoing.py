@@ -39,7 +39,7 @@ def test_the_bytes_are_those_of_before(agent: CodexByHand, writer: Writer, sessi
     redo(writer, session_id, commit)
     assert agent.path("s").read_bytes() == stored and sent(fresh(agent), session_id) == shown
     assert history(fresh(agent), session_id).boundaries == cuts
-    assert fresh(agent).wrote(session_id, commit.receipt) and not fresh(agent).find_undo(session_id, commit.receipt)
+    assert fresh(agent).commit_state(session_id, commit.receipt).state == "in effect"
     undo(agent, writer, session_id, commit)
     assert sent(fresh(agent), session_id) == heard(talk(8))
 

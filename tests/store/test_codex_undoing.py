@@ -12,7 +12,7 @@ from tests.agents.codex.writing import compacted, undo, with_meta, writer, writt
 from tests.agents.reading import history, sent
 from tests.agents.talk import heard, talk
 from tests.factories.locks import HOLDER, locked
-from viewer.stores.changes import Commit
+from viewer.stores.changes import Commit, CommitState
 from viewer.stores.errors import NotUndoable
 from viewer.stores.writer import Writer
 
@@ -25,7 +25,7 @@ def test_an_undo_changes_a_byte_a_line(agent: CodexByHand, writer: Writer, sessi
     commit = compacted(agent, writer, session_id)
     agent.say("s", {"role": "user", "content": "later"})
     before = agent.path("s").read_bytes()
-    assert fresh(agent).wrote(session_id, commit.receipt) and not fresh(agent).find_undo(session_id, commit.receipt)
+    assert fresh(agent).commit_state(session_id, commit.receipt).state == "in effect"
     undo(agent, writer, session_id, commit)
     after = agent.path("s").read_bytes()
     changed = [at for at, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
@@ -33,7 +33,9 @@ def test_an_undo_changes_a_byte_a_line(agent: CodexByHand, writer: Writer, sessi
     kinds = [each["type"] for each in written(agent.path("s"), after[:size])]
     assert kinds == ["event_msg", "xompacted", "xurn_context", "xvent_msg", "xvent_msg", "event_msg", "response_item"]
     assert sent(fresh(agent), session_id) == [*heard(talk(8)), ("user", "later")]
-    assert fresh(agent).find_undo(session_id, commit.receipt) == {"window": commit.receipt["window"]}
+    assert fresh(agent).commit_state(session_id, commit.receipt) == CommitState(
+        "undone", {"window": commit.receipt["window"]}
+    )
 
 
 def test_a_byte_that_changed_in_an_earlier_line_is_seen(agent: CodexByHand, writer: Writer, session_id: str) -> None:
@@ -105,7 +107,7 @@ def test_an_undo_that_is_killed_is_done_or_not(agent: CodexByHand, writer: Write
         file.seek(what.letters[0].offset)
         file.write(b"x")
     assert sent(fresh(agent), session_id) == heard(talk(8))
-    assert fresh(agent).find_undo(session_id, commit.receipt) and not fresh(agent).wrote(session_id, commit.receipt)
+    assert fresh(agent).commit_state(session_id, commit.receipt).state == "undone"
 
 
 def test_lines_that_moved_are_found_again(agent: CodexByHand, writer: Writer, session_id: str) -> None:

@@ -129,7 +129,7 @@ def test_an_undo_and_a_redo_rewrite_one_row(agent: OpenClawByHand) -> None:
     assert agent.entries("s") == rows and agent.load("s") == [*short, *heard([ASKED])]
     assert agent.sql("SELECT * FROM session_transcript_active_events") == index
     with opened(agent) as reader:
-        assert reader.wrote(agent.id_of("s"), commit.receipt)
+        assert reader.commit_state(agent.id_of("s"), commit.receipt).state == "in effect"
         assert sent(reader, agent.id_of("s")) == agent.load("s")
 
 

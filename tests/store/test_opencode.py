@@ -15,6 +15,7 @@ from tests.agents.opencode.by_hand import CLEARED, OpenCodeByHand
 from tests.agents.reading import history, opened, sent, shown, store_of
 from tests.agents.talk import FILLING, heard, talk, turn
 from tests.agents.writing import compacted, undo
+from viewer.stores.changes import CommitState
 from viewer.stores.errors import (
     CompactionConflict,
     NotFound,
@@ -256,7 +257,7 @@ def test_a_commit_is_found_again_and_undone_and_redone(agent: OpenCodeByHand) ->
         compaction = reader._messages("s").compactions[-1]  # type: ignore[attr-defined]
         assert commits.commit_of(reader.con, compaction).receipt == commit.receipt  # type: ignore[attr-defined]
         assert reader.find_commit("s", token, [], Recorded()) is None
-        assert reader.wrote("s", commit.receipt) and reader.find_undo("s", commit.receipt) is None
+        assert reader.commit_state("s", commit.receipt).state == "in effect"
         assert reader.context_before("s", commit.receipt) == token["ids"]
         assert reader.redo_refusal("s", commit.receipt) == undoing.IN_EFFECT
     for message in turn("later"):
@@ -264,7 +265,7 @@ def test_a_commit_is_found_again_and_undone_and_redone(agent: OpenCodeByHand) ->
     undo(agent, commit)
     assert agent.load("s") == [*before, *heard(list(turn("later")))]
     with opened(agent) as reader:
-        assert reader.find_undo("s", commit.receipt) == {"handoff": commit.handoff_id}
+        assert reader.commit_state("s", commit.receipt) == CommitState("undone", {"handoff": commit.handoff_id})
     writer_of(store_of(agent)).redo("s", json.loads(json.dumps(commit.receipt)), holder=new_holder())
     assert agent.load("s") == [*short, *heard(list(turn("later")))]
     undo(agent, commit)

@@ -129,7 +129,8 @@ def test_undo_and_redo_move_no_byte(agent: PiByHand) -> None:
     assert now_sent(agent) == [*before, ("user", "And now?")]
     assert {each["type"] for each in agent.entries("s")} & {"context_edit", "custom_message"} == set()
     with opened(agent) as reader:
-        assert reader.find_undo(agent.id_of("s"), commit.receipt) and not history(reader, agent.id_of("s")).boundaries
+        assert reader.commit_state(agent.id_of("s"), commit.receipt).state == "undone"
+        assert not history(reader, agent.id_of("s")).boundaries
         assert reader.redo_refusal(agent.id_of("s"), commit.receipt) == ""
     age(agent)
     redo(agent, commit)
@@ -258,7 +259,7 @@ def test_a_killed_writer_leaves_a_note_and_fewer_edits(agent: PiByHand) -> None:
     age(agent)
     assert sum(old != new for old, new in zip(before, now_sent(agent), strict=False)) == 2
     with opened(agent) as reader:
-        assert reader.wrote(agent.id_of("s"), commit.receipt)
+        assert reader.commit_state(agent.id_of("s"), commit.receipt).state == "in effect"
     undo(agent, commit)
     assert now_sent(agent) == before
 

@@ -31,7 +31,7 @@ def compaction_of(reader: Reader, session_id: str, handoff_id: int, index: Trans
         store=reader.store.name, session_id=session_id, handoff_id=handoff_id, run__isnull=False, undone=False
     )
     receipt: Json | None = ours.order_by("-run").values_list("receipt", flat=True).first()
-    if receipt and reader.wrote(session_id, receipt):
+    if receipt and reader.commit_state(session_id, receipt).is_written:
         return receipt
     boundary = index.boundary_at(handoff_id)
     if boundary is None:
@@ -94,8 +94,9 @@ def _in_effect(reader: Reader, session_id: str, compactions: list[Compaction]) -
 
 def _is_undoable(reader: Reader, record: Compaction) -> bool:
     try:
-        if reader.refusal(record.session_id) is not None or not reader.wrote(record.session_id, record.receipt):
+        if reader.refusal(record.session_id) is not None:
             return False
-        return not reader.undo_plan(record.session_id, record.receipt).refusal
+        is_written = reader.commit_state(record.session_id, record.receipt).is_written
+        return is_written and not reader.undo_plan(record.session_id, record.receipt).refusal
     except NotFound:  # its session is gone
         return False

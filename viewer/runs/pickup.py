@@ -44,7 +44,7 @@ def pick_up(run: Run, reader: Reader) -> PickUp:
 
 def _is_abandoned(run: Run, reader: Reader, session_id: str) -> bool:
     receipt = Compaction.objects.filter(run=run.pk).values_list("receipt", flat=True).first()
-    return receipt is not None and reader.was_left(session_id, receipt)
+    return receipt is not None and reader.commit_state(session_id, receipt).state == "left"
 
 
 def _first_agent_message(reader: Reader, run: Run, session_id: str) -> StoredMessage | None:

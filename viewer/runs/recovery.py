@@ -23,6 +23,7 @@ from django.db.models.functions import Now
 from viewer.history import records
 from viewer.history.models import Compaction
 from viewer.stores import lock_owners
+from viewer.stores.changes import CommitState
 from viewer.stores.errors import NotFound, StoreError
 from viewer.stores.registry import all_stores, get_store, identity, open_store, writer_of
 
@@ -220,13 +221,13 @@ def _note_undone(run: Run) -> bool:
         _release(run)
         written = Compaction.objects.filter(run=run.pk).first()
         with open_store(get_store(run.store)) as reader:
-            receipt = reader.find_undo(run.session_id, written.receipt) if written else None
+            state = reader.commit_state(run.session_id, written.receipt) if written else CommitState("gone")
     except StoreError:
         return False
-    if receipt is None:
+    if state.state != "undone":
         return _change(run, holder="")
     with transaction.atomic():
-        records.note_undone(run.store, run.session_id, run.handoff_id or 0, receipt)
+        records.note_undone(run.store, run.session_id, run.handoff_id or 0, state.undo)
         return _change(run, **outcomes.undone())
 
 
@@ -236,10 +237,10 @@ def _note_redone(run: Run) -> bool:
         _release(run)
         written = Compaction.objects.filter(run=run.pk).first()
         with open_store(get_store(run.store)) as reader:
-            is_in_effect = written is not None and reader.wrote(run.session_id, written.receipt)
+            is_written = bool(written and reader.commit_state(run.session_id, written.receipt).is_written)
     except StoreError:
         return False
-    if not is_in_effect:
+    if not is_written:
         return _change(run, holder="")
     with transaction.atomic():
         records.note_redone(run.pk)

@@ -143,7 +143,7 @@ def apply(run: Run, summary: str | None = None) -> Run:
     try:
         with open_store(get_store(run.store)) as reader:
             if summary is None or summary.strip() == run.summary:
-                reader.check_basis(run.session_id, run.basis)
+                reader.basis(run.session_id, run.basis)
                 changed = {}
             else:
                 changed = candidate.edited(reader, run, summary)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import compaction
@@ -128,6 +128,22 @@ class Commit:
     receipt: Json
     session_id: str = ""
     at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitState:
+    """What became of a commit: it is "in effect", also where a later compaction covers it; somebody "left" it, because
+    the session went on from before it; it was "undone", with this receipt; or it is "gone" from the store, in whose
+    place another file may be.
+    """
+
+    state: Literal["in effect", "left", "undone", "gone"]
+    undo: Json = field(default_factory=dict)
+
+    @property
+    def is_written(self) -> bool:
+        """Whether it is still what it was written as."""
+        return self.state in ("in effect", "left")
 
 
 @dataclass(frozen=True, slots=True)

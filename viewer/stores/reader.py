@@ -15,7 +15,7 @@ from viewer.stores.errors import StoreReadOnly
 from viewer.stores.lock_owners import Presence
 
 from .base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
-from .changes import Commit, Edit, Json, LiveContext, UndoPlan
+from .changes import Commit, CommitState, Edit, Json, LiveContext, UndoPlan
 from .history_types import HistoryEntry
 from .listing import Listing
 from .message import AbandonedBranch, Addition, Handoff, HistoryMessage, Preview, StoredMessage, live_content, own_words
@@ -188,12 +188,8 @@ class Reader(ABC):
         """The live context now, read consistently; with the token of an earlier basis, without the messages that were
         added since.
 
-        Raises SessionBusy, and with a token what `check_basis` raises.
+        Raises SessionBusy, and with a token CompactionConflict when a message of that basis was changed or taken back.
         """
-        raise StoreReadOnly(READ_ONLY)
-
-    def check_basis(self, session_id: str, token: Json) -> None:
-        """Raise CompactionConflict when a message of this basis was changed or taken back since."""
         raise StoreReadOnly(READ_ONLY)
 
     def find_commit(
@@ -202,15 +198,11 @@ class Reader(ABC):
         """A commit whose process died before the commit was recorded, or None."""
         return None
 
-    def wrote(self, session_id: str, receipt: Json) -> bool:
-        """Whether the store contains the commit of this receipt: another file may have taken the store's place."""
-        return False
-
-    def was_left(self, session_id: str, receipt: Json) -> bool:
-        """Whether the session was continued from before the commit with this receipt, so that the commit
-        has no effect.
+    def commit_state(self, session_id: str, receipt: Json) -> CommitState:
+        """What became of the commit with this receipt, also where an undo of it was not recorded because its process
+        died. Raises NotFound.
         """
-        return False
+        return CommitState("gone")
 
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
         """What taking back a compaction would do now, or why it cannot be done: one of ours is given by the receipt of
@@ -221,12 +213,6 @@ class Reader(ABC):
     def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
         """Ids of the messages that were in context before a compaction, in order. Raises NotBranchable."""
         raise StoreReadOnly(READ_ONLY)
-
-    def find_undo(self, session_id: str, receipt: Json) -> Json | None:
-        """The receipt of an undo of the commit with this receipt whose process died before it was recorded; None when
-        the commit is in effect.
-        """
-        return None
 
     def redo_refusal(self, session_id: str, receipt: Json) -> str:
         """Why the undone commit with this receipt cannot be applied again, as a sentence; "" when it can. Raises

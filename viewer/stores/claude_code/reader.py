@@ -14,7 +14,7 @@ from typing import BinaryIO
 from cachetools import LRUCache, cached
 
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
-from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
+from viewer.stores.changes import Commit, CommitState, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.conversation import searchable
 from viewer.stores.errors import NotBranchable
 from viewer.stores.jsonl.files import FileState, readable
@@ -161,11 +161,6 @@ class ClaudeReader(FileReader):
         messages = [rows[each] for each in ids if each in rows]
         return LiveContext(messages, {row.id: row.size for row in messages}, token)
 
-    def check_basis(self, session_id: str, token: Json) -> None:
-        file = self._file(session_id)
-        with _opened(file) as opened:
-            planned_records(file, opened, self._messages(session_id), token)
-
     def find_commit(
         self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
     ) -> Commit | None:
@@ -175,9 +170,11 @@ class ClaudeReader(FileReader):
             return None
         return commit.commit_of(conversation, boundary, boundary.time or None)
 
-    def wrote(self, session_id: str, receipt: Json) -> bool:
-        boundary = self._messages(session_id).tree.nodes.get(receipt["boundary"])
-        return boundary is not None and boundary.is_boundary
+    def commit_state(self, session_id: str, receipt: Json) -> CommitState:
+        tree, written = self._messages(session_id).tree, receipt["boundary"]
+        if undo.is_undone(tree, written):
+            return CommitState("undone", {"boundary": written})
+        return CommitState("in effect" if written in tree.nodes and tree.nodes[written].is_boundary else "gone")
 
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
         file = self._file(session_id)
@@ -189,10 +186,6 @@ class ClaudeReader(FileReader):
             if each.handoff == handoff:
                 return list(each.before)
         raise NotBranchable("This compaction is no longer in the session's file.")
-
-    def find_undo(self, session_id: str, receipt: Json) -> Json | None:
-        conversation = self._messages(session_id)
-        return {"boundary": receipt["boundary"]} if undo.is_undone(conversation.tree, receipt["boundary"]) else None
 
     def presence(self, session_id: str) -> Presence:
         clients = presence.clients_of(self.store, session_id)

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from viewer.stores import conversation
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
-from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
+from viewer.stores.changes import Commit, CommitState, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.errors import NotBranchable, NotRedoable, StoreError
 from viewer.stores.jsonl.files import readable
 from viewer.stores.jsonl.listing import FileListing
@@ -190,17 +190,16 @@ class CodexReader(FileReader):
             rows = [row for _, row in self._sent(reader, messages, session_id, ids)]
         return LiveContext(rows, {row.id: row.size for row in rows}, token)
 
-    def check_basis(self, session_id: str, token: Json) -> None:
-        planned_items(self._messages(session_id), token)
-
     def find_commit(
         self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
     ) -> Commit | None:
         compaction = commit.newest_of(self._messages(session_id), commit.mark_of(token, edits))
         return None if compaction is None else commit.commit_of(compaction, compaction.replayed.record.time or None)
 
-    def wrote(self, session_id: str, receipt: Json) -> bool:
-        return not undo.is_undone(self._lineage(session_id), receipt)
+    def commit_state(self, session_id: str, receipt: Json) -> CommitState:
+        if undo.is_undone(self._lineage(session_id), receipt):
+            return CommitState("undone", {"window": receipt["window"]})
+        return CommitState("in effect")
 
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
         return undo.plan_undo(session_id, self._messages(session_id), compaction)
@@ -210,10 +209,6 @@ class CodexReader(FileReader):
         if compacted is None:
             raise NotBranchable(undo.GONE)
         return list(compacted.before)
-
-    def find_undo(self, session_id: str, receipt: Json) -> Json | None:
-        is_undone = undo.is_undone(self._lineage(session_id), receipt)
-        return {"window": receipt["window"]} if is_undone else None
 
     def redo_refusal(self, session_id: str, receipt: Json) -> str:
         try:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from viewer.stores.base import Store
 from viewer.stores.changes import (
     Commit,
+    CommitState,
     Edit,
     Json,
 )
@@ -151,12 +152,17 @@ def undone_of(recorded: Recorded) -> dict[int, KnownUndone]:
     }
 
 
-def wrote(reader: OpenStore, receipt: Json) -> bool:
-    """Whether the row of the handoff has the content in this receipt: in a restored file another row may
-    have its id.
+def commit_state(reader: OpenStore, receipt: Json) -> CommitState:
+    """In a restored file another row may have the handoff's id: its content is compared. After an undo the block has
+    left the context, and earlier messages are there again.
     """
-    row = read_rows(reader, [receipt["handoff"]]).get(receipt["handoff"])
-    return row is not None and row.content == json.loads(receipt["content"])
+    handoff = read_rows(reader, [receipt["handoff"]]).get(receipt["handoff"])
+    if handoff is None or handoff.content != json.loads(receipt["content"]):
+        return CommitState("gone")
+    is_out = handoff.state == "out"
+    if is_out and any(row.state == "live" for row in read_rows(reader, receipt["before"]).values()):
+        return CommitState("undone", {"block": receipt["block"], "taken_back": []})
+    return CommitState("in effect")
 
 
 def find_commit(

@@ -82,7 +82,7 @@ def snapshot_of(session_id: str, token: Json) -> Snapshot:
 def basis(reader: OpenStore, session_id: str, planned: Json | None = None) -> LiveContext:
     """The live context now, or without the messages added since a basis with the token `planned`.
 
-    Raises SessionBusy, or what `check_basis` raises.
+    Raises SessionBusy, and with `planned` CompactionConflict when one of its rows was changed or taken back since.
     """
     for _ in range(READINGS):
         # The snapshot first: then a row that changes between the two readings differs from it at the commit.
@@ -97,12 +97,8 @@ def basis(reader: OpenStore, session_id: str, planned: Json | None = None) -> Li
     raise SessionBusy("The session is being rewritten just now. Try again in a moment.")
 
 
-def check_basis(reader: OpenStore, session_id: str, token: Json) -> None:
-    """Raise CompactionConflict when a planned row was changed or taken back since; later rows do not count."""
-    _unchanged(reader, session_id, token)
-
-
 def _unchanged(reader: OpenStore, session_id: str, token: Json) -> Snapshot:
+    """The basis of a plan whose rows are unchanged; later rows do not count. Raises CompactionConflict."""
     planned, now = snapshot_of(session_id, token), snapshot(reader, session_id)
     if now.file != planned.file:
         raise CompactionConflict("The store's file was replaced since this summary was made. Plan again.")

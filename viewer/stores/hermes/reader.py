@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from viewer.stores.base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
-from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
+from viewer.stores.changes import Commit, CommitState, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.listing import Listing
 from viewer.stores.lock_owners import Presence
 from viewer.stores.message import Handoff, HistoryMessage, Preview, StoredMessage, own_words
@@ -52,25 +52,19 @@ class HermesReader(Connected, Reader):
     def basis(self, session_id: str, planned: Json | None = None) -> LiveContext:
         return plan.basis(self, session_id, planned)
 
-    def check_basis(self, session_id: str, token: Json) -> None:
-        plan.check_basis(self, session_id, token)
-
     def find_commit(
         self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
     ) -> Commit | None:
         return commit.find_commit(self, session_id, token, edits, recorded, mode)
 
-    def wrote(self, session_id: str, receipt: Json) -> bool:
-        return commit.wrote(self, receipt)
+    def commit_state(self, session_id: str, receipt: Json) -> CommitState:
+        return commit.commit_state(self, receipt)
 
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
         return undo.undo_plan(self, session_id, compaction)
 
     def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
         return undo.context_before(session_id, compaction)
-
-    def find_undo(self, session_id: str, receipt: Json) -> Json | None:
-        return undo.find_undo(self, receipt)
 
     def presence(self, session_id: str) -> Presence:
         turn = presence.lease_of(self, session_id)

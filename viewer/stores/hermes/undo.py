@@ -34,7 +34,6 @@ from .columns import Columns, selection
 from .database import OpenStore, columns_of
 from .dialect import Dialect, StoreConnection
 from .encode import recount
-from .messages import read_rows
 from .presence import check_flags, check_guards
 from .transaction import write
 
@@ -393,14 +392,3 @@ def context_before(session_id: str, compaction: Json | IndexedBoundary) -> list[
     if undoing.unmapped or not undoing.originals:
         raise NotBranchable("It is not known which messages were in context before this compaction.")
     return sorted(undoing.originals)
-
-
-def find_undo(reader: OpenStore, receipt: Json) -> Json | None:
-    """The receipt of an undo whose process died before it was recorded: the block has left the context, and the earlier
-    messages are there again. None where it was not undone.
-    """
-    rows = read_rows(reader, [*receipt["before"], receipt["handoff"]])
-    handoff = rows.pop(receipt["handoff"], None)
-    if handoff is None or handoff.state != "out" or all(row.state != "live" for row in rows.values()):
-        return None
-    return {"block": receipt["block"], "taken_back": []}

@@ -26,7 +26,7 @@ from viewer.stores.base import (
     Session,
     Store,
 )
-from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
+from viewer.stores.changes import Commit, CommitState, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.errors import NotBranchable, NotRedoable, StoreReadOnly
 from viewer.stores.jsonl.listing import FileListing
 from viewer.stores.jsonl.reader import FileReader
@@ -270,16 +270,15 @@ class OpenCodeReader(FileReader):
         token = commit.token_of(ids, rows) if planned is None else planned
         return LiveContext(rows, {row.id: row.size for row in rows}, token)
 
-    def check_basis(self, session_id: str, token: Json) -> None:
-        commit.planned_ids(self.con, self._messages(session_id), session_id, token)
-
     def find_commit(
         self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
     ) -> Commit | None:
         return commit.find(self.con, self._messages(session_id), session_id, token, edits)
 
-    def wrote(self, session_id: str, receipt: Json) -> bool:
-        return undo.taken(self._messages(session_id), receipt) is not None
+    def commit_state(self, session_id: str, receipt: Json) -> CommitState:
+        if undo.taken(self._messages(session_id), receipt) is None:
+            return CommitState("undone", {"handoff": receipt["handoff"]})
+        return CommitState("in effect")
 
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
         return undo.plan(session_id, self._messages(session_id), compaction)
@@ -289,9 +288,6 @@ class OpenCodeReader(FileReader):
         if in_effect is None:
             raise NotBranchable(undo.GONE)
         return list(in_effect.before)
-
-    def find_undo(self, session_id: str, receipt: Json) -> Json | None:
-        return None if self.wrote(session_id, receipt) else {"handoff": receipt["handoff"]}
 
     def redo_refusal(self, session_id: str, receipt: Json) -> str:
         try:

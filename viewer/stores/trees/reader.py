@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from viewer.stores import conversation
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
-from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
+from viewer.stores.changes import Commit, CommitState, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.errors import CompactionConflict, NotBranchable, NotFound, NotRedoable, StoreUnavailable
 from viewer.stores.jsonl.files import readable, state_of
 from viewer.stores.jsonl.listing import FileListing
@@ -254,11 +254,6 @@ class TreeReader(FileReader):
         rows = [sent[each] for each in ids if each in sent]
         return LiveContext(rows, {row.id: row.size for row in rows}, token)
 
-    def check_basis(self, session_id: str, token: Json) -> None:
-        self._require_newest(session_id)
-        with self._source(session_id) as source:
-            planned_ids(source, self._messages(session_id), token)
-
     def find_commit(
         self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
     ) -> Commit | None:
@@ -266,12 +261,11 @@ class TreeReader(FileReader):
             compaction = commit.newest_of(source, self._messages(session_id), mark_of(token, edits))
         return None if compaction is None else commit.commit_of(compaction, compaction.entry.time or None)
 
-    def wrote(self, session_id: str, receipt: Json) -> bool:
-        return commit.entry_of(self._messages(self._following(session_id)), receipt) is not None
-
-    def was_left(self, session_id: str, receipt: Json) -> bool:
+    def commit_state(self, session_id: str, receipt: Json) -> CommitState:
         messages = self._messages(self._following(session_id))
-        return commit.entry_of(messages, receipt) is not None and not commit.is_in_effect(messages, receipt)
+        if commit.entry_of(messages, receipt) is None:
+            return CommitState("undone", {"entry": receipt["entry"]})
+        return CommitState("in effect" if commit.is_in_effect(messages, receipt) else "left")
 
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
         now = self._following(session_id)
@@ -292,10 +286,6 @@ class TreeReader(FileReader):
         if compacted is None:
             raise NotBranchable(undo.GONE)
         return list(compacted.before)
-
-    def find_undo(self, session_id: str, receipt: Json) -> Json | None:
-        is_undone = commit.entry_of(self._messages(self._following(session_id)), receipt) is None
-        return {"entry": receipt["entry"]} if is_undone else None
 
 
 # -- texts of messages, for an index outside of the store: each message once -------------------------------------------
