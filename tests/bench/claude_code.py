@@ -162,7 +162,7 @@ def _measure_session(name: str, session_id: str, root: Path) -> None:
 
 def _measure_tree(name: str, ids: list[str]) -> None:
     from tests.clients import signed_in_client
-    from viewer.stores.registry import get_store, open_store, store_version
+    from viewer.stores.registry import get_store, open_store, version_of
 
     store = get_store(name)
     with open_store(store) as reader:
@@ -170,7 +170,7 @@ def _measure_tree(name: str, ids: list[str]) -> None:
     print(f"\n{len(ids):,} sessions, {size / 1e6:.0f} MB")
     client = signed_in_client()
     timed("the list, first look", lambda: client.get(f"/?store={name}"))
-    timed("what tells whether anything was written", lambda: store_version(store))
+    timed("what tells whether anything was written", lambda: version_of(store))
     subprocess.run([sys.executable, "-m", "tests.bench.claude_code", "worker"], check=True)
     timed("the list", lambda: client.get(f"/?store={name}"))
     timed("a search for one message", lambda: client.get(f"/search?store={name}&q=number101"))

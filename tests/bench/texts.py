@@ -68,7 +68,7 @@ class _InMemory(StoreKind):
     def identity(self, store: Store) -> tuple[int, int]:
         return 0, 0
 
-    def store_version(self, store: Store) -> str:
+    def version(self, store: Store, session_id: str | None = None) -> str:
         return "1"
 
     @contextmanager

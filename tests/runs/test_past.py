@@ -21,7 +21,7 @@ from viewer.stores.base import Store
 from viewer.stores.hermes import messages
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.history_types import History
-from viewer.stores.registry import store_version
+from viewer.stores.registry import version_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 
@@ -137,7 +137,7 @@ def test_more_runs_mean_no_more_queries(alike: HermesStore) -> None:
     for _ in range(4):
         compact(alike, keep_last=6)
         say_alike(alike, 10)
-        while store_version(alike.store) != store_version(alike.store):  # until the write has settled
+        while version_of(alike.store) != version_of(alike.store):  # until the write has settled
             time.sleep(0.01)
         statements: list[str] = []
         with CaptureQueriesContext(connection) as queries, open_store(alike.store) as reader:

@@ -27,7 +27,7 @@ from viewer.stores.jsonl.lines import parts_of
 from viewer.stores.message import message_of
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
-from viewer.stores.registry import open_store, session_version
+from viewer.stores.registry import open_store, version_of
 
 __all__ = ["agent", "reader"]
 
@@ -279,14 +279,14 @@ def test_whether_a_session_was_written_takes_a_look_at_its_own_file_alone(
         return state_of(path)
 
     monkeypatch.setattr(paths, "state_of", seen)
-    before = session_version(reader.store, session_id)
+    before = version_of(reader.store, session_id)
     assert looks == [str(path)]
     agent.say("another", {"role": "user", "content": "one more"})
-    assert session_version(reader.store, session_id) == before
+    assert version_of(reader.store, session_id) == before
     agent.say("s", {"role": "user", "content": "one more"})
-    assert session_version(reader.store, session_id) != before
+    assert version_of(reader.store, session_id) != before
     path.unlink()
-    assert session_version(reader.store, session_id) == ""
+    assert version_of(reader.store, session_id) == ""
 
 
 def test_lines_of_one_response_are_one_message(agent: ClaudeByHand, reader: Reader, session_id: str) -> None:

@@ -17,7 +17,7 @@ from viewer.stores.errors import NotFound
 from viewer.stores.message import Handoff, HistoryMessage
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
-from viewer.stores.registry import open_store, store_version
+from viewer.stores.registry import open_store, version_of
 from viewer.stores.transcript import TranscriptIndex
 
 __all__ = ["agent", "reader"]
@@ -196,11 +196,11 @@ def test_what_tells_whether_anything_was_written_reads_no_file(agent: ClaudeByHa
     agent.write("s", talk(1))
     (agent.project / "agent-1234.jsonl").write_text(json.dumps({"sessionId": agent.id_of("s")}) + "\n")
     read = [each.cache_info() for each in (sidechains.in_file, paths._owner)]
-    before = store_version(reader.store)
+    before = version_of(reader.store)
     assert [each.cache_info() for each in (sidechains.in_file, paths._owner)] == read
     for path in agent.project.glob("*.jsonl"):
         path.write_text(path.read_text() + "{}\n")
-        before, last = store_version(reader.store), before
+        before, last = version_of(reader.store), before
         assert before != last, path.name
 
 

@@ -16,7 +16,7 @@ from tests.agents.reading import history, opened, sent, shown, store_of
 from tests.agents.talk import heard, talk
 from viewer.stores.errors import StoreUnavailable
 from viewer.stores.openclaw import database, records
-from viewer.stores.registry import agent_of, remarks, session_version, store_version
+from viewer.stores.registry import agent_of, remarks, version_of
 from viewer.stores.trees.records import entry_of
 
 
@@ -423,12 +423,12 @@ def test_rows_of_any_kind(agent: OpenClawByHand) -> None:
 def test_versions_change_with_each_write(agent: OpenClawByHand) -> None:
     agent.write("s", talk(1))
     store, session = store_of(agent), agent.id_of("s")
-    before = store_version(store), session_version(store, session)
-    assert before == (store_version(store), session_version(store, session))
+    before = version_of(store), version_of(store, session)
+    assert before == (version_of(store), version_of(store, session))
     ask(agent, "more")
-    after = store_version(store), session_version(store, session)
+    after = version_of(store), version_of(store, session)
     assert before[0] != after[0] and before[1] != after[1]
-    assert session_version(store, "nobody") == ""
+    assert version_of(store, "nobody") == ""
 
 
 def test_an_sqlite_without_octet_length(agent: OpenClawByHand) -> None:

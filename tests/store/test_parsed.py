@@ -11,7 +11,7 @@ from tests.agents.json_file import example_kind
 from viewer.stores import registry
 from viewer.stores.base import Store
 from viewer.stores.recorded import Recorded
-from viewer.stores.registry import agent_of, open_store, remarks, store_version
+from viewer.stores.registry import agent_of, open_store, remarks, version_of
 
 STAMP = "2026-11-26T10:00:{:02}Z"
 
@@ -42,11 +42,11 @@ def test_the_example_of_the_guide_reads_lists_and_searches(store: Store) -> None
 
 
 def test_a_version_of_the_store_differs_when_it_was_written(store: Store) -> None:
-    before = store_version(store)
-    assert store_version(store) == before
+    before = version_of(store)
+    assert version_of(store) == before
     with (store.path / "chats" / "a.jsonl").open("a") as file:
         file.write('{"role": "user", "text": "more"}\n')
-    assert store_version(store) != before
+    assert version_of(store) != before
 
 
 def test_a_link_that_leads_elsewhere_is_not_read(store: Store, tmp_path_factory: pytest.TempPathFactory) -> None:

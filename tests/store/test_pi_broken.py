@@ -13,7 +13,7 @@ from tests.agents.reading import history, opened, sent, shown, store_of
 from tests.agents.talk import talk
 from viewer.stores.errors import NotFound
 from viewer.stores.jsonl.lines import LONGEST
-from viewer.stores.registry import session_version, store_version
+from viewer.stores.registry import version_of
 
 __all__ = ["agent", "session_id"]  # fixtures
 
@@ -97,13 +97,13 @@ def test_odd_types_everywhere(agent: PiByHand, session_id: str) -> None:
 def test_a_file_that_goes_or_is_replaced(agent: PiByHand, session_id: str) -> None:
     ask(agent, "one")
     store, path = store_of(agent), agent.path("s")
-    versions = {store_version(store), session_version(store, session_id)}
+    versions = {version_of(store), version_of(store, session_id)}
     draft = path.with_suffix(".new")
     draft.write_bytes(path.read_bytes().replace(b"one", b"eno"))
     os.replace(draft, path)
     with opened(agent) as reader:
         assert sent(reader, session_id) == [("user", "eno")]
-    assert not versions & {store_version(store), session_version(store, session_id)}
+    assert not versions & {version_of(store), version_of(store, session_id)}
     with opened(agent) as reader:
         path.unlink()
         with pytest.raises(NotFound):

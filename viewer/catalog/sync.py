@@ -21,7 +21,7 @@ from viewer.catalog.models import SessionIndex, StoreState
 from viewer.stores.base import Store
 from viewer.stores.batches import chunks
 from viewer.stores.errors import StoreError, StoreUnanswered, StoreUnavailable
-from viewer.stores.registry import Reader, for_list, identity, open_store, store_version
+from viewer.stores.registry import Reader, for_list, identity, open_store, version_of
 from viewer.web import own_database
 from viewer.web.own_database import OwnDatabaseUnavailable
 
@@ -79,7 +79,7 @@ def state_at(store: Store) -> StoreState:
 
 
 def _freshened(store: Store, state: StoreState) -> StoreState:
-    now = store_version(store)
+    now = version_of(store)
     if state.signature == now and not (state.unlisted and _nobody_reads(state)):
         return state
     with open_store(store, listed=True) as reader:

@@ -18,7 +18,7 @@ from viewer.catalog.upsert import Prepared
 from viewer.stores import lock_owners
 from viewer.stores.base import Store
 from viewer.stores.errors import StoreError
-from viewer.stores.registry import Reader, all_stores, is_here, open_store, store_version
+from viewer.stores.registry import Reader, all_stores, is_here, open_store, version_of
 
 LOOK_SECONDS = 2.0  # between two looks, if nothing is left to do
 BREATH_SECONDS = 0.01  # between two steps, for the runs of this worker
@@ -80,7 +80,7 @@ def _looked(store: Store, me: str) -> Backlog:
     try:
         state = sync.state_at(store)
         sync.note_seen(state)
-        behind = _is_behind(state, store_version(store))
+        behind = _is_behind(state, version_of(store))
         if not (behind or state.claimed_by == me) or not _claimed(state, me):
             return Backlog.NOTHING
         backlog = step(store, state) if behind else Backlog.NOTHING
@@ -118,7 +118,7 @@ def step(store: Store, state: StoreState) -> Backlog:
     """Process new rows, some unlisted sessions, some to be compared, some to be counted, and some whose text is to be
     indexed; returns what is left.
     """
-    now = store_version(store)
+    now = version_of(store)
     new = state.signature != now
     with open_store(store) as reader:
         if new and state.generation and sync.is_written_anew(reader, state):

@@ -1,7 +1,7 @@
 """A cache for indexes of sessions' Histories: in our own database and, for the newest ones, in this process.
 
 An index is valid while its *mark* matches: the rows of all parts of the conversation with their states, the file, and
-our own runs. While nothing is written (`registry.session_version`) the rows' part of the mark is not even read.
+our own runs. While nothing is written (`registry.version_of`) the rows' part of the mark is not even read.
 Appended rows extend the index; after any other change it is made again. Cached data may be lost or damaged at any time:
 then it is made again.
 
@@ -27,7 +27,7 @@ from compaction import tokens
 from viewer.stores import packing
 from viewer.stores.base import ChangeToken, Session, Store
 from viewer.stores.message import row_tokens
-from viewer.stores.registry import Reader, identity, session_version
+from viewer.stores.registry import Reader, identity, version_of
 from viewer.stores.transcript import TranscriptIndex
 from viewer.usage import counting
 from viewer.web import own_database
@@ -99,7 +99,7 @@ def unwritten(store: Store, session_id: str) -> TranscriptIndex | None:
     cached = _remembered(_key(store, session_id))
     if (
         cached is None
-        or cached.signature != session_version(store, session_id)
+        or cached.signature != version_of(store, session_id)
         or cached.mark.runs != _runs(store, cached.mark.sessions)
     ):
         return None
@@ -187,7 +187,7 @@ def _counts(reader: Reader, session: Session, ids: Sequence[int]) -> dict[int, i
 
 def _current(reader: Reader, session: Session, runs: AllRuns | None = None) -> CachedIndex:
     """The cached index of the session, brought up to date and cached in this process."""
-    version = session_version(reader.store, session.id)  # read first: anything written from now on changes it
+    version = version_of(reader.store, session.id)  # read first: anything written from now on changes it
     key = _key(reader.store, session.id)
     cached = _remembered(key) or _loaded(reader.store, session.id)
     encoding = f"{tokens.encoding_for(session.model)[0]}/{tokens.COUNTING}"

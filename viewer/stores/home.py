@@ -57,7 +57,7 @@ class HomeStores(StoreKind):
                 return status.st_dev, status.st_ino
         raise StoreUnavailable(f"Store {store.name}: {store.path} has no sessions of {self.client} that can be read.")
 
-    def store_version(self, store: Store) -> str:
+    def version(self, store: Store, session_id: str | None = None) -> str:
         self.identity(store)
         with suppress(OSError):
             return blake2b(repr(sorted(map(repr, self.states(store)))).encode(), digest_size=16).hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from abc import ABC, abstractmethod
@@ -152,10 +151,6 @@ class StoreKind(ABC):
     def is_here(self, store: Store) -> bool:
         """Whether this machine can reach the store at all."""
 
-    def is_named_rightly(self, store: Store) -> bool:
-        """Whether its address names something that exists, even if it has no session yet."""
-        return self.is_here(store) or (self.is_home and os.path.isdir(store.path))
-
     @abstractmethod
     def open(self, store: Store, *, listed: bool) -> AbstractContextManager[Reader]:
         """The store, for one request; with `listed`, waiting as little as possible. Raises StoreUnavailable."""
@@ -168,14 +163,10 @@ class StoreKind(ABC):
         """
 
     @abstractmethod
-    def store_version(self, store: Store) -> str:
-        """A text that changes whenever the store is written, found without opening it. Raises StoreUnavailable."""
-
-    def session_version(self, store: Store, session_id: str) -> str:
-        """A text that changes whenever something is written that the session's messages depend on, found without
-        opening the store. Raises StoreUnavailable.
+    def version(self, store: Store, session_id: str | None = None) -> str:
+        """A text that changes whenever the store is written, found without opening it; with a session, whenever
+        something is written that its messages depend on. Raises StoreUnavailable.
         """
-        return self.store_version(store)
 
     def remarks(self, store: Store) -> list[str]:
         """What a person should know about an open store: what is left out, and where links are followed; a sentence

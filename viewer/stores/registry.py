@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractContextManager
 
 from django.conf import settings
@@ -23,8 +24,8 @@ from .writer import Writer
 
 __all__ = [
     "KINDS", "Agent", "Reader", "Writer", "agent_of", "all_stores", "for_list", "get_store", "identity", "is_here",
-    "is_named_rightly", "is_of_a_kind", "remarks", "make_empty", "open_store", "session_version",
-    "splits", "store_version", "writer_of",
+    "is_named_rightly", "is_of_a_kind", "remarks", "make_empty", "open_store", "splits", "version_of",
+    "writer_of",
 ]  # fmt: skip
 
 KINDS: list[StoreKind] = [
@@ -98,7 +99,7 @@ def is_here(store: Store) -> bool:
 
 def is_named_rightly(store: Store) -> bool:
     """Whether its address names something that exists, even if it has no session yet."""
-    return kind_of(store).is_named_rightly(store)
+    return is_here(store) or (kind_of(store).is_home and os.path.isdir(store.path))
 
 
 def identity(store: Store) -> tuple[int, int]:
@@ -108,14 +109,11 @@ def identity(store: Store) -> tuple[int, int]:
     return kind_of(store).identity(store)
 
 
-def store_version(store: Store) -> str:
-    """A text that changes whenever the store is written, found without opening it. Raises StoreUnavailable."""
-    return kind_of(store).store_version(store)
-
-
-def session_version(store: Store, session_id: str) -> str:
-    """As `store_version`, for what one session's messages depend on. Raises StoreUnavailable."""
-    return kind_of(store).session_version(store, session_id)
+def version_of(store: Store, session_id: str | None = None) -> str:
+    """A text that changes whenever the store is written, or what the session's messages depend on, found without
+    opening it. Raises StoreUnavailable.
+    """
+    return kind_of(store).version(store, session_id)
 
 
 def remarks(store: Store) -> list[str]:

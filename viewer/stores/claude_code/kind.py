@@ -89,8 +89,10 @@ class ClaudeCodeStores(HomeStores):
     def states(self, store: Store) -> Iterable[object]:
         return ((path, state.text) for path, state in paths.file_states(store))
 
-    def session_version(self, store: Store, session_id: str) -> str:
-        """Made from its own file: looking at thousands of files for each session would take longer than reading it."""
+    def version(self, store: Store, session_id: str | None = None) -> str:
+        """A session's is made from its own file: to look at thousands for each would take longer than reading it."""
+        if session_id is None:
+            return super().version(store)
         with suppress(NotFound):
             return paths.find(store, session_id).state.text
         return ""

@@ -106,8 +106,10 @@ class CodexStores(HomeStores):
         """With the names that its database has for them."""
         return ((each.id, each.rollout.path, each.state.text, each.row) for each in paths.all_files(store))
 
-    def session_version(self, store: Store, session_id: str) -> str:
-        """Made from its current file: an undo in an earlier file also changes the time of the current one."""
+    def version(self, store: Store, session_id: str | None = None) -> str:
+        """A session's is made from its current file: an undo in an earlier file also changes the time of this one."""
+        if session_id is None:
+            return super().version(store)
         with suppress(NotFound):
             file = paths.find(store, session_id)
             return f"{file.rollout.path} {file.state.text}"

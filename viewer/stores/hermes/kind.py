@@ -81,7 +81,7 @@ class Hermes(StoreKind):
     def identity(self, store: Store) -> tuple[int, int]:
         return database.identity(store)
 
-    def store_version(self, store: Store) -> str:
+    def version(self, store: Store, session_id: str | None = None) -> str:
         return database.store_version(store)
 
     def writer(self, store: Store) -> Writer:

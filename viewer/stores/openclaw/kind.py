@@ -115,12 +115,14 @@ class OpenClawStores(TreeStores):
         except sqlite3.Error as problem:
             raise database.unavailable(store.path, problem) from problem
 
-    def session_version(self, store: Store, session_id: str) -> str:
+    def version(self, store: Store, session_id: str | None = None) -> str:
+        if session_id is None:
+            return super().version(store)
         with suppress(NotFound):
             location = tree_paths.find(self.places(store), store, session_id)
             if location.row_id:
                 return database.state_text(location.path)
-        return super().session_version(store, session_id)
+        return super().version(store, session_id)
 
     def remarks(self, store: Store) -> list[str]:
         return list(paths.remarks(store))

@@ -110,7 +110,7 @@ class OpenCodeStores(StoreKind):
     def identity(self, store: Store) -> tuple[int, int]:
         return paths.identity(store)
 
-    def store_version(self, store: Store) -> str:
+    def version(self, store: Store, session_id: str | None = None) -> str:
         """No two are equal within SETTLED seconds of a write."""
         stamps = [stamp(f"{paths.database(store)}{ending}") for ending in ("", "-wal")]
         newest = max(changed for _, *times in stamps for changed in times)

@@ -24,7 +24,9 @@ class TreeStores(HomeStores):
     def states(self, store: Store) -> Iterable[tuple[str, str, str]]:
         return ((each.id, str(each.path), each.text) for each in self.places(store).values())
 
-    def session_version(self, store: Store, session_id: str) -> str:
+    def version(self, store: Store, session_id: str | None = None) -> str:
+        if session_id is None:
+            return super().version(store)
         with suppress(NotFound):
             location = paths.find(self.places(store), store, session_id)
             return f"{location.path} {location.state.text}"
