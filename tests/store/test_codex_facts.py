@@ -279,7 +279,7 @@ def test_how_a_session_is_resumed(agent: CodexByHand, session_id: str) -> None:
     agent.write("s", talk(1))
     owner = agent_of(Store("codex", agent.url, "configured"))
     assert owner.resume_command(session_id) == f"cd /home/user/work && codex resume {session_id}"
-    assert owner.open_sessions() is None and owner.reads_rules_by_itself() == "AGENTS.md"
+    assert owner.open_sessions() is None and owner.own_rules().reads == "AGENTS.md"
 
 
 @pytest.mark.parametrize("has_numbers", [True, False])

@@ -33,16 +33,16 @@ START, END = "{agents: {defaults: {compaction: {postCompactionSections: ", "}}}}
 def test_the_sections_that_somebody_named(tmp_path: Path, said: str, sections: tuple[str, ...] | None) -> None:
     agent = OpenClawByHand(tmp_path / ".openclaw")
     of = agent_of(store_of(agent))
-    assert of.rule_sections() is None, "there is no such file"
+    assert of.own_rules().sections is None, "there is no such file"
     settings = tmp_path / ".openclaw" / "openclaw.json"
     settings.write_text(f"{START}{said}{END}")
-    assert of.rule_sections() == sections
+    assert of.own_rules().sections == sections
     settings.write_text(f'{START}["Changed since"]{END}')
-    assert of.rule_sections() == ("Changed since",), "it is read anew when it has changed"
+    assert of.own_rules().sections == ("Changed since",), "it is read anew when it has changed"
 
 
 @pytest.mark.parametrize("said", [b"\xff\x00", b"[]", b"{agents: {defaults: 7}}", b""])
 def test_what_is_no_such_file_names_none(tmp_path: Path, said: bytes) -> None:
     agent = OpenClawByHand(tmp_path / ".openclaw")
     (tmp_path / ".openclaw" / "openclaw.json").write_bytes(said)
-    assert agent_of(store_of(agent)).rule_sections() is None
+    assert agent_of(store_of(agent)).own_rules().sections is None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from viewer.history.models import Compaction
+from viewer.stores.base import Session
 from viewer.stores.message import StoredMessage
-from viewer.stores.registry import Reader, agent_of
+from viewer.stores.registry import Agent, Reader, agent_of
 
 from .models import Run
 
@@ -28,17 +29,25 @@ class PickUp:
     resume: str = ""
 
 
+def before_a_run(agent: Agent, session: Session) -> str:
+    """When the agent will start to use a compaction, with the command where the session has to be resumed."""
+    noticing = agent.noticing(session)
+    command = agent.resume_command(session.id) if noticing.must_resume else ""
+    return f"{noticing.sentence.removesuffix('.')}: {command}" if command else noticing.sentence
+
+
 def pick_up(run: Run, reader: Reader) -> PickUp:
     """Whether anything was written to the session since the commit of this applied run, and what that means."""
     agent, session = agent_of(reader.store), reader.session(run.new_session_id or run.session_id)
     first = _first_agent_message(reader, run, session.id)
     if first is not None and _is_abandoned(run, reader, session.id):
         return PickUp(None, LEFT)
-    resume = agent.resume_command(session.id) if agent.must_resume(session) else ""
+    noticing = agent.noticing(session)
+    resume = agent.resume_command(session.id) if noticing.must_resume else ""
     if first is None:
-        return PickUp(None, agent.picks_up(session) if agent.must_resume(session) else NEXT_MESSAGE, resume)
-    if agent.holds_in_memory(session):
-        return PickUp(first.timestamp, f"The session continued. {agent.picks_up(session)}", resume)
+        return PickUp(None, noticing.sentence if noticing.must_resume else NEXT_MESSAGE, resume)
+    if noticing.keeps_memory:
+        return PickUp(first.timestamp, f"The session continued. {noticing.sentence}", resume)
     return PickUp(first.timestamp, "The session has continued since the compaction.")
 
 

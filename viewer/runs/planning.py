@@ -27,6 +27,7 @@ from viewer.workspaces.rules import Rules, rules_of
 
 from .errors import UnknownChoice
 from .models import CompactionSetting
+from .pickup import before_a_run
 from .providers.summarizers import get_summarizer
 
 RECENT = 2  # sessions with the same options whose plans a process keeps, each with its messages
@@ -161,7 +162,7 @@ def draft_of(reader: Reader, session_id: str, options: Options, setting: Compact
         lock=presence.holder,
         lease=presence.turn,
         sees_turns=presence.sees_turns,
-        pick_up=agent.notices(basis.session),
+        pick_up=before_a_run(agent, basis.session),
         sends_otherwise=agent.sends_otherwise(),
         tokens_before=basis.tokens_before(plan),
         tokens_after_estimate=plan.tokens_after_estimate,

@@ -23,20 +23,39 @@ REMEMBERED = 3.0  # seconds for which lists skip a store that did not answer in 
 
 
 @dataclass(frozen=True, slots=True)
+class OwnRules:
+    """What an agent itself does with the file of rules.
+
+    `reads` is the file that it reads anew for each context, however short, worded for the middle of a sentence, "" for
+    none. `sections` are those that its settings repeat after a compaction, none where that is switched off; None where
+    the settings do not say. `repeats` says in sentences what it does after a compaction of ours, "" for unknown.
+    """
+
+    reads: str = ""
+    sections: tuple[str, ...] | None = None
+    repeats: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Noticing:
+    """When an agent starts to use a compaction of a session, in sentences. `must_resume`: a client has to resume the
+    session first; `keeps_memory`: until then an open process keeps using the context in its memory.
+    """
+
+    sentence: str = "The agent reads the new context with its next message."
+    must_resume: bool = False
+    keeps_memory: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Agent:
-    """The agent that owns a store, as far as its store and its settings say."""
+    """The agent that owns a store, as far as its store and its settings say. `name` is used within a sentence;
+    `is_known`: it is known which agent it is, and how to resume a session.
+    """
 
     store: Store
-
-    @property
-    def name(self) -> str:
-        """Its name, as used within a sentence."""
-        return "its agent"
-
-    @property
-    def is_known(self) -> bool:
-        """Whether it is known which agent owns the store, and how to resume a session."""
-        return False
+    name: str = "its agent"
+    is_known: bool = False
 
     def threshold(self, model: str, window: int) -> int | None:
         """Tokens in context at which it compacts a session of this model by itself; None if it never does."""
@@ -46,23 +65,9 @@ class Agent:
         """The time zone of its dates; None for that of its machine."""
         return None
 
-    def reads_rules_by_itself(self) -> str:
-        """The file of rules that it reads anew for each context, however short, worded for the middle of a sentence; ""
-        where it does not.
-        """
-        return ""
-
-    def rule_sections(self) -> tuple[str, ...] | None:
-        """The sections of the file of rules that its settings repeat after a compaction, none where that is switched
-        off; None where the settings do not say.
-        """
-        return None
-
-    def repeats_rules(self) -> str:
-        """What the agent itself does about rules after a compaction of ours, as a sentence; "" where
-        nothing is known.
-        """
-        return ""
+    def own_rules(self) -> OwnRules:
+        """What the agent itself does with the file of rules."""
+        return OwnRules()
 
     def sends_otherwise(self) -> str:
         """Why, by its settings, a model is sent something else than its sessions say, in sentences; "" where nothing is
@@ -88,27 +93,9 @@ class Agent:
         """Ids of the sessions that a client has open now; None if the agent does not say."""
         return None
 
-    def holds_in_memory(self, session: Session) -> bool:
-        """Whether an open process keeps using the context in its memory until the session is resumed."""
-        return False
-
-    def must_resume(self, session: Session) -> bool:
-        """Whether a client has to resume the session before it uses a compaction of it."""
-        return self.holds_in_memory(session)
-
-    def picks_up(self, session: Session) -> str:
-        """When the agent starts to use a compaction of the session, in sentences."""
-        if self.holds_in_memory(session):
-            return (
-                "If the session is open in a terminal, the agent goes on with what it has in memory until it is "
-                "resumed."
-            )
-        return "The agent reads the new context with its next message."
-
-    def notices(self, session: Session) -> str:
-        """`picks_up`, with the command where the session has to be resumed."""
-        command = self.resume_command(session.id) if self.must_resume(session) else ""
-        return f"{self.picks_up(session).removesuffix('.')}: {command}" if command else self.picks_up(session)
+    def noticing(self, session: Session) -> Noticing:
+        """When the agent starts to use a compaction of the session."""
+        return Noticing()
 
 
 def said_of_engine(name: object, own: str) -> str:

@@ -10,7 +10,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
 from typing import ClassVar
@@ -153,22 +153,14 @@ class ParsedStores(HomeStores):
         yield ParsedReader(store, self)
 
     def agent(self, store: Store) -> Agent:
-        return ParsedAgent(store, self)
+        return ParsedAgent(store, self.client, is_known=True, kind=self)
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedAgent(Agent):
     """The client that owns the sessions."""
 
-    kind: ParsedStores
-
-    @property
-    def name(self) -> str:
-        return self.kind.client
-
-    @property
-    def is_known(self) -> bool:
-        return True
+    kind: ParsedStores = field(kw_only=True)
 
     def threshold(self, model: str, window: int) -> int | None:
         return int(window * self.kind.compacts_at) or None

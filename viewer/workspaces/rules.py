@@ -22,7 +22,7 @@ from django.utils import timezone
 from viewer.stores import clean_text
 from viewer.stores.base import Session, Store
 from viewer.stores.errors import StoreUnavailable
-from viewer.stores.kind import Agent
+from viewer.stores.kind import OwnRules
 from viewer.stores.registry import agent_of, all_stores
 from viewer.workspaces.models import StoreRules
 
@@ -79,9 +79,10 @@ def kept_rules(store: Store) -> StoreRules:
 def rules_with(store: Store, cwd: str, typed: StoreRules) -> Rules:
     """What a session with this working directory, "" for none, carries with these settings of its store."""
     agent = agent_of(store)
-    titles, own = _titles(typed, agent), agent.reads_rules_by_itself()
-    if own and not _are_named(typed):
-        reason = f"{agent.name} reads {own} anew after each compaction."
+    own = agent.own_rules()
+    titles = _titles(typed, own)
+    if own.reads and not _are_named(typed):
+        reason = f"{agent.name} reads {own.reads} anew after each compaction."
         return Rules(reason=reason, advice="To have sections carried all the same, name them")
     if not titles:
         return _switched_off()
@@ -91,7 +92,7 @@ def rules_with(store: Store, cwd: str, typed: StoreRules) -> Rules:
         return Rules(reason=str(problem), advice=problem.advice)
     try:
         rules = _carried(workspace, _context_file(store, workspace), titles)
-        return replace(rules, own=agent.repeats_rules() if rules.text else "")
+        return replace(rules, own=own.repeats if rules.text else "")
     except NotRead as problem:
         return Rules(workspace=workspace.path, reason=str(problem), advice=problem.advice)
 
@@ -192,14 +193,14 @@ def _shown(path: str) -> str:
 # -- carried text ------------------------------------------------------------------------------------------------------
 
 
-def _titles(typed: StoreRules, agent: Agent) -> tuple[str, ...]:
+def _titles(typed: StoreRules, own: OwnRules) -> tuple[str, ...]:
     """The titles from the environment, else from the store's settings, else from the agent's own settings, else the
     usual ones; () for none.
     """
     for titles in (settings.RULE_SECTIONS, typed.sections):
         if titles is not None:
             return tuple(titles)
-    return agent.rule_sections() or RULE_SECTIONS
+    return own.sections or RULE_SECTIONS
 
 
 def _are_named(typed: StoreRules) -> bool:

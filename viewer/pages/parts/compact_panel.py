@@ -149,7 +149,7 @@ def panel(
         instead=_instead(SessionUrls(store.name, session.id), options, instead),
         later=later,
         sends_otherwise=agent_of(store).sends_otherwise(),
-        picks_up=agent_of(store).picks_up(session),
+        picks_up=agent_of(store).noticing(session).sentence,
         run=run_card(newest, redacting=redacting) if newest is not None and matters(newest) else None,
     )
 

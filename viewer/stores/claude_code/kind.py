@@ -13,7 +13,7 @@ from viewer.stores.base import Session, Store
 from viewer.stores.clean_text import shell_word
 from viewer.stores.errors import NotFound
 from viewer.stores.home import HomeStores
-from viewer.stores.kind import Agent, newer_than
+from viewer.stores.kind import Agent, Noticing, OwnRules, newer_than
 from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
 
@@ -29,16 +29,11 @@ TRIED = "2.1.332"  # the newest version whose sessions were read, compacted and 
 class ClaudeCode(Agent):
     """The client that owns the sessions."""
 
-    @property
-    def name(self) -> str:
-        return "Claude Code"
+    name: str = "Claude Code"
+    is_known: bool = True
 
-    @property
-    def is_known(self) -> bool:
-        return True
-
-    def reads_rules_by_itself(self) -> str:
-        return "CLAUDE.md (AGENTS.md where there is none)"
+    def own_rules(self) -> OwnRules:
+        return OwnRules(reads="CLAUDE.md (AGENTS.md where there is none)")
 
     def untried_version(self, session_id: str) -> str:
         try:
@@ -62,12 +57,9 @@ class ClaudeCode(Agent):
     def open_sessions(self) -> Collection[str] | None:
         return presence.open_sessions(self.store)
 
-    def must_resume(self, session: Session) -> bool:
+    def noticing(self, session: Session) -> Noticing:
         """No client has the session open: otherwise a compaction would have been refused."""
-        return True
-
-    def picks_up(self, session: Session) -> str:
-        return "Claude Code goes on from it when the session is resumed."
+        return Noticing("Claude Code goes on from it when the session is resumed.", must_resume=True)
 
 
 class ClaudeCodeStores(HomeStores):

@@ -16,7 +16,7 @@ from viewer.stores.clean_text import shell_word
 from viewer.stores.errors import NotFound
 from viewer.stores.home import HomeStores
 from viewer.stores.jsonl.compressed import ENDING
-from viewer.stores.kind import Agent, newer_than
+from viewer.stores.kind import Agent, Noticing, OwnRules, newer_than
 from viewer.stores.reader import Reader
 from viewer.stores.settings_files import value_in
 from viewer.stores.writer import Writer
@@ -38,19 +38,14 @@ USUAL_LIMIT = (18, 19)
 class Codex(Agent):
     """The client that owns the sessions."""
 
-    @property
-    def name(self) -> str:
-        return "Codex"
-
-    @property
-    def is_known(self) -> bool:
-        return True
+    name: str = "Codex"
+    is_known: bool = True
 
     def threshold(self, model: str, window: int) -> int | None:
         return _threshold(self.store, window)
 
-    def reads_rules_by_itself(self) -> str:
-        return "AGENTS.md"
+    def own_rules(self) -> OwnRules:
+        return OwnRules(reads="AGENTS.md")
 
     def resume_command(self, session_id: str) -> str:
         """With the directory that it worked in; "" for a sub-agent's session, which cannot be resumed."""
@@ -74,12 +69,9 @@ class Codex(Agent):
     def open_sessions(self) -> Collection[str] | None:
         return presence.open_sessions(self.store)
 
-    def must_resume(self, session: Session) -> bool:
+    def noticing(self, session: Session) -> Noticing:
         """No client has the session open: otherwise a compaction would have been refused."""
-        return True
-
-    def picks_up(self, session: Session) -> str:
-        return "Codex goes on from it when the session is resumed."
+        return Noticing("Codex goes on from it when the session is resumed.", must_resume=True)
 
 
 class CodexStores(HomeStores):

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from viewer.stores.base import Session, Store
 from viewer.stores.clean_text import shell_word
-from viewer.stores.kind import Agent, StoreKind, said_of_engine
+from viewer.stores.kind import Agent, Noticing, StoreKind, said_of_engine
 from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
 
@@ -24,20 +24,15 @@ from .writer import HermesWriter
 
 # Sources whose open process keeps its own context in memory until the session is resumed.
 _HELD_IN_MEMORY = frozenset({"cli", "tui", "desktop", "acp", "local"})
+HELD = "If the session is open in a terminal, the agent goes on with what it has in memory until it is resumed."
 
 
 @dataclass(frozen=True, slots=True)
 class HermesAgent(Agent):
     """Hermes Agent, as far as its store and its settings say."""
 
-    @property
-    def name(self) -> str:
-        return "Hermes" if self.is_known else "its agent"
-
-    @property
-    def is_known(self) -> bool:
-        """Whether an agent owns the store: no known agent writes to PostgreSQL."""
-        return not self.store.is_on_server
+    name: str = "Hermes"
+    is_known: bool = True
 
     def threshold(self, model: str, window: int) -> int | None:
         return agent_config.threshold(self.store, model, window)
@@ -54,8 +49,10 @@ class HermesAgent(Agent):
     def resume_command(self, session_id: str) -> str:
         return f"hermes --resume {shell_word(session_id)}"
 
-    def holds_in_memory(self, session: Session) -> bool:
-        return session.source.lower() in _HELD_IN_MEMORY and not self.store.is_managed
+    def noticing(self, session: Session) -> Noticing:
+        if session.source.lower() in _HELD_IN_MEMORY and not self.store.is_managed:
+            return Noticing(HELD, must_resume=True, keeps_memory=True)
+        return Noticing()
 
 
 class Hermes(StoreKind):
@@ -88,7 +85,8 @@ class Hermes(StoreKind):
         return HermesWriter(store)
 
     def agent(self, store: Store) -> Agent:
-        return HermesAgent(store)
+        """No known agent writes to PostgreSQL."""
+        return HermesAgent(store, "its agent", is_known=False) if store.is_on_server else HermesAgent(store)
 
     def make_empty(self, store: Store) -> str:
         if not store.is_on_server:

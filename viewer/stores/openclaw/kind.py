@@ -16,7 +16,7 @@ from django.conf import settings
 from viewer.stores.base import Store
 from viewer.stores.clean_text import shell_word
 from viewer.stores.errors import NotFound, StoreUnavailable
-from viewer.stores.kind import Agent, said_of_engine
+from viewer.stores.kind import Agent, OwnRules, said_of_engine
 from viewer.stores.reader import Reader
 from viewer.stores.settings_files import json5_value_in
 from viewer.stores.trees import paths as tree_paths
@@ -40,24 +40,17 @@ _PROFILES = re.compile(r"-[\w.-]{1,60}", re.ASCII)
 class OpenClaw(Agent):
     """The client that owns OpenClaw's sessions."""
 
-    @property
-    def name(self) -> str:
-        return "OpenClaw"
+    name: str = "OpenClaw"
+    is_known: bool = True
 
-    @property
-    def is_known(self) -> bool:
-        return True
-
-    def rule_sections(self) -> tuple[str, ...] | None:
-        return rule_sections(self.store.path)
-
-    def repeats_rules(self) -> str:
-        own = self.rule_sections()
+    def own_rules(self) -> OwnRules:
+        own = rule_sections(self.store.path)
         if not own:
             repeats = "Its own settings (postCompactionSections) name no sections to repeat after a compaction."
         else:
             repeats = f"It repeats {' and '.join(own)} (postCompactionSections) after compactions of its own alone."
-        return f"OpenClaw sends AGENTS.md with each request. {repeats} After this one, the summary carries them."
+        sends = "OpenClaw sends AGENTS.md with each request."
+        return OwnRules(sections=own, repeats=f"{sends} {repeats} After this one, the summary carries them.")
 
     def sends_otherwise(self) -> str:
         home = self.store.path

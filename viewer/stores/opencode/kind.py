@@ -15,7 +15,7 @@ from django.conf import settings
 from viewer.stores.base import Session, Store
 from viewer.stores.clean_text import shell_word
 from viewer.stores.errors import StoreError, StoreUnavailable
-from viewer.stores.kind import Agent, StoreKind, for_list, newer_than
+from viewer.stores.kind import Agent, Noticing, OwnRules, StoreKind, for_list, newer_than
 from viewer.stores.reader import Reader
 from viewer.stores.sqlite.reading import BUSY_SECONDS, LIST_SECONDS, stamp
 from viewer.stores.writer import Writer
@@ -33,16 +33,11 @@ SETTLED = 2.0  # seconds until a write counts as done: file systems keep times i
 class OpenCode(Agent):
     """The client that owns the sessions."""
 
-    @property
-    def name(self) -> str:
-        return "OpenCode"
+    name: str = "OpenCode"
+    is_known: bool = True
 
-    @property
-    def is_known(self) -> bool:
-        return True
-
-    def reads_rules_by_itself(self) -> str:
-        return "AGENTS.md"
+    def own_rules(self) -> OwnRules:
+        return OwnRules(reads="AGENTS.md")
 
     def _row(self, session_id: str) -> SessionRow | None:
         with suppress(StoreError), paths.connected(self.store, LIST_SECONDS) as con:
@@ -58,8 +53,8 @@ class OpenCode(Agent):
         row = self._row(session_id)
         return newer_than(TRIED, row.text("version"), self.name) if row else ""
 
-    def picks_up(self, session: Session) -> str:
-        return (
+    def noticing(self, session: Session) -> Noticing:
+        return Noticing(
             "OpenCode reads the session anew for each request, and goes on from it with its next prompt. A terminal "
             "that has it open shows that once it is opened again."
         )

@@ -12,7 +12,7 @@ from django.conf import settings
 from viewer.stores.base import Session, Store
 from viewer.stores.clean_text import shell_word
 from viewer.stores.errors import NotFound
-from viewer.stores.kind import Agent
+from viewer.stores.kind import Agent, Noticing, OwnRules
 from viewer.stores.reader import Reader
 from viewer.stores.trees import facts
 from viewer.stores.trees import paths as tree_paths
@@ -29,24 +29,17 @@ from .writer import PiWriter
 class Pi(Agent):
     """The client that owns pi's sessions."""
 
-    @property
-    def name(self) -> str:
-        return "pi"
+    name: str = "pi"
+    is_known: bool = True
 
-    @property
-    def is_known(self) -> bool:
-        return True
+    def own_rules(self) -> OwnRules:
+        return OwnRules(reads="AGENTS.md")
 
-    def reads_rules_by_itself(self) -> str:
-        return "AGENTS.md"
-
-    def must_resume(self, session: Session) -> bool:
-        return True
-
-    def picks_up(self, session: Session) -> str:
-        return (
+    def noticing(self, session: Session) -> Noticing:
+        return Noticing(
             "A pi that has the session open goes on with what it has in memory, and the compaction stays without "
-            "effect. Otherwise pi goes on from it when the session is resumed."
+            "effect. Otherwise pi goes on from it when the session is resumed.",
+            must_resume=True,
         )
 
     def resume_command(self, session_id: str) -> str:
