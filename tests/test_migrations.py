@@ -72,7 +72,7 @@ def contents(ask: Ask, tables: str) -> dict[str, list[dict[str, Any]]]:
         row.pop("queued_at", None)
         row.pop("fallback", None)
     for row in (*found["catalog_line"], *found["catalog_storestate"]):
-        for name in ("mark", "signature", "checked"):
+        for name in ("mark", "signature", "checked", "cursor", "newest_message", "newest_session", "anchor"):
             row.pop(name, None)
     for name in ("runs_compactionsetting", "catalog_sessionday"):
         found.pop(name, None)

@@ -12,6 +12,7 @@ from pytest_django import Settings
 from tests.agents.gemini.by_hand import RECORDED as GEMINI
 from tests.agents.qwen.by_hand import RECORDED as QWEN
 from tests.html import read
+from tests.listed import newest_ids
 from viewer.stores.recorded import Recorded
 from viewer.stores.registry import get_store, open_store
 
@@ -29,7 +30,7 @@ def stores(settings: Settings, tmp_path: Path) -> None:
 
 def sessions(store: str) -> list[str]:
     with open_store(get_store(store)) as reader:
-        return reader.listing.active_lately(10)
+        return newest_ids(reader)
 
 
 @pytest.mark.parametrize("store", HOMES)

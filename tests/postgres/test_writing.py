@@ -309,7 +309,7 @@ def test_the_rights_that_are_documented_are_enough(twins: tuple[Store, Store]) -
     scribe = Store("pg", store.url.replace("postgres:@", "scribe@"), "configured")
     with open_store(scribe) as reader:
         assert compact_reason(reader) == ""
-        assert listing.given_ids(reader) == 40
+        assert listing.given_id(reader) == 40
     compacted(scribe)
     writer.rename(scribe, "s", "theirs")
     assert writer.append(scribe, "s", [{"role": "user", "content": "more"}], now=NOW) == [52]

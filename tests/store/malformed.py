@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from tests.listed import activity_of
 from viewer.stores.base import Session
 from viewer.stores.errors import NotBranchable, StoreError
 from viewer.stores.message import StoredMessage, message_of, parted, row_tokens
@@ -93,7 +94,7 @@ def ask_everything(reader: Reader, session_id: str) -> None:
     """Every question of a reader about a session, and what pages, search, exports and the API make of the answers."""
     session = reader.session(session_id)
     assert session_id in reader.listing.facts([session_id])
-    reader.listing.first_words(session_id)
+    activity_of(reader, session_id)
     reader.usage(session_id)
     reader.children(reader.parts(session_id))
     reader.refusal(session_id)

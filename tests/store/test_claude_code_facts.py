@@ -12,6 +12,7 @@ from tests.agents.base import Line
 from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader, record
 from tests.agents.claude_code.recorded import RECORDED
 from tests.agents.talk import talk, turn
+from tests.listed import activity_of, newest_ids
 from viewer.stores.base import Store
 from viewer.stores.reader import Reader
 from viewer.stores.registry import agent_of, open_store
@@ -245,7 +246,7 @@ def test_a_session_of_commands_alone_is_called_by_them_and_an_empty_file_is_none
     agent.hang("s", None, record({"role": "user", "content": run}))
     (agent.project / f"{agent.id_of('t')}.jsonl").touch()
     assert reader.session(agent.id_of("s")).name == "/usage"
-    assert reader.listing.active_lately(5) == [agent.id_of("s")]
+    assert newest_ids(reader) == [agent.id_of("s")]
     assert reader.session(agent.id_of("t")).id == agent.id_of("t"), "it can be asked for"
 
 
@@ -254,5 +255,5 @@ def test_a_file_without_messages_is_called_by_its_id(agent: ClaudeByHand, reader
     agent._append("s", {"type": "permission-mode", "permissionMode": "default", "sessionId": session_id})
     agent._append("s", {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}})
     facts = reader.listing.facts([session_id])[session_id]
-    assert (facts.title, reader.listing.first_words(session_id)) == ("", "")
+    assert (facts.title, activity_of(reader, session_id).first_words) == ("", "")
     assert reader.session(session_id).name == session_id

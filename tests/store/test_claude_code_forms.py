@@ -10,6 +10,7 @@ import pytest
 from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader, record
 from tests.agents.claude_code.recorded import RECORDED
 from tests.agents.talk import talk
+from tests.listed import newest_ids
 from viewer.stores.base import Store
 from viewer.stores.errors import StoreReadOnly
 from viewer.stores.reader import Reader
@@ -139,6 +140,6 @@ def test_beside_the_way_and_in_lines_without_an_id_anything_may_stand(agent: Cla
 @pytest.mark.parametrize("recorded", sorted(RECORDED.glob("*/")), ids=lambda path: path.name)
 def test_all_that_the_clients_wrote_is_known(recorded: Any) -> None:
     with open_store(Store("work", f"claude-code:///{recorded}", "configured")) as found:
-        for session_id in found.listing.active_lately(100):
+        for session_id in newest_ids(found):
             refused = found.refusal(session_id)
             assert refused is None or "sub-agent" in refused.message

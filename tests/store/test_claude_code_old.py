@@ -12,6 +12,7 @@ import pytest
 
 from tests.agents.claude_code.by_hand import ClaudeByHand, agent, reader, record
 from tests.agents.talk import talk
+from tests.listed import activity_of, newest_ids
 from viewer.stores.claude_code import paths, sidechains
 from viewer.stores.errors import NotFound
 from viewer.stores.message import Handoff, HistoryMessage
@@ -160,7 +161,7 @@ def test_sub_agents_of_older_clients_are_sessions_that_calls_lead_to(
     for path in agent.project.iterdir():
         os.utime(path, (1_000, 1_000))  # long ago: no more lines of a reply are waited for
     (agent.project / "agent-of-nobody.jsonl").write_text('{"type": "user"}\n')
-    assert sorted(reader.listing.active_lately(10)) == sorted([session_id, *ids])
+    assert sorted(newest_ids(reader)) == sorted([session_id, *ids])
     assert {child.id: child.title for child in reader.children([session_id])} == dict(zip(ids, PROMPTS, strict=True))
     rows = reader.live(session_id)
     assert [row.content for row in rows] == ["Ask two.", "I ask two.", "answer 0", "answer 1", "Done."]
@@ -232,9 +233,9 @@ def test_of_a_session_in_two_directories_the_newest_file_counts_everywhere(agent
         os.utime(newer, (2_000, 2_000))
         with open_store(reader.store) as fresh:
             assert fresh.session(session_id).first_words.startswith(word)
-            assert fresh.listing.first_words(session_id).startswith(word)
+            assert activity_of(fresh, session_id).first_words.startswith(word)
             assert fresh.listing.facts([session_id])[session_id].mark.newest == 2_000 * 10**9
-            assert len(fresh.listing.active_lately(10)) == 1
+            assert len(newest_ids(fresh)) == 1
             searched = fresh.searchable(session_id, "")
             assert searched is not None and searched.messages[0].text.startswith(word)
 

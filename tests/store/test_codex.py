@@ -19,6 +19,7 @@ from tests.agents.codex.by_hand import INTERNAL, CodexByHand, agent, fresh, item
 from tests.agents.codex.writing import with_meta
 from tests.agents.reading import history, sent, shown
 from tests.agents.talk import heard, talk, turn
+from tests.listed import activity_of
 from viewer.enforcement.reads import reads_of
 from viewer.stores.base import Store
 from viewer.stores.codex.items import SUMMARY_PREFIX
@@ -380,7 +381,7 @@ def test_what_would_fill_the_disk_is_not_unpacked(
     agent.write("other", talk(2))
     reader = fresh(agent)
     assert reader.listing.facts([session_id])[session_id].cwd == "/home/user/work"
-    assert reader.listing.first_words(session_id) and reader.session(session_id).first_words.startswith("request0")
+    assert activity_of(reader, session_id).first_words and reader.session(session_id).first_words.startswith("request0")
     assert reader.children([session_id]) == [] and not written
     for _ in range(3):
         with pytest.raises(StoreUnavailable, match="20 MB: no more than 2 GB"):

@@ -15,6 +15,7 @@ from tests.agents.codex.writing import compacted, lines_of, undo, with_meta, wri
 from tests.agents.reading import history, sent, shown
 from tests.agents.talk import heard, talk
 from tests.factories.locks import locked
+from tests.listed import all_ids
 from viewer.stores.codex import branch
 from viewer.stores.errors import NotBranchable, StoreReadOnly
 from viewer.stores.reader import Reader
@@ -196,7 +197,7 @@ def test_a_draft_that_was_killed_is_no_session(agent: CodexByHand, writer: Write
     made = branched(writer, session_id, live(fresh(agent), session_id))
     path = path_of(agent, made)
     path.rename(path.with_name(f".{path.name}.new"))
-    assert [each for _, each in fresh(agent).listing.sessions_above(0, 9)] == [session_id]
+    assert all_ids(fresh(agent)) == [session_id]
 
 
 def test_lines_are_copied_byte_for_byte(agent: CodexByHand, writer: Writer, session_id: str) -> None:

@@ -14,6 +14,7 @@ from tests.agents.gemini.by_hand import ACKNOWLEDGED, CONTEXT, CWD, RECORDED, Ge
 from tests.agents.google_contents import of_request, of_rows
 from tests.agents.reading import history, opened, sent, shown, store_of
 from tests.agents.talk import talk
+from tests.listed import newest_ids
 from tests.slow import slow
 from tests.store.malformed import ask_everything, variants
 from viewer.stores import parsed
@@ -49,7 +50,7 @@ def main_session(reader: Reader) -> str:
 
 
 def list_ids(reader: Reader) -> list[str]:
-    return reader.listing.active_lately(100)
+    return newest_ids(reader)
 
 
 # -- recordings of the client ------------------------------------------------------------------------------------------

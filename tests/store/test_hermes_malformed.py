@@ -13,11 +13,13 @@ import pytest
 
 import compaction
 from tests.factories.stores import reader_of, small_talk
+from tests.listed import activity_of
 from tests.slow import slow
 from tests.store.malformed import ask_everything
 from viewer.stores.errors import StoreError
 from viewer.stores.hermes.messages import read_history
 from viewer.stores.hermes.reader import HermesReader
+from viewer.stores.listing import HIGHEST
 from viewer.stores.message import message_of
 from viewer.stores.search.pages import PageRequest, SearchFilter
 from viewer.stores.search.query import parse
@@ -129,9 +131,9 @@ def test_no_value_stops_a_reader_or_takes_another_session_with_it(tmp_path: Path
         for q in ("lighthouse", "bees", "ghthou", "x", "message -bees"):
             hits = reader.search(parse(q), SearchFilter(), PageRequest(500)).hits
             assert "s1" in {hit.session.id for hit in hits} or q in ("bees", "x", "message -bees")
-        rows, row = 0, 0
-        while found := reader.listing.sessions_above(row, 100):
-            rows, row = rows + len(found), found[-1][0]
+        rows, row = 0, HIGHEST
+        while found := reader.listing.page(row, 100):
+            rows, row = rows + len(found), found[-1][0] - 1
             reader.listing.facts([name for _, name in found])
         assert rows == len(ids)
 
@@ -140,7 +142,7 @@ def asked(reader: HermesReader, session_id: str) -> None:
     ask_everything(reader, session_id)
     reader.system_prompt(session_id)
     reader.suspected_handoff(session_id, [row.id for row in reader.live(session_id)])
-    reader.listing.last_active(session_id)
+    activity_of(reader, session_id)
     history = read_history(reader, session_id)
     assert sum(len(entry.rows) for entry in history.entries) + len(history.boundaries) <= 4
     messages = [message_of(row) for row in reader.live(session_id)]

@@ -15,6 +15,7 @@ from tests.agents.codex.by_hand import CodexByHand
 from tests.agents.openclaw.by_hand import OpenClawByHand
 from tests.agents.pi.by_hand import PiByHand
 from tests.agents.talk import talk
+from tests.listed import activity_of
 from viewer.stores.base import Session, Store
 from viewer.stores.registry import open_store
 
@@ -27,7 +28,7 @@ def seen(agent: ClaudeByHand | CodexByHand | PiByHand | OpenClawByHand) -> tuple
     """The session, and when the list says that it was active."""
     with open_store(Store("s", agent.url, "configured")) as reader:
         session_id = agent.id_of("s")
-        return reader.session(session_id), reader.listing.last_active(session_id)
+        return reader.session(session_id), activity_of(reader, session_id).last_active
 
 
 def file_of(agent: ClaudeByHand | CodexByHand | PiByHand) -> Path:

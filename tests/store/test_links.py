@@ -16,6 +16,7 @@ from tests.agents.openclaw.by_hand import stored, talked
 from tests.agents.pi.by_hand import PiByHand
 from tests.agents.reading import opened, store_of
 from tests.agents.talk import talk
+from tests.listed import all_ids
 from viewer.stores.errors import NotFound
 from viewer.stores.jsonl import links
 from viewer.stores.registry import remarks
@@ -55,7 +56,7 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Made:
 
 def ids(agent: Agent) -> list[str]:
     with opened(agent) as reader:
-        return [session_id for _, session_id in reader.listing.sessions_above(0, 100)]
+        return all_ids(reader)
 
 
 def test_nothing_is_said_of_a_store_without_links(made: Made) -> None:

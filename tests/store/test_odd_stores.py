@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.factories.stores import add_row, add_session, create_empty, reader_of, store_at
+from tests.listed import activity_of
 from viewer import times
 from viewer.api.schemas import moment
 from viewer.stores.errors import TitleTaken
@@ -66,7 +67,7 @@ def test_a_session_was_active_when_a_time_that_can_be_true_says_so(path: Path, s
     with reader_of(path) as reader:
         session, facts = reader.session("s1"), reader.listing.facts(["s1"])["s1"]
         assert (session.started_at, session.last_active, session.ended_at) == (0.0, NOW, 0.0)
-        assert (facts.started_at, facts.ended_at, reader.listing.last_active("s1")) == (0.0, 0.0, NOW)
+        assert (facts.started_at, facts.ended_at, activity_of(reader, "s1").last_active) == (0.0, 0.0, NOW)
         assert [row.timestamp for row in reader.live("s1")] == [*[0.0] * 5, NOW]
         assert [row.extra.get("timestamp", 0) for row in reader.live("s1")] == [*[stored] * 5, 0]
 
@@ -77,7 +78,7 @@ def test_a_session_in_milliseconds_has_its_times(path: Path) -> None:
     with reader_of(path) as reader:
         session = reader.session("s1")
         assert (session.started_at, session.last_active) == (NOW, NOW + 5)
-        assert reader.listing.last_active("s1") == NOW + 5
+        assert activity_of(reader, "s1").last_active == NOW + 5
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])

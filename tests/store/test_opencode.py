@@ -15,6 +15,7 @@ from tests.agents.opencode.by_hand import CLEARED, OpenCodeByHand
 from tests.agents.reading import history, opened, sent, shown, store_of
 from tests.agents.talk import FILLING, heard, talk, turn
 from tests.agents.writing import compacted, undo
+from tests.listed import all_ids
 from viewer.stores.changes import CommitState
 from viewer.stores.errors import (
     CompactionConflict,
@@ -104,7 +105,7 @@ def test_compactions_of_the_client(tmp_path: Path) -> None:
 def test_a_fork_and_a_compaction_that_nobody_asked_for(tmp_path: Path) -> None:
     agent, session_id = of_recording(tmp_path, "native-auto")
     with opened(agent) as reader:
-        (fork,) = (each for _, each in reader.listing.sessions_above(0, 9) if each != session_id)
+        (fork,) = (each for each in all_ids(reader) if each != session_id)
         assert reader.session(fork).title == "Fake title (fork #1)" and reader.children([session_id]) == []
         *_, added, _ = reader.live(fork)
         assert own_words(added).kind == "added by OpenCode" and added.content.startswith("Continue if you have")

@@ -14,6 +14,7 @@ from tests.agents.openclaw.by_hand import stored, talked
 from tests.agents.pi.by_hand import PiByHand
 from tests.agents.reading import opened
 from tests.agents.talk import talk
+from tests.listed import all_ids
 from viewer.stores.errors import StoreUnavailable
 
 
@@ -33,12 +34,12 @@ def by_hand(kind: Callable[[Path], Agent]) -> Callable[[Path], Agent]:
 def test_a_file_in_another_encoding_says_so(tmp_path: Path, made: Callable[[Path], Agent], encoding: str) -> None:
     agent = made(tmp_path / "home")
     with opened(agent) as reader:
-        ((_, session_id),) = reader.listing.sessions_above(0, 100)
+        (session_id,) = all_ids(reader)
         assert reader.live(session_id)
     (file,) = (tmp_path / "home").rglob("*.jsonl")
     file.write_bytes(file.read_text().encode(encoding))
     with opened(agent) as reader:
-        assert [each for _, each in reader.listing.sessions_above(0, 100)] == [session_id]
+        assert all_ids(reader) == [session_id]
         for question in (reader.live, reader.refusal):
             with pytest.raises(StoreUnavailable, match="not UTF-8"):
                 question(session_id)

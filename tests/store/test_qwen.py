@@ -14,6 +14,7 @@ from tests.agents.google_contents import of_request, of_rows
 from tests.agents.qwen.by_hand import CWD, RECORDED, QwenByHand, qwen
 from tests.agents.reading import history, opened, sent, shown, store_of
 from tests.agents.talk import talk
+from tests.listed import newest_ids
 from tests.slow import slow
 from tests.store.malformed import ask_everything, variants
 from viewer.stores import parsed
@@ -34,7 +35,7 @@ def recorded(scenario: str) -> Store:
 
 
 def listed(reader: Reader) -> list[str]:
-    return reader.listing.active_lately(100)
+    return newest_ids(reader)
 
 
 def main(scenario: str) -> str:

@@ -13,6 +13,7 @@ from tests.agents.gemini.by_hand import RECORDED as GEMINI
 from tests.agents.pi.by_hand import PiByHand
 from tests.agents.qwen.by_hand import RECORDED as QWEN
 from tests.agents.talk import talk
+from tests.listed import newest_ids
 from viewer.stores.base import Store
 from viewer.stores.message import message_of
 from viewer.stores.registry import open_store
@@ -75,5 +76,5 @@ def test_what_no_agent_wrote_is_refused(lines: list[object]) -> None:
 def test_a_file_that_is_parsed_whole(kind: str, home: Path, scenario: str) -> None:
     path = max((home / scenario).rglob("chats/*.jsonl"), key=lambda each: each.stat().st_size)
     with open_store(Store("work", f"{kind}://{home / scenario}", "configured")) as reader:
-        (session_id,) = reader.listing.active_lately(9)
+        (session_id,) = newest_ids(reader)
         assert messages_of(path.read_bytes()) == list(map(message_of, reader.live(session_id)))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.listed import newest_ids
 from viewer.stores.base import Store
 from viewer.stores.codex import database
 from viewer.stores.errors import StoreUnavailable
@@ -39,7 +40,7 @@ def test_a_view_in_a_database_of_hermes(tmp_path: Path, table: str) -> None:
         pytest.raises(StoreUnavailable, match="not of agent sessions"),
         open_store(Store("s", f"sqlite://{path}", "configured")) as reader,
     ):
-        reader.listing.ends()
+        newest_ids(reader)
 
 
 def test_a_view_in_a_database_of_codex(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from tests.agents.openclaw.by_hand import OpenClawByHand, OpenClawFilesByHand
 from tests.agents.pi.by_hand import PiByHand
 from tests.agents.pi.by_hand import said as entry_of
 from tests.agents.reading import history, opened, sent
+from tests.listed import activity_of
 from viewer.stores.message import message_of
 from viewer.stores.search.passages import words_of
 from viewer.stores.search.query import parse
@@ -88,7 +89,7 @@ def test_what_was_typed_stands_for_the_message(agent: Agent, front: list[str], b
     ask(agent, blocks)
     with opened(agent) as reader:
         session = reader.session(agent.id_of("s"))
-        assert session.first_words == reader.listing.first_words(agent.id_of("s")) == WORDS
+        assert session.first_words == activity_of(reader, agent.id_of("s")).first_words == WORDS
         (row,) = [row for row in reader.live(agent.id_of("s")) if row.role == "user"]
         message = message_of(row)
         assert chat.is_typed(message)

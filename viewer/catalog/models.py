@@ -26,11 +26,10 @@ class StoreState(models.Model):
     another row, so that lines of two files never mix; `retired`: the file itself was replaced.
 
     `signature` is the store's signature at the last update, and `generation` counts the updates; `edition` counts every
-    change of its lines, so that nobody overwrites newer data with older. Messages up to `newest_message` and sessions
-    (by rowid) up to `newest_session` are known, except sessions at or below `unread_below`, `unlisted` of them, which
-    are still to be read: newest first. `anchor` identifies the row of the newest message, in case another row gets its
-    id. `check_at` is how far (by rowid, downwards) all lines have been compared with the store since it had the
-    signature `check_of`; `checked` is the signature at the start of the last complete comparison.
+    change of its lines, so that nobody overwrites newer data with older. All changes up to the `cursor` of the store's
+    kind are known, except sessions with numbers at or below `unread_below`, `unlisted` of them, which are still to be
+    read: newest first. `check_at` is how far (by number, downwards) all lines have been compared with the store since
+    it had the signature `check_of`; `checked` is the signature at the start of the last complete comparison.
     """
 
     name = models.CharField(max_length=200)
@@ -40,9 +39,7 @@ class StoreState(models.Model):
     signature = models.TextField(default="")
     generation = models.BigIntegerField(default=0)
     edition = models.BigIntegerField(default=0)
-    newest_message = models.BigIntegerField(default=0)
-    anchor = models.TextField(default="")
-    newest_session = models.BigIntegerField(default=0)
+    cursor = models.TextField(default="")
     unread_below = models.BigIntegerField(default=0)
     unlisted = models.BigIntegerField(default=0)
     check_at = models.BigIntegerField(default=0)

@@ -1,8 +1,8 @@
 """Keeping the catalog up to date with the stores: a little within a request, the rest by the workers.
 
-A store with an unchanged signature was not written and is not opened. Otherwise new rows are found by row ids; lines
-that are about to be shown are compared with the store by their keys; and a worker compares all others in steps, which
-finds changes without new rows: take-backs, names, archiving, ends, deleted sessions.
+A store with an unchanged signature was not written and is not opened. Otherwise the store says what changed since a
+cursor; lines that are about to be shown are compared with the store by their keys; and a worker compares all others in
+steps, which finds changes without new rows: take-backs, names, archiving, ends, deleted sessions.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from viewer.catalog.models import SessionIndex, StoreState
 from viewer.stores.base import Store
 from viewer.stores.batches import chunks
 from viewer.stores.errors import StoreError, StoreUnanswered, StoreUnavailable
+from viewer.stores.listing import HIGHEST, Changes
 from viewer.stores.registry import Reader, for_list, identity, open_store, version_of
 from viewer.web import own_database
 from viewer.web.own_database import OwnDatabaseUnavailable
@@ -84,10 +85,9 @@ def _freshened(store: Store, state: StoreState) -> StoreState:
         return state
     with open_store(store, listed=True) as reader:
         for _ in range(ATTEMPTS):
-            if state.generation and is_written_anew(reader, state):
-                state = retired(store, state)
+            state, found = news_of(reader, state, NEWS, NEWEST)
             with suppress(OwnDatabaseUnavailable):  # then the known lines are shown
-                if not catch_up(reader, state, now, news=NEWS, more=NEWEST):
+                if not catch_up(reader, state, now, found, NEWEST):
                     state.refresh_from_db()
                     continue
             break
@@ -101,56 +101,41 @@ def _nobody_reads(state: StoreState) -> bool:
 # -- new rows ----------------------------------------------------------------------------------------------------------
 
 
-def is_written_anew(reader: Reader, state: StoreState) -> bool:
-    """Whether the file now holds another database than the one that was read, with the same inode."""
-    fingerprint = reader.listing.fingerprint(state.newest_message) if state.newest_message else ""
-    if fingerprint is None:  # deleted with its session; the ids that were given stay given
-        return reader.listing.given_messages() < state.newest_message
-    return fingerprint != state.anchor
+def news_of(reader: Reader, state: StoreState, messages: int, sessions: int) -> tuple[StoreState, Changes]:
+    """What is new since the state, by at most so many messages and so many sessions; with a new state, where the file
+    holds another database than the one that was read, with the same inode.
+    """
+    found = reader.listing.changed(state.cursor, messages, sessions)
+    if found is None:
+        state = _retired(reader.store, state)
+        found = reader.listing.changed(state.cursor, messages, sessions)
+    return state, found or Changes((), "")
 
 
-def retired(store: Store, state: StoreState) -> StoreState:
+def _retired(store: Store, state: StoreState) -> StoreState:
     """A new state for the same file; the old one's lines are no longer shown."""
     with own_database.noting():
         StoreState.objects.filter(pk=state.pk).update(retired=True)
         return StoreState.objects.get_or_create(name=state.name, place=state.place, file=state.file, retired=False)[0]
 
 
-def catch_up(reader: Reader, state: StoreState, now: str, *, news: int, more: int) -> bool:
-    """Read at most `news` new messages and `more` sessions that are not listed; False if another process did so
-    meanwhile.
+def catch_up(reader: Reader, state: StoreState, now: str, found: Changes, most: int) -> bool:
+    """Read what was found, and so many sessions that are not listed; False if another process did so meanwhile.
 
     `now` is the store's signature before it was opened: it is stored when nothing new is left.
     """
-    changes: dict[str, Any] = {"generation": state.generation + (state.signature != now)}
-    ids = _begin(reader, changes, now, news, more) if not state.generation else _new(reader, state, changes, news, more)
+    changes: dict[str, Any] = {"generation": state.generation + (state.signature != now), "cursor": found.cursor}
+    changes["signature"] = "" if found.more else now
+    ids = found.ids
+    if not state.generation:  # the first look at a file: of all others, nothing is listed yet
+        ids = ids[: most // 2]
+        changes |= {"unread_below": HIGHEST, "unlisted": reader.capabilities().sessions, "check_of": now}
     chosen = dict.fromkeys(ids)
-    room = more - len(chosen)
+    room = most - len(chosen)
     if room > 0:
         chosen |= dict.fromkeys(_not_listed(reader, state, changes, room))
-    newest = changes.get("newest_message", state.newest_message)
-    changes["anchor"] = (reader.listing.fingerprint(newest) or state.anchor) if newest else ""
-    changes["signature"] = "" if changes.pop("left", False) else now
     prepared = upsert.prepared(reader, state, list(chosen))
     return upsert.commit(reader.store, state, prepared, changes)
-
-
-def _begin(reader: Reader, changes: dict[str, Any], now: str, news: int, more: int) -> list[str]:
-    """The first look at a file: the sessions with recent messages. All others are not listed yet."""
-    ends = reader.listing.ends()
-    changes |= {"newest_message": ends.message, "newest_session": ends.session}
-    changes |= {"unread_below": ends.session, "unlisted": ends.sessions, "check_of": now}
-    return reader.listing.active_lately(news)[: more // 2]
-
-
-def _new(reader: Reader, state: StoreState, changes: dict[str, Any], news: int, more: int) -> list[str]:
-    ids, newest = reader.listing.sessions_with_news(state.newest_message, news + 1)
-    rows = reader.listing.sessions_above(state.newest_session, more)
-    changes["newest_message"] = newest
-    if rows:
-        changes["newest_session"] = rows[-1][0]
-    changes["left"] = len(rows) == more or reader.listing.newest_message() > newest
-    return [*ids, *(session_id for _, session_id in rows)]
 
 
 def _not_listed(reader: Reader, state: StoreState, changes: dict[str, Any], limit: int) -> list[str]:
@@ -158,7 +143,7 @@ def _not_listed(reader: Reader, state: StoreState, changes: dict[str, Any], limi
     below, unlisted = changes.get("unread_below", state.unread_below), changes.get("unlisted", state.unlisted)
     if not below:
         return []
-    rows = reader.listing.sessions_down_from(below, limit)
+    rows = reader.listing.page(below, limit)
     done = len(rows) < limit
     changes["unread_below"] = 0 if done else rows[-1][0] - 1
     changes["unlisted"] = 0 if done else max(unlisted - len(rows), 1)

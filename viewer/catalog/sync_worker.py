@@ -18,6 +18,7 @@ from viewer.catalog.upsert import Prepared
 from viewer.stores import lock_owners
 from viewer.stores.base import Store
 from viewer.stores.errors import StoreError
+from viewer.stores.listing import HIGHEST
 from viewer.stores.registry import Reader, all_stores, is_here, open_store, version_of
 
 LOOK_SECONDS = 2.0  # between two looks, if nothing is left to do
@@ -121,10 +122,9 @@ def step(store: Store, state: StoreState) -> Backlog:
     now = version_of(store)
     new = state.signature != now
     with open_store(store) as reader:
-        if new and state.generation and sync.is_written_anew(reader, state):
-            state = sync.retired(store, state)
         if new or state.unlisted:
-            sync.catch_up(reader, state, now, news=NEWS, more=LISTED)
+            state, found = sync.news_of(reader, state, NEWS, LISTED)
+            sync.catch_up(reader, state, now, found, LISTED)
         if state.checked != now and not state.unlisted:  # even if an agent has written something new at each look
             compare_some(reader, state, now)
         to_count = numbers.count_some(reader, state, STEP_SECONDS)
@@ -140,8 +140,8 @@ def compare_some(reader: Reader, state: StoreState, now: str) -> bool:
     A complete comparison that began with the present signature, or a later one, is not repeated.
     """
     begins = not state.check_of
-    top = state.newest_session if begins else state.check_at
-    rows = reader.listing.sessions_down_from(top, COMPARED)
+    top = HIGHEST if begins else state.check_at
+    rows = reader.listing.page(top, COMPARED)
     done = len(rows) < COMPARED
     low = 0 if done else rows[-1][0]
     ids = dict.fromkeys(session_id for _, session_id in rows)

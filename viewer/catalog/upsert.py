@@ -139,7 +139,8 @@ def _note(reader: Reader, line: SessionIndex, facts: SessionFacts) -> bool:
 
 def _note_rows(reader: Reader, line: SessionIndex, facts: SessionFacts) -> None:
     mark = facts.mark
-    appended = None if line.messages is None else reader.listing.appended(facts.id, line.mark, mark.digest)
+    activity = reader.listing.activity(facts, None if line.messages is None else line.mark)
+    appended = activity.appended
     if line.messages is None or appended is None:
         _uncount(line)
         line.live = line.in_context = mark.live
@@ -147,9 +148,9 @@ def _note_rows(reader: Reader, line: SessionIndex, facts: SessionFacts) -> None:
         line.live, line.in_context = line.live + appended, line.in_context + appended
         line.messages += appended
     line.mark, line.due = mark.digest, True
-    line.under = mark.rows > mark.live and reader.listing.has_archived(facts.id)
-    line.last_active = times.known(reader.listing.last_active(facts.id)) or line.started_at
-    line.own_words = _shortened(reader.listing.first_words(facts.id))
+    line.under = activity.was_compacted
+    line.last_active = times.known(activity.last_active) or line.started_at
+    line.own_words = _shortened(activity.first_words)
     if not line.continues:
         line.first_words = line.own_words
     if not mark.rows:

@@ -25,6 +25,8 @@ class RowsDigest:
 NOTHING = RowsDigest(0, 0, 0, "")
 
 
+HIGHEST = 2**63 - 1  # no session has a higher number
+
 UNASKABLE = "\ufffdrow "  # followed by the row's number: replaces an id that cannot be used in a query
 
 LONGEST_ID = 2_000  # bytes; PostgreSQL, which may hold the catalog, allows 2,704 for a whole row in an index
@@ -90,12 +92,27 @@ def session_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
-    """The highest row ids of a store, and how many sessions it has."""
+class Changes:
+    """Sessions that changed since a cursor: first those with new messages, the newest first, then new ones. `cursor` is
+    how far this was read, and `more` says that there is more behind it.
+    """
 
-    message: int
-    session: int
-    sessions: int
+    ids: Sequence[str]
+    cursor: str
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What lists show of a session's messages: the time of the newest, 0.0 for none, and the beginning of the first
+    request, "" for none. `was_compacted`: messages were summarised away; `appended` were added in context since an
+    earlier digest, None where anything else changed since, or that is unknown.
+    """
+
+    last_active: float
+    first_words: str
+    was_compacted: bool = False
+    appended: int | None = None
 
 
 def path_start(path: str) -> str:
@@ -127,32 +144,15 @@ def is_stand_in(session_id: str) -> bool:
 class Listing(Protocol):
     """How a store says what is new in it, without reading all of it.
 
-    Sessions and messages have numbers that grow; a number is never reused for another message, but it may be reused for
-    another session once its session is gone.
+    Sessions have numbers that grow. A number may be used again for another session once its session is gone.
     """
 
-    def ends(self) -> Ends:
-        """The highest numbers, and how many sessions there are."""
+    def changed(self, cursor: str, messages: int, sessions: int) -> Changes | None:
+        """What changed since this cursor of an earlier answer, by at most so many messages and so many new sessions; at
+        "" the sessions of the newest messages. None where the store contains another database now.
+        """
 
-    def newest_message(self) -> int:
-        """The highest number of a message, 0 for none."""
-
-    def fingerprint(self, message: int) -> str | None:
-        """What distinguishes this message from one with the same number in another file, or None."""
-
-    def given_messages(self) -> int:
-        """The highest number that any message ever had."""
-
-    def sessions_with_news(self, above: int, limit: int) -> tuple[list[str], int]:
-        """The sessions of the next `limit` messages above this number, newest news first, and the last number read."""
-
-    def active_lately(self, limit: int) -> list[str]:
-        """The sessions of the newest `limit` messages, newest first."""
-
-    def sessions_above(self, number: int, limit: int) -> list[tuple[int, str]]:
-        """(number, id) of the next sessions above this number, upwards."""
-
-    def sessions_down_from(self, number: int, limit: int) -> list[tuple[int, str]]:
+    def page(self, number: int, limit: int) -> list[tuple[int, str]]:
         """(number, id) of the next sessions from this number on, downwards."""
 
     def facts(self, ids: Sequence[str]) -> dict[str, SessionFacts]:
@@ -161,16 +161,5 @@ class Listing(Protocol):
     def unaskable(self, ids: Sequence[str]) -> dict[str, Unaskable]:
         """The rows that these replaced ids refer to, where they exist and still cannot be used in a query."""
 
-    def appended(self, session_id: str, before: str, after: str) -> int | None:
-        """How many messages were appended in context between two digests of a session; None if anything else changed,
-        or that is unknown.
-        """
-
-    def has_archived(self, session_id: str) -> bool:
-        """Whether messages of this session were summarised away."""
-
-    def last_active(self, session_id: str) -> float:
-        """The time of the newest message, 0.0 for none."""
-
-    def first_words(self, session_id: str) -> str:
-        """The beginning of the first request, "" for none."""
+    def activity(self, facts: SessionFacts, before: str | None) -> Activity:
+        """What lists show of a session's messages; `before` is an earlier digest of them, None for none."""

@@ -14,7 +14,7 @@ from viewer.stores.errors import NotFound
 
 from .base import LONGEST_FIRST_WORDS, Capabilities, ChangeToken, Session, Store
 from .history_types import History, HistoryEntry
-from .listing import Ends, RowsDigest, SessionFacts, Unaskable
+from .listing import Activity, Changes, RowsDigest, SessionFacts, Unaskable
 from .message import State, StoredMessage
 from .packing import pack
 from .reader import Reader, preview
@@ -63,35 +63,18 @@ def first_words(messages: Sequence[StoredMessage]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WholeListing:
-    """`listing.Listing` of such a store: all its messages share one number, and its fingerprint is that
-    of the store.
-    """
+    """`listing.Listing` of such a store: any change makes it another one."""
 
     conversations: Sequence[WholeConversation]
 
-    def ends(self) -> Ends:
-        return Ends(self.newest_message(), len(self.conversations), len(self.conversations))
+    def changed(self, cursor: str, messages: int, sessions: int) -> Changes | None:
+        digest = blake2b("".join(each.digest for each in self.conversations).encode(), digest_size=16).hexdigest()
+        if cursor:
+            return Changes((), cursor) if cursor == digest else None
+        newest = sorted(self.conversations, key=lambda each: each.session.last_active, reverse=True)
+        return Changes([each.session.id for each in newest[:messages]], digest)
 
-    def newest_message(self) -> int:
-        return 1 if self.conversations else 0
-
-    def fingerprint(self, message: int) -> str | None:
-        return blake2b("".join(each.digest for each in self.conversations).encode(), digest_size=16).hexdigest()
-
-    def given_messages(self) -> int:
-        return self.newest_message()
-
-    def sessions_with_news(self, above: int, limit: int) -> tuple[list[str], int]:
-        return (self.active_lately(limit), 1) if above < self.newest_message() else ([], above)
-
-    def active_lately(self, limit: int) -> list[str]:
-        conversations = sorted(self.conversations, key=lambda each: each.session.last_active, reverse=True)
-        return [each.session.id for each in conversations[:limit]]
-
-    def sessions_above(self, number: int, limit: int) -> list[tuple[int, str]]:
-        return [pair for pair in self._numbered() if pair[0] > number][:limit]
-
-    def sessions_down_from(self, number: int, limit: int) -> list[tuple[int, str]]:
+    def page(self, number: int, limit: int) -> list[tuple[int, str]]:
         return [pair for pair in reversed(self._numbered()) if pair[0] <= number][:limit]
 
     def _numbered(self) -> list[tuple[int, str]]:
@@ -107,17 +90,11 @@ class WholeListing:
     def unaskable(self, ids: Sequence[str]) -> dict[str, Unaskable]:
         return {}
 
-    def appended(self, session_id: str, before: str, after: str) -> int | None:
-        return None
-
-    def has_archived(self, session_id: str) -> bool:
-        return any(message.state == "under" for each in self._of([session_id]) for message in each.messages)
-
-    def last_active(self, session_id: str) -> float:
-        return next((each.session.last_active for each in self._of([session_id])), 0.0)
-
-    def first_words(self, session_id: str) -> str:
-        return next((first_words(each.messages) for each in self._of([session_id])), "")
+    def activity(self, facts: SessionFacts, before: str | None) -> Activity:
+        conversation = next(self._of([facts.id]))
+        messages = conversation.messages
+        was_compacted = any(message.state == "under" for message in messages)
+        return Activity(conversation.session.last_active, first_words(messages), was_compacted)
 
 
 def _facts(conversation: WholeConversation, number: int) -> SessionFacts:

@@ -7,6 +7,7 @@ compared with the store again by `SessionFacts`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,8 @@ from viewer.stores.listing import (
     LONGEST_ID,
     NOTHING,
     UNASKABLE,
-    Ends,
+    Activity,
+    Changes,
     RowsDigest,
     SessionFacts,
     Unaskable,
@@ -41,68 +43,61 @@ _WANTED = {
 }  # fmt: skip
 
 
-def ends(reader: OpenStore) -> Ends:
-    """Reads no row of `sessions`: an index has their number."""
-    highest_and_count = reader.con.execute(
-        "SELECT MAX(rowid), (SELECT COUNT(*) FROM sessions) FROM sessions"
-    ).fetchone()
-    return Ends(newest_message(reader), highest_and_count[0] or 0, highest_and_count[1])
+def changed(reader: OpenStore, cursor: str, messages: int, sessions: int) -> Changes | None:
+    """A cursor is JSON: the newest row id of a message, that of a session, and what tells the message's row from
+    another with the same id.
+    """
+    newest = _one(reader, "SELECT MAX(id) FROM messages")
+    if not cursor:
+        rows = reader.con.execute("SELECT session_id FROM messages ORDER BY id DESC LIMIT ?", [messages]).fetchall()
+        top = _one(reader, "SELECT MAX(rowid) FROM sessions")
+        return Changes(_once(row[0] for row in rows), json.dumps([newest, top, _mark(reader, newest) or ""]))
+    message, session, mark = json.loads(cursor)
+    if message and _is_another(reader, message, mark):
+        return None
+    said = reader.con.execute(
+        "SELECT id, session_id FROM messages WHERE id > ? ORDER BY id LIMIT ?", [message, messages]
+    ).fetchall()
+    new = _numbered(reader, "rowid > ? ORDER BY rowid", session, sessions)
+    message, session = said[-1][0] if said else message, new[-1][0] if new else session
+    ids = [*_once(row[1] for row in reversed(said)), *(session_id for _, session_id in new)]
+    read = json.dumps([message, session, _mark(reader, message) or mark])
+    return Changes(ids, read, more=len(new) == sessions or newest > message)
 
 
-def newest_message(reader: OpenStore) -> int:
-    """The highest id of a message, 0 for none."""
-    return int(reader.con.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0])
+def _one(reader: OpenStore, query: str) -> int:
+    return int(reader.con.execute(query).fetchone()[0] or 0)
 
 
-def anchor(reader: OpenStore, message_id: int) -> str | None:
-    """A text that distinguishes this row from another with the same id; None where there is no such row."""
-    row = reader.con.execute("SELECT session_id, timestamp FROM messages WHERE id = ?", [message_id]).fetchone()
+def _is_another(reader: OpenStore, message: int, mark: str) -> bool:
+    """Whether the file contains another database than the one in which a row had this id and mark."""
+    now = _mark(reader, message)
+    if now is None:  # deleted with its session; the ids that were given stay given
+        return given_id(reader) < message
+    return now != mark
+
+
+def _mark(reader: OpenStore, message: int) -> str | None:
+    """A text that distinguishes the row of this id from another with the same id; None where there is none."""
+    row = reader.con.execute("SELECT session_id, timestamp FROM messages WHERE id = ?", [message]).fetchone()
     return None if row is None else f"{row[0]} {row[1]!r}"
 
 
-def given_ids(reader: OpenStore) -> int:
+def given_id(reader: OpenStore) -> int:
     """The highest id that a message ever had in this store."""
     if reader.columns.dialect is SQLITE and "sqlite_sequence" not in reader.columns.tables:
-        return newest_message(reader)
+        return _one(reader, "SELECT MAX(id) FROM messages")
     row = reader.con.execute(reader.columns.dialect.given_id).fetchone()
     return int(row[0]) if row and isinstance(row[0], int) else 0
-
-
-def sessions_with_news(reader: OpenStore, above: int, limit: int) -> tuple[list[str], int]:
-    """The sessions of the next `limit` messages with an id above this one, newest news first; and the last id read."""
-    rows = reader.con.execute(
-        "SELECT id, session_id FROM messages WHERE id > ? ORDER BY id LIMIT ?", [above, limit]
-    ).fetchall()
-    return _once(row[1] for row in reversed(rows)), rows[-1][0] if rows else above
-
-
-def active_lately(reader: OpenStore, limit: int) -> list[str]:
-    """The sessions of the newest `limit` messages, newest first."""
-    rows = reader.con.execute("SELECT session_id FROM messages ORDER BY id DESC LIMIT ?", [limit]).fetchall()
-    return _once(row[0] for row in rows)
 
 
 def _once(ids: Any) -> list[str]:
     return [session_id for session_id in dict.fromkeys(ids) if isinstance(session_id, str)]
 
 
-def sessions_above(reader: OpenStore, row: int, limit: int) -> list[tuple[int, str]]:
-    """(rowid, id) of the next sessions above this rowid, upwards; a stand-in for an id that cannot be
-    used in a query.
-    """
-    rows = reader.con.execute(
-        "SELECT rowid, id FROM sessions WHERE rowid > ? ORDER BY rowid LIMIT ?", [row, limit]
-    ).fetchall()
-    return [
-        (at, f"{UNASKABLE}{at}" if why_unaskable(reader, at, session_id) else session_id) for at, session_id in rows
-    ]
-
-
-def sessions_down_from(reader: OpenStore, row: int, limit: int) -> list[tuple[int, str]]:
-    """(rowid, id) of the next sessions from this rowid on, downwards; stand-ins as in `sessions_above`."""
-    rows = reader.con.execute(
-        "SELECT rowid, id FROM sessions WHERE rowid <= ? ORDER BY rowid DESC LIMIT ?", [row, limit]
-    ).fetchall()
+def _numbered(reader: OpenStore, where: str, number: int, limit: int) -> list[tuple[int, str]]:
+    """(rowid, id) of some sessions; a stand-in for an id that cannot be used in a query."""
+    rows = reader.con.execute(f"SELECT rowid, id FROM sessions WHERE {where} LIMIT ?", [number, limit]).fetchall()
     return [
         (at, f"{UNASKABLE}{at}" if why_unaskable(reader, at, session_id) else session_id) for at, session_id in rows
     ]
@@ -196,29 +191,11 @@ class HermesListing:
 
     reader: OpenStore
 
-    def ends(self) -> Ends:
-        return ends(self.reader)
+    def changed(self, cursor: str, messages: int, sessions: int) -> Changes | None:
+        return changed(self.reader, cursor, messages, sessions)
 
-    def newest_message(self) -> int:
-        return newest_message(self.reader)
-
-    def fingerprint(self, message: int) -> str | None:
-        return anchor(self.reader, message)
-
-    def given_messages(self) -> int:
-        return given_ids(self.reader)
-
-    def sessions_with_news(self, above: int, limit: int) -> tuple[list[str], int]:
-        return sessions_with_news(self.reader, above, limit)
-
-    def active_lately(self, limit: int) -> list[str]:
-        return active_lately(self.reader, limit)
-
-    def sessions_above(self, number: int, limit: int) -> list[tuple[int, str]]:
-        return sessions_above(self.reader, number, limit)
-
-    def sessions_down_from(self, number: int, limit: int) -> list[tuple[int, str]]:
-        return sessions_down_from(self.reader, number, limit)
+    def page(self, number: int, limit: int) -> list[tuple[int, str]]:
+        return _numbered(self.reader, "rowid <= ? ORDER BY rowid DESC", number, limit)
 
     def facts(self, ids: Sequence[str]) -> dict[str, SessionFacts]:
         return read_facts(self.reader, ids)
@@ -226,14 +203,12 @@ class HermesListing:
     def unaskable(self, ids: Sequence[str]) -> dict[str, Unaskable]:
         return read_unaskable(self.reader, ids)
 
-    def appended(self, session_id: str, before: str, after: str) -> int | None:
-        return rows_said(self.reader, session_id, before, after)
-
-    def has_archived(self, session_id: str) -> bool:
-        return has_rows_under(self.reader, session_id)
-
-    def last_active(self, session_id: str) -> float:
-        return previews.last_active(self.reader, session_id)
-
-    def first_words(self, session_id: str) -> str:
-        return previews.first_words(self.reader, session_id)
+    def activity(self, facts: SessionFacts, before: str | None) -> Activity:
+        mark = facts.mark
+        appended = None if before is None else rows_said(self.reader, facts.id, before, mark.digest)
+        return Activity(
+            previews.last_active(self.reader, facts.id),
+            previews.first_words(self.reader, facts.id),
+            mark.rows > mark.live and has_rows_under(self.reader, facts.id),
+            appended,
+        )

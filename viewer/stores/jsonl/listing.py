@@ -1,12 +1,13 @@
 """What lists ask of a directory of sessions. It has no numbers of its own, so files are ordered by their time and ids.
 
-A message's number is the time its file was last written, in nanoseconds: a newer time means news. A session's number is
-made from its id. A change that leaves no newer time (a file that is gone, or whose time was set back) is detected by
-comparing sizes and times of all files, without reading them.
+What is new is found by the times at which files were last written, in nanoseconds. A session's number is made from its
+id. A change that leaves no newer time (a file that is gone, or whose time was set back) is detected by comparing sizes
+and times of all files, without reading them.
 """
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ from hashlib import blake2b
 from typing import Generic, Protocol, TypeVar
 
 from viewer.stores.base import Session, Store
-from viewer.stores.listing import Ends, SessionFacts, Unaskable, session_of
+from viewer.stores.listing import Activity, Changes, SessionFacts, Unaskable, session_of
 
 from .files import FileState
 
@@ -84,30 +85,16 @@ class FileListing(ABC, Generic[F]):
         """The files of all sessions."""
         return self._files.values()
 
-    def ends(self) -> Ends:
-        highest = self._by_number[-1][0] if self._by_number else 0
-        return Ends(self.newest_message(), highest, len(self._files))
+    def changed(self, cursor: str, messages: int, sessions: int) -> Changes | None:
+        """A cursor is JSON, a list with the newest time; the same time never belongs to another directory."""
+        if not cursor:
+            return Changes([each.id for each in self._by_time[:messages]], _cursor(self._by_time[:1]))
+        above = json.loads(cursor)[0]
+        newer = [each for each in reversed(self._by_time) if each.state.changed > above]
+        read = newer[:messages][::-1]
+        return Changes([each.id for each in read], _cursor(read[:1]) if read else cursor, more=len(newer) > messages)
 
-    def newest_message(self) -> int:
-        return self._by_time[0].state.changed if self._by_time else 0
-
-    def fingerprint(self, message: int) -> str | None:
-        return ""  # the same number never belongs to another directory
-
-    def given_messages(self) -> int:
-        return self.newest_message()
-
-    def sessions_with_news(self, above: int, limit: int) -> tuple[list[str], int]:
-        newer = [each for each in reversed(self._by_time) if each.state.changed > above][:limit]
-        return [each.id for each in reversed(newer)], newer[-1].state.changed if newer else above
-
-    def active_lately(self, limit: int) -> list[str]:
-        return [each.id for each in self._by_time[:limit]]
-
-    def sessions_above(self, number: int, limit: int) -> list[tuple[int, str]]:
-        return [pair for pair in self._by_number if pair[0] > number][:limit]
-
-    def sessions_down_from(self, number: int, limit: int) -> list[tuple[int, str]]:
+    def page(self, number: int, limit: int) -> list[tuple[int, str]]:
         return [pair for pair in reversed(self._by_number) if pair[0] <= number][:limit]
 
     def facts(self, ids: Sequence[str]) -> dict[str, SessionFacts]:
@@ -122,22 +109,15 @@ class FileListing(ABC, Generic[F]):
     def unaskable(self, ids: Sequence[str]) -> dict[str, Unaskable]:
         return {}
 
-    def appended(self, session_id: str, before: str, after: str) -> int | None:
-        return None
-
-    def has_archived(self, session_id: str) -> bool:
-        return False
-
-    def last_active(self, session_id: str) -> float:
-        file = self._files.get(session_id)
+    def activity(self, facts: SessionFacts, before: str | None) -> Activity:
+        file = self._files.get(facts.id)
+        if file is None:
+            return Activity(0.0, "")
         try:
-            return (self.time_of(file) or file.state.changed / 1e9) if file else 0.0
+            return Activity(self.time_of(file) or file.state.changed / 1e9, self.words_of(file))
         except OSError:
-            return 0.0
+            return Activity(0.0, "")
 
-    def first_words(self, session_id: str) -> str:
-        file = self._files.get(session_id)
-        try:
-            return self.words_of(file) if file else ""
-        except OSError:
-            return ""
+
+def _cursor(newest: Sequence[ListedFile]) -> str:
+    return json.dumps([each.state.changed for each in newest] or [0])
