@@ -15,7 +15,7 @@ def newest_ids(reader: Reader, messages: int = 100) -> list[str]:
 
 def all_ids(reader: Reader, limit: int = 100) -> list[str]:
     """The sessions by their numbers, the highest first."""
-    return [session_id for _, session_id in reader.listing.page(HIGHEST, limit)]
+    return [session_id for _, session_id in reader.listing.page(HIGHEST, limit) if session_id is not None]
 
 
 def activity_of(reader: Reader, session_id: str) -> Activity:

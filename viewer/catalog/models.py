@@ -108,8 +108,7 @@ class SessionIndex(models.Model):
 
     Compared with the store: `mark` is the digest of the session's own rows (`listing.RowsDigest`), `under`: some rows
     are summarised away, `verified` is the generation of the store at the last comparison. `problem` says why a session
-    cannot be read, or not even asked for: then its `session_id` is a placeholder, and its `title` the readable part of
-    its id.
+    cannot be read.
     """
 
     state = models.ForeignKey(StoreState, on_delete=models.CASCADE, related_name="lines")

@@ -149,7 +149,7 @@ def _not_listed(reader: Reader, state: StoreState, changes: dict[str, Any], limi
     changes["unlisted"] = 0 if done else max(unlisted - len(rows), 1)
     if done:  # whatever was not written since the first look needs no comparison
         changes |= {"checked": changes.get("check_of", state.check_of), "check_of": ""}
-    return [session_id for _, session_id in rows]
+    return [session_id for _, session_id in rows if session_id is not None]
 
 
 # -- listed lines that may have changed --------------------------------------------------------------------------------

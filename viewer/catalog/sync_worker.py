@@ -144,7 +144,7 @@ def compare_some(reader: Reader, state: StoreState, now: str) -> bool:
     rows = reader.listing.page(top, COMPARED)
     done = len(rows) < COMPARED
     low = 0 if done else rows[-1][0]
-    ids = dict.fromkeys(session_id for _, session_id in rows)
+    ids = dict.fromkeys(session_id for _, session_id in rows if session_id is not None)
     between = SessionIndex.objects.filter(state=state, row__gte=low, row__lte=top)
     ids |= dict.fromkeys(between.values_list("session_id", flat=True))
     changes = {"check_at": low - 1, "check_of": now if begins else state.check_of}

@@ -19,7 +19,7 @@ from viewer.catalog.search import indexing
 from viewer.stores.base import CHAIN_LIMIT, Store
 from viewer.stores.batches import chunks
 from viewer.stores.clean_text import sanitized
-from viewer.stores.listing import SessionFacts, Unaskable, is_askable, is_stand_in, path_start
+from viewer.stores.listing import SessionFacts, is_askable, path_start
 from viewer.stores.registry import Reader
 from viewer.usage import counting
 from viewer.web import own_database
@@ -53,13 +53,8 @@ def prepared(reader: Reader, state: StoreState, ids: Sequence[str]) -> Prepared:
     result = Prepared(state.edition, offers_text=reader.offers_text)
     lines = lines_of(state, ids)
     facts, failures = _described(reader, ids)
-    unaskable = reader.listing.unaskable([session_id for session_id in ids if is_stand_in(session_id)])
     for session_id in ids:
-        if session_id in unaskable:
-            line = lines.get(session_id) or SessionIndex(state=state, session_id=session_id, row=0)
-            if _note_unaskable(line, unaskable[session_id]):
-                result.lines[session_id] = line
-        elif session_id in failures:
+        if session_id in failures:
             line = lines.get(session_id) or SessionIndex(state=state, session_id=session_id, row=0, title=session_id)
             if _note_failure(line, failures[session_id]):
                 one_session.log(reader.store.name, session_id, "listed", failures[session_id])
@@ -97,16 +92,6 @@ def lines_of(state: StoreState, ids: Iterable[str]) -> dict[str, SessionIndex]:
         for chunk in chunks(list(ids))
         for line in SessionIndex.objects.filter(state=state, session_id__in=chunk)
     }
-
-
-def _note_unaskable(line: SessionIndex, unaskable: Unaskable) -> bool:
-    """Set the line of a session that cannot be asked for; returns whether anything changed."""
-    before = _values(line) if line.pk else None
-    line.row, line.problem, line.due = unaskable.row, storable(unaskable.why), False
-    line.title, line.source = _shortened(unaskable.shown), _shortened(unaskable.source)
-    line.started_at = line.last_active = times.known(unaskable.started_at)
-    _set_words(line)
-    return before != _values(line)
 
 
 def _note_failure(line: SessionIndex, failure: Exception) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -26,8 +25,6 @@ NOTHING = RowsDigest(0, 0, 0, "")
 
 
 HIGHEST = 2**63 - 1  # no session has a higher number
-
-UNASKABLE = "\ufffdrow "  # followed by the row's number: replaces an id that cannot be used in a query
 
 LONGEST_ID = 2_000  # bytes; PostgreSQL, which may hold the catalog, allows 2,704 for a whole row in an index
 LONGEST_PATH = 600  # bytes of a directory, which is in an index together with an id; and half as many characters
@@ -125,22 +122,6 @@ def is_askable(session_id: Any) -> bool:
     return isinstance(session_id, str) and len(session_id.encode()) <= LONGEST_ID and "\0" not in session_id
 
 
-@dataclass(frozen=True, slots=True)
-class Unaskable:
-    """A row of `sessions` whose id cannot be used in a query: what is known about it."""
-
-    row: int
-    shown: str
-    source: str
-    started_at: float
-    why: str
-
-
-def is_stand_in(session_id: str) -> bool:
-    """Whether it replaces an id that cannot be used in a query."""
-    return re.fullmatch(rf"{UNASKABLE}-?\d{{1,19}}", session_id) is not None
-
-
 class Listing(Protocol):
     """How a store says what is new in it, without reading all of it.
 
@@ -152,14 +133,13 @@ class Listing(Protocol):
         "" the sessions of the newest messages. None where the store contains another database now.
         """
 
-    def page(self, number: int, limit: int) -> list[tuple[int, str]]:
-        """(number, id) of the next sessions from this number on, downwards."""
+    def page(self, number: int, limit: int) -> list[tuple[int, str | None]]:
+        """(number, id) of the next sessions from this number on, downwards; None for an id that cannot be used in a
+        query (`is_askable`).
+        """
 
     def facts(self, ids: Sequence[str]) -> dict[str, SessionFacts]:
         """The facts of those of these sessions that exist."""
-
-    def unaskable(self, ids: Sequence[str]) -> dict[str, Unaskable]:
-        """The rows that these replaced ids refer to, where they exist and still cannot be used in a query."""
 
     def activity(self, facts: SessionFacts, before: str | None) -> Activity:
         """What lists show of a session's messages; `before` is an earlier digest of them, None for none."""

@@ -14,7 +14,7 @@ from viewer.stores.errors import NotFound
 
 from .base import LONGEST_FIRST_WORDS, Capabilities, ChangeToken, Session, Store
 from .history_types import History, HistoryEntry
-from .listing import Activity, Changes, RowsDigest, SessionFacts, Unaskable
+from .listing import Activity, Changes, RowsDigest, SessionFacts
 from .message import State, StoredMessage
 from .packing import pack
 from .reader import Reader, preview
@@ -74,10 +74,10 @@ class WholeListing:
         newest = sorted(self.conversations, key=lambda each: each.session.last_active, reverse=True)
         return Changes([each.session.id for each in newest[:messages]], digest)
 
-    def page(self, number: int, limit: int) -> list[tuple[int, str]]:
+    def page(self, number: int, limit: int) -> list[tuple[int, str | None]]:
         return [pair for pair in reversed(self._numbered()) if pair[0] <= number][:limit]
 
-    def _numbered(self) -> list[tuple[int, str]]:
+    def _numbered(self) -> list[tuple[int, str | None]]:
         return [(number, each.session.id) for number, each in enumerate(self.conversations, start=1)]
 
     def facts(self, ids: Sequence[str]) -> dict[str, SessionFacts]:
@@ -86,9 +86,6 @@ class WholeListing:
 
     def _of(self, ids: Sequence[str]) -> Iterator[WholeConversation]:
         return (each for each in self.conversations if each.session.id in set(ids))
-
-    def unaskable(self, ids: Sequence[str]) -> dict[str, Unaskable]:
-        return {}
 
     def activity(self, facts: SessionFacts, before: str | None) -> Activity:
         conversation = next(self._of([facts.id]))

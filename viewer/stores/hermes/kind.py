@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
+from threading import Lock
 from zoneinfo import ZoneInfo
 
+from cachetools import TTLCache, cached
 from django.conf import settings
 
 from viewer.stores.base import Session, Store
 from viewer.stores.clean_text import shell_word
+from viewer.stores.errors import StoreError
 from viewer.stores.kind import Agent, Noticing, StoreKind, said_of_engine
 from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
 
-from . import agent_config, database, schema, schema_postgres
+from . import agent_config, database, listing, schema, schema_postgres
 from .paths import CONTINUED
 from .reader import open_store
 from .writer import HermesWriter
 
+LOOKED_AGAIN = 60.0  # seconds between two looks for what is left out
 # Sources whose open process keeps its own context in memory until the session is resumed.
 _HELD_IN_MEMORY = frozenset({"cli", "tui", "desktop", "acp", "local"})
 HELD = "If the session is open in a terminal, the agent goes on with what it has in memory until it is resumed."
@@ -55,6 +59,13 @@ class HermesAgent(Agent):
         return Noticing()
 
 
+@cached(TTLCache(100, LOOKED_AGAIN), lock=Lock())
+def _remarks(store: Store) -> list[str]:
+    with suppress(StoreError), database.open_store(store, listed=True) as reader:
+        return listing.remarks(reader)
+    return []
+
+
 class Hermes(StoreKind):
     """`state.db` of Hermes Agent, and the same tables in PostgreSQL for a person's own programs."""
 
@@ -80,6 +91,9 @@ class Hermes(StoreKind):
 
     def version(self, store: Store, session_id: str | None = None) -> str:
         return database.store_version(store)
+
+    def remarks(self, store: Store) -> list[str]:
+        return _remarks(store)
 
     def writer(self, store: Store) -> Writer:
         return HermesWriter(store)

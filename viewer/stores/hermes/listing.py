@@ -17,14 +17,11 @@ from viewer.stores.batches import chunks
 from viewer.stores.listing import (
     LONGEST_ID,
     NOTHING,
-    UNASKABLE,
     Activity,
     Changes,
     RowsDigest,
     SessionFacts,
-    Unaskable,
     is_askable,
-    is_stand_in,
 )
 
 from . import previews
@@ -35,6 +32,9 @@ from .dialect import SQLITE
 from .paths import BRANCHED, CONTINUED, FORKS, circle, read_config, split_title
 
 DELEGATED = "_delegate_from"
+NOT_LISTED = (
+    "Its sessions have {rows} with ids that cannot be asked for (missing, no text, or too long): these are not listed."
+)
 
 _WANTED = {
     "id": "NULL", "source": "''", "model": "NULL", "title": "NULL", "parent_session_id": "NULL", "started_at": "0",
@@ -60,7 +60,7 @@ def changed(reader: OpenStore, cursor: str, messages: int, sessions: int) -> Cha
     ).fetchall()
     new = _numbered(reader, "rowid > ? ORDER BY rowid", session, sessions)
     message, session = said[-1][0] if said else message, new[-1][0] if new else session
-    ids = [*_once(row[1] for row in reversed(said)), *(session_id for _, session_id in new)]
+    ids = [*_once(row[1] for row in reversed(said)), *_once(session_id for _, session_id in new)]
     read = json.dumps([message, session, _mark(reader, message) or mark])
     return Changes(ids, read, more=len(new) == sessions or newest > message)
 
@@ -95,40 +95,22 @@ def _once(ids: Any) -> list[str]:
     return [session_id for session_id in dict.fromkeys(ids) if isinstance(session_id, str)]
 
 
-def _numbered(reader: OpenStore, where: str, number: int, limit: int) -> list[tuple[int, str]]:
-    """(rowid, id) of some sessions; a stand-in for an id that cannot be used in a query."""
+def _numbered(reader: OpenStore, where: str, number: int, limit: int) -> list[tuple[int, str | None]]:
+    """(rowid, id) of some sessions."""
     rows = reader.con.execute(f"SELECT rowid, id FROM sessions WHERE {where} LIMIT ?", [number, limit]).fetchall()
-    return [
-        (at, f"{UNASKABLE}{at}" if why_unaskable(reader, at, session_id) else session_id) for at, session_id in rows
-    ]
+    return [(at, session_id if is_askable(session_id) else None) for at, session_id in rows]
 
 
-def why_unaskable(reader: OpenStore, row: int, session_id: Any) -> str:
-    """Why the id of this row cannot be used in a query, as a sentence; "" where it can."""
-    if not isinstance(session_id, str):
-        return f"Its id is {'missing' if session_id is None else 'no text'}."
-    if len(session_id.encode()) > LONGEST_ID:
-        return f"Its id is longer than {LONGEST_ID:,} bytes."
-    if not is_askable(session_id) or is_stand_in(session_id):
-        return "Its id has a character in it that cannot be asked for."
-    if "\ufffd" not in session_id:
-        return ""
-    # Bytes that are not UTF-8 are read as U+FFFD: then this is not the row's id.
-    same = reader.con.execute("SELECT rowid FROM sessions WHERE id = ?", [session_id]).fetchone()
-    return "" if same and same[0] == row else "Its id is no UTF-8."
-
-
-def read_unaskable(reader: OpenStore, ids: Sequence[str]) -> dict[str, Unaskable]:
-    """The rows that these stand-ins replace, where they exist and still cannot be used in a query."""
-    unaskable: dict[str, Unaskable] = {}
-    for stand_in in ids:
-        row = int(stand_in.removeprefix(UNASKABLE))
-        sql = "SELECT id, source, started_at FROM sessions WHERE rowid = ?"
-        values = reader.con.execute(sql, [row]).fetchone()
-        if values and (why := why_unaskable(reader, row, values[0])):
-            shown = values[0].decode("utf-8", "replace") if isinstance(values[0], bytes) else str(values[0] or "")
-            unaskable[stand_in] = Unaskable(row, shown, str(values[1] or ""), times.known(values[2]), why)
-    return unaskable
+def remarks(reader: OpenStore) -> list[str]:
+    """A sentence about sessions that are not listed because of their ids: no agent makes such ones. Reads an index."""
+    if reader.columns.dialect is not SQLITE:
+        return []
+    unlisted = _one(
+        reader,
+        "SELECT COUNT(*) FROM sessions WHERE id IS NULL OR typeof(id) <> 'text' OR instr(id, char(0)) OR "
+        f"length(CAST(id AS BLOB)) > {LONGEST_ID}",
+    )
+    return [NOT_LISTED.format(rows="1 row" if unlisted == 1 else f"{unlisted:,} rows")] if unlisted else []
 
 
 def read_facts(reader: OpenStore, ids: Sequence[str]) -> dict[str, SessionFacts]:
@@ -194,14 +176,11 @@ class HermesListing:
     def changed(self, cursor: str, messages: int, sessions: int) -> Changes | None:
         return changed(self.reader, cursor, messages, sessions)
 
-    def page(self, number: int, limit: int) -> list[tuple[int, str]]:
+    def page(self, number: int, limit: int) -> list[tuple[int, str | None]]:
         return _numbered(self.reader, "rowid <= ? ORDER BY rowid DESC", number, limit)
 
     def facts(self, ids: Sequence[str]) -> dict[str, SessionFacts]:
         return read_facts(self.reader, ids)
-
-    def unaskable(self, ids: Sequence[str]) -> dict[str, Unaskable]:
-        return read_unaskable(self.reader, ids)
 
     def activity(self, facts: SessionFacts, before: str | None) -> Activity:
         mark = facts.mark

@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import Generic, Protocol, TypeVar
 
 from viewer.stores.base import Session, Store
-from viewer.stores.listing import Activity, Changes, SessionFacts, Unaskable, session_of
+from viewer.stores.listing import Activity, Changes, SessionFacts, session_of
 
 from .files import FileState
 
@@ -73,7 +73,7 @@ class FileListing(ABC, Generic[F]):
             return {}
 
     @cached_property
-    def _by_number(self) -> list[tuple[int, str]]:
+    def _by_number(self) -> list[tuple[int, str | None]]:
         return sorted((each.number, each.id) for each in self._files.values())
 
     @cached_property
@@ -94,7 +94,7 @@ class FileListing(ABC, Generic[F]):
         read = newer[:messages][::-1]
         return Changes([each.id for each in read], _cursor(read[:1]) if read else cursor, more=len(newer) > messages)
 
-    def page(self, number: int, limit: int) -> list[tuple[int, str]]:
+    def page(self, number: int, limit: int) -> list[tuple[int, str | None]]:
         return [pair for pair in reversed(self._by_number) if pair[0] <= number][:limit]
 
     def facts(self, ids: Sequence[str]) -> dict[str, SessionFacts]:
@@ -105,9 +105,6 @@ class FileListing(ABC, Generic[F]):
                 if file is not None:
                     facts_by_id[session_id] = self.facts_of(file)
         return facts_by_id
-
-    def unaskable(self, ids: Sequence[str]) -> dict[str, Unaskable]:
-        return {}
 
     def activity(self, facts: SessionFacts, before: str | None) -> Activity:
         file = self._files.get(facts.id)
